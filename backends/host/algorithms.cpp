@@ -1,0 +1,241 @@
+#include "backends/host/algorithms.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace offramp::host {
+namespace {
+
+// A failed message does not stop an algorithm: every rank goes on, so that nobody waits for ever, and the failure is the
+// operation's outcome.
+void note(Outcome& outcome, Outcome step) {
+  if (outcome == Outcome::kOk) outcome = step;
+}
+
+int wrap(int rank, int size) { return (rank % size + size) % size; }
+
+MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
+  return all.subspan(block * static_cast<std::size_t>(index), block);
+}
+Bytes block_of(Bytes all, std::size_t block, int index) {
+  return all.subspan(block * static_cast<std::size_t>(index), block);
+}
+
+void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableBytes to) {
+  if (from.data() != to.data()) team.clock += costs.copy.bytes(static_cast<std::int64_t>(from.size()));
+  team.copy(from, to);
+}
+
+void local_combine(Team& team, const LocalCosts& costs, Bytes in, MutableBytes inout) {
+  team.clock += costs.combine.bytes(static_cast<std::int64_t>(in.size()));
+  team.combine(in, inout);
+}
+
+/// The subtree of relative rank r in a binomial tree is [r, r + extent) of `size` ranks.
+int subtree(int relative, int size) {
+  int extent = 1;
+  while (relative % (2 * extent) == 0 && extent < size) extent *= 2;
+  return std::min(extent, size - relative);
+}
+
+}  // namespace
+
+Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root) {
+  const int size = team.size();
+  const int relative = wrap(team.rank() - root, size);
+  Outcome outcome = Outcome::kOk;
+  int mask = 1;
+  while (mask < size && (relative & mask) == 0) mask *= 2;
+  if (relative != 0) note(outcome, co_await team.receive(wrap(team.rank() - mask, size), buffer));
+  for (mask /= 2; mask > 0; mask /= 2) {
+    if (relative + mask < size) note(outcome, co_await team.send(wrap(team.rank() + mask, size), buffer));
+  }
+  co_return outcome;
+}
+
+Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root,
+                              bool commutative) {
+  // In the tree of relative rank r the children hold the ranks above r, in order. With the tree's root at rank 0 that is
+  // the order of ranks; for a commutative operation the tree may as well begin at the root.
+  const int size = team.size();
+  const int top = commutative ? root : 0;
+  const int relative = wrap(team.rank() - top, size);
+  Outcome outcome = Outcome::kOk;
+  MutableBytes sum = team.scratch(buffers.send.size());
+  MutableBytes incoming = team.scratch(buffers.send.size());
+  local_copy(team, costs, buffers.send, sum);
+  int mask = 1;
+  for (; mask < size && (relative & mask) == 0; mask *= 2) {
+    if (relative + mask >= size) continue;
+    note(outcome, co_await team.receive(wrap(team.rank() + mask, size), incoming));
+    local_combine(team, costs, sum, incoming);
+    std::swap(sum, incoming);
+  }
+  if (relative != 0) note(outcome, co_await team.send(wrap(team.rank() - mask, size), sum));
+  if (top != root && team.rank() == top) note(outcome, co_await team.send(root, sum));
+  if (team.rank() != root) co_return outcome;
+  if (top != root) {
+    note(outcome, co_await team.receive(top, buffers.receive));
+  } else {
+    local_copy(team, costs, sum, buffers.receive);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> gather_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root) {
+  const int size = team.size();
+  const std::size_t block = buffers.block;
+  const int relative = wrap(team.rank() - root, size);
+  Outcome outcome = Outcome::kOk;
+  // Blocks of the subtree in order of relative rank; the root turns them into order of rank at the end.
+  const int extent = subtree(relative, size);
+  const bool in_place = relative == 0 && root == 0;
+  MutableBytes gathered = in_place ? buffers.receive : team.scratch(block * static_cast<std::size_t>(extent));
+  local_copy(team, costs, buffers.send, block_of(gathered, block, 0));
+  int mask = 1;
+  for (; mask < size && (relative & mask) == 0; mask *= 2) {
+    if (relative + mask >= size) continue;
+    const int blocks = subtree(relative + mask, size);
+    const MutableBytes part = gathered.subspan(block * static_cast<std::size_t>(mask),
+                                               block * static_cast<std::size_t>(blocks));
+    note(outcome, co_await team.receive(wrap(team.rank() + mask, size), part));
+  }
+  if (relative != 0) {
+    note(outcome, co_await team.send(wrap(team.rank() - mask, size), gathered));
+  } else if (!in_place) {
+    const int tail = size - root;  // ranks root .. size-1 come first in relative order
+    const std::size_t split = block * static_cast<std::size_t>(tail);
+    local_copy(team, costs, gathered.first(split), buffers.receive.last(split));
+    local_copy(team, costs, gathered.subspan(split), buffers.receive.first(gathered.size() - split));
+  }
+  co_return outcome;
+}
+
+Task<Outcome> scatter_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root) {
+  const int size = team.size();
+  const std::size_t block = buffers.block;
+  const int relative = wrap(team.rank() - root, size);
+  const int extent = subtree(relative, size);
+  Outcome outcome = Outcome::kOk;
+  const MutableBytes held = team.scratch(block * static_cast<std::size_t>(extent));
+  int mask = 1;
+  while (mask < size && (relative & mask) == 0) mask *= 2;
+  if (relative == 0) {
+    const std::size_t split = block * static_cast<std::size_t>(size - root);
+    local_copy(team, costs, buffers.send.last(split), held.first(split));
+    local_copy(team, costs, buffers.send.first(held.size() - split), held.subspan(split));
+  } else {
+    note(outcome, co_await team.receive(wrap(team.rank() - mask, size), held));
+  }
+  for (mask /= 2; mask > 0; mask /= 2) {
+    if (relative + mask >= size) continue;
+    const int blocks = subtree(relative + mask, size);
+    const Bytes part = held.subspan(block * static_cast<std::size_t>(mask),
+                                    block * static_cast<std::size_t>(blocks));
+    note(outcome, co_await team.send(wrap(team.rank() + mask, size), part));
+  }
+  if (!buffers.receive.empty()) local_copy(team, costs, held.first(block), buffers.receive);
+  co_return outcome;
+}
+
+Task<Outcome> allgather_ring(Team& team, const LocalCosts& costs, CollectiveBuffers buffers) {
+  const int size = team.size();
+  const std::size_t block = buffers.block;
+  const int right = wrap(team.rank() + 1, size);
+  const int left = wrap(team.rank() - 1, size);
+  Outcome outcome = Outcome::kOk;
+  local_copy(team, costs, buffers.send, block_of(buffers.receive, block, team.rank()));
+  for (int step = 0; step + 1 < size; ++step) {
+    const int sent = wrap(team.rank() - step, size);
+    Team::Pending incoming = team.receive(left, block_of(buffers.receive, block, wrap(sent - 1, size)));
+    Team::Pending outgoing = team.send(right, block_of(Bytes(buffers.receive), block, sent));
+    note(outcome, co_await incoming);
+    note(outcome, co_await outgoing);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> allreduce_recursive_doubling(Team& team, const LocalCosts& costs, CollectiveBuffers buffers) {
+  // Ranks beyond the largest power of two fold into their lower neighbour first, so that every partial result covers
+  // contiguous ranks and operands stay in rank order.
+  const int size = team.size();
+  int power = 1;
+  while (2 * power <= size) power *= 2;
+  const int extra = size - power;
+  const int rank = team.rank();
+  Outcome outcome = Outcome::kOk;
+  MutableBytes sum = team.scratch(buffers.send.size());
+  MutableBytes incoming = team.scratch(buffers.send.size());
+  local_copy(team, costs, buffers.send, sum);
+
+  const bool paired = rank < 2 * extra;
+  if (paired && rank % 2 == 1) {
+    note(outcome, co_await team.send(rank - 1, sum));
+    note(outcome, co_await team.receive(rank - 1, buffers.receive));
+    co_return outcome;
+  }
+  if (paired) {
+    note(outcome, co_await team.receive(rank + 1, incoming));
+    local_combine(team, costs, sum, incoming);
+    std::swap(sum, incoming);
+  }
+  const int position = paired ? rank / 2 : rank - extra;
+  for (int mask = 1; mask < power; mask *= 2) {
+    const int other = position ^ mask;
+    const int peer = other < extra ? 2 * other : other + extra;
+    Team::Pending receiving = team.receive(peer, incoming);
+    Team::Pending sending = team.send(peer, sum);
+    note(outcome, co_await receiving);
+    note(outcome, co_await sending);
+    if (other > position) {
+      local_combine(team, costs, sum, incoming);
+      std::swap(sum, incoming);
+    } else {
+      local_combine(team, costs, incoming, sum);
+    }
+  }
+  local_copy(team, costs, sum, buffers.receive);
+  if (paired) note(outcome, co_await team.send(rank + 1, sum));
+  co_return outcome;
+}
+
+Task<Outcome> reduce_scatter_by_reduce(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
+                                       bool commutative) {
+  CollectiveBuffers whole{buffers.send, {}, buffers.block};
+  if (team.rank() == 0) whole.receive = team.scratch(buffers.send.size());
+  Outcome outcome = co_await reduce_binomial(team, costs, whole, 0, commutative);
+  note(outcome,
+       co_await scatter_binomial(team, costs, {whole.receive, buffers.receive, buffers.block}, 0));
+  co_return outcome;
+}
+
+Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers) {
+  const int size = team.size();
+  const std::size_t block = buffers.block;
+  Outcome outcome = Outcome::kOk;
+  local_copy(team, costs, block_of(buffers.send, block, team.rank()),
+             block_of(buffers.receive, block, team.rank()));
+  for (int step = 1; step < size; ++step) {
+    const int to = wrap(team.rank() + step, size);
+    const int from = wrap(team.rank() - step, size);
+    Team::Pending incoming = team.receive(from, block_of(buffers.receive, block, from));
+    Team::Pending outgoing = team.send(to, block_of(buffers.send, block, to));
+    note(outcome, co_await incoming);
+    note(outcome, co_await outgoing);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> barrier_dissemination(Team& team) {
+  const int size = team.size();
+  Outcome outcome = Outcome::kOk;
+  for (int distance = 1; distance < size; distance *= 2) {
+    Team::Pending incoming = team.receive(wrap(team.rank() - distance, size), {});
+    Team::Pending outgoing = team.send(wrap(team.rank() + distance, size), {});
+    note(outcome, co_await incoming);
+    note(outcome, co_await outgoing);
+  }
+  co_return outcome;
+}
+
+}  // namespace offramp::host

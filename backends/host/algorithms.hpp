@@ -1,0 +1,27 @@
+// Collective algorithms in software, over the messages of a Team. Every one of them is right for any number of ranks, any
+// root, zero bytes, and reductions that do not commute (operands are combined in rank order then).
+#pragma once
+
+#include "offramp/backend.hpp"
+
+namespace offramp::host {
+
+/// What local work costs the host.
+struct LocalCosts {
+  Bandwidth copy;
+  Bandwidth combine;
+};
+
+Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root);
+Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root,
+                              bool commutative);
+Task<Outcome> gather_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
+Task<Outcome> scatter_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
+Task<Outcome> allgather_ring(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
+Task<Outcome> allreduce_recursive_doubling(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
+Task<Outcome> reduce_scatter_by_reduce(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
+                                       bool commutative);
+Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
+Task<Outcome> barrier_dissemination(Team& team);
+
+}  // namespace offramp::host

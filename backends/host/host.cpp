@@ -1,0 +1,173 @@
+#include "backends/host/host.hpp"
+
+#include <vector>
+
+#include "backends/host/algorithms.hpp"
+
+namespace offramp {
+namespace {
+
+// LogGP: latency L, overhead o, gap g, gap per byte G (Alexandrov et al., SPAA 1995). The defaults describe a 100 Gb/s
+// NIC without any offload; they are assumed, not measured on one machine, and meant to be set to one's own.
+const std::vector<Parameter>& parameters() {
+  static const std::vector<Parameter> table = {
+      {"latency", ParameterKind::kReal, "ns", 1000, 0, 1e9, {}, {}, "assumed: 100 Gb/s NIC and one switch",
+       "L: first bit out to first bit in"},
+      {"overhead", ParameterKind::kReal, "ns", 250, 0, 1e9, {}, {}, "assumed",
+       "o: time of the processor per message, at each end"},
+      {"gap", ParameterKind::kReal, "ns", 50, 0, 1e9, {}, {}, "assumed: 20 million messages per second",
+       "g: least time between two messages of one NIC"},
+      {"bandwidth", ParameterKind::kReal, "Gb/s", 100, 0.001, 100000, {}, {}, "assumed", "1/G: of the link"},
+      {"post", ParameterKind::kReal, "ns", 30, 0, 1e9, {}, {}, "assumed", "time of the processor to post a receive"},
+      {"eager_limit", ParameterKind::kInteger, "B", 65536, 0, 1e9, {}, {}, "design: small sends do not wait",
+       "larger messages ask the receiver first"},
+      {"copy_bandwidth", ParameterKind::kReal, "Gb/s", 80, 0.001, 100000, {}, {}, "assumed",
+       "local copies, and messages that arrive before their receive"},
+      {"combine_bandwidth", ParameterKind::kReal, "Gb/s", 160, 0.001, 100000, {}, {},
+       "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte", "reductions in host software"}};
+  return table;
+}
+
+Time nanoseconds(const Settings& settings, const char* name) {
+  return Time::ps(static_cast<std::int64_t>(settings.real(name) * 1000 + 0.5));
+}
+Bandwidth gigabits(const Settings& settings, const char* name) {
+  return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 1e9 + 0.5));
+}
+
+class HostBackend final : public Backend {
+ public:
+  explicit HostBackend(const BackendContext& context)
+      : latency_(nanoseconds(context.settings, "latency")),
+        overhead_(nanoseconds(context.settings, "overhead")),
+        gap_(nanoseconds(context.settings, "gap")),
+        link_(gigabits(context.settings, "bandwidth")),
+        post_(nanoseconds(context.settings, "post")),
+        eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
+        costs_{gigabits(context.settings, "copy_bandwidth"), gigabits(context.settings, "combine_bandwidth")},
+        spans_(context.spans) {}
+
+  [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
+
+  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
+    const Time host_free = issued + overhead_;
+    const Time begin = units.unit[kNic].acquire(host_free, gap_).begin;
+    const Time occupied = bytes_time(transfer);
+    Departure departure;
+    departure.host_free = host_free;
+    count(transfer);
+    span(transfer, "host.cpu", "send", issued, host_free);
+    if (transfer.bytes <= eager_limit_ && !transfer.synchronous) {
+      const Arbiter::Grant data = units.unit[kLinkOut].acquire(begin, occupied);
+      departure.complete = host_free;
+      departure.stamp = {data.begin + latency_, data.end + latency_, kEager};
+      span(transfer, "host.link", "data", data.begin, data.end);
+      return departure;
+    }
+    // The link is reserved for when a receiver that is ready would have answered; a later answer shifts this message
+    // only (match), and late messages queue for the link again at their completion (complete_send).
+    const Time request = begin + latency_;
+    const Time answer = request + overhead_ + latency_ + overhead_;
+    departure.handshake = true;
+    departure.stamp = {request, units.unit[kLinkOut].acquire(answer, occupied).begin, kHandshake};
+    return departure;
+  }
+
+  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
+    const Time begin = data_begin(departure, posted);
+    return {begin, begin + bytes_time(transfer), 0};
+  }
+
+  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
+    const Time occupied = bytes_time(transfer);
+    const bool eager = departure.detail == kEager;
+    const Time first = eager ? departure.first : data_begin(departure, posted) + latency_;
+    const Time arrived = units.unit[kLinkIn].acquire(first, occupied).end;
+    Time done = later(later(arrived, first + occupied), posted) + overhead_;
+    if (eager && posted > departure.last) done += costs_.copy.bytes(static_cast<std::int64_t>(transfer.bytes));
+    span(transfer, "host.cpu", "receive", done - overhead_, done);
+    return done;
+  }
+
+  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
+    const Arbiter::Grant data = units.unit[kLinkLate].acquire(reply.first, bytes_time(transfer));
+    span(transfer, "host.link", "data", data.begin, data.end);
+    return later(data.end, reply.last);
+  }
+
+  [[nodiscard]] Time post_receive_cost() const override { return post_; }
+
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    switch (operation.kind) {
+      case OperationKind::kBcast:
+        return host::bcast_binomial(team, buffers.receive, operation.root);
+      case OperationKind::kReduce:
+        return host::reduce_binomial(team, costs_, buffers, operation.root, operation.commutative);
+      case OperationKind::kGather:
+        return host::gather_binomial(team, costs_, buffers, operation.root);
+      case OperationKind::kScatter:
+        return host::scatter_binomial(team, costs_, buffers, operation.root);
+      case OperationKind::kAllgather:
+        return host::allgather_ring(team, costs_, buffers);
+      case OperationKind::kAllreduce:
+        return host::allreduce_recursive_doubling(team, costs_, buffers);
+      case OperationKind::kReduceScatter:
+        return host::reduce_scatter_by_reduce(team, costs_, buffers, operation.commutative);
+      case OperationKind::kAlltoall:
+        return host::alltoall_pairwise(team, costs_, buffers);
+      case OperationKind::kBarrier:
+      case OperationKind::kSend:
+      case OperationKind::kCount:
+        break;
+    }
+    return host::barrier_dissemination(team);
+  }
+
+  [[nodiscard]] WireCounters wire() const override { return wire_; }
+
+ private:
+  enum Unit : std::size_t { kNic, kLinkOut, kLinkIn, kLinkLate };
+  enum Protocol : std::uint64_t { kEager, kHandshake };
+  // Ethernet with RoCE v2 framing: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4; MTU 4096.
+  static constexpr std::uint64_t kFraming = 82;
+  static constexpr std::uint64_t kMtu = 4096;
+
+  [[nodiscard]] Time bytes_time(const Transfer& t) const { return link_.bytes(static_cast<std::int64_t>(t.bytes)); }
+
+  [[nodiscard]] Time data_begin(const Stamp& departure, Time posted) const {
+    return later(departure.last, later(departure.first, posted) + overhead_ + latency_ + overhead_);
+  }
+
+  void count(const Transfer& transfer) {
+    const std::uint64_t packets = transfer.bytes == 0 ? 1 : (transfer.bytes + kMtu - 1) / kMtu;
+    wire_.packets += packets;
+    wire_.payload_bytes += transfer.bytes;
+    wire_.wire_bytes += transfer.bytes + packets * kFraming;
+  }
+
+  void span(const Transfer& transfer, std::string_view unit, std::string_view what, Time begin, Time end) const {
+    if (spans_ != nullptr) spans_->record({unit, what, begin, end, transfer.operation});
+  }
+
+  Time latency_;
+  Time overhead_;
+  Time gap_;
+  Bandwidth link_;
+  Time post_;
+  std::size_t eager_limit_;
+  host::LocalCosts costs_;
+  SpanSink* spans_;
+  WireCounters wire_;
+};
+
+}  // namespace
+
+const BackendDescription& host_backend() {
+  static const BackendDescription description{
+      BackendDescription::kAbi, "host", "no offload: a plain NIC (LogGP) and the usual algorithms in host software",
+      parameters(),
+      [](const BackendContext& context) -> std::unique_ptr<Backend> { return std::make_unique<HostBackend>(context); }};
+  return description;
+}
+
+}  // namespace offramp

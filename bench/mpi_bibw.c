@@ -1,0 +1,13 @@
+// Bandwidth of two ranks that send to each other at the same time; the sum of both directions.
+
+#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
+
+#include "window.h"
+
+int main(int argc, char** argv) {
+  static const bench_info info = {.title = "Bi-Directional Bandwidth", BENCH_BANDWIDTH_DEFAULTS};
+  const bench_options options = bench_start(&argc, &argv, &info);
+  const int status = run_windows(&options, true);
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,13 @@
+// Bandwidth from rank 0 to rank 1: a window of MPI_Isend, answered once by the receiver.
+
+#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
+
+#include "window.h"
+
+int main(int argc, char** argv) {
+  static const bench_info info = {.title = "Bandwidth", BENCH_BANDWIDTH_DEFAULTS};
+  const bench_options options = bench_start(&argc, &argv, &info);
+  const int status = run_windows(&options, false);
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,14 @@
+// Bandwidth and message rate of several pairs of ranks at once, summed over the pairs.
+
+#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
+
+#include "window.h"
+
+int main(int argc, char** argv) {
+  static const bench_info info = {
+      .title = "Multiple Bandwidth / Message Rate", BENCH_BANDWIDTH_DEFAULTS, .has_pairs = true};
+  const bench_options options = bench_start(&argc, &argv, &info);
+  const int status = run_windows(&options, false);
+  MPI_Finalize();
+  return status;
+}

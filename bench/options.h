@@ -1,0 +1,76 @@
+// The command line shared by the mpi_* benchmarks: OSU-style options, and the rule which sizes and how many
+// iterations follow from them.
+//
+// Every program calls bench_start() first. It initialises MPI, parses on every rank, lets rank 0 speak, and
+// does not return when there is nothing to measure (-h, a bad option, a wrong number of ranks).
+
+#ifndef OFFRAMP_BENCH_OPTIONS_H
+#define OFFRAMP_BENCH_OPTIONS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { large_message = 8192 };  // bytes; above this the "large" iteration counts apply
+
+// What tells one benchmark from another on the command line.
+typedef struct {
+  const char* title;  // "Latency", as in "# Offramp MPI Latency Test"
+  size_t max_bytes;   // default upper end of the sizes
+  int iterations;     // defaults for messages up to large_message ...
+  int warmup;
+  int large_iterations;  // ... and above it
+  int large_warmup;
+  bool has_window;  // accepts -W
+  bool has_pairs;   // accepts -p; any number of ranks from 2
+  bool collective;  // any number of ranks from 2; otherwise exactly 2 unless has_pairs
+} bench_info;
+
+// Defaults of the three families, as in OSU.
+#define BENCH_LATENCY_DEFAULTS \
+  .max_bytes = 4u << 20, .iterations = 10000, .warmup = 100, .large_iterations = 1000, .large_warmup = 10
+#define BENCH_BANDWIDTH_DEFAULTS                                                                     \
+  .max_bytes = 4u << 20, .iterations = 100, .warmup = 10, .large_iterations = 20, .large_warmup = 2, \
+  .has_window = true
+#define BENCH_COLLECTIVE_DEFAULTS                                                                        \
+  .max_bytes = 1u << 20, .iterations = 1000, .warmup = 100, .large_iterations = 100, .large_warmup = 10, \
+  .collective = true
+
+typedef struct {
+  const bench_info* info;
+  int rank;  // in MPI_COMM_WORLD
+  int ranks;
+  size_t min_bytes;
+  size_t max_bytes;
+  int iterations;  // 0: by size
+  int warmup;      // -1: by size
+  int window;
+  int pairs;
+  int digits;  // behind the decimal point
+  bool full;
+  bool validate;
+  MPI_Datatype type;
+  const char* type_name;
+  size_t type_bytes;
+} bench_options;
+
+// One line of the table.
+typedef struct {
+  size_t bytes;  // a multiple of the datatype's size
+  int count;     // elements
+  int iterations;
+  int warmup;
+} bench_size;
+
+bench_options bench_start(int* argc, char*** argv, const bench_info* info);
+
+// The first size, and the one after `bytes`. Sizes double; those that hold no whole element are left out.
+// Returns false when there is none left.
+bool bench_first_size(const bench_options* options, bench_size* size);
+bool bench_next_size(const bench_options* options, bench_size* size);
+
+// Zeroed, page-aligned memory; at least one byte, so that a message of 0 bytes has an address.
+// Aborts on failure.
+void* bench_allocate(size_t bytes);
+
+#endif

@@ -1,0 +1,85 @@
+// The output, in the layout of OSU: lines that start with #, then a size in 10 columns and values in 20 each.
+// The wall value always comes second and the modelled one third, so that a reader needs no other flag.
+// Only rank 0 prints.
+
+#ifndef OFFRAMP_BENCH_TABLE_H
+#define OFFRAMP_BENCH_TABLE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "options.h"
+
+enum { size_width = 10, value_width = 20 };
+
+static inline void print_title(const bench_options* options) {
+  if (options->rank == 0) {
+    printf("# Offramp MPI %s Test\n# Datatype: %s.\n", options->info->title, options->type_name);
+  }
+}
+
+// `names` ends with NULL; the columns of -f and -c follow the wall and the modelled one.
+static inline void print_header(const bench_options* options, const char* const* names) {
+  if (options->rank != 0) {
+    return;
+  }
+  printf("%-*s", size_width, "# Size");
+  for (; *names != NULL; ++names) {
+    printf("%*s", value_width, *names);
+  }
+  if (options->full) {
+    printf("%*s", value_width, "Iterations");
+  }
+  if (options->validate) {
+    printf("%*s", value_width, "Validation");
+  }
+  printf("\n");
+  fflush(stdout);
+}
+
+static inline void print_size(const bench_size* size) {
+  printf("%-*zu", size_width, size->bytes);
+}
+
+static inline void print_value(const bench_options* options, double value) {
+  printf("%*.*f", value_width, options->digits, value);
+}
+
+static inline void print_modelled(const bench_options* options, bool known, double value) {
+  if (known) {
+    print_value(options, value);
+  } else {
+    printf("%*s", value_width, "-");
+  }
+}
+
+static inline void end_row(const bench_options* options, const bench_size* size, bool passed) {
+  if (options->full) {
+    printf("%*d", value_width, size->iterations);
+  }
+  if (options->validate) {
+    printf("%*s", value_width, passed ? "Pass" : "Fail");
+  }
+  printf("\n");
+  fflush(stdout);
+}
+
+// The same answer on every rank: did all of them receive the right data for this size?
+static inline bool all_valid(const bench_options* options, long wrong) {
+  if (!options->validate) {
+    return true;
+  }
+  long total = 0;
+  MPI_Allreduce(&wrong, &total, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  return total == 0;
+}
+
+static inline int report_invalid(const bench_options* options, const bench_size* size) {
+  if (options->rank == 0) {
+    fprintf(stderr, "DATA VALIDATION ERROR: %s Test received wrong data at message size %zu\n",
+            options->info->title, size->bytes);
+  }
+  return EXIT_FAILURE;
+}
+
+#endif

@@ -1,0 +1,133 @@
+#include "lib/core/collective.hpp"
+
+#include <utility>
+
+namespace offramp {
+namespace {
+
+// A lane that only watches hands its algorithm spans of the right sizes over no memory. Any address but null will do.
+std::byte* no_memory() { return reinterpret_cast<std::byte*>(std::uintptr_t{64}); }
+
+}  // namespace
+
+class Collective::Run final : public Team {
+ public:
+  Run(Collective& parent, std::size_t lane, std::uint8_t backend, int tag, Reducer* reducer)
+      : Team(parent.context_.rank(), parent.context_.size(), lane == 0),
+        parent_(parent),
+        lane_(lane),
+        backend_(backend),
+        tag_(tag),
+        reducer_(reducer),
+        units_(parent.engine_.lane(lane).units) {
+    clock = parent.engine_.lane(lane).clock;
+  }
+
+  void start(const Operation& operation, CollectiveBuffers buffers) {
+    if (!carries_data()) {
+      buffers.send = {no_memory(), buffers.send.size()};
+      buffers.receive = {no_memory(), buffers.receive.size()};
+    }
+    task_ = parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers);
+    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
+  }
+
+  Outcome outcome() { return task_.result(); }
+
+  void observe() {
+    Lane& lane = parent_.engine_.lane(lane_);
+    lane.units.merge(units_);
+    lane.advance_to(clock);
+  }
+
+  MutableBytes scratch(std::size_t bytes) override {
+    if (!carries_data()) return {no_memory(), bytes};
+    scratch_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+    return {scratch_.back().get(), bytes};
+  }
+
+ protected:
+  void combine_elements(Bytes in, MutableBytes inout) override { reducer_->combine(in, inout); }
+
+  Handle start_send(int peer, Bytes data) override {
+    TeamMessage* message = parent_.engine_.team_messages.take();
+    message->sending = true;
+    message->send.owner = message;
+    message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
+    SendArguments arguments{parent_.context_, peer, tag_, data, ElementType::kByte, false, carries_data()};
+    parent_.engine_.send(message->send, arguments, position());
+    return message;
+  }
+
+  Handle start_receive(int peer, MutableBytes data) override {
+    TeamMessage* message = parent_.engine_.team_messages.take();
+    message->sending = false;
+    message->receive.owner = message;
+    message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
+    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data, position());
+    return message;
+  }
+
+  bool ready(Handle handle) override { return static_cast<TeamMessage*>(handle)->done(); }
+
+  void wait(Handle handle, std::coroutine_handle<> waiter) override {
+    static_cast<TeamMessage*>(handle)->waiter = waiter;
+  }
+
+  Outcome finish(Handle handle) override {
+    auto* message = static_cast<TeamMessage*>(handle);
+    const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
+    message->sending ? parent_.engine_.observe(message->send, position())
+                     : parent_.engine_.observe(message->receive, position());
+    parent_.engine_.team_messages.give_back(message);
+    return outcome;
+  }
+
+ private:
+  TeamPosition position() { return {lane_, backend_, &clock, &units_}; }
+
+  Collective& parent_;
+  std::size_t lane_;
+  std::uint8_t backend_;
+  int tag_;
+  Reducer* reducer_;
+  Units units_;
+  Task<Outcome> task_;
+  std::vector<std::unique_ptr<std::byte[]>> scratch_;
+};
+
+Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
+Collective::~Collective() = default;
+
+void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  const std::uint32_t number = context_.collective_number++;
+  const std::size_t lanes = engine_.lanes().size();
+  started_ = true;
+  running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
+  for (std::size_t i = 0; i < lanes; ++i) {
+    Lane& lane = engine_.lane(i);
+    const Lane::Choice choice = lane.choose(operation);
+    CallCounter& counter = lane.counters.calls[engine_.function];
+    ++(choice.declined ? counter.declined : counter.offloaded);
+    counter.bytes += operation.bytes;
+    const auto tag = static_cast<int>((number * kMaxLanes + i) & 0x7fffffffU);
+    runs_[i] = std::make_unique<Run>(*this, i, choice.backend, tag, reducer);
+    runs_[i]->start(operation, buffers);
+  }
+  if (--running_ == 0 && on_complete != nullptr) on_complete(*this);
+}
+
+void Collective::ended(Run& run) {
+  const Outcome outcome = run.outcome();
+  if (&run == runs_[0].get() || outcome_ == Outcome::kOk) outcome_ = outcome;
+  if (--running_ == 0 && on_complete != nullptr) on_complete(*this);
+}
+
+void Collective::observe() {
+  if (std::exchange(observed_, true)) return;
+  for (auto& run : runs_) {
+    if (run != nullptr) run->observe();
+  }
+}
+
+}  // namespace offramp

@@ -1,0 +1,629 @@
+#include "lib/core/configuration.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <iterator>
+#include <stdexcept>
+
+#include "lib/core/names.hpp"
+
+// Compiled in and hidden: a preloaded library must not depend on, or clash with, a parser of the program's.
+// Junk makes this parser's preconditions fail (github.com/marzer/tomlplusplus issues 294 and 301), which ends
+// the process or, with NDEBUG, is undefined. Here they are exceptions.
+#undef NDEBUG
+#undef TOML_HEADER_ONLY
+#undef TOML_SHARED_LIB
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 1
+#define TOML_ASSERT(expression) ((expression) ? void() : unexpected_character())
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 8
+[[noreturn]] static void unexpected_character() {
+  throw std::logic_error("unexpected character");
+}
+#include <toml++/toml.h>
+
+namespace offramp {
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr const char* kFile = "offramp.toml";
+constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
+constexpr std::size_t kLargestFile = 1 << 20;
+// toml++ destroys nested tables recursively; dotted keys are the one way to nest deeper than
+// TOML_MAX_NESTED_VALUES.
+constexpr std::ptrdiff_t kMostDotsInALine = 128;
+
+// --- The table of keys ---
+
+struct Target {
+  Configuration& all;
+  Route& route;  // of the [[route]] being read; otherwise not used
+  const Registry& registry;
+};
+
+struct Row : Key {
+  bool (*set)(Target& target, const RawValue& value);  // false: not allowed
+};
+
+bool set_text(string& where, const RawValue& value) {
+  if (value.type != RawValue::Type::kText) return false;
+  where = value.text;
+  return true;
+}
+
+bool set_real(double& where, const RawValue& value, double minimum, double maximum, string_view unit = "1") {
+  const auto number = parse_quantity(value.text, unit);
+  if (!number || *number < minimum || *number > maximum) return false;
+  where = *number;
+  return true;
+}
+
+template <typename Integer>
+bool set_count(Integer& where, const RawValue& value, string_view unit) {
+  double number = 0;
+  if (!set_real(number, value, 0, std::min(0x1p53, static_cast<double>(std::numeric_limits<Integer>::max())),
+                unit)) {
+    return false;
+  }
+  where = static_cast<Integer>(number);
+  return static_cast<double>(where) == number;
+}
+
+bool set_seed(std::uint64_t& where, const RawValue& value) {
+  const char* const end = value.text.data() + value.text.size();
+  const auto [stop, error] = std::from_chars(value.text.data(), end, where);
+  return error == std::errc() && stop == end;
+}
+
+bool set_flag(bool& where, const RawValue& value) {
+  const auto flag = parse_boolean(value.text);
+  if (flag) where = *flag;
+  return flag.has_value();
+}
+
+bool set_clock(Clock& where, const RawValue& value) {
+  if (value.text != "wall" && value.text != "model") return false;
+  where = value.text == "model" ? Clock::kModel : Clock::kWall;
+  return true;
+}
+
+bool set_compute(Compute& where, const RawValue& value) {
+  if (value.text == "none" || value.text == "measured") {
+    where = {value.text == "none" ? Compute::Kind::kNone : Compute::Kind::kMeasured, 1};
+    return true;
+  }
+  where.kind = Compute::Kind::kFactor;
+  return set_real(where.factor, value, 0x1p-40, 0x1p40);
+}
+
+bool set_operation(std::optional<OperationKind>& where, const RawValue& value) {
+  where = parse_operation(value.text);
+  return where.has_value() || value.text == "any";
+}
+
+bool set_backend(string& where, const RawValue& value, const Registry& registry, bool may_be_off) {
+  where = value.text;
+  return registry.find(value.text) != nullptr || (may_be_off && value.text == Configuration::kOff);
+}
+
+constexpr string_view kBackends = "BACKENDS";  // allowed: the registry's names
+constexpr string_view kOffOrBackends = "off, BACKENDS";
+constexpr string_view kAPath = "a path in quotes; empty: none";
+
+constexpr Row kRows[] = {
+    {{"backend", "OFFRAMP_BACKEND", "host", true, kOffOrBackends,
+      "the hardware that carries the communication"},
+     [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); }},
+    {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model",
+      "what MPI_Wtime returns: the machine's time, or modelled time"},
+     [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); }},
+    {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
+      "how CPU time between MPI calls moves the modelled clock"},
+     [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); }},
+    {{"summary", "OFFRAMP_SUMMARY", "true", false, "true, false",
+      "print a summary on standard error at MPI_Finalize"},
+     [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},
+    {{"report", "OFFRAMP_REPORT", "", true, kAPath, "write a report in JSON at MPI_Finalize"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.report, v); }},
+    {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time that Perfetto opens"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.trace, v); }},
+    {{"capture", "OFFRAMP_CAPTURE", "", true, kAPath,
+      "write the modelled packets as pcap, one file per rank"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.capture, v); }},
+    {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
+      "every rank prints what it waits for after this long without progress; 0: never"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},
+    {{"plugin_path", "OFFRAMP_PLUGIN_PATH", "", true, "absolute paths separated by colons; empty: none",
+      "directories of backend plugins (*.so)"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.plugin_path, v); }},
+    {{"faults.seed", "OFFRAMP_FAULTS_SEED", "0", false, "a whole number from 0",
+      "the same seed gives the same faults on every run"},
+     [](Target& t, const RawValue& v) { return set_seed(t.all.faults.seed, v); }},
+    {{"faults.loss", "OFFRAMP_FAULTS_LOSS", "0", false, "0 .. 1", "the probability that a packet is lost"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.loss, v, 0, 1); }},
+    {{"faults.duplication", "OFFRAMP_FAULTS_DUPLICATION", "0", false, "0 .. 1",
+      "the probability that a packet arrives twice"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.duplication, v, 0, 1); }},
+    {{"faults.reordering", "OFFRAMP_FAULTS_REORDERING", "0", false, "0 .. 1",
+      "the probability that a packet is overtaken by the next"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.reordering, v, 0, 1); }},
+    {{"route.operation", "", "any", true,
+      "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier",
+      "the operations that this route takes"},
+     [](Target& t, const RawValue& v) { return set_operation(t.route.operation, v); }},
+    {{"route.min_bytes", "", "0", false, "a size in bytes, or \"64K\", \"1MiB\"", "the smallest message"},
+     [](Target& t, const RawValue& v) { return set_count(t.route.min_bytes, v, "B"); }},
+    {{"route.max_bytes", "", "\"1GiB\"", false, "a size in bytes, or \"64K\", \"1MiB\"",
+      "the largest message; not given: any"},
+     [](Target& t, const RawValue& v) { return set_count(t.route.max_bytes, v, "B"); }},
+    {{"route.min_ranks", "", "0", false, "a whole number", "the smallest communicator"},
+     [](Target& t, const RawValue& v) { return set_count(t.route.min_ranks, v, "1"); }},
+    {{"route.max_ranks", "", "1024", false, "a whole number", "the largest communicator; not given: any"},
+     [](Target& t, const RawValue& v) { return set_count(t.route.max_ranks, v, "1"); }},
+    {{"route.backend", "", "host", true, kBackends, "what carries them; has to be given"},
+     [](Target& t, const RawValue& v) { return set_backend(t.route.backend, v, t.registry, false); }},
+    {{"", "OFFRAMP_CONFIG", "", false, "the path of a file", "read this file instead of ./offramp.toml"},
+     nullptr},
+};
+
+const Row* find_row(string_view path) {
+  const auto* row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.path == path; });
+  return row == std::end(kRows) || path.empty() ? nullptr : row;
+}
+
+bool is_section(string_view name) {
+  return name == "faults" || name == "route";
+}
+
+std::vector<string_view> words_of(string_view list) {
+  std::vector<string_view> words;
+  while (!list.empty()) {
+    const string_view word = list.substr(0, list.find(", "));
+    words.push_back(word);
+    list.remove_prefix(std::min(list.size(), word.size() + 2));
+  }
+  return words;
+}
+
+string_view section_of(string_view path) {
+  const auto dot = path.find('.');
+  return dot == string_view::npos ? string_view() : path.substr(0, dot);
+}
+
+// --- The file ---
+
+/// One setting from any source. An empty name stands for the heading of a section.
+struct Entry {
+  string section;
+  string name;
+  RawValue value;
+  std::size_t route = 0;  // which [[route]]
+  std::size_t line = 0;
+};
+
+struct FileText {
+  string text;
+  string problem;
+  bool passable = false;  // a file that nobody asked for: absent, or not to be trusted
+};
+
+/// What keeps an open file from being used.
+FileText judge(int file, bool asked_for) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) return {"", std::strerror(errno)};
+  const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
+  if (!asked_for && (!ours || (status.st_mode & S_IWOTH) != 0)) {
+    return {"", "it belongs to another user or everybody may write it; name it in OFFRAMP_CONFIG to use it",
+            true};
+  }
+  if (!S_ISREG(status.st_mode)) return {"", "it is not a regular file"};
+  return {};
+}
+
+FileText read_file(const string& path, bool asked_for) {
+  // Not blocking: a pipe or a device must not hang MPI_Init before it is refused.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) {
+    if (errno == ENOENT && !asked_for) return {"", "", true};
+    return {"", std::strerror(errno), !asked_for && errno == EACCES};
+  }
+  FileText result = judge(file, asked_for);
+  while (result.problem.empty()) {
+    char block[4096];
+    const ssize_t got = read(file, block, sizeof block);
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) result.problem = std::strerror(errno);
+    if (got > 0) result.text.append(block, static_cast<std::size_t>(got));
+    if (result.text.size() > kLargestFile) result.problem = "it is larger than 1 MiB";
+  }
+  close(file);
+  return result;
+}
+
+// The parser's table of white space is undefined for many characters that are not ASCII (issue 295). So it
+// only sees ASCII: other bytes, wherever they stand, are written as ` and two hexadecimal digits, and so is `
+// itself.
+constexpr char kEscape = '`';
+
+string to_ascii(string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // an editor's byte order mark
+  string result;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x80 && c != kEscape) {
+      result += c;
+    } else {
+      fmt::format_to(std::back_inserter(result), "{}{:02x}", kEscape, static_cast<unsigned char>(c));
+    }
+  }
+  return result;
+}
+
+string from_ascii(string_view text) {
+  string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool escaped = text[i] == kEscape && i + 2 < text.size() &&
+                         std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    result += escaped ? static_cast<char>(byte) : text[i];
+    if (escaped) i += 2;
+  }
+  return result;
+}
+
+/// Texts as they are, numbers as parse_quantity reads them. False: nothing that can be a value here.
+bool read_scalar(const toml::node& node, RawValue& value) {
+  if (const auto* text = node.as_string()) {
+    value.text = from_ascii(text->get());
+    return true;
+  }
+  value.type = node.is_boolean() ? RawValue::Type::kBoolean : RawValue::Type::kNumber;
+  if (const auto* flag = node.as_boolean()) value.text = flag->get() ? "true" : "false";
+  if (const auto* integer = node.as_integer()) value.text = fmt::format("{}", integer->get());
+  if (const auto* real = node.as_floating_point()) value.text = fmt::format("{}", real->get());
+  return !value.text.empty();
+}
+
+/// Flattens a document into entries in the order of its lines. Functions return what went wrong.
+class FileReader {
+ public:
+  FileReader(string path, std::vector<Entry>& entries) : path_(std::move(path)), entries_(entries) {}
+
+  string read(const string& text) {
+    if (string error = check_lines(text); !error.empty()) return error;
+    toml::table document;
+    try {
+      document = toml::parse(to_ascii(text), string_view(path_));
+    } catch (const toml::parse_error& error) {
+      return fmt::format("{}: not valid TOML: {}", where(error.source()),
+                         printable(from_ascii(error.description())));
+    } catch (const std::logic_error& error) {
+      return fmt::format("{}: not valid TOML: {}", path_, error.what());
+    }
+    for (const auto& [key, node] : document) {
+      if (string error = add(from_ascii(key.str()), node); !error.empty()) return error;
+    }
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const Entry& a, const Entry& b) { return a.line < b.line; });
+    return {};
+  }
+
+ private:
+  [[nodiscard]] string check_lines(string_view text) const {
+    for (std::size_t line = 1; !text.empty(); ++line) {
+      const string_view one = text.substr(0, text.find('\n'));
+      if (std::count(one.begin(), one.end(), '.') > kMostDotsInALine) {
+        return fmt::format("{}:{}: far too many dots in one line", path_, line);
+      }
+      text.remove_prefix(std::min(text.size(), one.size() + 1));
+    }
+    return {};
+  }
+
+  [[nodiscard]] string where(const toml::source_region& source) const {
+    return fmt::format("{}:{}", path_, source.begin.line);
+  }
+
+  string add(const string& key, const toml::node& node) {
+    if (const auto* table = node.as_table()) return add_section(key, *table, 0);
+    const auto* array = node.as_array();
+    if (key != "route" || array == nullptr) return add_value("", key, node, 0);
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      const auto* route = (*array)[i].as_table();
+      if (route == nullptr) return fmt::format("{}: write routes as [[route]]", where(node.source()));
+      if (string error = add_section(key, *route, i); !error.empty()) return error;
+    }
+    return {};
+  }
+
+  string add_section(const string& section, const toml::table& table, std::size_t route) {
+    const auto& source = table.source();
+    entries_.push_back({section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line});
+    for (const auto& [key, node] : table) {
+      if (string error = add_value(section, from_ascii(key.str()), node, route); !error.empty()) return error;
+    }
+    return {};
+  }
+
+  string add_value(const string& section, const string& name, const toml::node& node, std::size_t route) {
+    Entry entry{
+        section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
+    if (!read_scalar(node, entry.value) && !node.is_string()) {
+      return fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name));
+    }
+    entries_.push_back(std::move(entry));
+    return {};
+  }
+
+  string path_;
+  std::vector<Entry>& entries_;
+};
+
+// --- All sources together ---
+
+/// Every step returns what went wrong.
+class Loader {
+ public:
+  Loader(const Surroundings& surroundings, Registry& registry)
+      : surroundings_(surroundings), registry_(registry) {}
+
+  Result<Configuration> load() {
+    for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
+                            &Loader::read_overrides, &Loader::apply_all, &Loader::check_together}) {
+      if (string error = (this->*step)(); !error.empty()) return Result<Configuration>::failure(error);
+    }
+    return std::move(configuration_);
+  }
+
+ private:
+  /// The text of a key that has to be known early.
+  [[nodiscard]] RawValue early(const string& key, const string& variable) const {
+    RawValue value;
+    for (const Entry& e : entries_) {
+      if (e.section.empty() && e.name == key) value = e.value;
+    }
+    if (const auto found = surroundings_.environment.find(variable);
+        found != surroundings_.environment.end()) {
+      value = {found->second, RawValue::Type::kText, variable};
+    }
+    for (const Override& o : surroundings_.overrides) {
+      if (o.key == key) value = {o.value, RawValue::Type::kText, o.origin};
+    }
+    return value;
+  }
+
+  string read_configuration_file() {
+    const RawValue chosen = early("config", kConfigVariable);
+    string path = chosen.text;
+    if (path.empty()) path = surroundings_.directory == "." ? kFile : surroundings_.directory + "/" + kFile;
+    const FileText file = read_file(path, !chosen.text.empty());
+    if (file.passable) {
+      if (!file.problem.empty())
+        configuration_.notes.push_back(fmt::format("{} is not used: {}", path, file.problem));
+      return {};
+    }
+    if (!file.problem.empty()) {
+      const string prefix = chosen.origin.empty() ? "" : chosen.origin + ": ";
+      return fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem);
+    }
+    configuration_.file = path;
+    return FileReader(path, entries_).read(file.text);
+  }
+
+  string load_plugins() {
+    const RawValue path = early("plugin_path", "OFFRAMP_PLUGIN_PATH");
+    if (string error = registry_.load_plugins(path.text); !error.empty()) return path.origin + ": " + error;
+    for (const string_view name : registry_.names()) {
+      if (find_row(name) == nullptr && !is_section(name)) continue;
+      return fmt::format("{}: the backend name {} is a key of the configuration", path.origin,
+                         in_quotes(name));
+    }
+    return {};
+  }
+
+  void add(string_view path, RawValue value) {
+    const auto dot = path.find('.');
+    const bool in_section = dot != string_view::npos;
+    entries_.push_back({string(in_section ? path.substr(0, dot) : ""),
+                        string(in_section ? path.substr(dot + 1) : path), std::move(value)});
+  }
+
+  string read_variables() {
+    std::map<string, string> keys = {{kConfigVariable, ""}};
+    for (const auto& [key, variable] : variables_by_key(registry_)) keys.emplace(variable, key);
+    for (const auto& [variable, text] : surroundings_.environment) {
+      if (!variable.starts_with("OFFRAMP_") || variable == kConfigVariable) continue;
+      const auto found = keys.find(variable);
+      if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
+      const Row* row = find_row(found->second);
+      // An empty variable is as good as none, except where an empty text means something.
+      if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
+      add(found->second, {text, RawValue::Type::kText, variable});
+    }
+    return {};
+  }
+
+  static std::vector<string_view> views(const std::map<string, string>& map) {
+    std::vector<string_view> result;
+    for (const auto& [name, other] : map) result.push_back(name);
+    return result;
+  }
+
+  string read_overrides() {
+    const auto keys = variables_by_key(registry_);
+    for (const Override& o : surroundings_.overrides) {
+      if (o.key == "config") continue;
+      if (!keys.contains(o.key)) return unknown(o.origin, "key", o.key, views(keys));
+      add(o.key, {o.value, RawValue::Type::kText, o.origin});
+    }
+    return {};
+  }
+
+  string apply_all() {
+    for (const Entry& entry : entries_) {
+      string error = entry.name.empty() ? open_section(entry) : apply(entry);
+      if (!error.empty()) return error;
+    }
+    return {};
+  }
+
+  string open_section(const Entry& entry) {
+    const string& name = entry.section;
+    if (name == "route") {
+      configuration_.routes.resize(std::max(configuration_.routes.size(), entry.route + 1));
+      route_origins_.resize(configuration_.routes.size());
+      route_origins_[entry.route] = entry.value.origin;
+      return {};
+    }
+    if (name == "faults" || registry_.find(name) != nullptr) return {};
+    if (find_row(name) != nullptr)
+      return fmt::format("{}: {} is a key, not a section", entry.value.origin, name);
+    return unknown(entry.value.origin, "section", name, top_names(false));
+  }
+
+  string apply(const Entry& entry) {
+    const bool ours = entry.section.empty() || is_section(entry.section);
+    if (!ours) {
+      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, in one place
+      return {};
+    }
+    const string path = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
+    const Row* row = entry.section.empty() && path.find('.') != string::npos ? nullptr : find_row(path);
+    if (row == nullptr) return unknown_key(entry);
+    Route unused;
+    Route& route = entry.section == "route" ? configuration_.routes[entry.route] : unused;
+    Target target{configuration_, route, registry_};
+    if (row->set(target, entry.value)) return {};
+    const string allowed = allowed_text(*row, registry_);
+    return not_allowed(entry.value, path, allowed, words_of(allowed));
+  }
+
+  string unknown_key(const Entry& entry) const {
+    const string& name = entry.name;
+    if (entry.section.empty() && (is_section(name) || registry_.find(name) != nullptr)) {
+      return fmt::format("{}: {} is a section; write [{}] and its keys below", entry.value.origin, name,
+                         name == "route" ? "[route]" : name);
+    }
+    if (entry.section.empty()) return unknown(entry.value.origin, "key", name, top_names(true));
+    std::vector<string_view> names;
+    for (const Row& row : kRows) {
+      if (section_of(row.path) == entry.section) names.push_back(row.path.substr(entry.section.size() + 1));
+    }
+    return unknown(entry.value.origin, fmt::format("key in [{}]", entry.section), name, names);
+  }
+
+  static string unknown(string_view origin, string_view what, string_view name,
+                        const std::vector<string_view>& candidates) {
+    return fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates));
+  }
+
+  /// What can stand at the top of a file: sections, and keys if asked for.
+  [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
+    std::vector<string_view> names = registry_.names();
+    names.insert(names.end(), {"faults", "route"});
+    for (const Row& row : kRows) {
+      if (keys && !row.path.empty() && section_of(row.path).empty()) names.push_back(row.path);
+    }
+    return names;
+  }
+
+  string check_together() {
+    for (std::size_t i = 0; i < configuration_.routes.size(); ++i) {
+      const Route& route = configuration_.routes[i];
+      const string& origin = route_origins_[i];
+      if (route.backend.empty()) return fmt::format("{}: this route names no backend; add backend", origin);
+      if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
+      if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
+    }
+    const FaultRates& faults = configuration_.faults;
+    const double sum = faults.loss + faults.duplication + faults.reordering;
+    if (sum > 1)
+      return fmt::format("faults: loss, duplication and reordering add up to {}; at most 1 is possible", sum);
+    for (const BackendDescription* description : registry_.all()) {
+      if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
+    }
+    return {};
+  }
+
+  const Surroundings& surroundings_;
+  Registry& registry_;
+  Configuration configuration_;
+  std::vector<Entry> entries_;
+  std::vector<string> route_origins_;
+};
+
+}  // namespace
+
+Result<Settings> Configuration::settings_for(const BackendDescription& description) const {
+  const auto section = sections.find(string(description.name));
+  return read_settings(description, section == sections.end() ? Section() : section->second);
+}
+
+Surroundings Surroundings::of_process() {
+  Surroundings surroundings;
+  surroundings.privileged = getauxval(AT_SECURE) != 0;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const string_view text = *variable;
+    const auto equals = text.find('=');
+    if (!text.starts_with("OFFRAMP_") || equals == string_view::npos) continue;
+    surroundings.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return surroundings;
+}
+
+Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry) {
+  if (surroundings.privileged) {
+    Configuration nothing;
+    nothing.backend = Configuration::kOff;
+    nothing.summary = false;
+    return nothing;
+  }
+  try {
+    return Loader(surroundings, registry).load();
+  } catch (const std::exception& e) {
+    return Result<Configuration>::failure(fmt::format("cannot read the configuration: {}", e.what()));
+  }
+}
+
+std::span<const Key> configuration_keys() {
+  static const std::vector<Key> keys(std::begin(kRows), std::end(kRows));
+  return keys;
+}
+
+string allowed_text(const Key& key, const Registry& registry) {
+  string text(key.allowed);
+  if (const auto at = text.find(kBackends); at != string::npos) {
+    text.replace(at, kBackends.size(), fmt::format("{}", fmt::join(registry.names(), ", ")));
+  }
+  return text;
+}
+
+std::map<string, string> variables_by_key(const Registry& registry) {
+  std::map<string, string> variables;
+  for (const Row& row : kRows) {
+    if (!row.variable.empty() && !row.path.empty()) variables.emplace(row.path, row.variable);
+  }
+  for (const BackendDescription* description : registry.all()) {
+    for (const Parameter& parameter : description->parameters) {
+      variables.emplace(fmt::format("{}.{}", description->name, parameter.name),
+                        variable_name(description->name, parameter.name));
+    }
+  }
+  return variables;
+}
+
+}  // namespace offramp

@@ -1,0 +1,109 @@
+// Configuration: what the user asked for, read once, checked completely, before anything else happens.
+//
+// Later sources win: built-in defaults, offramp.toml, OFFRAMP_* variables, overrides from a command line. One
+// table (configuration_keys) names every key; the backends' parameter tables add theirs. Anything that is not
+// known or not allowed is an error, because a setting that is silently ignored is a wrong measurement.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/core/registry.hpp"
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+enum class Clock : std::uint8_t { kWall, kModel };
+
+/// How CPU time between MPI calls moves the host clock: not at all, as measured, or measured times a factor.
+struct Compute {
+  enum class Kind : std::uint8_t { kNone, kMeasured, kFactor };
+  Kind kind = Kind::kNone;
+  double factor = 1;
+};
+
+/// One [[route]]: the first that matches wins. Limits are inclusive, sizes in bytes as in Operation.
+struct Route {
+  std::optional<OperationKind> operation;  // nothing: any
+  std::size_t min_bytes = 0;
+  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
+  int min_ranks = 0;
+  int max_ranks = std::numeric_limits<int>::max();
+  std::string backend;
+};
+
+struct Configuration {
+  static constexpr std::string_view kOff = "off";
+
+  std::string backend = "host";  // a name in the registry, or "off"
+  Clock clock = Clock::kWall;
+  Compute compute;
+  std::vector<Route> routes;
+  FaultRates faults;
+  double hang_timeout = 0;  // seconds; 0: never
+  std::string report;       // paths; empty: none
+  std::string trace;
+  std::string capture;
+  std::string plugin_path;
+  bool summary = true;
+
+  std::string file;                         // the file that was read; empty: none
+  std::vector<std::string> notes;           // what the user should know although nothing is wrong
+  std::map<std::string, Section> sections;  // by backend
+
+  [[nodiscard]] bool off() const { return backend == kOff; }
+
+  /// The values of a backend's parameters. Cannot fail for a registered backend once load_configuration
+  /// succeeded.
+  Result<Settings> settings_for(const BackendDescription& description) const;
+};
+
+/// A setting from a command line; key as in the file ("clock", "zrlmpi.preset"), origin for messages.
+struct Override {
+  std::string key;
+  std::string value;
+  std::string origin;
+};
+
+/// What load_configuration looks at, so that tests need not touch the process.
+struct Surroundings {
+  std::map<std::string, std::string> environment;  // only names that begin with OFFRAMP_ matter
+  std::string directory = ".";                     // where offramp.toml is looked for
+  std::vector<Override> overrides;
+  bool privileged = false;  // setuid or setgid: ignore everything and stay out of the way
+
+  static Surroundings of_process();
+};
+
+/// Reads and checks everything, loading the plugins that the configuration asks for into the registry. A file
+/// found in the directory is used when it belongs to the user or root and not everybody may write it;
+/// otherwise a note says so. A privileged program gets backend "off". Call once, from one thread.
+Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry);
+
+/// One row of the table of keys. A key without a variable can only stand in a file, one without a path only
+/// in the environment. default_text and allowed are for people; quoted says whether the file wants the value
+/// in quotes.
+struct Key {
+  std::string_view path;  // "clock", "faults.loss", "route.operation"
+  std::string_view variable;
+  std::string_view default_text;
+  bool quoted;
+  std::string_view allowed;
+  std::string_view description;
+};
+std::span<const Key> configuration_keys();
+
+/// What a key allows, with the names of the backends that there are.
+std::string allowed_text(const Key& key, const Registry& registry);
+
+/// Every key that can be set from outside a file, with its variable: the table's and all backends'
+/// parameters.
+std::map<std::string, std::string> variables_by_key(const Registry& registry);
+
+}  // namespace offramp

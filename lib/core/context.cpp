@@ -1,0 +1,80 @@
+#include "lib/core/context.hpp"
+
+namespace offramp {
+namespace {
+
+bool matches(const ReceiveRecord& receive, const Envelope& envelope) {
+  return receive.tag == envelope.tag || receive.tag == kAnyTag;
+}
+
+ReceiveRecord* first_match(const PostedQueue& queue, const Envelope& envelope) {
+  for (ReceiveRecord* r = queue.front(); r != nullptr; r = PostedQueue::next(*r)) {
+    if (matches(*r, envelope)) return r;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Context::~Context() {
+  while (UnexpectedMessage* message = arrivals_.front()) (void)take_unexpected(*message);
+}
+
+void Context::attach(int rank, std::vector<int> world) {
+  rank_ = rank;
+  world_ = std::move(world);
+  if (peers_.size() < world_.size()) peers_.resize(world_.size());
+}
+
+ReceiveRecord* Context::take_posted(const Envelope& envelope) {
+  PostedQueue& named = peer(envelope.source).posted;
+  ReceiveRecord* by_name = first_match(named, envelope);
+  ReceiveRecord* by_any = any_source_.empty() ? nullptr : first_match(any_source_, envelope);
+  if (by_any != nullptr && (by_name == nullptr || by_any->order < by_name->order)) {
+    any_source_.remove(*by_any);
+    return by_any;
+  }
+  if (by_name != nullptr) named.remove(*by_name);
+  return by_name;
+}
+
+void Context::post(ReceiveRecord& receive) {
+  receive.order = order_++;
+  (receive.source == kAnySource ? any_source_ : peer(receive.source).posted).push_back(receive);
+}
+
+void Context::withdraw(ReceiveRecord& receive) {
+  (receive.source == kAnySource ? any_source_ : peer(receive.source).posted).remove(receive);
+}
+
+UnexpectedMessage* Context::find_unexpected(int source, int tag) {
+  const auto wanted = [tag](const UnexpectedMessage& m) {
+    return tag == kAnyTag || m.header.envelope.tag == tag;
+  };
+  if (source == kAnySource) {
+    for (UnexpectedMessage* m = arrivals_.front(); m != nullptr; m = m->by_arrival.next) {
+      if (wanted(*m)) return m;
+    }
+    return nullptr;
+  }
+  for (UnexpectedMessage* m = peer(source).unexpected.front(); m != nullptr; m = m->by_source.next) {
+    if (wanted(*m)) return m;
+  }
+  return nullptr;
+}
+
+void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
+  UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; take_unexpected gives it back
+  peer(owned.header.envelope.source).unexpected.push_back(owned);
+  arrivals_.push_back(owned);
+  ++unexpected_count_;
+}
+
+std::unique_ptr<UnexpectedMessage> Context::take_unexpected(UnexpectedMessage& message) {
+  peer(message.header.envelope.source).unexpected.remove(message);
+  arrivals_.remove(message);
+  --unexpected_count_;
+  return std::unique_ptr<UnexpectedMessage>(&message);
+}
+
+}  // namespace offramp

@@ -1,0 +1,78 @@
+// A context: the matching world of one communicator at one rank, by the rules of MPI.
+//
+// Receives match in posting order, messages of one sender in sending order; the fabric's order is checked by sequence
+// numbers and restored. Known by an id that is agreed between its members and never used again in a run, so a message
+// may arrive before this rank has made the communicator, or after it has freed it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lib/core/records.hpp"
+
+namespace offramp {
+
+using PostedQueue = IntrusiveList<ReceiveRecord, &ReceiveRecord::link>;
+
+struct ContextPeer {
+  std::uint32_t send_sequence = 0;
+  std::uint32_t receive_sequence = 0;
+  PostedQueue posted;  // receives that name this source
+  IntrusiveList<UnexpectedMessage, &UnexpectedMessage::by_source> unexpected;
+  // Messages that came ahead of an earlier one; empty with a fabric that keeps order.
+  std::map<std::uint32_t, std::unique_ptr<UnexpectedMessage>> early;
+};
+
+class Context {
+ public:
+  explicit Context(std::uint64_t id) : id_(id) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context();
+
+  /// Makes the communicator known: own rank in it, and the world rank of every member.
+  void attach(int rank, std::vector<int> world);
+  [[nodiscard]] bool attached() const { return !world_.empty(); }
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return static_cast<int>(world_.size()); }
+  [[nodiscard]] int world(int rank) const { return world_[static_cast<std::size_t>(rank)]; }
+  /// The peer's state; grows for ranks that are not known yet (the caller has checked the bound).
+  ContextPeer& peer(int rank) {
+    if (static_cast<std::size_t>(rank) >= peers_.size()) peers_.resize(static_cast<std::size_t>(rank) + 1);
+    return peers_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] const std::vector<ContextPeer>& peers() const { return peers_; }
+
+  /// The receive that a message with this envelope matches, taken off its queue; null if there is none.
+  ReceiveRecord* take_posted(const Envelope& envelope);
+  void post(ReceiveRecord& receive);
+  void withdraw(ReceiveRecord& receive);
+
+  /// The first unexpected message that (source, tag) matches; stays in its queue. Null if there is none.
+  UnexpectedMessage* find_unexpected(int source, int tag);
+  void add_unexpected(std::unique_ptr<UnexpectedMessage> message);
+  std::unique_ptr<UnexpectedMessage> take_unexpected(UnexpectedMessage& message);
+
+  [[nodiscard]] const PostedQueue& any_source() const { return any_source_; }
+  [[nodiscard]] std::size_t unexpected_count() const { return unexpected_count_; }
+
+  int pending = 0;                      // records in progress on this context
+  bool closed = false;                  // the communicator was freed
+  std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
+
+ private:
+  std::uint64_t id_;
+  int rank_ = 0;
+  std::vector<int> world_;
+  std::vector<ContextPeer> peers_;
+  PostedQueue any_source_;
+  IntrusiveList<UnexpectedMessage, &UnexpectedMessage::by_arrival> arrivals_;
+  std::uint64_t order_ = 0;
+  std::size_t unexpected_count_ = 0;
+};
+
+}  // namespace offramp

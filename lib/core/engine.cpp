@@ -1,0 +1,519 @@
+#include "lib/core/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace offramp {
+namespace {
+
+// Messages up to this size leave the sender even when nobody has asked for them: programs rely on small sends that do
+// not wait for the receive. Larger ones stay at the sender until they are matched.
+constexpr std::size_t kBounceLimit = 64 * 1024;
+
+}  // namespace
+
+struct Engine::Reply : FabricWaiter {
+  Engine* engine = nullptr;
+  Header header;
+};
+
+Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes)
+    : fabric_(fabric), lanes_(std::move(lanes)) {}
+
+Engine::~Engine() {
+  for (auto& [id, context] : contexts_) {
+    while (UnexpectedMessage* message = context->find_unexpected(kAnySource, kAnyTag)) {
+      const auto owned = context->take_unexpected(*message);
+      if (owned->remote != nullptr) fabric_.drop(owned->remote);
+    }
+  }
+}
+
+// --- contexts ---------------------------------------------------------------------------------------------------------
+
+Context* Engine::find_context(std::uint64_t id) {
+  if (recent_ != nullptr && recent_->id() == id) return recent_;
+  const auto found = contexts_.find(id);
+  if (found == contexts_.end()) return nullptr;
+  return recent_ = found->second.get();
+}
+
+Context& Engine::context_of(std::uint64_t id) {
+  if (Context* known = find_context(id)) return *known;
+  return *(recent_ = contexts_.emplace(id, std::make_unique<Context>(id)).first->second.get());
+}
+
+Context& Engine::open_context(std::uint64_t id, int rank, std::vector<int> world) {
+  Context& context = context_of(id);
+  context.attach(rank, std::move(world));
+  return context;
+}
+
+void Engine::close_context(Context& context) {
+  context.closed = true;
+  if (context.pending == 0) retire_context(context);
+}
+
+void Engine::retire_context(Context& context) {
+  while (UnexpectedMessage* message = context.find_unexpected(kAnySource, kAnyTag)) {
+    const auto owned = context.take_unexpected(*message);
+    if (owned->remote != nullptr) fabric_.drop(owned->remote);
+  }
+  recent_ = nullptr;
+  retired_.insert(context.id());
+  contexts_.erase(context.id());
+}
+
+void Engine::release(Context& context) {
+  if (--context.pending == 0 && context.closed) retire_context(context);
+}
+
+// --- sending ----------------------------------------------------------------------------------------------------------
+
+void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
+  Context& context = arguments.context;
+  record.done = false;
+  record.observed = false;
+  record.transport_done = false;
+  record.outcome = Outcome::kOk;
+  record.engine = this;
+  record.context = &context;
+  record.data = arguments.carried ? arguments.data : Bytes();
+  record.destination = arguments.destination;
+  record.destination_world = context.world(arguments.destination);
+  record.function = function;
+  Envelope& e = record.header.envelope;
+  e = Envelope{};
+  e.lanes = static_cast<std::uint8_t>(lanes_.size());
+  e.element = arguments.element;
+  e.sequence = context.peer(arguments.destination).send_sequence++;
+  e.context = context.id();
+  e.source = context.rank();
+  e.tag = arguments.tag;
+  e.bytes = arguments.data.size();
+  e.source_world = static_cast<std::uint32_t>(rank());
+  if (!arguments.carried) e.flags |= kNoPayload;
+  e.operation = ++operations_;
+  if (arguments.synchronous) e.flags |= kWantsReply | kSynchronous;
+  ++context.pending;
+  ++sends_;
+}
+
+void Engine::depart(SendRecord& record, const TeamPosition& at) {
+  Lane& lane = *lanes_[at.lane];
+  LaneStamp& out = record.header.lanes[at.lane];
+  out = LaneStamp{};
+  out.backend = at.backend;
+  out.number = lane.next_number(at.backend, record.destination_world);
+  const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+  const Departure departure = lane.backend(at.backend).depart(transfer, *at.clock, *at.units);
+  out.stamp = departure.stamp;
+  out.handshake = departure.handshake ? 1 : 0;
+  if (departure.handshake) record.header.envelope.flags |= kWantsReply;
+  record.lanes[at.lane].complete = departure.complete;
+  *at.clock = later(*at.clock, departure.host_free);
+  if (at.lane == 0 && departure.stamp.failed()) record.outcome = Outcome::kFault;
+}
+
+void Engine::launch(SendRecord& record) {
+  record.reply_done = (record.header.envelope.flags & kWantsReply) == 0;
+  if (!record.reply_done) record.header.envelope.token = make_token(record);
+  record.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<SendRecord&>(waiter);
+    self.transport_done = true;
+    if (!ok) self.engine->give_up(self);
+    if (self.reply_done) self.engine->complete(self);
+  };
+  switch (fabric_.send(record.destination_world, record.header.encoded(), record.data, record)) {
+    case Fabric::State::kPending:
+      break;
+    case Fabric::State::kFailed:
+      give_up(record);
+      [[fallthrough]];
+    case Fabric::State::kDone:
+      record.transport_done = true;
+      if (record.reply_done) return complete(record);
+  }
+  in_flight_.push_back(record);
+}
+
+/// The peer is gone: no reply will come.
+void Engine::give_up(SendRecord& record) {
+  record.outcome = Outcome::kFault;
+  if (!std::exchange(record.reply_done, true)) (void)redeem_token(record.header.envelope.token);
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments) {
+  prepare(record, arguments);
+  Operation operation;
+  operation.element = arguments.element;
+  operation.bytes = arguments.data.size();
+  operation.tag = arguments.tag;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = *lanes_[i];
+    const Lane::Choice choice = lane.choose(operation);
+    CallCounter& counter = lane.counters.calls[function];
+    ++(choice.declined ? counter.declined : counter.offloaded);
+    counter.bytes += operation.bytes;
+    depart(record, {i, choice.backend, &lane.clock, &lane.units});
+  }
+  launch(record);
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team) {
+  prepare(record, arguments);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
+  depart(record, team);
+  launch(record);
+}
+
+void Engine::observe(SendRecord& record) {
+  if (std::exchange(record.observed, true)) return;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) settle(record, own_position(i));
+}
+
+void Engine::observe(SendRecord& record, const TeamPosition& team) {
+  if (!std::exchange(record.observed, true)) settle(record, team);
+}
+
+void Engine::settle(const SendRecord& record, const TeamPosition& at) {
+  const LaneStamp& out = record.header.lanes[at.lane];
+  Time complete = record.lanes[at.lane].complete;
+  if (out.handshake != 0 && record.reply_done && record.transport_done && record.outcome == Outcome::kOk) {
+    const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+    complete =
+        lanes_[at.lane]->backend(out.backend).complete_send(transfer, record.lanes[at.lane].reply, *at.units);
+  }
+  *at.clock = later(*at.clock, complete);
+}
+
+TeamPosition Engine::own_position(std::size_t lane) {
+  return {lane, Lane::kHost, &lanes_[lane]->clock, &lanes_[lane]->units};
+}
+
+void Engine::complete(SendRecord& record) {
+  record.done = true;
+  in_flight_.remove(record);
+  --sends_;
+  release(*record.context);
+  if (record.on_complete != nullptr) record.on_complete(record);
+}
+
+// Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
+std::uint64_t Engine::make_token(SendRecord& record) {
+  if (free_tokens_.empty()) {
+    free_tokens_.push_back(static_cast<std::uint32_t>(tokens_.size()));
+    tokens_.emplace_back();
+  }
+  const std::uint32_t index = free_tokens_.back();
+  free_tokens_.pop_back();
+  tokens_[index].record = &record;
+  return (static_cast<std::uint64_t>(++tokens_[index].generation) << 32) | index;
+}
+
+SendRecord* Engine::redeem_token(std::uint64_t token) {
+  const auto index = static_cast<std::uint32_t>(token);
+  if (index >= tokens_.size() || tokens_[index].generation != token >> 32) return nullptr;
+  SendRecord* record = std::exchange(tokens_[index].record, nullptr);
+  if (record != nullptr) free_tokens_.push_back(index);
+  return record;
+}
+
+void Engine::on_reply(const Header& header) {
+  SendRecord* record = redeem_token(header.envelope.token);
+  if (record == nullptr) {
+    ++malformed_;
+    return;
+  }
+  for (std::size_t i = 0; i < lanes_.size(); ++i) record->lanes[i].reply = header.lanes[i].stamp;
+  if (header.lanes[0].stamp.failed()) record->outcome = Outcome::kFault;
+  record->reply_done = true;
+  if (record->transport_done) complete(*record);
+}
+
+// --- receiving --------------------------------------------------------------------------------------------------------
+
+void Engine::prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
+  record.done = false;
+  record.observed = false;
+  record.outcome = Outcome::kOk;
+  record.engine = this;
+  record.context = &context;
+  record.source = source;
+  record.tag = tag;
+  record.buffer = buffer;
+  record.function = function;
+  record.received = 0;
+  record.header.envelope.source = source;
+  ++context.pending;
+}
+
+void Engine::post(ReceiveRecord& record) {
+  if (UnexpectedMessage* message = record.context->find_unexpected(record.source, record.tag))
+    return take_message(record, record.context->take_unexpected(*message));
+  record.context->post(record);
+}
+
+void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
+  prepare(record, context, source, tag, buffer);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = *lanes_[i];
+    lane.clock += lane.primary().post_receive_cost();
+    record.posted[i] = lane.clock;
+  }
+  post(record);
+}
+
+void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
+                     const TeamPosition& team) {
+  prepare(record, context, source, tag, buffer);
+  *team.clock += lanes_[team.lane]->backend(team.backend).post_receive_cost();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = *team.clock;
+  post(record);
+}
+
+void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
+                             MutableBytes buffer) {
+  const Envelope& e = message->header.envelope;
+  prepare(record, *message->context, e.source, e.tag, buffer);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = lanes_[i]->clock;
+  take_message(record, std::move(message));
+}
+
+bool Engine::cancel(ReceiveRecord& record) {
+  if (record.done || !PostedQueue::contains(record)) return false;
+  record.context->withdraw(record);
+  record.outcome = Outcome::kCancelled;
+  complete(record);
+  return true;
+}
+
+void Engine::observe(ReceiveRecord& record) {
+  if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    settle(record, own_position(i));
+    Lane& lane = *lanes_[i];
+    const bool declined = record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
+    CallCounter& counter = lane.counters.calls[record.function];
+    ++(declined ? counter.declined : counter.offloaded);
+    counter.bytes += record.received;
+  }
+}
+
+void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
+  if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  settle(record, team);
+}
+
+void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
+  const LaneStamp& in = record.header.lanes[at.lane];
+  const Transfer transfer = transfer_of(record.header, rank(), at.lane);
+  const Time done =
+      lanes_[at.lane]->backend(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.units);
+  *at.clock = later(*at.clock, done);
+}
+
+void Engine::match(ReceiveRecord& record, const Header& header) {
+  std::memcpy(static_cast<void*>(&record.header), &header, header.size());
+  record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
+  if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
+  if (header.lanes[0].stamp.failed()) record.outcome = Outcome::kFault;
+  if (record.source == kAnySource && record.context->size() > 2) count_arrival_order_dependence();
+  if ((header.envelope.flags & kWantsReply) != 0) send_reply(record);
+}
+
+void Engine::send_reply(ReceiveRecord& record) {
+  if (free_replies_.empty()) {
+    replies_.push_back(std::make_unique<Reply>());
+    free_replies_.push_back(replies_.back().get());
+  }
+  Reply& reply = *free_replies_.back();
+  free_replies_.pop_back();
+  reply.engine = this;
+  reply.header = record.header;
+  reply.header.envelope.kind = EnvelopeKind::kReply;
+  reply.header.envelope.source_world = static_cast<std::uint32_t>(rank());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    LaneStamp& at = reply.header.lanes[i];
+    if (at.handshake == 0) continue;
+    const Transfer transfer = transfer_of(record.header, rank(), i);
+    at.stamp = lanes_[i]->backend(at.backend).match(transfer, at.stamp, record.posted[i]);
+    if (i == 0 && at.stamp.failed()) record.outcome = Outcome::kFault;
+  }
+  reply.notify = [](FabricWaiter& waiter, bool) {
+    auto& self = static_cast<Reply&>(waiter);
+    self.engine->free_replies_.push_back(&self);
+  };
+  const auto sender = static_cast<int>(record.header.envelope.source_world);
+  if (fabric_.send(sender, reply.header.encoded(), {}, reply) != Fabric::State::kPending)
+    free_replies_.push_back(&reply);
+}
+
+void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
+  if (data != nullptr && record.received > 0) std::memcpy(record.buffer.data(), data, record.received);
+  complete(record);
+}
+
+void Engine::take_remote(ReceiveRecord& record, void* remote) {
+  const std::size_t bytes = record.header.envelope.bytes;
+  std::byte* into = record.buffer.data();
+  if (bytes > record.buffer.size()) {
+    record.landing = std::make_unique<std::byte[]>(bytes);
+    into = record.landing.get();
+  }
+  record.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<ReceiveRecord&>(waiter);
+    if (!ok) self.outcome = Outcome::kFault;
+    const std::unique_ptr<std::byte[]> landing = std::move(self.landing);
+    self.engine->take_data(self, landing.get());
+  };
+  const Fabric::State state = fabric_.pull(remote, {into, bytes}, record);
+  if (state != Fabric::State::kPending) record.notify(record, state == Fabric::State::kDone);
+}
+
+void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message) {
+  match(record, message->header);
+  if (message->fetching) {
+    message->receiver = &record;
+    (void)message.release();  // comes back when the fetch ends
+    return;
+  }
+  if (message->failed) record.outcome = Outcome::kFault;
+  if (message->remote != nullptr) return take_remote(record, std::exchange(message->remote, nullptr));
+  take_data(record, message->data.get());
+}
+
+void Engine::complete(ReceiveRecord& record) {
+  record.done = true;
+  release(*record.context);
+  if (record.on_complete != nullptr) record.on_complete(record);
+}
+
+// --- arrivals ---------------------------------------------------------------------------------------------------------
+
+void Engine::deliver(const Fabric::Inbound& inbound) {
+  const EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};
+  const std::optional<Header> header = decode_header(inbound.header, inbound.size, limits);
+  if (!header || !known_backends(*header)) return reject(inbound);
+  const Envelope& e = header->envelope;
+  if (e.kind == EnvelopeKind::kReply) return on_reply(*header);
+
+  Context* known = find_context(e.context);
+  if (known == nullptr && retired_.contains(e.context)) return discard(inbound);  // sent, never received, freed
+  Context& context = known != nullptr ? *known : context_of(e.context);
+  if (context.attached() &&
+      (e.source >= context.size() || context.world(e.source) != static_cast<int>(e.source_world)))
+    return reject(inbound);
+
+  ++context.pending;  // stays while this function works on it
+  ContextPeer& peer = context.peer(e.source);
+  const auto ahead = static_cast<std::int32_t>(e.sequence - peer.receive_sequence);
+  if (ahead < 0 || (ahead > 0 && peer.early.contains(e.sequence))) {
+    reject(inbound);
+  } else if (ahead > 0) {
+    peer.early.emplace(e.sequence, hold(context, *header, inbound));
+  } else {
+    ++peer.receive_sequence;
+    accept(context, *header, inbound);
+    accept_early(context, e.source);
+  }
+  release(context);
+}
+
+bool Engine::known_backends(const Header& header) const {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (header.lanes[i].backend >= lanes_[i]->members().size()) return false;
+  }
+  return true;
+}
+
+void Engine::discard(const Fabric::Inbound& inbound) {
+  if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
+}
+
+void Engine::reject(const Fabric::Inbound& inbound) {
+  ++malformed_;
+  discard(inbound);
+}
+
+void Engine::accept(Context& context, const Header& header, const Fabric::Inbound& inbound) {
+  ReceiveRecord* record = context.take_posted(header.envelope);
+  if (record == nullptr) return context.add_unexpected(hold(context, header, inbound));
+  match(*record, header);
+  if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
+  take_data(*record, inbound.data);
+}
+
+void Engine::accept_early(Context& context, int source) {
+  for (;;) {
+    ContextPeer& peer = context.peer(source);
+    const auto next = peer.early.find(peer.receive_sequence);
+    if (next == peer.early.end()) return;
+    std::unique_ptr<UnexpectedMessage> message = std::move(next->second);
+    peer.early.erase(next);
+    ++peer.receive_sequence;
+    if (ReceiveRecord* record = context.take_posted(message->header.envelope)) {
+      take_message(*record, std::move(message));
+    } else {
+      context.add_unexpected(std::move(message));
+    }
+  }
+}
+
+std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& header,
+                                                const Fabric::Inbound& inbound) {
+  auto message = std::make_unique<UnexpectedMessage>();
+  message->engine = this;
+  message->context = &context;
+  std::memcpy(static_cast<void*>(&message->header), &header, header.size());
+  message->remote = inbound.remote;
+  if (inbound.remote == nullptr) {
+    if (inbound.size > 0) {
+      message->data = std::make_unique_for_overwrite<std::byte[]>(inbound.size);
+      std::memcpy(message->data.get(), inbound.data, inbound.size);
+    }
+  } else if (inbound.size <= kBounceLimit) {
+    fetch(*message);
+  }
+  return message;
+}
+
+void Engine::fetch(UnexpectedMessage& message) {
+  message.data = std::make_unique_for_overwrite<std::byte[]>(message.header.envelope.bytes);
+  message.fetching = true;
+  ++message.context->pending;
+  message.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<UnexpectedMessage&>(waiter);
+    Engine& engine = *self.engine;
+    self.fetching = false;
+    self.failed = !ok;
+    Context& context = *self.context;
+    if (ReceiveRecord* record = std::exchange(self.receiver, nullptr)) {
+      const std::unique_ptr<UnexpectedMessage> owned(&self);
+      if (!ok) record->outcome = Outcome::kFault;
+      engine.take_data(*record, self.data.get());
+    }
+    engine.release(context);
+  };
+  void* remote = std::exchange(message.remote, nullptr);
+  const Fabric::State state = fabric_.pull(remote, {message.data.get(), message.header.envelope.bytes}, message);
+  if (state != Fabric::State::kPending) message.notify(message, state == Fabric::State::kDone);
+}
+
+Transfer Engine::transfer_of(const Header& header, int destination_world, std::size_t lane) const {
+  const Envelope& e = header.envelope;
+  Transfer transfer;
+  transfer.source = static_cast<int>(e.source_world);
+  transfer.destination = destination_world;
+  transfer.bytes = e.bytes;
+  transfer.element = e.element;
+  transfer.tag = e.tag;
+  transfer.context = e.context;
+  transfer.synchronous = (e.flags & kSynchronous) != 0;
+  transfer.number = header.lanes[lane].number;
+  transfer.operation = (static_cast<std::uint64_t>(e.source_world) << 32) | e.operation;
+  return transfer;
+}
+
+}  // namespace offramp

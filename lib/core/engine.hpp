@@ -1,0 +1,148 @@
+// The engine of one rank: point-to-point over the fabric, priced by the lanes, matched by the contexts.
+//
+// It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the program has
+// several). Nothing blocks: whoever waits calls progress() until its record is done.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lib/core/context.hpp"
+#include "lib/core/lane.hpp"
+#include "lib/core/team_message.hpp"
+#include "lib/fabric/fabric.hpp"
+
+namespace offramp {
+
+struct SendArguments {
+  Context& context;
+  int destination = 0;  // rank in the communicator
+  int tag = 0;          // not negative
+  Bytes data;
+  ElementType element = ElementType::kByte;
+  bool synchronous = false;
+  bool carried = true;  // false: only counted, the lane watches
+};
+
+/// Set in the id of the context that carries a communicator's collectives.
+inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
+
+/// Where the algorithm of a collective stands in modelled time: its own clock and units, one lane, one backend.
+struct TeamPosition {
+  std::size_t lane = 0;
+  std::uint8_t backend = 0;
+  Time* clock = nullptr;
+  Units* units = nullptr;
+};
+
+class Engine final : public Fabric::Sink {
+ public:
+  Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes);
+  ~Engine() override;
+
+  [[nodiscard]] int rank() const { return fabric_.rank(); }
+  [[nodiscard]] int ranks() const { return fabric_.ranks(); }
+  [[nodiscard]] std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
+  [[nodiscard]] Lane& lane(std::size_t index) { return *lanes_[index]; }
+
+  /// The function on whose behalf operations start from now on, for the counters.
+  std::uint16_t function = 0;
+  MessagePool team_messages;
+
+  Context& open_context(std::uint64_t id, int rank, std::vector<int> world);
+  /// The communicator was freed; what is in progress on it still completes.
+  void close_context(Context& context);
+
+  // Operations of the program. A record is started once, completes once (on_complete), and is observed when the
+  // program learns of it. Completion may come before the call returns.
+  void send(SendRecord& record, const SendArguments& arguments);
+  void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
+  void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message, MutableBytes buffer);
+  /// Takes a receive back; false when it is matched already. A cancelled receive completes with kCancelled.
+  bool cancel(ReceiveRecord& record);
+  void observe(SendRecord& record);
+  void observe(ReceiveRecord& record);
+
+  // The same for the algorithm of a collective.
+  void send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team);
+  void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
+               const TeamPosition& team);
+  void observe(SendRecord& record, const TeamPosition& team);
+  void observe(ReceiveRecord& record, const TeamPosition& team);
+
+  /// A choice that depended on which message came first, or on when the program asked.
+  void count_arrival_order_dependence() {
+    for (auto& lane : lanes_) ++lane->counters.arrival_order_dependences;
+  }
+
+  int progress() { return fabric_.progress(*this); }
+  [[nodiscard]] std::size_t sends_in_flight() const { return sends_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+  /// What this rank waits for: sends in flight, posted receives and unexpected messages, per peer.
+  [[nodiscard]] std::string describe() const;
+
+  void deliver(const Fabric::Inbound& inbound) override;
+
+ private:
+  using SendList = IntrusiveList<SendRecord, &SendRecord::link>;
+  struct Reply;
+
+  Context& context_of(std::uint64_t id);
+  Context* find_context(std::uint64_t id);
+  void retire_context(Context& context);
+  void release(Context& context);
+
+  void prepare(SendRecord& record, const SendArguments& arguments);
+  void depart(SendRecord& record, const TeamPosition& at);
+  void launch(SendRecord& record);
+  void give_up(SendRecord& record);
+  void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
+  void post(ReceiveRecord& record);
+
+  void accept(Context& context, const Header& header, const Fabric::Inbound& inbound);
+  void accept_early(Context& context, int source);
+  [[nodiscard]] bool known_backends(const Header& header) const;
+  void discard(const Fabric::Inbound& inbound);
+  void reject(const Fabric::Inbound& inbound);
+  std::unique_ptr<UnexpectedMessage> hold(Context& context, const Header& header, const Fabric::Inbound& inbound);
+  void fetch(UnexpectedMessage& message);
+  void match(ReceiveRecord& record, const Header& header);
+  void take_data(ReceiveRecord& record, const std::byte* data);
+  void take_remote(ReceiveRecord& record, void* remote);
+  void take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
+  void send_reply(ReceiveRecord& record);
+  void on_reply(const Header& header);
+  void settle(const SendRecord& record, const TeamPosition& at);
+  void settle(const ReceiveRecord& record, const TeamPosition& at);
+  TeamPosition own_position(std::size_t lane);
+  void complete(SendRecord& record);
+  void complete(ReceiveRecord& record);
+
+  [[nodiscard]] Transfer transfer_of(const Header& header, int destination_world, std::size_t lane) const;
+  std::uint64_t make_token(SendRecord& record);
+  SendRecord* redeem_token(std::uint64_t token);
+
+  Fabric& fabric_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
+  std::unordered_set<std::uint64_t> retired_;
+  Context* recent_ = nullptr;
+  SendList in_flight_;
+  std::size_t sends_ = 0;
+  struct TokenSlot {
+    SendRecord* record = nullptr;
+    std::uint32_t generation = 0;
+  };
+  std::vector<TokenSlot> tokens_;
+  std::vector<std::uint32_t> free_tokens_;
+  std::vector<std::unique_ptr<Reply>> replies_;
+  std::vector<Reply*> free_replies_;
+  std::uint32_t operations_ = 0;
+  std::uint64_t malformed_ = 0;
+};
+
+}  // namespace offramp

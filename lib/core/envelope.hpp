@@ -1,0 +1,91 @@
+// What precedes every message on the fabric: the MPI envelope and, per lane, what the model says of it.
+//
+// All ranks of a run use the same library on the same kind of machine, so the layout is the struct's own. What arrives is
+// still treated as hostile: decode() checks every field that is later used as a length, an index or an enum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <type_traits>
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+inline constexpr std::size_t kMaxLanes = 8;
+
+enum class EnvelopeKind : std::uint8_t { kMessage = 1, kReply = 2 };
+
+enum EnvelopeFlag : std::uint8_t {
+  kWantsReply = 1,  // the sender completes only after the receive was matched
+  kNoPayload = 2,   // a lane that only watches: bytes are counted, not carried
+  kSynchronous = 4,
+};
+
+struct LaneStamp {
+  Stamp stamp;
+  std::uint32_t number = 0;  // Transfer::number
+  std::uint8_t backend = 0;  // index in the lane's list
+  std::uint8_t handshake = 0;
+  std::uint16_t reserved = 0;
+};
+
+struct Envelope {
+  EnvelopeKind kind = EnvelopeKind::kMessage;
+  std::uint8_t flags = 0;
+  std::uint8_t lanes = 0;
+  ElementType element = ElementType::kByte;
+  std::uint32_t sequence = 0;  // per (source, destination, context)
+  std::uint64_t context = 0;
+  std::int32_t source = 0;  // rank in the communicator
+  std::int32_t tag = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t token = 0;         // names the sender's record in a reply
+  std::uint32_t source_world = 0;  // world rank
+  std::uint32_t operation = 0;     // of the sender, counted from 1; for spans
+};
+
+struct Header {
+  Envelope envelope;
+  std::array<LaneStamp, kMaxLanes> lanes;
+
+  [[nodiscard]] std::size_t size() const { return size_with(envelope.lanes); }
+  static constexpr std::size_t size_with(std::size_t lanes) { return sizeof(Envelope) + lanes * sizeof(LaneStamp); }
+  [[nodiscard]] std::span<const std::byte> encoded() const {
+    return {reinterpret_cast<const std::byte*>(this), size()};
+  }
+};
+static_assert(std::is_trivially_copyable_v<Header> && sizeof(Envelope) == 48 && sizeof(LaneStamp) == 32);
+static_assert(offsetof(Header, lanes) == sizeof(Envelope));
+
+/// What a receiver knows when it checks a header.
+struct EnvelopeLimits {
+  std::size_t lanes = 1;
+  std::uint32_t ranks = 1;
+  std::size_t max_backends = 255;
+};
+
+/// The header, or nothing when a byte of it cannot be right. payload: its size on the fabric.
+inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std::size_t payload,
+                                           const EnvelopeLimits& limits) {
+  Header header;
+  if (bytes.size() != Header::size_with(limits.lanes)) return std::nullopt;
+  std::memcpy(static_cast<void*>(&header), bytes.data(), bytes.size());
+  const Envelope& e = header.envelope;
+  if (e.lanes != limits.lanes || e.source_world >= limits.ranks) return std::nullopt;
+  if (e.kind == EnvelopeKind::kReply) return payload == 0 ? std::optional(header) : std::nullopt;
+  if (e.kind != EnvelopeKind::kMessage) return std::nullopt;
+  if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return std::nullopt;
+  if (e.element > ElementType::kMixed) return std::nullopt;
+  const bool carried = (e.flags & kNoPayload) == 0;
+  if (payload != (carried ? e.bytes : 0)) return std::nullopt;
+  for (std::size_t lane = 0; lane < e.lanes; ++lane) {
+    if (header.lanes[lane].backend >= limits.max_backends) return std::nullopt;
+  }
+  return header;
+}
+
+}  // namespace offramp

@@ -1,0 +1,45 @@
+#include "lib/core/lane.hpp"
+
+namespace offramp {
+
+Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules, int world_ranks,
+           std::size_t functions)
+    : members_(std::move(members)),
+      primary_(primary),
+      rules_(std::move(rules)),
+      ranks_(world_ranks),
+      numbers_(members_.size() * static_cast<std::size_t>(world_ranks)) {
+  counters.calls.resize(functions);
+}
+
+Lane::Choice Lane::choose(const Operation& operation) {
+  std::uint8_t chosen = primary_;
+  for (const RouteRule& rule : rules_) {
+    if (!rule.matches(operation)) continue;
+    chosen = rule.backend;
+    break;
+  }
+  if (chosen == kHost) return {kHost, false};
+  const Verdict verdict = members_[chosen].backend->supports(operation);
+  if (verdict.yes()) return {chosen, false};
+  count_decline(operation.kind, verdict.reason);
+  return {kHost, true};
+}
+
+void Lane::count_decline(OperationKind kind, std::string_view reason) {
+  if (last_count_ == nullptr || reason.data() != last_reason_.data() || reason.size() != last_reason_.size() ||
+      kind != last_kind_) {
+    last_count_ = &counters.declines[{kind, std::string(reason)}];
+    last_reason_ = reason;
+    last_kind_ = kind;
+  }
+  ++*last_count_;
+}
+
+WireCounters Lane::wire() const {
+  WireCounters sum;
+  for (const Member& member : members_) sum += member.backend->wire();
+  return sum;
+}
+
+}  // namespace offramp

@@ -1,0 +1,99 @@
+// A lane: one view of the run in modelled time. It has a host clock, the backends that carry its operations, their
+// routing, and what was counted. Lane 0 carries the data; further lanes see the same operations.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+/// One routing rule; the first that matches wins. Limits are inclusive; bytes are Operation::bytes.
+struct RouteRule {
+  OperationKind operation = OperationKind::kCount;  // kCount: any
+  std::size_t min_bytes = 0;
+  std::size_t max_bytes = SIZE_MAX;
+  int min_ranks = 0;
+  int max_ranks = INT32_MAX;
+  std::uint8_t backend = 0;  // index in the lane
+
+  [[nodiscard]] bool matches(const Operation& operation_) const {
+    return (operation == OperationKind::kCount || operation == operation_.kind) && operation_.bytes >= min_bytes &&
+           operation_.bytes <= max_bytes && operation_.ranks >= min_ranks && operation_.ranks <= max_ranks;
+  }
+};
+
+/// Counts of one MPI function. count: calls; the next three: operations by how they went.
+struct CallCounter {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offloaded = 0;
+  std::uint64_t declined = 0;
+  std::uint64_t native = 0;
+  Time modelled;
+};
+
+struct Counters {
+  std::vector<CallCounter> calls;  // by function number, which the MPI face defines
+  std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
+  std::uint64_t arrival_order_dependences = 0;
+};
+
+class Lane {
+ public:
+  /// Index 0 of the backends is the host, which carries what others decline; `primary` is the default route.
+  struct Member {
+    std::string name;
+    std::unique_ptr<Backend> backend;
+  };
+  static constexpr std::uint8_t kHost = 0;
+
+  Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules, int world_ranks,
+       std::size_t functions);
+
+  Time clock;
+  Units units;
+  Counters counters;
+
+  [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
+  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+  [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
+  [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
+  [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
+
+  struct Choice {
+    std::uint8_t backend;
+    bool declined;  // the chosen one said no and the host carries it
+  };
+  /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
+  Choice choose(const Operation& operation);
+
+  /// Transfer::number of the next message to a world rank over one backend.
+  std::uint32_t next_number(std::uint8_t backend, int destination) {
+    return numbers_[static_cast<std::size_t>(backend) * static_cast<std::size_t>(ranks_) +
+                    static_cast<std::size_t>(destination)]++;
+  }
+
+  void advance_to(Time t) { clock = later(clock, t); }
+  [[nodiscard]] WireCounters wire() const;
+
+ private:
+  void count_decline(OperationKind kind, std::string_view reason);
+
+  std::vector<Member> members_;
+  std::uint8_t primary_;
+  std::vector<RouteRule> rules_;
+  int ranks_;
+  std::vector<std::uint32_t> numbers_;
+  // The last decline, so that a program that repeats one does not search the map each time.
+  std::string_view last_reason_;
+  OperationKind last_kind_ = OperationKind::kCount;
+  std::uint64_t* last_count_ = nullptr;
+};
+
+}  // namespace offramp

@@ -1,0 +1,194 @@
+#include "lib/core/names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace offramp {
+namespace {
+
+using std::string_view;
+
+// In the order of the enums.
+constexpr std::array<string_view, 10> kOperations = {"send",      "bcast",   "reduce",    "gather",
+                                                     "allreduce", "scatter", "allgather", "reduce_scatter",
+                                                     "alltoall",  "barrier"};
+static_assert(kOperations.size() == static_cast<std::size_t>(OperationKind::kCount));
+
+constexpr std::array<string_view, 16> kElementTypes = {
+    "byte",   "int8",    "int16",   "int32",          "int64",   "uint8",   "uint16", "uint32",
+    "uint64", "float32", "float64", "float_extended", "complex", "logical", "pair",   "mixed"};
+static_assert(kElementTypes.size() == static_cast<std::size_t>(ElementType::kMixed) + 1);
+
+constexpr std::array<string_view, 15> kReduceFunctions = {"none", "sum",    "prod",   "max",     "min",
+                                                          "land", "lor",    "lxor",   "band",    "bor",
+                                                          "bxor", "maxloc", "minloc", "replace", "user"};
+static_assert(kReduceFunctions.size() == static_cast<std::size_t>(ReduceFunction::kUser) + 1);
+
+constexpr std::array<string_view, 4> kOutcomes = {"ok", "truncated", "fault", "cancelled"};
+static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::kCancelled) + 1);
+
+template <typename Enum, std::size_t N>
+string_view word_of(Enum value, const std::array<string_view, N>& words) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < N ? words[index] : "unknown";
+}
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> value_of(string_view word, const std::array<string_view, N>& words) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) return std::nullopt;
+  return static_cast<Enum>(found - words.begin());
+}
+
+enum class Dimension : std::uint8_t { kTime, kSize, kFrequency, kRate };
+
+// Factors are whole multiples of the smallest unit, so that 2.5us is 2500ns and not almost that.
+struct Unit {
+  string_view name;
+  Dimension dimension;
+  double factor;
+};
+constexpr std::array kUnits = {
+    Unit{"ps", Dimension::kTime, 1},         Unit{"ns", Dimension::kTime, 1e3},
+    Unit{"us", Dimension::kTime, 1e6},       Unit{"ms", Dimension::kTime, 1e9},
+    Unit{"s", Dimension::kTime, 1e12},       Unit{"min", Dimension::kTime, 60e12},
+    Unit{"B", Dimension::kSize, 1},          Unit{"byte", Dimension::kSize, 1},
+    Unit{"bytes", Dimension::kSize, 1},      Unit{"K", Dimension::kSize, 0x1p10},
+    Unit{"k", Dimension::kSize, 0x1p10},     Unit{"KiB", Dimension::kSize, 0x1p10},
+    Unit{"M", Dimension::kSize, 0x1p20},     Unit{"m", Dimension::kSize, 0x1p20},
+    Unit{"MiB", Dimension::kSize, 0x1p20},   Unit{"G", Dimension::kSize, 0x1p30},
+    Unit{"g", Dimension::kSize, 0x1p30},     Unit{"GiB", Dimension::kSize, 0x1p30},
+    Unit{"Hz", Dimension::kFrequency, 1},    Unit{"kHz", Dimension::kFrequency, 1e3},
+    Unit{"MHz", Dimension::kFrequency, 1e6}, Unit{"GHz", Dimension::kFrequency, 1e9},
+    Unit{"b/s", Dimension::kRate, 1},        Unit{"kb/s", Dimension::kRate, 1e3},
+    Unit{"Mb/s", Dimension::kRate, 1e6},     Unit{"Gb/s", Dimension::kRate, 1e9},
+    Unit{"B/s", Dimension::kRate, 8},        Unit{"MB/s", Dimension::kRate, 8e6},
+    Unit{"GB/s", Dimension::kRate, 8e9},
+};
+
+const Unit* find_unit(string_view name) {
+  const auto* found =
+      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == name; });
+  return found == kUnits.end() ? nullptr : found;
+}
+
+string_view trimmed(string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours. Both words are short.
+std::size_t edit_distance(string_view a, string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1;
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + change});
+      const bool swapped =
+          i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(above);
+    above.swap(row);
+  }
+  return above[b.size()];
+}
+
+}  // namespace
+
+string_view to_string(OperationKind kind) {
+  return word_of(kind, kOperations);
+}
+string_view to_string(ElementType type) {
+  return word_of(type, kElementTypes);
+}
+string_view to_string(ReduceFunction function) {
+  return word_of(function, kReduceFunctions);
+}
+string_view to_string(Outcome outcome) {
+  return word_of(outcome, kOutcomes);
+}
+
+std::optional<OperationKind> parse_operation(string_view word) {
+  return value_of<OperationKind>(word, kOperations);
+}
+std::optional<ElementType> parse_element_type(string_view word) {
+  return value_of<ElementType>(word, kElementTypes);
+}
+std::optional<ReduceFunction> parse_reduce_function(string_view word) {
+  return value_of<ReduceFunction>(word, kReduceFunctions);
+}
+
+std::optional<double> parse_quantity(string_view text, string_view unit) {
+  text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+  const string_view suffix = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  if (suffix.empty() || suffix == unit) return number;
+  const Unit* from = find_unit(suffix);
+  const Unit* to = find_unit(unit);
+  if (from == nullptr || to == nullptr || from->dimension != to->dimension) return std::nullopt;
+  const double converted = number * from->factor / to->factor;
+  return std::isfinite(converted) ? std::optional(converted) : std::nullopt;
+}
+
+std::optional<bool> parse_boolean(string_view text) {
+  std::string word(trimmed(text).substr(0, 8));
+  std::transform(word.begin(), word.end(), word.begin(), lower);
+  for (const string_view yes : {"true", "yes", "y", "on", "1"}) {
+    if (word == yes) return true;
+  }
+  for (const string_view no : {"false", "no", "n", "off", "0"}) {
+    if (word == no) return false;
+  }
+  return std::nullopt;
+}
+
+string_view closest(string_view word, std::span<const string_view> candidates) {
+  constexpr std::size_t kMostEdits = 3;
+  // Half of a short word may differ; otherwise "fast" would suggest "wall".
+  std::size_t limit = std::min(kMostEdits, (word.size() + 1) / 2);
+  string_view best;
+  for (const string_view candidate : candidates) {
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    if (longer - std::min(word.size(), candidate.size()) > kMostEdits) continue;  // also bounds the work
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance > limit || (!best.empty() && distance == limit)) continue;
+    limit = distance;
+    best = candidate;
+  }
+  return best;
+}
+
+std::string printable(string_view text, std::size_t longest) {
+  std::string result;
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + (text.size() > longest ? "..." : "");
+}
+
+std::string in_quotes(string_view text) {
+  return fmt::format("\"{}\"", printable(text, 60));
+}
+
+}  // namespace offramp

@@ -1,0 +1,41 @@
+// Words: names of the enums of backend.hpp, values spelled with a unit, and suggestions for misspelled names.
+//
+// Everything here takes hostile text: any bytes, any length. Functions are pure and may be called from any
+// thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+std::string_view to_string(Outcome outcome);
+
+/// The inverse of to_string; nothing for a word that is not a name.
+std::optional<OperationKind> parse_operation(std::string_view word);
+std::optional<ElementType> parse_element_type(std::string_view word);
+std::optional<ReduceFunction> parse_reduce_function(std::string_view word);
+
+/// A finite number, optionally followed by a unit of the same dimension as `unit`, converted to `unit`:
+/// "2.5us" is 2500 when the unit is ns. Times ps ns us ms s min; sizes B K KiB M MiB G GiB (K is 1024);
+/// frequencies Hz kHz MHz GHz; rates b/s kb/s Mb/s Gb/s B/s MB/s GB/s. Other units only accept themselves.
+/// Nothing when the text is not such a number.
+std::optional<double> parse_quantity(std::string_view text, std::string_view unit);
+
+/// true, yes, y, on, 1 and their opposites, in any case.
+std::optional<bool> parse_boolean(std::string_view text);
+
+/// The candidate nearest to a word, or an empty text: at most three edits, fewer for short words (letter case
+/// is free).
+std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// A text for a message: unprintable bytes escaped, cut when it is longer.
+std::string printable(std::string_view text, std::size_t longest = 200);
+/// The same in double quotes and shorter: for values.
+std::string in_quotes(std::string_view text);
+
+}  // namespace offramp

@@ -1,0 +1,80 @@
+// The records of sends and receives in progress, and of messages that nobody asked for yet.
+//
+// A record belongs to its creator (a request object, a coroutine's team, or the stack of a blocking call) and must stay
+// where it is from start to completion. Completion (the data is where it belongs) and observation (the program has
+// learnt of it, and its clocks move) are two moments.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "lib/core/envelope.hpp"
+#include "lib/core/intrusive_list.hpp"
+#include "lib/fabric/fabric.hpp"
+
+namespace offramp {
+
+class Context;
+class Engine;
+
+inline constexpr int kAnySource = -1;
+inline constexpr int kAnyTag = -1;
+
+struct SendRecord : FabricWaiter {
+  Header header;  // first of the hot part: what goes out
+  Engine* engine = nullptr;
+  Context* context = nullptr;
+  void (*on_complete)(SendRecord& self) = nullptr;
+  void* owner = nullptr;
+  Bytes data;
+  int destination = 0;        // rank in the communicator
+  int destination_world = 0;  // world rank
+  std::uint16_t function = 0;
+  Outcome outcome = Outcome::kOk;
+  bool transport_done = false;
+  bool reply_done = false;
+  bool done = false;
+  bool observed = false;
+  ListLink<SendRecord> link;  // in the engine's list of sends in flight
+  struct PerLane {
+    Time complete;
+    Stamp reply;
+  };
+  std::array<PerLane, kMaxLanes> lanes;
+};
+
+struct ReceiveRecord : FabricWaiter {
+  Engine* engine = nullptr;
+  Context* context = nullptr;
+  void (*on_complete)(ReceiveRecord& self) = nullptr;
+  void* owner = nullptr;
+  int source = 0;  // rank in the communicator, or kAnySource
+  int tag = 0;     // or kAnyTag
+  MutableBytes buffer;
+  std::uint64_t order = 0;  // of posting, per context
+  std::uint16_t function = 0;
+  Outcome outcome = Outcome::kOk;
+  bool done = false;
+  bool observed = false;
+  ListLink<ReceiveRecord> link;          // in a posted queue
+  std::size_t received = 0;              // bytes in the buffer
+  std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
+  std::array<Time, kMaxLanes> posted;
+  Header header;  // of the matched message
+};
+
+/// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched probe).
+struct UnexpectedMessage : FabricWaiter {
+  Engine* engine = nullptr;
+  Context* context = nullptr;
+  Header header;
+  std::unique_ptr<std::byte[]> data;  // eager payload, or a payload that was fetched
+  void* remote = nullptr;             // payload still at the sender
+  bool fetching = false;              // data is being filled
+  bool failed = false;                // the fetch was lost with its sender
+  ReceiveRecord* receiver = nullptr;  // matched while fetching
+  ListLink<UnexpectedMessage> by_source;
+  ListLink<UnexpectedMessage> by_arrival;
+};
+
+}  // namespace offramp

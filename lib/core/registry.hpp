@@ -1,0 +1,100 @@
+// Registry: the backends that this process knows, by name, and the values of their parameters. Built-in
+// backends and plugins come through the same door, a BackendDescription; the rest of the library knows no
+// backend by its type.
+//
+// Not thread-safe while it is being filled, which happens once, before anything else runs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+/// The backends compiled into the library, in the order in which they are listed to users.
+std::span<const BackendDescription* const> built_in_backends();
+
+/// A value, or one text that says what failed, where, and what to do.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: a value is a result
+  static Result failure(std::string text) { return Result(std::nullopt, std::move(text)); }
+
+  explicit operator bool() const { return value_.has_value(); }
+  /// Only when there is one.
+  T& operator*() { return *value_; }
+  T* operator->() { return &*value_; }
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  Result(std::nullopt_t, std::string text) : error_(std::move(text)) {}
+  std::optional<T> value_;
+  std::string error_;
+};
+
+/// A value as it was written, and where: "offramp.toml:3", "OFFRAMP_CLOCK", "--set clock".
+struct RawValue {
+  enum class Type : std::uint8_t { kText, kNumber, kBoolean };
+  std::string text;
+  Type type = Type::kText;
+  std::string origin;
+};
+
+/// What a user wrote for one backend, by parameter.
+using Section = std::map<std::string, RawValue>;
+
+/// The values of a backend's parameters: its defaults, replaced by what the section says. Refuses names that
+/// are not in the backend's table and values of the wrong kind, out of range or not among the choices.
+Result<Settings> read_settings(const BackendDescription& description, const Section& section);
+
+/// The variable of a backend's parameter: OFFRAMP_ZRLMPI_PRESET.
+std::string variable_name(std::string_view backend, std::string_view parameter);
+
+/// "1 .. 4096 ns", "tcp, udp", "true, false".
+std::string allowed_text(const Parameter& parameter);
+
+/// "; did you mean ...?", or what there is when no candidate is near.
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
+
+/// The message for a value that is not allowed; words: names that it may be a misspelling of.
+std::string not_allowed(const RawValue& raw, std::string_view key, std::string_view allowed,
+                        std::span<const std::string_view> words);
+
+class Registry {
+ public:
+  Registry() = default;
+  /// Built-in descriptions are trusted: one that add() would refuse is left out.
+  explicit Registry(std::span<const BackendDescription* const> built_ins);
+
+  /// Adds a description, which has to live as long as the registry. origin says in the error where it came
+  /// from. Returns what is wrong with it: another ABI, a missing, malformed or already used name, no way to
+  /// create one, a parameter table that does not hold together. Empty: added.
+  [[nodiscard]] std::string add(const BackendDescription* description, std::string_view origin);
+
+  /// Loads every *.so that exports offramp_backend_v1 from each directory of a colon-separated list of
+  /// absolute paths, in the order of their names; plugins stay loaded until the process ends. A file seen
+  /// before is left alone. Does nothing in a setuid or setgid program. Returns the first thing that went
+  /// wrong; empty: all well.
+  [[nodiscard]] std::string load_plugins(std::string_view path);
+
+  [[nodiscard]] const BackendDescription* find(std::string_view name) const;
+  [[nodiscard]] std::span<const BackendDescription* const> all() const { return descriptions_; }
+  [[nodiscard]] std::vector<std::string_view> names() const;
+
+ private:
+  std::string load_directory(const std::string& directory);
+  std::string load_file(const std::string& file);
+
+  std::vector<const BackendDescription*> descriptions_;
+  std::set<std::string> loaded_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,57 @@
+// The fabric: moves bytes between the ranks. It knows nothing of MPI and has no modelled time.
+//
+// A message is a small header and a payload. Between one pair of ranks headers are delivered in the order sent, by every
+// implementation here; the engine checks it by sequence numbers all the same. Calls come from one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace offramp {
+
+/// Someone waiting for a send or a pull; lives until the callback. ok is false when the peer or the link is gone. The
+/// callback comes from progress(), never from inside send() or pull().
+struct FabricWaiter {
+  void (*notify)(FabricWaiter& self, bool ok) = nullptr;
+};
+
+class Fabric {
+ public:
+  /// The largest header that send() takes.
+  static constexpr std::size_t kMaxHeader = 512;
+
+  struct Inbound {
+    std::span<const std::byte> header;  // valid during deliver()
+    const std::byte* data = nullptr;    // payload, valid during deliver(); null if it is still at the sender
+    std::size_t size = 0;               // of the payload
+    void* remote = nullptr;             // payload at the sender: pass to pull() or drop() exactly once, now or later
+  };
+
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    virtual void deliver(const Inbound& message) = 0;
+  };
+
+  /// kDone: buffers may be reused, no callback. kPending: they stay valid until the callback. kFailed: the peer is gone,
+  /// no callback.
+  enum class State { kDone, kPending, kFailed };
+
+  virtual ~Fabric() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+
+  /// Sends to a peer (itself included). Small payloads never wait for the peer; larger ones may wait until it pulls them.
+  virtual State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+                     FabricWaiter& waiter) = 0;
+
+  /// Fetches a payload that stayed at the sender. `into` is exactly its size.
+  virtual State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) = 0;
+  virtual void drop(void* remote) = 0;
+
+  /// Delivers what has arrived; returns the number of things done.
+  virtual int progress(Sink& sink) = 0;
+};
+
+}  // namespace offramp

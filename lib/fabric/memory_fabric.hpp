@@ -1,0 +1,55 @@
+// The fabric within one process: many ranks, one thread. For tests and predictions, and as the path of a rank to itself.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "lib/fabric/fabric.hpp"
+
+namespace offramp {
+
+/// Messages waiting for one rank. Payloads up to the eager limit are copied; larger ones stay where they are.
+class MemoryQueue {
+ public:
+  explicit MemoryQueue(std::size_t eager_limit) : eager_limit_(eager_limit) {}
+  MemoryQueue(const MemoryQueue&) = delete;
+  MemoryQueue& operator=(const MemoryQueue&) = delete;
+
+  bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
+            FabricWaiter& waiter);
+  /// Delivers the oldest message (or, with a choice, the oldest of some source); false when there is none.
+  bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
+  [[nodiscard]] bool empty() const { return messages_.empty(); }
+
+  static void pull(void* remote, std::span<std::byte> into);
+  static void drop(void* remote);
+
+ private:
+  struct Message {
+    int source = 0;
+    std::vector<std::byte> header;
+    std::vector<std::byte> copy;         // eager payload
+    std::span<const std::byte> payload;  // the copy, or the sender's own memory
+    FabricWaiter* waiter = nullptr;      // of the sender, when the payload stayed there
+  };
+  std::size_t eager_limit_;
+  std::deque<std::unique_ptr<Message>> messages_;
+};
+
+/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one).
+class MemoryHub {
+ public:
+  explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);
+  ~MemoryHub();
+  [[nodiscard]] Fabric& at(int rank);
+  [[nodiscard]] int ranks() const { return static_cast<int>(endpoints_.size()); }
+
+ private:
+  class Endpoint;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::uint64_t shuffle_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,230 @@
+// UCX between processes: one UCP worker per rank, active messages, endpoints made on first use.
+//
+// UCX 1.13 wants the active message header to stay valid until the send completes; callers of Fabric::send promise that.
+#include "lib/fabric/ucx_fabric.hpp"
+
+#include <ucp/api/ucp.h>
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "lib/fabric/memory_fabric.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr unsigned kActiveMessageId = 0;
+constexpr std::size_t kSelfEagerLimit = 8192;
+
+struct ConfigRelease {
+  void operator()(ucp_config_t* config) const { ucp_config_release(config); }
+};
+using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
+
+std::string failure(const char* what, ucs_status_t status) {
+  return std::string(what) + ": " + ucs_status_string(status);
+}
+
+class UcxFabric final : public UcxFabricBase {
+ public:
+  explicit UcxFabric(const UcxOptions& options)
+      : rank_(options.rank), endpoints_(static_cast<std::size_t>(options.ranks), nullptr), self_(kSelfEagerLimit) {}
+  UcxFabric(const UcxFabric&) = delete;
+  UcxFabric& operator=(const UcxFabric&) = delete;
+
+  ~UcxFabric() override {
+    if (worker_ != nullptr) ucp_worker_destroy(worker_);
+    if (context_ != nullptr) ucp_cleanup(context_);
+  }
+
+  std::string open(const UcxOptions& options) {
+    if (std::string error = create_worker(options); !error.empty()) return error;
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    if (const ucs_status_t status = ucp_worker_get_address(worker_, &address, &length); status != UCS_OK)
+      return failure("ucp_worker_get_address", status);
+    const std::string own(reinterpret_cast<const char*>(address), length);
+    ucp_worker_release_address(worker_, address);
+    addresses_ = options.exchange(own);
+    if (addresses_.size() != endpoints_.size()) return "the exchange of worker addresses failed";
+    return {};
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return static_cast<int>(endpoints_.size()); }
+
+  State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+             FabricWaiter& waiter) override {
+    if (peer == rank_) return self_.push(rank_, header, payload, waiter) ? State::kDone : State::kPending;
+    const ucp_ep_h endpoint = endpoint_of(peer);
+    if (endpoint == nullptr) return State::kFailed;
+    ucp_request_param_t param;
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = [](void* request, ucs_status_t status, void* user) { finish(request, status, user); };
+    param.user_data = &waiter;
+    const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint, kActiveMessageId, header.data(), header.size(),
+                                                     payload.data(), payload.size(), &param);
+    return state_of(request);
+  }
+
+  State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) override {
+    if (is_own(remote)) {
+      MemoryQueue::pull(untag(remote), into);
+      return State::kDone;
+    }
+    ucp_request_param_t param;
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.recv_am = [](void* request, ucs_status_t status, std::size_t, void* user) {
+      finish(request, status, user);
+    };
+    param.user_data = &waiter;
+    return state_of(ucp_am_recv_data_nbx(worker_, remote, into.data(), into.size(), &param));
+  }
+
+  void drop(void* remote) override {
+    if (is_own(remote)) return MemoryQueue::drop(untag(remote));
+    ucp_am_data_release(worker_, remote);
+  }
+
+  int progress(Sink& sink) override {
+    sink_ = &sink;
+    int events = static_cast<int>(ucp_worker_progress(worker_));
+    if (!self_.empty()) {
+      SelfSink self(sink);
+      while (self_.deliver_one(self, 0)) ++events;
+    }
+    return events;
+  }
+
+  void close(Sink& sink) override {
+    std::vector<ucs_status_ptr_t> pending;
+    for (ucp_ep_h& endpoint : endpoints_) {
+      if (endpoint == nullptr) continue;
+      ucp_request_param_t param;
+      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+      param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+      const ucs_status_ptr_t request = ucp_ep_close_nbx(std::exchange(endpoint, nullptr), &param);
+      if (UCS_PTR_IS_PTR(request)) pending.push_back(request);
+    }
+    for (const ucs_status_ptr_t request : pending) {
+      while (ucp_request_check_status(request) == UCS_INPROGRESS) progress(sink);
+      ucp_request_free(request);
+    }
+  }
+
+ private:
+  /// Marks the payload handles of a rank's messages to itself, so that pull() and drop() know them.
+  class SelfSink final : public Sink {
+   public:
+    explicit SelfSink(Sink& sink) : sink_(sink) {}
+    void deliver(const Inbound& message) override {
+      Inbound marked = message;
+      if (marked.remote != nullptr) marked.remote = tag(marked.remote);
+      sink_.deliver(marked);
+    }
+
+   private:
+    Sink& sink_;
+  };
+  // Handles are pointers to objects with an alignment of at least 2.
+  static void* tag(void* remote) { return static_cast<std::byte*>(remote) + 1; }
+  static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
+  static bool is_own(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
+
+  static void finish(void* request, ucs_status_t status, void* user) {
+    auto* waiter = static_cast<FabricWaiter*>(user);
+    ucp_request_free(request);
+    waiter->notify(*waiter, status == UCS_OK);
+  }
+
+  static State state_of(ucs_status_ptr_t request) {
+    if (request == nullptr) return State::kDone;
+    return UCS_PTR_IS_ERR(request) ? State::kFailed : State::kPending;
+  }
+
+  static ucs_status_t on_message(void* self, const void* header, std::size_t header_size, void* data,
+                                 std::size_t size, const ucp_am_recv_param_t* param) {
+    auto* fabric = static_cast<UcxFabric*>(self);
+    Inbound inbound;
+    inbound.header = {static_cast<const std::byte*>(header), header_size};
+    inbound.size = size;
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+      inbound.remote = data;
+      fabric->sink_->deliver(inbound);
+      return UCS_INPROGRESS;
+    }
+    inbound.data = static_cast<const std::byte*>(data);
+    fabric->sink_->deliver(inbound);
+    return UCS_OK;
+  }
+
+  std::string create_worker(const UcxOptions& options) {
+    ucp_config_t* raw = nullptr;
+    if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw); status != UCS_OK)
+      return failure("ucp_config_read", status);
+    const Config config(raw);
+    set_unless_given(raw, "UCX_TLS", "TLS", transports(options));
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+    params.features = UCP_FEATURE_AM;
+    params.estimated_num_eps = endpoints_.size();
+    params.name = "offramp";
+    if (const ucs_status_t status = ucp_init(&params, raw, &context_); status != UCS_OK)
+      return failure("ucp_init", status);
+
+    ucp_worker_params_t worker{};
+    worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the engine's lock serialises
+    if (const ucs_status_t status = ucp_worker_create(context_, &worker, &worker_); status != UCS_OK)
+      return failure("ucp_worker_create", status);
+
+    ucp_am_handler_param_t handler{};
+    handler.field_mask =
+        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = kActiveMessageId;
+    handler.cb = on_message;
+    handler.arg = this;
+    if (const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_, &handler); status != UCS_OK)
+      return failure("ucp_worker_set_am_recv_handler", status);
+    return {};
+  }
+
+  static const char* transports(const UcxOptions& options) {
+    if (!options.one_node) return options.cross_memory ? "all" : "^cma";
+    return options.cross_memory ? "posix,cma,self" : "posix,self";
+  }
+
+  static void set_unless_given(ucp_config_t* config, const char* variable, const char* key, const char* value) {
+    if (std::getenv(variable) == nullptr) (void)ucp_config_modify(config, key, value);
+  }
+
+  ucp_ep_h endpoint_of(int peer) {
+    ucp_ep_h& endpoint = endpoints_[static_cast<std::size_t>(peer)];
+    if (endpoint != nullptr) return endpoint;
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address =
+        reinterpret_cast<const ucp_address_t*>(addresses_[static_cast<std::size_t>(peer)].data());
+    if (ucp_ep_create(worker_, &params, &endpoint) != UCS_OK) endpoint = nullptr;
+    return endpoint;
+  }
+
+  int rank_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  std::vector<ucp_ep_h> endpoints_;
+  std::vector<std::string> addresses_;
+  MemoryQueue self_;
+  Sink* sink_ = nullptr;
+};
+
+}  // namespace
+}  // namespace offramp
+
+extern "C" __attribute__((visibility("default"))) offramp::UcxFabricBase* offramp_ucx_fabric_create(
+    const offramp::UcxOptions& options, std::string& error) {
+  auto fabric = std::make_unique<offramp::UcxFabric>(options);
+  error = fabric->open(options);
+  return error.empty() ? fabric.release() : nullptr;
+}

@@ -1,0 +1,21 @@
+// The C interface for programs (offramp/offramp.h).
+#include "lib/mpi/session.hpp"
+#include "offramp/offramp.h"
+#include "offramp/version.hpp"
+
+extern "C" {
+
+OFFRAMP_EXPORT const char* offramp_version(void) { return OFFRAMP_VERSION; }
+
+OFFRAMP_EXPORT const char* offramp_backend(void) {
+  const offramp::Session* session = offramp::Session::current;
+  return session != nullptr ? session->configuration().backend.c_str() : "off";
+}
+
+OFFRAMP_EXPORT int64_t offramp_modelled_time_ps(void) {
+  offramp::Session* session = offramp::Session::current;
+  if (session == nullptr) return -1;
+  const auto guard = session->lock();
+  return session->engine.lane(0).clock.count();
+}
+}

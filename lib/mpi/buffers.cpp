@@ -1,0 +1,94 @@
+#include "lib/mpi/buffers.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/mpi/pmpi.hpp"
+#include "lib/native/native.h"
+
+namespace offramp {
+namespace {
+
+// PMPI_Pack counts in int.
+constexpr std::size_t kPackLimit = std::size_t{1} << 30;
+
+int elements_per_step(const TypeInfo& type) {
+  return static_cast<int>(std::max<std::size_t>(1, kPackLimit / std::max<std::size_t>(1, type.size)));
+}
+
+std::byte* element(void* buffer, int index, const TypeInfo& type) {
+  return static_cast<std::byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
+}
+const std::byte* element(const void* buffer, int index, const TypeInfo& type) {
+  return static_cast<const std::byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
+}
+
+}  // namespace
+
+void pack_elements(const void* from, int count, const TypeInfo& type, std::byte* to) {
+  if (type.size == 0) return;
+  const int step = elements_per_step(type);
+  for (int done = 0; done < count; done += step) {
+    const int part = std::min(step, count - done);
+    int position = 0;
+    pmpi::Pack(element(from, done, type), part, type.type, to, static_cast<int>(type.bytes(part)), &position,
+               MPI_COMM_SELF);
+    to += type.bytes(part);
+  }
+}
+
+void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const TypeInfo& type) {
+  if (type.size == 0) return;
+  const auto count = static_cast<int>(bytes / type.size);
+  const int step = elements_per_step(type);
+  for (int done = 0; done < count; done += step) {
+    const int part = std::min(step, count - done);
+    int position = 0;
+    pmpi::Unpack(from, static_cast<int>(type.bytes(part)), &position, element(to, done, type), part, type.type,
+                 MPI_COMM_SELF);
+    from += type.bytes(part);
+  }
+  const std::size_t rest = bytes % type.size;
+  if (rest == 0) return;
+  // An element that is only partly there: what is missing comes from the user buffer itself.
+  const auto whole = std::make_unique_for_overwrite<std::byte[]>(type.size);
+  pack_elements(element(to, count, type), 1, type, whole.get());
+  std::memcpy(whole.get(), from, rest);
+  int position = 0;
+  pmpi::Unpack(whole.get(), static_cast<int>(type.size), &position, element(to, count, type), 1, type.type,
+               MPI_COMM_SELF);
+}
+
+Bytes SendBuffer::set(const void* buffer, int count, const TypeInfo& type) {
+  if (type.contiguous(count)) return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
+  return copy(buffer, count, type);
+}
+
+Bytes SendBuffer::copy(const void* buffer, int count, const TypeInfo& type) {
+  const std::size_t bytes = type.bytes(count);
+  packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
+  pack_elements(buffer, count, type, packed_.get());
+  return {packed_.get(), bytes};
+}
+
+MutableBytes ReceiveBuffer::set(void* buffer, int count, const TypeInfo& type) {
+  const std::size_t bytes = type.bytes(count);
+  if (type.contiguous(count)) return {static_cast<std::byte*>(buffer) + type.true_lb, bytes};
+  packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
+  buffer_ = buffer;
+  type_ = type;
+  offramp_native_type_retain(type_.type);
+  return {packed_.get(), bytes};
+}
+
+void ReceiveBuffer::finish(std::size_t bytes) {
+  if (packed_ != nullptr) unpack_elements(packed_.get(), bytes, buffer_, type_);
+}
+
+void ReceiveBuffer::reset() {
+  if (packed_ == nullptr) return;
+  packed_.reset();
+  offramp_native_type_release(type_.type);
+}
+
+}  // namespace offramp

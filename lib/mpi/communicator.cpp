@@ -1,0 +1,95 @@
+#include "lib/mpi/communicator.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lib/mpi/dispatch.hpp"
+#include "lib/mpi/pmpi.hpp"
+
+namespace offramp {
+namespace {
+
+// Bits of a context id: 63 collective, 62 agreed by derivation instead of by broadcast, 61 MPI_COMM_SELF. A broadcast id
+// is the leader's world rank and a counter of its own.
+constexpr std::uint64_t kDerived = std::uint64_t{1} << 62;
+constexpr std::uint64_t kSelf = std::uint64_t{1} << 61;
+
+std::uint64_t mixed(std::uint64_t x) {  // splitmix64 finaliser
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+bool Communicators::is_own(MPI_Comm comm, std::vector<int>& world) const {
+  int inter = 0;
+  pmpi::Comm_test_inter(comm, &inter);
+  if (inter != 0) return false;
+  int size = 0;
+  pmpi::Comm_size(comm, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  world.resize(ranks.size());
+  MPI_Group members = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  pmpi::Comm_group(comm, &members);
+  pmpi::Comm_group(MPI_COMM_WORLD, &all);
+  pmpi::Group_translate_ranks(members, size, ranks.data(), all, world.data());
+  pmpi::Group_free(&members);
+  pmpi::Group_free(&all);
+  return std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
+}
+
+void Communicators::add(MPI_Comm comm) {
+  std::vector<int> world;
+  if (comm == MPI_COMM_NULL || !is_own(comm, world)) return;
+  std::uint64_t id = (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_;
+  int rank = 0;
+  pmpi::Comm_rank(comm, &rank);
+  if (rank == 0) ++next_;
+  native.Bcast(&id, 1, MPI_UINT64_T, 0, comm);
+  add(comm, id);
+}
+
+void Communicators::add(MPI_Comm comm, std::uint64_t id) {
+  std::vector<int> world;
+  if (comm == MPI_COMM_NULL || !is_own(comm, world)) return;
+  auto communicator = std::make_unique<Communicator>();
+  communicator->handle = comm;
+  pmpi::Comm_rank(comm, &communicator->rank);
+  communicator->size = static_cast<int>(world.size());
+  communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, world);
+  communicator->context = &engine_.open_context(id, communicator->rank, std::move(world));
+  recent_[slot_of(comm)] = {comm, communicator.get()};
+  known_[comm] = std::move(communicator);
+}
+
+void Communicators::add_predefined() {
+  add(MPI_COMM_WORLD, 0);
+  add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank()));
+}
+
+std::uint64_t Communicators::next_duplicate_id(Communicator& parent) {
+  const std::uint64_t number = parent.duplicates++;
+  return (mixed(mixed(parent.context->id()) + number) & (kDerived - 1)) | kDerived;
+}
+
+Communicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
+  const auto found = known_.find(comm);
+  if (found == known_.end()) return nullptr;
+  slot = {comm, found->second.get()};
+  return slot.communicator;
+}
+
+void Communicators::remove(MPI_Comm comm, Communicator* communicator) {
+  const auto found = known_.find(comm);
+  if (found == known_.end() || found->second.get() != communicator) return;
+  Slot& slot = recent_[slot_of(comm)];
+  if (slot.comm == comm) slot = {};
+  engine_.close_context(*communicator->context);
+  engine_.close_context(*communicator->collective);
+  known_.erase(found);
+}
+
+}  // namespace offramp

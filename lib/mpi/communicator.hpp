@@ -1,0 +1,62 @@
+// The communicators whose point-to-point traffic Offramp carries: intracommunicators of ranks of MPI_COMM_WORLD.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <unordered_map>
+
+#include "lib/core/engine.hpp"
+
+namespace offramp {
+
+struct Communicator {
+  MPI_Comm handle = MPI_COMM_NULL;
+  Context* context = nullptr;     // point-to-point
+  Context* collective = nullptr;  // the messages of collective algorithms
+  int rank = 0;
+  int size = 0;
+  std::uint32_t duplicates = 0;  // MPI_Comm_idup calls so far; equal on all members
+};
+
+/// Used by one thread at a time. Context ids are agreed by the members and never used twice in a run.
+class Communicators {
+ public:
+  explicit Communicators(Engine& engine) : engine_(engine) {}
+
+  /// Null: not carried by Offramp (an intercommunicator, strangers in the group, or not a communicator at all).
+  Communicator* find(MPI_Comm comm) {
+    Slot& slot = recent_[slot_of(comm)];
+    if (slot.comm == comm) return slot.communicator;
+    return look_up(comm, slot);
+  }
+
+  /// MPI_COMM_WORLD and MPI_COMM_SELF.
+  void add_predefined();
+  /// A communicator that a constructor has just made. Collective over it: its rank 0 chooses the id.
+  void add(MPI_Comm comm);
+  /// The same with an id that is agreed already.
+  void add(MPI_Comm comm, std::uint64_t id);
+  /// An id for the next duplicate of a communicator: a function of what all members know, without communication.
+  std::uint64_t next_duplicate_id(Communicator& parent);
+  /// The communicator behind a handle was freed.
+  void remove(MPI_Comm comm, Communicator* communicator);
+
+ private:
+  struct Slot {
+    MPI_Comm comm = nullptr;
+    Communicator* communicator = nullptr;
+  };
+  static std::size_t slot_of(MPI_Comm comm) { return (reinterpret_cast<std::uintptr_t>(comm) >> 6) % kSlots; }
+  Communicator* look_up(MPI_Comm comm, Slot& slot);
+  [[nodiscard]] bool is_own(MPI_Comm comm, std::vector<int>& world) const;
+
+  static constexpr std::size_t kSlots = 32;
+  Engine& engine_;
+  std::array<Slot, kSlots> recent_{};
+  std::unordered_map<MPI_Comm, std::unique_ptr<Communicator>> known_;
+  std::uint32_t next_ = 1;
+};
+
+}  // namespace offramp

@@ -1,0 +1,123 @@
+// Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
+#include "lib/mpi/request.hpp"
+#include "lib/native/native.h"
+
+namespace offramp {
+namespace {
+
+/// Runs a constructor of the MPI library and takes the new communicator over.
+template <typename Constructor>
+int construct(Function function, MPI_Comm* made, Constructor constructor) {
+  Call call(function);
+  const int code = call.unlocked(constructor);
+  if (code == MPI_SUCCESS && *made != MPI_COMM_NULL) call.session.communicators.add(*made);
+  return code;
+}
+
+}  // namespace
+
+namespace face {
+
+int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+  return construct(Function::kComm_dup, made, [&] { return native.Comm_dup(comm, made); });
+}
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+  return construct(Function::kComm_dup_with_info, made, [&] { return native.Comm_dup_with_info(comm, info, made); });
+}
+int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  return construct(Function::kComm_split, made, [&] { return native.Comm_split(comm, color, key, made); });
+}
+int Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  return construct(Function::kComm_split_type, made,
+                   [&] { return native.Comm_split_type(comm, type, key, info, made); });
+}
+int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+  return construct(Function::kComm_create, made, [&] { return native.Comm_create(comm, group, made); });
+}
+int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  return construct(Function::kComm_create_group, made,
+                   [&] { return native.Comm_create_group(comm, group, tag, made); });
+}
+int Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* made) {
+  return construct(Function::kCart_create, made,
+                   [&] { return native.Cart_create(comm, ndims, dims, periods, reorder, made); });
+}
+int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
+  return construct(Function::kCart_sub, made, [&] { return native.Cart_sub(comm, remain, made); });
+}
+int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* made) {
+  return construct(Function::kGraph_create, made,
+                   [&] { return native.Graph_create(comm, nnodes, index, edges, reorder, made); });
+}
+int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
+                      const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
+  return construct(Function::kDist_graph_create, made, [&] {
+    return native.Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, made);
+  });
+}
+int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
+                               int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+                               int reorder, MPI_Comm* made) {
+  return construct(Function::kDist_graph_create_adjacent, made, [&] {
+    return native.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
+                                             destweights, info, reorder, made);
+  });
+}
+int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
+  return construct(Function::kIntercomm_merge, made, [&] { return native.Intercomm_merge(comm, high, made); });
+}
+
+int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
+  Call call(Function::kComm_idup);
+  Session& session = call.session;
+  Communicator* parent = session.communicators.find(comm);
+  if (parent == nullptr || made == nullptr || handle == nullptr)
+    return call.unlocked([&] { return native.Comm_idup(comm, made, handle); });
+  MPI_Request inner = MPI_REQUEST_NULL;
+  const int code = call.unlocked([&] { return native.Comm_idup(comm, made, &inner); });
+  if (code != MPI_SUCCESS) return code;
+  const std::uint64_t id = session.communicators.next_duplicate_id(*parent);
+  Request& request = take_request(comm, Request::Kind::kOther);
+  *handle = request.handle;
+  session.poll([&session, &request, inner, made, id]() mutable {
+    if (inner != MPI_REQUEST_NULL && offramp_native_request_complete(inner) == 0) return false;
+    native.Wait(&inner, MPI_STATUS_IGNORE);
+    session.communicators.add(*made, id);
+    complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
+    return true;
+  });
+  return MPI_SUCCESS;
+}
+
+int Comm_free(MPI_Comm* comm) {
+  Call call(Function::kComm_free);
+  if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
+  const MPI_Comm freed = *comm;
+  Communicator* communicator = call.session.communicators.find(freed);
+  const int code = call.unlocked([&] { return native.Comm_free(comm); });
+  if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
+  return code;
+}
+
+int Comm_disconnect(MPI_Comm* comm) {
+  Call call(Function::kComm_disconnect);
+  const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
+  Communicator* communicator = call.session.communicators.find(freed);
+  if (communicator != nullptr) {
+    call.wait([&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
+  }
+  const int code = call.unlocked([&] { return native.Comm_disconnect(comm); });
+  if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
+  return code;
+}
+
+int Type_free(MPI_Datatype* type) {
+  if (type != nullptr) {
+    const auto guard = Session::current->lock();
+    Session::current->datatypes.forget(*type);
+  }
+  return native.Type_free(type);
+}
+
+}  // namespace face
+}  // namespace offramp

@@ -1,0 +1,28 @@
+// The exported MPI functions jump through one table. Until MPI_Init, after MPI_Finalize and with the backend "off" its
+// entries are the MPI library's own functions, so that Offramp costs one jump and errors are the library's.
+#pragma once
+
+#include "offramp/generated/mpi_table.hpp"
+
+#define OFFRAMP_EXPORT __attribute__((visibility("default")))
+
+namespace offramp {
+
+extern MpiTable native;    // the MPI library's functions
+extern MpiTable dispatch;  // what the exported functions do now
+
+/// find(name) gives the next definition of a symbol after this library.
+void resolve_natives(MpiTable& table, void* (*find)(const char* name));
+/// The entries while a backend is on.
+void fill_active(MpiTable& table);
+
+/// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
+class NativeCall {
+ public:
+  explicit NativeCall(Function function);
+  ~NativeCall();
+  NativeCall(const NativeCall&) = delete;
+  NativeCall& operator=(const NativeCall&) = delete;
+};
+
+}  // namespace offramp

@@ -1,0 +1,120 @@
+// Chapter 8: MPI_Init to MPI_Finalize, and the clock.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/request.hpp"
+#include "lib/mpi/startup.hpp"
+#include "lib/native/native.h"
+#include "lib/report/report.hpp"
+
+namespace offramp {
+namespace {
+
+int on_library_progress() { return Session::current != nullptr ? Session::current->progress_from_library() : 0; }
+
+void on_hang_signal(int) {
+  if (Session::current != nullptr) Session::current->request_hang_report();
+}
+
+void install_hang_signal() {
+  struct sigaction old {};
+  if (sigaction(SIGUSR2, nullptr, &old) != 0 || old.sa_handler != SIG_DFL) return;  // the program's own comes first
+  struct sigaction handler {};
+  handler.sa_handler = on_hang_signal;
+  handler.sa_flags = SA_RESTART;
+  sigaction(SIGUSR2, &handler, nullptr);
+}
+
+/// Called once the MPI library is up.
+void begin(bool threads) {
+  std::unique_ptr<Session> session = make_session(threads);
+  if (session == nullptr) return;  // off
+  Session::current = session.release();  // NOLINT: ended by MPI_Finalize
+  open_requests();
+  Session::current->communicators.add_predefined();
+  offramp_native_progress_register(on_library_progress);
+  install_hang_signal();
+  fill_active(dispatch);
+  if (Session::current->configuration().clock == Clock::kWall) {
+    dispatch.Wtime = native.Wtime;
+    dispatch.Wtick = native.Wtick;
+  }
+}
+
+/// Messages that are still leaving get out while their receivers are here; then the ranks part.
+void end() {
+  Session& session = *Session::current;
+  constexpr int kPatience = 200'000;  // turns without any event: what is left has no receiver
+  for (int idle = 0; session.engine.sends_in_flight() > 0 && idle < kPatience;) {
+    const auto guard = session.lock();
+    idle = session.progress() > 0 ? 0 : idle + 1;
+  }
+  write_reports(session);
+  native.Barrier(MPI_COMM_WORLD);
+  resolve_dispatch_to_native();
+  offramp_native_progress_unregister(on_library_progress);
+  session.fabric().close(session.engine);
+  native.Barrier(MPI_COMM_WORLD);
+  Session::current = nullptr;
+  delete &session;
+}
+
+}  // namespace
+
+namespace face {
+
+int Init(int* argc, char*** argv) {
+  const int code = native.Init(argc, argv);
+  if (code == MPI_SUCCESS && Session::current == nullptr) begin(false);
+  return code;
+}
+
+int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int code = native.Init_thread(argc, argv, required, provided);
+  if (code == MPI_SUCCESS && Session::current == nullptr) begin(*provided == MPI_THREAD_MULTIPLE);
+  return code;
+}
+
+int Finalize() {
+  if (Session::current != nullptr) end();
+  return native.Finalize();
+}
+
+int Abort(MPI_Comm comm, int code) { return native.Abort(comm, code); }
+
+double Wtime() {
+  Session& session = *Session::current;
+  const auto guard = session.lock();
+  session.add_query_time();
+  return session.engine.lane(0).clock.seconds();
+}
+
+double Wtick() { return 1e-9; }
+
+}  // namespace face
+
+namespace {
+
+void* find_native(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+/// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a process
+/// that never initialises MPI nothing else happens.
+__attribute__((constructor)) void load() {
+  resolve_natives(native, find_native);
+  resolve_dispatch_to_native();
+  if (native.Init == nullptr || is_off_by_environment()) return;
+  dispatch.Init = face::Init;
+  dispatch.Init_thread = face::Init_thread;
+}
+
+}  // namespace
+
+void resolve_dispatch_to_native() { dispatch = native; }
+
+}  // namespace offramp

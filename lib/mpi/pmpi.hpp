@@ -1,0 +1,34 @@
+// The MPI library's own functions that Offramp calls without exporting them. A call to PMPI_X by name is only safe when
+// this library does not define PMPI_X; keeping those calls behind one namespace keeps the two apart. Functions that are
+// exported are called through the table `native`.
+#pragma once
+
+#include <mpi.h>
+
+namespace offramp::pmpi {
+
+// NOLINTBEGIN(readability-identifier-naming)
+inline constexpr auto Type_get_envelope = &::PMPI_Type_get_envelope;
+inline constexpr auto Type_get_contents = &::PMPI_Type_get_contents;
+inline constexpr auto Type_size_x = &::PMPI_Type_size_x;
+inline constexpr auto Type_get_extent = &::PMPI_Type_get_extent;
+inline constexpr auto Type_get_true_extent = &::PMPI_Type_get_true_extent;
+int Type_free(MPI_Datatype* type);  // exported by this library: taken from the table
+inline constexpr auto Pack = &::PMPI_Pack;
+inline constexpr auto Unpack = &::PMPI_Unpack;
+inline constexpr auto Comm_call_errhandler = &::PMPI_Comm_call_errhandler;
+inline constexpr auto Comm_rank = &::PMPI_Comm_rank;
+inline constexpr auto Comm_size = &::PMPI_Comm_size;
+inline constexpr auto Comm_group = &::PMPI_Comm_group;
+inline constexpr auto Comm_test_inter = &::PMPI_Comm_test_inter;
+inline constexpr auto Group_translate_ranks = &::PMPI_Group_translate_ranks;
+inline constexpr auto Group_free = &::PMPI_Group_free;
+inline constexpr auto Reduce_local = &::PMPI_Reduce_local;
+inline constexpr auto Op_commutative = &::PMPI_Op_commutative;
+inline constexpr auto Add_error_code = &::PMPI_Add_error_code;
+inline constexpr auto Add_error_string = &::PMPI_Add_error_string;
+inline constexpr auto Get_processor_name = &::PMPI_Get_processor_name;
+inline constexpr auto Query_thread = &::PMPI_Query_thread;
+// NOLINTEND(readability-identifier-naming)
+
+}  // namespace offramp::pmpi

@@ -1,0 +1,64 @@
+// MPI requests of Offramp's own: native-layout objects (so that the MPI library's completion functions work on them)
+// whose body holds the operation.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "lib/mpi/buffers.hpp"
+#include "lib/mpi/session.hpp"
+
+namespace offramp {
+
+enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady };
+
+/// The arguments of a point-to-point call, checked.
+struct Point {
+  void* buffer = nullptr;  // const for sends
+  int count = 0;
+  const TypeInfo* type = nullptr;
+  int peer = 0;
+  int tag = 0;
+  Communicator* communicator = nullptr;
+};
+
+class CollectiveCall;
+
+struct Request {
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kOther };
+
+  MPI_Request handle = MPI_REQUEST_NULL;
+  Kind kind = Kind::kOther;
+  bool released = false;    // the program has let go of the handle
+  bool persistent = false;  // then mode and point say what each start does
+  SendMode mode = SendMode::kStandard;
+  Point point;
+  TypeInfo type;  // of a persistent request, which may outlive the handle of its type
+  SendRecord send;
+  ReceiveRecord receive;
+  SendBuffer outgoing;
+  ReceiveBuffer incoming;
+  std::unique_ptr<CollectiveCall> collective;
+
+  [[nodiscard]] bool done() const;
+  /// The program has learnt of the completion.
+  void observe();
+};
+
+/// Opens the pool; once per process, after MPI_Init.
+void open_requests();
+/// A new active (or inactive, persistent) request. Needs the lock.
+Request& take_request(MPI_Comm comm, Request::Kind kind, bool persistent = false);
+/// The body behind a handle, or null if it is not one of ours.
+Request* own_request(MPI_Request handle);
+/// Completes a request for the MPI library. Needs the lock.
+void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes);
+
+/// Start the operation of a request (nonblocking calls and MPI_Start). Return an MPI error code.
+int start_send(Session& session, Request& request, const Point& point, SendMode mode);
+int start_receive(Session& session, Request& request, const Point& point);
+void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message, void* buffer,
+                   int count, const TypeInfo& type);
+
+}  // namespace offramp

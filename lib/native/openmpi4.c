@@ -1,0 +1,158 @@
+/* Open MPI 4.1, by its installed internal headers. */
+#include "lib/native/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/message/message.h"
+#include "ompi/request/request.h"
+#include "opal/datatype/opal_datatype.h"
+#include "opal/runtime/opal_progress.h"
+
+typedef struct object {
+  ompi_request_t request; /* first: the handle points here */
+  struct object* next_free;
+  void* body;
+} object;
+
+static struct {
+  size_t body_bytes;
+  offramp_request_callbacks callbacks;
+  object* free_list;
+} pool;
+
+static int on_free(ompi_request_t** handle);
+static int on_cancel(ompi_request_t* request, int flag);
+static int on_start(size_t count, ompi_request_t** requests);
+
+static int is_own(const ompi_request_t* request) { return request != NULL && request->req_free == on_free; }
+
+static object* make_object(void) {
+  object* o = calloc(1, sizeof *o + pool.body_bytes);
+  if (o == NULL) return NULL;
+  OBJ_CONSTRUCT(&o->request, ompi_request_t);
+  o->body = o + 1;
+  return o;
+}
+
+static void give_back(object* o) {
+  o->next_free = pool.free_list;
+  pool.free_list = o;
+}
+
+void offramp_native_requests_open(size_t body_bytes, const offramp_request_callbacks* callbacks) {
+  pool.body_bytes = (body_bytes + 15) / 16 * 16;
+  pool.callbacks = *callbacks;
+}
+
+MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** body) {
+  object* o = pool.free_list;
+  if (o != NULL) {
+    pool.free_list = o->next_free;
+  } else if ((o = make_object()) == NULL) {
+    return NULL;
+  }
+  ompi_request_t* r = &o->request;
+  OMPI_REQUEST_INIT(r, persistent != 0);
+  r->req_type = OMPI_REQUEST_PML;
+  r->req_status._cancelled = 0;
+  r->req_free = on_free;
+  r->req_cancel = on_cancel;
+  r->req_start = on_start;
+  r->req_mpi_object.comm = comm;
+  OBJ_RETAIN(comm); /* the error handler outlives MPI_Comm_free */
+  if (!persistent) r->req_state = OMPI_REQUEST_ACTIVE;
+  *body = o->body;
+  return r;
+}
+
+void* offramp_native_request_body(MPI_Request request) {
+  return is_own(request) ? ((object*)request)->body : NULL;
+}
+
+int offramp_native_request_persistent(MPI_Request request) { return request->req_persistent; }
+
+void offramp_native_request_activate(MPI_Request request) {
+  request->req_complete = REQUEST_PENDING;
+  request->req_state = OMPI_REQUEST_ACTIVE;
+  request->req_status._cancelled = 0;
+}
+
+void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes, int cancelled) {
+  request->req_status.MPI_SOURCE = source;
+  request->req_status.MPI_TAG = tag;
+  request->req_status.MPI_ERROR = error;
+  request->req_status._ucount = bytes;
+  request->req_status._cancelled = cancelled;
+  ompi_request_complete(request, true);
+}
+
+int offramp_native_request_complete(MPI_Request request) { return REQUEST_COMPLETE(request); }
+
+static int on_free(ompi_request_t** handle) {
+  ompi_request_t* r = *handle;
+  object* o = (object*)r;
+  const int active = r->req_state == OMPI_REQUEST_ACTIVE && !REQUEST_COMPLETE(r);
+  OMPI_REQUEST_FINI(r);
+  *handle = MPI_REQUEST_NULL;
+  pool.callbacks.released(o->body, active);
+  return OMPI_SUCCESS;
+}
+
+void offramp_native_request_recycle(MPI_Request request) {
+  OBJ_RELEASE(request->req_mpi_object.comm);
+  give_back((object*)request);
+}
+
+static int on_cancel(ompi_request_t* request, int flag) {
+  (void)flag;
+  pool.callbacks.cancel(((object*)request)->body);
+  return OMPI_SUCCESS;
+}
+
+static int on_start(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_own(requests[i])) return OMPI_ERR_BAD_PARAM;
+    const int rc = pool.callbacks.start(((object*)requests[i])->body);
+    if (rc != MPI_SUCCESS) return rc;
+  }
+  return OMPI_SUCCESS;
+}
+
+int offramp_native_progress_register(int (*callback)(void)) { return opal_progress_register(callback); }
+int offramp_native_progress_unregister(int (*callback)(void)) { return opal_progress_unregister(callback); }
+void offramp_native_progress(void) { opal_progress(); }
+
+MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes) {
+  ompi_message_t* m = ompi_message_alloc();
+  if (m == NULL) return NULL;
+  m->comm = comm;
+  m->req_ptr = payload;
+  m->peer = source;
+  m->count = bytes;
+  return m;
+}
+void* offramp_native_message_payload(MPI_Message message) { return message->req_ptr; }
+MPI_Comm offramp_native_message_comm(MPI_Message message) { return message->comm; }
+void offramp_native_message_release(MPI_Message message) { ompi_message_return(message); }
+
+void offramp_native_type_retain(MPI_Datatype type) { OBJ_RETAIN(type); }
+void offramp_native_type_release(MPI_Datatype type) { OBJ_RELEASE(type); }
+int offramp_native_type_committed(MPI_Datatype type) { return ompi_datatype_is_committed(type); }
+int offramp_native_type_contiguous(MPI_Datatype type, int count) {
+  return opal_datatype_is_contiguous_memory_layout(&type->super, count);
+}
+/* The layout that this file was compiled for is the running library's, if the library completes and frees a request that
+ * we made. The library that is loaded must also say that it is 4.1. */
+const char* offramp_native_check(void) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS || strstr(version, "Open MPI v4.1") == NULL)
+    return "the MPI library is not Open MPI 4.1";
+  if (sizeof(ompi_request_t) != 160) return "the MPI library's request objects have another layout";
+  return NULL;
+}

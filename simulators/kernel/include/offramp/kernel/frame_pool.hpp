@@ -1,0 +1,103 @@
+// A free list for coroutine frames and channel slots: per thread, by size class, so that starting an
+// operation or building a small network allocates nothing once the first few have ended.
+//
+// Thread rule: any thread may release what another one allocated; the block then serves the releasing thread.
+// Each class keeps at most kKeptBytes, so a thread that only releases does not hoard. Under AddressSanitizer
+// nothing is pooled, so that a use of a dead frame is found.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <new>
+
+namespace offramp::detail {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kFramesPooled = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kFramesPooled = false;
+#else
+inline constexpr bool kFramesPooled = true;
+#endif
+#else
+inline constexpr bool kFramesPooled = true;
+#endif
+
+class FramePool {
+ public:
+  /// size in bytes, greater than zero. Aligned as by operator new. Throws std::bad_alloc.
+  static void* allocate(std::size_t size) {
+    const std::size_t index = class_of(size);
+    if (!kFramesPooled || index >= kClasses) return ::operator new(size);
+    List& list = lists_.classes[index];
+    if (list.head == nullptr) return ::operator new(block_bytes(index));
+    Block* block = list.head;
+    list.head = block->next;
+    --list.kept;
+    return block;
+  }
+
+  /// size as given to allocate().
+  static void release(void* memory, std::size_t size) noexcept {
+    const std::size_t index = class_of(size);
+    if (!kFramesPooled || index >= kClasses || lists_.closed) {
+      ::operator delete(memory);
+      return;
+    }
+    List& list = lists_.classes[index];
+    if (list.head == nullptr)
+      static_cast<void>(&closer_);  // constructs it, so that the thread's end empties the lists
+    if (list.kept == kKeptBytes / block_bytes(index)) {
+      ::operator delete(memory);
+      return;
+    }
+    list.head = ::new (memory) Block{list.head};
+    ++list.kept;
+  }
+
+ private:
+  static constexpr std::size_t kStep = 64;
+  static constexpr std::size_t kFine = 64;              // classes of kStep bytes each, up to 4 KiB
+  static constexpr std::size_t kClasses = kFine + 4;    // then 8, 16, 32 and 64 KiB
+  static constexpr std::size_t kKeptBytes = 1U << 20U;  // per class
+
+  struct Block {
+    Block* next;
+  };
+  struct List {
+    Block* head;
+    std::size_t kept;
+  };
+  struct Lists {  // trivially destructible: still there for frames that outlive the thread's pool
+    std::array<List, kClasses> classes;
+    bool closed;
+  };
+  struct Closer {
+    Closer() {}  // not constexpr: has to run on each thread
+    ~Closer() {
+      lists_.closed = true;
+      for (List& list : lists_.classes) {
+        while (list.head != nullptr) {
+          Block* next = list.head->next;
+          ::operator delete(list.head);
+          list.head = next;
+        }
+      }
+    }
+  };
+
+  static std::size_t class_of(std::size_t size) {
+    if (size <= kFine * kStep) return (size - 1) / kStep;
+    return kFine + static_cast<std::size_t>(std::bit_width((size - 1) / (kFine * kStep))) - 1;
+  }
+  static std::size_t block_bytes(std::size_t index) {
+    return index < kFine ? (index + 1) * kStep : (kFine * kStep) << (index - kFine + 1);
+  }
+
+  static constinit inline thread_local Lists lists_{};
+  static inline thread_local Closer closer_{};
+};
+
+}  // namespace offramp::detail

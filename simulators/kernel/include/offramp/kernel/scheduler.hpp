@@ -1,0 +1,229 @@
+// Processes and the scheduler that runs them.
+//
+// A process is a coroutine with its own local clock. There is no global clock and no event queue: the
+// scheduler resumes whatever is ready, in any order, until nothing is. Time stamps come out the same whatever
+// that order (a Kahn network), which the tests hold by shuffling it. Timeouts are the one thing that needs
+// more: when every process waits, the earliest deadline fires (ties: the process spawned first), which is
+// exact, since nothing earlier can still happen.
+//
+// What that takes from a network with timeouts: nobody writes a token that is visible before the writer's own
+// clock, or spawns a process that begins before it, and processes are spawned in a fixed order (from outside,
+// or all by one process).
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "offramp/kernel/span.hpp"
+#include "offramp/kernel/task.hpp"
+#include "offramp/kernel/time.hpp"
+
+namespace offramp {
+
+class Scheduler;
+
+/// The state of one running process. Owned by its scheduler; lives until clear() or the scheduler's end.
+struct Process {
+  std::string_view name;
+  Time clock;
+  std::uint32_t id = 0;  // 1 for the first one spawned, and so on
+  Scheduler* scheduler = nullptr;
+  SpanSink* spans = nullptr;
+  std::uint64_t operation = 0;
+
+  /// Leaves a span that ends now. Free when no sink is attached.
+  void span(std::string_view what, Time begin) const {
+    if (spans != nullptr) spans->record({name, what, begin, clock, operation});
+  }
+};
+
+/// Not thread safe; one scheduler per simulated network. Channels and wires may be destroyed before or after
+/// it, but not while it runs. Allocates nothing once it has seen as many processes as it ever holds.
+class Scheduler {
+ public:
+  Scheduler() = default;
+  /// A non-zero seed shuffles the ready queue, for tests of order independence.
+  explicit Scheduler(std::uint64_t shuffle_seed) : shuffle_(shuffle_seed) {}
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+  ~Scheduler() { clear(); }
+
+  /// Adds a process that begins at the given time, when run() gets to it. The name is a literal. The
+  /// reference stays valid until clear(), also after the process has ended.
+  Process& spawn(std::string_view name, Task<void> body, Time begin = {}) {
+    assert(body.valid() && !body.done());
+    if (count_ == records_.size()) records_.push_back(std::make_unique<Record>());
+    Record& record = *records_[count_++];
+    record.process = {name, begin, static_cast<std::uint32_t>(count_), this, spans_, operation_};
+    record.body = std::move(body);
+    record.body.handle().promise().process = &record.process;
+    ready(record.body.handle());
+    return record.process;
+  }
+
+  /// Sink (which must outlive the processes; none: nullptr) and operation id given to processes spawned from
+  /// now on.
+  void observe(SpanSink* sink, std::uint64_t operation) { spans_ = sink, operation_ = operation; }
+
+  /// Runs until no process can go on. Returns true when all of them ended; otherwise some wait for a token.
+  /// May be called again after further spawn()s. Not from inside a process.
+  bool run() {
+    assert(!running_);
+    running_ = true;
+    do drain();
+    while (fire_earliest_deadline());
+    running_ = false;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (!records_[i]->body.done()) return false;
+    }
+    return true;
+  }
+
+  /// Forgets all processes, ended or waiting, and keeps the memory for the next network. A channel may serve
+  /// the next one too; if a process was left waiting in it, only after Channel::reset().
+  void clear() {
+    assert(!running_);
+    for (std::size_t i = 0; i < count_; ++i) records_[i]->body.reset();
+    count_ = 0;
+    queue_head_ = queue_size_ = 0;
+    timed_.clear();
+  }
+
+  /// Queues a suspended coroutine of one of the processes. For awaiters; once per suspension.
+  void ready(std::coroutine_handle<> handle) {
+    if (queue_size_ == queue_.size()) grow_queue();
+    queue_[(queue_head_ + queue_size_++) & (queue_.size() - 1)] = handle;
+  }
+
+  /// A wait with a deadline; lives in the awaiter. Once fired or withdrawn it is off the list.
+  struct TimedWait {
+    Time deadline;
+    std::uint32_t process_id = 0;
+    std::coroutine_handle<> handle;
+    bool fired = false;
+    std::size_t place = 0;  // the scheduler's
+  };
+  void add_timed(TimedWait* wait) {
+    wait->place = timed_.size();
+    timed_.push_back(wait);
+  }
+  void withdraw_timed(const TimedWait* wait) {
+    assert(wait->place < timed_.size() && timed_[wait->place] == wait);
+    TimedWait* last = timed_.back();
+    last->place = wait->place;
+    timed_[wait->place] = last;
+    timed_.pop_back();
+  }
+
+ private:
+  struct Record {
+    Process process;
+    Task<void> body;
+  };
+
+  void drain() {
+    while (queue_size_ > 0) {
+      const std::size_t mask = queue_.size() - 1;
+      if (shuffle_ != 0)
+        std::swap(queue_[queue_head_], queue_[(queue_head_ + random() % queue_size_) & mask]);
+      const std::coroutine_handle<> handle = queue_[queue_head_];
+      queue_head_ = (queue_head_ + 1) & mask;
+      --queue_size_;
+      handle.resume();
+    }
+  }
+
+  bool fire_earliest_deadline() {
+    TimedWait* first = nullptr;
+    for (TimedWait* wait : timed_) {
+      if (first == nullptr || wait->deadline < first->deadline ||
+          (wait->deadline == first->deadline && wait->process_id < first->process_id)) {
+        first = wait;
+      }
+    }
+    if (first == nullptr) return false;
+    first->fired = true;
+    withdraw_timed(first);
+    ready(first->handle);
+    return true;
+  }
+
+  void grow_queue() {  // the size stays a power of two
+    std::vector<std::coroutine_handle<>> grown(queue_.empty() ? 16 : 2 * queue_.size());
+    for (std::size_t i = 0; i < queue_size_; ++i) grown[i] = queue_[(queue_head_ + i) & (queue_.size() - 1)];
+    queue_.swap(grown);
+    queue_head_ = 0;
+  }
+
+  std::uint64_t random() {  // xorshift: only spreads the order of tests
+    shuffle_ ^= shuffle_ << 13;
+    shuffle_ ^= shuffle_ >> 7;
+    return shuffle_ ^= shuffle_ << 17;
+  }
+
+  std::vector<std::unique_ptr<Record>> records_;  // the first count_ are in use
+  std::size_t count_ = 0;
+  std::vector<std::coroutine_handle<>> queue_;  // a ring
+  std::size_t queue_head_ = 0;
+  std::size_t queue_size_ = 0;
+  std::vector<TimedWait*> timed_;
+  SpanSink* spans_ = nullptr;
+  std::uint64_t operation_ = 0;
+  std::uint64_t shuffle_ = 0;
+  bool running_ = false;
+};
+
+namespace detail {
+
+class DelayAwaiter {
+ public:
+  explicit DelayAwaiter(Time span) : span_(span) {}
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <typename P>
+  bool await_suspend(std::coroutine_handle<P> self) const noexcept {
+    assert(self.promise().process != nullptr && "only inside a process");
+    self.promise().process->clock += span_;
+    return false;  // never really suspends
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Time span_;
+};
+
+class SelfAwaiter {
+ public:
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <typename P>
+  bool await_suspend(std::coroutine_handle<P> self) noexcept {
+    process_ = self.promise().process;
+    return false;
+  }
+  [[nodiscard]] Process& await_resume() const noexcept {
+    assert(process_ != nullptr && "only inside a process");
+    return *process_;
+  }
+
+ private:
+  Process* process_ = nullptr;
+};
+
+}  // namespace detail
+
+/// co_await delay(t) advances the calling process's clock by t and nobody else's.
+[[nodiscard]] inline detail::DelayAwaiter delay(Time span) {
+  return detail::DelayAwaiter(span);
+}
+
+/// co_await this_process() gives the process that the coroutine runs for.
+[[nodiscard]] inline detail::SelfAwaiter this_process() {
+  return {};
+}
+
+}  // namespace offramp

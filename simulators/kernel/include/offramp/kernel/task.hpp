@@ -1,0 +1,158 @@
+// Task<T>: the one coroutine type of the project.
+//
+// A task starts when it is awaited, handed to a Scheduler, or started with start(): exactly one of them,
+// once. It resumes its awaiter when it ends. Inside a simulation it carries the Process that it runs for, so
+// that delay(), channels and spans find the local clock; a task awaited by another one inherits its process.
+//
+// Thread rule: tasks are not thread safe. A task that waits may be resumed on another thread, but only after
+// the call that ran it so far (start(), resume(), Scheduler::run()) has returned.
+//
+// A coroutine's parameters are copied into its frame, a lambda's captures are not: write lambdas that are
+// coroutines without captures, and pass what they need as arguments.
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "offramp/kernel/frame_pool.hpp"
+
+namespace offramp {
+
+struct Process;
+
+template <typename T = void>
+class Task;
+
+namespace detail {
+
+struct PromiseBase {
+  std::coroutine_handle<> continuation = nullptr;  // set once the awaiter really waits
+  Process* process = nullptr;
+  void (*on_end)(void*) = nullptr;
+  void* on_end_argument = nullptr;
+
+  static void* operator new(std::size_t size) { return FramePool::allocate(size); }
+  static void operator delete(void* memory, std::size_t size) noexcept { FramePool::release(memory, size); }
+
+  struct FinalAwaiter {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <typename P>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> self) const noexcept {
+      PromiseBase& promise = self.promise();
+      // The callback may destroy the frame: nothing of it is touched afterwards.
+      const std::coroutine_handle<> next = promise.continuation;
+      if (promise.on_end != nullptr) promise.on_end(promise.on_end_argument);
+      if (next == nullptr) return std::noop_coroutine();
+      return next;
+    }
+    void await_resume() const noexcept {}
+  };
+
+  [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
+  [[nodiscard]] FinalAwaiter final_suspend() const noexcept { return {}; }
+  // Errors are values in this code base; an exception in a model is a bug.
+  [[noreturn]] void unhandled_exception() const noexcept { std::terminate(); }
+};
+
+template <typename T>
+struct Promise : PromiseBase {
+  std::optional<T> value;
+  Task<T> get_return_object();
+  template <typename U = T>
+  void return_value(U&& result) {
+    value.emplace(std::forward<U>(result));
+  }
+  T take() {
+    assert(value.has_value() && "the task has not ended");
+    return std::move(*value);
+  }
+};
+
+template <>
+struct Promise<void> : PromiseBase {
+  Task<void> get_return_object();
+  void return_void() const noexcept {}
+  void take() const noexcept {}
+};
+
+}  // namespace detail
+
+template <typename T>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = detail::Promise<T>;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  Task() = default;
+  explicit Task(Handle handle) : handle_(handle) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    if (this != &other) {
+      reset();
+      handle_ = std::exchange(other.handle_, nullptr);
+    }
+    return *this;
+  }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  ~Task() { reset(); }
+
+  [[nodiscard]] bool valid() const { return handle_ != nullptr; }
+  [[nodiscard]] bool done() const { return handle_ != nullptr && handle_.done(); }
+  [[nodiscard]] Handle handle() const { return handle_; }
+
+  /// Runs the task from outside any coroutine until it first waits. The callback (if any) runs once at its
+  /// end and may destroy the task; it is called before start() returns when the task never waits.
+  void start(void (*on_end)(void*) = nullptr, void* argument = nullptr) {
+    assert(valid() && !done());
+    handle_.promise().on_end = on_end;
+    handle_.promise().on_end_argument = argument;
+    handle_.resume();
+  }
+
+  /// The value of a task that is done. Once: it is moved out.
+  T result() { return handle_.promise().take(); }
+
+  /// Destroys the frame, ended or waiting (then whatever would resume it must forget it). Not from inside the
+  /// task.
+  void reset() {
+    if (handle_ != nullptr) std::exchange(handle_, nullptr).destroy();
+  }
+
+  // Runs the awaited task like a call and suspends the awaiting one only if it waits. Symmetric transfer
+  // would do without the nesting, but g++ makes it a tail call in optimised builds only: elsewhere a loop
+  // that awaits tasks which never wait would grow the stack for each.
+  struct Awaiter {
+    Handle handle;
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <typename P>
+    bool await_suspend(std::coroutine_handle<P> awaiting) const noexcept {
+      assert(handle != nullptr && !handle.done() && "a task is awaited once");
+      handle.promise().process = awaiting.promise().process;
+      handle.resume();
+      if (handle.done()) return false;
+      handle.promise().continuation = awaiting;
+      return true;
+    }
+    T await_resume() const { return handle.promise().take(); }
+  };
+  Awaiter operator co_await() const& noexcept { return Awaiter{handle_}; }
+  Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+template <typename T>
+Task<T> detail::Promise<T>::get_return_object() {
+  return Task<T>(Task<T>::Handle::from_promise(*this));
+}
+inline Task<void> detail::Promise<void>::get_return_object() {
+  return Task<void>(Task<void>::Handle::from_promise(*this));
+}
+
+}  // namespace offramp

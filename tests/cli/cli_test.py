@@ -1,0 +1,219 @@
+"""The `offramp` command as a user meets it. Needs OFFRAMP_BUILD: the build folder with bin/offramp and lib/libofframp.so."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", "build")).resolve()
+OFFRAMP = BUILD / "bin" / "offramp"
+LIBRARY = BUILD / "lib" / "libofframp.so"
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="offramp_cli_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def offramp(self, *arguments, code=0, **variables):
+        """Runs the command in an empty folder, without any OFFRAMP_ variable but those given."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
+        environment.update(variables)
+        done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def refused(self, *arguments, code=2, **variables):
+        """The one line that says why."""
+        done = self.offramp(*arguments, code=code, **variables)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("offramp: "), done.stderr)
+        return done.stderr
+
+    def dry_run(self, *arguments, **variables):
+        return self.offramp("run", "--dry-run", *arguments, **variables).stdout
+
+
+class Run(CliTest):
+    def test_passes_everything_to_mpirun(self):
+        line = self.dry_run("-n", "4", "--backend", "zrlmpi", "--clock", "model", "--", "/bin/true", "-n", "7")
+        self.assertIn("mpirun -n 4 ", line)
+        self.assertIn(f"-x LD_PRELOAD={LIBRARY} ", line)
+        self.assertIn("-x OFFRAMP_BACKEND=zrlmpi ", line)
+        self.assertIn("-x OFFRAMP_CLOCK=model ", line)
+        self.assertIn("-x UCX_MEM_EVENTS=n -x UCX_ERROR_SIGNALS= ", line)
+        self.assertTrue(line.endswith(" /bin/true -n 7\n"), line)
+
+    def test_needs_no_dashes_before_a_plain_command(self):
+        self.assertTrue(self.dry_run("-n", "1", "/bin/echo", "--backend", "x").endswith("/bin/echo --backend x\n"))
+
+    def test_shares_cores_only_when_there_are_too_few(self):
+        self.assertIn("--oversubscribe", self.dry_run("-n", "100000", "--", "/bin/true"))
+        self.assertNotIn("--oversubscribe", self.dry_run("-n", "1", "--", "/bin/true"))
+        self.assertNotIn("--oversubscribe", self.dry_run("-n", "100000", "--mpirun-args", "--host a:4", "--", "/bin/true"))
+
+    def test_keeps_what_the_user_set_for_ucx(self):
+        line = self.dry_run("--", "/bin/true", UCX_MEM_EVENTS="y", UCX_ERROR_SIGNALS="SIGSEGV")
+        self.assertNotIn("UCX_", line)
+
+    def test_puts_tools_before_and_other_libraries_behind_offramp(self):
+        line = self.dry_run("--preload", "/opt/tool.so", "--", "/bin/true", LD_PRELOAD="libc.so.6")
+        self.assertIn(f"LD_PRELOAD=/opt/tool.so:{LIBRARY}:libc.so.6 ", line)
+
+    def test_sets_parameters_by_full_name_and_of_the_chosen_backend(self):
+        parameter = json.loads(self.offramp("info", "--json", "--backend", "zrlmpi").stdout)["backends"][0]["parameters"][0]
+        default = parameter["default"]
+        value = str(default).lower() if isinstance(default, bool) else str(default)
+        for name in (f"zrlmpi.{parameter['name']}", parameter["name"]):
+            line = self.dry_run("--backend", "zrlmpi", "--set", f"{name}={value}", "--", "/bin/true")
+            self.assertIn(f"-x {parameter['variable']}={value} ", line)
+        self.assertIn("-x OFFRAMP_FAULTS_LOSS=1e-3 ", self.dry_run("--set", "faults.loss=1e-3", "--", "/bin/true"))
+
+    def test_names_files_by_their_whole_path(self):
+        (self.folder / "offramp.toml").write_text("backend = 'host'\n")
+        line = self.dry_run("--report", "r.json", "--", "/bin/true")
+        self.assertIn(f"-x OFFRAMP_CONFIG={self.folder}/", line)
+        self.assertIn(f"-x OFFRAMP_REPORT={self.folder}/r.json ", line)
+
+    def test_options_win_over_variables(self):
+        line = self.dry_run("--backend", "host", "--", "/bin/true", OFFRAMP_BACKEND="zrlmpi", OFFRAMP_TRACE="t")
+        self.assertIn("-x OFFRAMP_BACKEND=host ", line)
+        self.assertIn("-x OFFRAMP_TRACE=t ", line)
+
+    def test_reports_a_wrong_configuration_once_before_anything_runs(self):
+        error = self.refused("run", "-n", "4", "--backend", "zrlmp", "--", "/bin/true")
+        self.assertEqual(error.split("; ")[-1], 'did you mean "zrlmpi"?\n')
+        self.assertIn("unknown variable", self.refused("run", "--", "/bin/true", OFFRAMP_BAKEND="host"))
+        (self.folder / "offramp.toml").write_text("\nclock = 'modell'\n")
+        self.assertIn("offramp.toml:2: ", self.refused("run", "--", "/bin/true"))
+
+    def test_has_exit_codes_as_shells_do(self):
+        self.assertIn("./nothing", self.refused("run", "--", "./nothing", code=127))
+        (self.folder / "text").write_text("x")
+        self.assertIn("not an executable", self.refused("run", "--", "./text", code=126))
+        self.assertIn("--mpirun", self.refused("run", "--mpirun", "no-such-mpirun", "--", "/bin/true", code=127))
+
+    def test_hands_on_the_exit_code_of_mpirun(self):
+        fake = self.folder / "mpirun"
+        fake.write_text("#!/bin/sh\nexit 42\n")
+        fake.chmod(0o755)
+        self.offramp("run", "--mpirun", str(fake), "--", "/bin/true", code=42)
+
+    def test_refuses_what_it_does_not_understand(self):
+        self.assertIn('did you mean "--backend"?', self.refused("run", "--bakend", "host", "--", "/bin/true"))
+        self.assertIn("no program", self.refused("run", "-n", "2"))
+        self.assertIn("--ranks", self.refused("run", "-n", "0", "--", "/bin/true"))
+        self.assertIn("KEY=VALUE", self.refused("run", "--set", "clock", "--", "/bin/true"))
+        self.assertIn("unexpected argument", self.refused("run", "stray", "--", "/bin/true"))
+
+
+class Info(CliTest):
+    def test_shows_version_library_and_backends(self):
+        text = self.offramp("info").stdout
+        for word in (str(LIBRARY), "host: ", "zrlmpi: ", "cores", "Open MPI", "allowed: ", "source: "):
+            self.assertIn(word, text)
+
+    def test_speaks_json(self):
+        facts = json.loads(self.offramp("info", "--json").stdout)
+        self.assertEqual(facts["library"], str(LIBRARY))
+        self.assertGreaterEqual(facts["topology"]["cores"], 1)
+        self.assertLessEqual({"host", "zrlmpi"}, {b["name"] for b in facts["backends"]})
+        for backend in facts["backends"]:
+            for parameter in backend["parameters"]:
+                self.assertTrue(parameter["source"], parameter)
+                self.assertTrue(parameter["description"], parameter)
+        self.assertIn("backend", {k["key"] for k in facts["keys"]})
+
+    def test_prints_a_configuration_that_can_be_used(self):
+        sample = self.offramp("info", "-c").stdout
+        path = self.folder / "sample.toml"
+        path.write_text(sample)
+        self.dry_run("--", "/bin/true", OFFRAMP_CONFIG=str(path))
+        again = self.offramp("info", "-c", OFFRAMP_CONFIG=str(path)).stdout
+        self.assertEqual(sample, again)
+
+    def test_prints_routes_that_can_be_used_once_uncommented(self):
+        lines = self.offramp("info", "-c").stdout.splitlines()
+        start = lines.index("# [[route]]")
+        stop = lines.index("", start)
+        route = [l[2:] for l in lines[start:stop] if l.startswith("# [[") or " = " in l.split(";")[0]]
+        path = self.folder / "route.toml"
+        path.write_text("\n".join(route))
+        self.assertEqual(len(route), 7, route)
+        self.dry_run("--config", str(path), "--", "/bin/true")
+
+    def test_can_be_limited_to_one_backend(self):
+        text = self.offramp("info", "-c", "--backend", "zrlmpi").stdout
+        self.assertIn("[zrlmpi]", text)
+        self.assertNotIn("[host]", text)
+        self.assertIn('did you mean "zrlmpi"?', self.refused("info", "--backend", "zrlmp"))
+
+    def test_says_that_the_configuration_is_wrong_but_still_helps(self):
+        text = self.offramp("info", OFFRAMP_CLOCK="modell").stdout
+        self.assertIn("wrong here:\n", text)
+        self.assertIn('did you mean "model"?', text)
+
+
+PLUGIN = """
+#include "offramp/backend.hpp"
+namespace {
+std::unique_ptr<offramp::Backend> create(const offramp::BackendContext&) { return nullptr; }
+const offramp::Parameter parameters[] = {
+    {"depth", offramp::ParameterKind::kInteger, "1", 4, 1, 16, "", {}, "assumed", "slots of a queue"}};
+const offramp::BackendDescription description{ABI, "NAME", "made by a test", parameters, create};
+}
+extern "C" const offramp::BackendDescription* offramp_backend_v1() { return &description; }
+"""
+
+
+class Plugins(CliTest):
+    def build(self, name="toy", abi="offramp::BackendDescription::kAbi"):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+        if not compiler:
+            self.skipTest("no compiler")
+        source = self.folder / "plugin.cpp"
+        source.write_text(PLUGIN.replace("ABI", abi).replace("NAME", name))
+        includes = [f"-I{root / 'include'}", f"-I{root / 'simulators/kernel/include'}"]
+        subprocess.run([compiler, "-std=c++20", "-shared", "-fPIC", *includes, source, "-o", source.with_suffix(".so")],
+                       check=True)
+
+    def test_are_listed_chosen_and_configured_like_built_in_backends(self):
+        self.build()
+        path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
+        self.assertIn("toy: made by a test", self.offramp("info", **path).stdout)
+        self.dry_run("--backend", "toy", "--set", "depth=16", "--", "/bin/true", **path)
+        self.assertIn("1 .. 16", self.refused("run", "--", "/bin/true", OFFRAMP_TOY_DEPTH="17", **path))
+        sample = self.folder / "sample.toml"
+        sample.write_text(self.offramp("info", "-c", **path).stdout)
+        self.assertIn("[toy]", sample.read_text())
+        self.dry_run("--config", str(sample), "--", "/bin/true", **path)
+
+    def test_of_another_abi_or_with_a_taken_name_are_refused(self):
+        self.build(abi="99")
+        path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
+        self.assertIn("built for backend abi 99", self.refused("run", "--", "/bin/true", **path))
+        for name, reason in (("host", "there already is"), ("off", "is taken"), ("clock", "is a key")):
+            self.build(name)
+            self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
+
+
+class Command(CliTest):
+    def test_has_a_version_and_help(self):
+        self.assertRegex(self.offramp("--version").stdout, r"^offramp \d+\.\d+\.\d+\n$")
+        self.assertIn("Exit codes", self.offramp("run", "--help").stdout)
+        self.assertIn("run", self.offramp("--help").stdout)
+
+    def test_suggests_subcommands_and_options(self):
+        self.assertIn('did you mean "run"?', self.refused("rnu"))
+        self.assertIn('did you mean "--json"?', self.refused("info", "--jsn"))
+        self.assertIn("no subcommand", self.refused())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,492 @@
+// The configuration: what each source may say, which source wins, and what a user reads when something is
+// wrong.
+#include "lib/core/configuration.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "lib/core/names.hpp"
+
+namespace offramp {
+namespace {
+
+std::unique_ptr<Backend> no_backend(const BackendContext&) {
+  return nullptr;
+}
+
+const BackendDescription& quiet() {
+  static const BackendDescription description{
+      BackendDescription::kAbi, "host", "no parameters", {}, no_backend};
+  return description;
+}
+
+const BackendDescription& engine() {
+  static const Parameter table[] = {
+      {"preset", ParameterKind::kChoice, "", 0, 0, 0, "extended", {"extended", "strict"}, "seed", "types"},
+      {"mtu", ParameterKind::kInteger, "B", 1384, 64, 131072, "", {}, "seed", "payload"},
+      {"timeout", ParameterKind::kReal, "ns", 100, 0, 1e6, "", {}, "assumed", "until sent again"},
+      {"wide", ParameterKind::kBoolean, "", 0, 0, 1, "", {}, "seed", "64-bit bus"}};
+  static const BackendDescription description{BackendDescription::kAbi, "zrlmpi", "an engine", table,
+                                              no_backend};
+  return description;
+}
+
+class ConfigurationFrom : public testing::Test {
+ protected:
+  ConfigurationFrom() {
+    std::string pattern = testing::TempDir() + "offramp_XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+    around_.directory = directory_;
+  }
+  ~ConfigurationFrom() override { std::filesystem::remove_all(directory_); }
+
+  std::string write(const std::string& text, const std::string& name = "offramp.toml") {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  Result<Configuration> load() {
+    registry_ = Registry(std::vector<const BackendDescription*>{&quiet(), &engine()});
+    return load_configuration(around_, registry_);
+  }
+  Result<Configuration> load(const std::string& text) {
+    write(text);
+    return load();
+  }
+  /// The error without the folder's name.
+  std::string error(const std::string& text) {
+    auto result = load(text);
+    EXPECT_FALSE(result) << text;
+    std::string message = result.error();
+    if (const auto at = message.find(directory_ + "/"); at != std::string::npos) {
+      message.erase(at, directory_.size() + 1);
+    }
+    return message;
+  }
+  std::string variable_error(const std::string& name, const std::string& value) {
+    std::filesystem::remove(directory_ + "/offramp.toml");
+    around_.environment = {{name, value}};
+    auto result = load();
+    EXPECT_FALSE(result) << name;
+    return result.error();
+  }
+
+  std::string directory_;
+  Surroundings around_;
+  Registry registry_;
+};
+
+TEST_F(ConfigurationFrom, NothingIsTheHostBackendWithASummary) {
+  auto c = load();
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_EQ(c->backend, "host");
+  EXPECT_EQ(c->clock, Clock::kWall);
+  EXPECT_EQ(c->compute.kind, Compute::Kind::kNone);
+  EXPECT_FALSE(c->faults.any());
+  EXPECT_EQ(c->hang_timeout, 0);
+  EXPECT_TRUE(c->summary);
+  EXPECT_TRUE(c->file.empty());
+}
+
+TEST_F(ConfigurationFrom, AFileSetsEveryKey) {
+  auto c = load(R"(
+backend = "zrlmpi"
+clock = "model"
+compute = 2.5
+summary = false
+report = "r.json"
+trace = "t"
+capture = "c"
+hang_timeout = "2min"
+[faults]
+seed = 7
+loss = 1e-3
+duplication = 0.25
+reordering = 0.5
+[[route]]
+operation = "bcast"
+max_bytes = "64K"
+min_ranks = 3
+backend = "host"
+[[route]]
+min_bytes = "1MiB"
+max_ranks = 9
+backend = "zrlmpi"
+[zrlmpi]
+preset = "strict"
+mtu = "64K"
+timeout = "2.5us"
+wide = true
+)");
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_EQ(c->backend, "zrlmpi");
+  EXPECT_EQ(c->clock, Clock::kModel);
+  EXPECT_EQ(c->compute.kind, Compute::Kind::kFactor);
+  EXPECT_EQ(c->compute.factor, 2.5);
+  EXPECT_FALSE(c->summary);
+  EXPECT_EQ(c->report + c->trace + c->capture, "r.jsontc");
+  EXPECT_EQ(c->hang_timeout, 120);
+  EXPECT_EQ(c->faults.seed, 7U);
+  EXPECT_EQ(c->faults.loss, 1e-3);
+  EXPECT_EQ(c->faults.duplication + c->faults.reordering, 0.75);
+  ASSERT_EQ(c->routes.size(), 2U);
+  EXPECT_EQ(c->routes[0].operation, OperationKind::kBcast);
+  EXPECT_EQ(c->routes[0].max_bytes, 65536U);
+  EXPECT_EQ(c->routes[0].min_ranks, 3);
+  EXPECT_FALSE(c->routes[1].operation.has_value());
+  EXPECT_EQ(c->routes[1].min_bytes, 1048576U);
+  EXPECT_EQ(c->routes[1].max_bytes, std::numeric_limits<std::size_t>::max());
+  auto settings = c->settings_for(engine());
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->choice("preset"), "strict");
+  EXPECT_EQ(settings->integer("mtu"), 65536);
+  EXPECT_EQ(settings->real("timeout"), 2500);
+  EXPECT_TRUE(settings->flag("wide"));
+}
+
+TEST_F(ConfigurationFrom, AVariableWinsOverTheFileAndAnOverrideOverBoth) {
+  around_.environment = {
+      {"OFFRAMP_CLOCK", "model"}, {"OFFRAMP_ZRLMPI_MTU", "1K"}, {"OFFRAMP_HANG_TIMEOUT", "3"}};
+  around_.overrides = {{"zrlmpi.mtu", "128", "--set zrlmpi.mtu"}};
+  auto c = load("clock = 'wall'\nhang_timeout = 9\n[zrlmpi]\nmtu = 512\npreset = 'strict'\n");
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_EQ(c->clock, Clock::kModel);
+  EXPECT_EQ(c->hang_timeout, 3);
+  auto settings = c->settings_for(engine());
+  EXPECT_EQ(settings->integer("mtu"), 128);
+  EXPECT_EQ(settings->choice("preset"), "strict");
+}
+
+TEST_F(ConfigurationFrom, AnEmptyVariableIsAsGoodAsNoneButAnEmptyPathMeansNone) {
+  around_.environment = {
+      {"OFFRAMP_BACKEND", ""}, {"OFFRAMP_REPORT", ""}, {"OFFRAMP_CONFIG", ""}, {"OFFRAMP_ZRLMPI_MTU", ""}};
+  auto c = load("backend = 'zrlmpi'\nreport = 'r'\n");
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_EQ(c->backend, "zrlmpi");
+  EXPECT_EQ(c->report, "");
+}
+
+TEST_F(ConfigurationFrom, AFileNamedInTheEnvironmentReplacesTheOneInTheFolder) {
+  write("backend = 'nonsense'\n");
+  around_.environment = {{"OFFRAMP_CONFIG", write("backend = 'off'\n", "other.toml")}};
+  auto c = load();
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_TRUE(c->off());
+  EXPECT_EQ(variable_error("OFFRAMP_CONFIG", "/does/not/exist"),
+            "OFFRAMP_CONFIG: cannot use /does/not/exist: No such file or directory");
+  EXPECT_EQ(variable_error("OFFRAMP_CONFIG", "/dev/zero"),
+            "OFFRAMP_CONFIG: cannot use /dev/zero: it is not a regular file");
+}
+
+TEST_F(ConfigurationFrom, AFileThatEverybodyMayWriteIsNotUsedUnlessNamed) {
+  const std::string path = write("backend = 'zrlmpi'\n");
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  auto c = load();
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_EQ(c->backend, "host");
+  ASSERT_EQ(c->notes.size(), 1U);
+  EXPECT_NE(c->notes[0].find("everybody may write it"), std::string::npos);
+  around_.environment = {{"OFFRAMP_CONFIG", path}};
+  EXPECT_EQ(load()->backend, "zrlmpi");
+}
+
+TEST_F(ConfigurationFrom, AFileOfAnotherUserIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(chown(write("backend = 'zrlmpi'\n").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(load()->backend, "host");
+}
+
+TEST_F(ConfigurationFrom, APrivilegedProgramIsOffWhateverIsWritten) {
+  write("= nonsense");
+  around_.environment = {{"OFFRAMP_BACKEND", "zrlmpi"}, {"OFFRAMP_NONSENSE", "1"}};
+  around_.privileged = true;
+  auto c = load();
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_TRUE(c->off());
+  EXPECT_FALSE(c->summary);
+}
+
+TEST_F(ConfigurationFrom, UnknownNamesAreErrorsWithLineAndSuggestion) {
+  EXPECT_EQ(error("\nbakend = 'host'\n"),
+            "offramp.toml:2: unknown key \"bakend\"; did you mean \"backend\"?");
+  EXPECT_EQ(error("[zrlmpl]\n"), "offramp.toml:1: unknown section \"zrlmpl\"; did you mean \"zrlmpi\"?");
+  EXPECT_EQ(error("[faults]\nlos = 1\n"),
+            "offramp.toml:2: unknown key in [faults] \"los\"; did you mean \"loss\"?");
+  EXPECT_EQ(error("[[route]]\nmax_byte = 1\n"),
+            "offramp.toml:2: unknown key in [route] \"max_byte\"; did you mean \"max_bytes\"?");
+  EXPECT_EQ(error("[zrlmpi]\nprset = 'strict'\n"),
+            "offramp.toml:2: backend zrlmpi has no parameter \"prset\"; did you mean \"preset\"?");
+  EXPECT_EQ(error("[zrlmpi]\nsomething_else = 1\n"),
+            "offramp.toml:2: backend zrlmpi has no parameter \"something_else\"; known are preset, mtu, "
+            "timeout, wide");
+  EXPECT_EQ(error("\"route.backend\" = 'host'\n").substr(0, 28), "offramp.toml:1: unknown key ");
+}
+
+TEST_F(ConfigurationFrom, UnknownVariablesAreErrorsWithSuggestion) {
+  EXPECT_EQ(variable_error("OFFRAMP_BAKEND", "host"),
+            "environment: unknown variable \"OFFRAMP_BAKEND\"; did you mean \"OFFRAMP_BACKEND\"?");
+  EXPECT_EQ(
+      variable_error("OFFRAMP_ZRLMPI_PRESE", "strict"),
+      "environment: unknown variable \"OFFRAMP_ZRLMPI_PRESE\"; did you mean \"OFFRAMP_ZRLMPI_PRESET\"?");
+  EXPECT_NE(variable_error("OFFRAMP_QUITE_DIFFERENT", "1").find("offramp info -c lists what there is"),
+            std::string::npos);
+}
+
+TEST_F(ConfigurationFrom, AValueThatIsNotAllowedIsAnErrorNamingWhatIs) {
+  EXPECT_EQ(
+      error("clock = 'modell'\n"),
+      "offramp.toml:1: \"modell\" is not allowed for clock; allowed: wall, model; did you mean \"model\"?");
+  EXPECT_EQ(error("backend = 'zrlmp'\n"),
+            "offramp.toml:1: \"zrlmp\" is not allowed for backend; allowed: off, host, zrlmpi; did you mean "
+            "\"zrlmpi\"?");
+  EXPECT_EQ(error("[faults]\nloss = 1.5\n"),
+            "offramp.toml:2: \"1.5\" is not allowed for faults.loss; allowed: 0 .. 1");
+  EXPECT_EQ(error("[zrlmpi]\nmtu = 63\n"),
+            "offramp.toml:2: \"63\" is not allowed for zrlmpi.mtu; allowed: 64 .. 131072 B, whole");
+  EXPECT_EQ(variable_error("OFFRAMP_ZRLMPI_TIMEOUT", "5 KiB"),
+            "OFFRAMP_ZRLMPI_TIMEOUT: \"5 KiB\" is not allowed for zrlmpi.timeout; allowed: 0 .. 1000000 ns");
+  EXPECT_EQ(variable_error("OFFRAMP_ZRLMPI_PRESET", "stricd"),
+            "OFFRAMP_ZRLMPI_PRESET: \"stricd\" is not allowed for zrlmpi.preset; allowed: extended, strict; "
+            "did you mean "
+            "\"strict\"?");
+  EXPECT_EQ(
+      variable_error("OFFRAMP_COMPUTE", "\x01nan"),
+      "OFFRAMP_COMPUTE: \"\\x01nan\" is not allowed for compute; allowed: none, measured, a factor above 0");
+}
+
+TEST_F(ConfigurationFrom, LimitsThemselvesAreAllowed) {
+  for (const char* text : {"64", "131072", "128K", "128KiB", "64B", " 64 "}) {
+    around_.environment = {{"OFFRAMP_ZRLMPI_MTU", text}};
+    EXPECT_TRUE(load()) << text;
+  }
+  for (const char* text :
+       {"63", "131073", "64.5", "64 K B", "KiB", "inf", "nan", "0x40", "1e400", "-64", "64Q"}) {
+    EXPECT_NE(variable_error("OFFRAMP_ZRLMPI_MTU", text), "") << text;
+  }
+}
+
+TEST_F(ConfigurationFrom, WrongTypesAreErrors) {
+  for (const char* text : {"backend = 5",
+                           "backend = true",
+                           "report = 5",
+                           "summary = 'maybe'",
+                           "clock = 1979-05-27",
+                           "clock = ['wall']",
+                           "hang_timeout = true",
+                           "hang_timeout = nan",
+                           "hang_timeout = -1",
+                           "hang_timeout = inf",
+                           "compute = 0",
+                           "compute = -1",
+                           "faults = 3",
+                           "zrlmpi = 3",
+                           "route = 3",
+                           "route = [3]",
+                           "[route]\nbackend = 'host'\n[route.x]",
+                           "[backend]",
+                           "[clock]\nx = 1",
+                           "[zrlmpi]\nmtu = true",
+                           "[zrlmpi]\nmtu = []",
+                           "[zrlmpi.mtu]\nx = 1",
+                           "[zrlmpi]\nwide = 2",
+                           "[faults]\nseed = -1",
+                           "[faults]\nseed = 1.5",
+                           "[[zrlmpi]]\nmtu = 64",
+                           "[[backend]]"}) {
+    EXPECT_NE(error(text), "") << text;
+  }
+  EXPECT_EQ(error("zrlmpi = 3\n"), "offramp.toml:1: zrlmpi is a section; write [zrlmpi] and its keys below");
+  EXPECT_EQ(error("[clock]\n"), "offramp.toml:1: clock is a key, not a section");
+}
+
+TEST_F(ConfigurationFrom, TheSameKeyTwiceIsAnError) {
+  EXPECT_NE(error("clock = 'wall'\nclock = 'wall'\n").find("offramp.toml:2: not valid TOML"),
+            std::string::npos);
+  EXPECT_NE(error("[zrlmpi]\n[zrlmpi]\n").find("offramp.toml:2:"), std::string::npos);
+}
+
+TEST_F(ConfigurationFrom, TheFirstErrorInTheFileIsReported) {
+  EXPECT_EQ(error("[zrlmpi]\n[fault]\n[abc]\n").substr(0, 15), "offramp.toml:2:");
+}
+
+TEST_F(ConfigurationFrom, RoutesHaveToMakeSense) {
+  EXPECT_EQ(error("[[route]]\noperation = 'bcast'\n"),
+            "offramp.toml:1: this route names no backend; add backend");
+  EXPECT_EQ(error("[[route]]\nbackend='host'\nmin_bytes = 2\nmax_bytes = 1\n"),
+            "offramp.toml:1: min_bytes is above max_bytes");
+  EXPECT_EQ(error("[[route]]\nbackend='host'\nmin_ranks = 2\nmax_ranks = 1\n"),
+            "offramp.toml:1: min_ranks is above max_ranks");
+  EXPECT_EQ(error("[[route]]\nbackend='off'\n"),
+            "offramp.toml:2: \"off\" is not allowed for route.backend; allowed: host, zrlmpi");
+  EXPECT_NE(error("[[route]]\noperation='bcats'\n").find("did you mean \"bcast\"?"), std::string::npos);
+}
+
+TEST_F(ConfigurationFrom, FaultRatesAddUpToAtMostOne) {
+  EXPECT_TRUE(load("[faults]\nloss = 0.5\nreordering = 0.5\n"));
+  EXPECT_EQ(error("[faults]\nloss = 0.5\nreordering = 0.75\n"),
+            "faults: loss, duplication and reordering add up to 1.25; at most 1 is possible");
+}
+
+TEST_F(ConfigurationFrom, EverythingIsCheckedEvenWhenSwitchedOff) {
+  EXPECT_NE(error("backend = 'off'\nclock = 'x'\n"), "");
+  EXPECT_NE(error("backend = 'off'\n[zrlmpi]\nmtu = 1\n"), "");
+}
+
+TEST_F(ConfigurationFrom, AnUnknownOverrideIsAnErrorNamingTheOption) {
+  around_.overrides = {{"zrlmpi.prset", "x", "--set"}};
+  EXPECT_EQ(load().error(), "--set: unknown key \"zrlmpi.prset\"; did you mean \"zrlmpi.preset\"?");
+  around_.overrides = {{"route.backend", "host", "--set"}};
+  EXPECT_NE(load().error(), "");
+}
+
+TEST_F(ConfigurationFrom, AHugeFileIsRefused) {
+  EXPECT_EQ(error(std::string((1 << 20) + 1, '#')).find("cannot use"), 0U);
+  EXPECT_TRUE(load(std::string(1 << 20, '#')));
+}
+
+TEST_F(ConfigurationFrom, DeepNestingIsRefusedBeforeItCanExhaustTheStack) {
+  std::string dotted = "a";
+  for (int i = 0; i < 500000; ++i) dotted += ".a";
+  EXPECT_NE(error(dotted + " = 1").find("too many dots"), std::string::npos);
+  EXPECT_NE(error("a = " + std::string(100000, '[')), "");
+  std::string headers;
+  for (int i = 0; i < 2000; ++i) headers += "[a" + std::string(120, '.') + "\n";
+  EXPECT_NE(error(headers), "");
+}
+
+TEST_F(ConfigurationFrom, JunkGivesAnErrorAndNeverACrash) {
+  const std::string valid =
+      "backend = \"zrlmpi\"\n[[route]]\noperation = \"bcast\"\nbackend = 'host'\n[zrlmpi]\nmtu = "
+      "64\n[faults]\nloss = 1e-3\n";
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = valid;
+    for (int changes = 0; changes < 4; ++changes) text[random() % text.size()] = static_cast<char>(random());
+    auto result = load(text);
+    EXPECT_NE(static_cast<bool>(result), !result.error().empty());
+    for (const char c : result.error()) ASSERT_GE(static_cast<unsigned char>(c), 0x20);
+  }
+  for (const char* text : {"[&", "[[[1]]]", "[[=", "\xcc\xaa", "\xc3\xbc = 1", "a = 0x6cA#+\xf1", "[", "a.",
+                           "\"", "a = \"\"\"\\\xcc\xaa\"\"\""}) {
+    EXPECT_NE(error(text), "") << text;
+  }
+  EXPECT_TRUE(load("report = '\xc3\xbc'  # \xc3\xbc\n"));
+  std::string binary(4096, '\0');
+  EXPECT_NE(error(binary), "");
+  for (char& c : binary) c = static_cast<char>(random());
+  EXPECT_NE(error(binary), "");
+}
+
+TEST_F(ConfigurationFrom, ARelativeOrMissingPluginFolderIsAnError) {
+  EXPECT_EQ(variable_error("OFFRAMP_PLUGIN_PATH", "plugins"),
+            "OFFRAMP_PLUGIN_PATH: plugin path: \"plugins\" is not absolute; write the whole path");
+  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", "/does/not/exist").find("cannot read"), std::string::npos);
+  around_.environment = {{"OFFRAMP_PLUGIN_PATH", directory_ + "::" + directory_}};
+  EXPECT_TRUE(load());
+  write("not a library", "broken.so");
+  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("cannot load plugin"), std::string::npos);
+}
+
+TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
+  Registry registry;
+  EXPECT_EQ(registry.add(&quiet(), "x"), "");
+  EXPECT_EQ(registry.add(&quiet(), "x"), "x: there already is a backend \"host\"");
+  EXPECT_EQ(registry.add(nullptr, "x"), "x: offramp_backend_v1 returned no description");
+  BackendDescription other = engine();
+  other.abi = 99;
+  EXPECT_EQ(
+      registry.add(&other, "p.so"),
+      "p.so: built for backend abi 99, but this offramp has abi 1; rebuild the plugin against its headers");
+  for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
+    other = engine();
+    other.name = name;
+    EXPECT_NE(registry.add(&other, "p.so"), "") << name;
+  }
+  other = engine();
+  other.create = nullptr;
+  EXPECT_NE(registry.add(&other, "p.so"), "");
+  EXPECT_EQ(registry.all().size(), 1U);
+  EXPECT_EQ(registry.find("zrlmpi"), nullptr);
+}
+
+TEST(RegistryOfBackends, RefusesAParameterTableThatDoesNotHoldTogether) {
+  const Parameter bad[] = {
+      {"x", ParameterKind::kInteger, "1", 5, 6, 7, "", {}, "", ""},
+      {"x", ParameterKind::kChoice, "", 0, 0, 0, "c", {"a", "b"}, "", ""},
+      {"X", ParameterKind::kInteger, "1", 6, 6, 7, "", {}, "", ""},
+  };
+  for (const Parameter& parameter : bad) {
+    BackendDescription description = quiet();
+    description.parameters = {&parameter, 1};
+    EXPECT_NE(Registry().add(&description, "p.so"), "") << parameter.name;
+  }
+}
+
+TEST(TableOfKeys, DefaultsAreAllowedValuesAndNamesAreUnique) {
+  std::set<std::string_view> paths, variables;
+  for (const Key& key : configuration_keys()) {
+    EXPECT_TRUE(key.path.empty() || paths.insert(key.path).second) << key.path;
+    EXPECT_TRUE(key.variable.empty() || variables.insert(key.variable).second) << key.variable;
+    EXPECT_FALSE(key.description.empty() || key.allowed.empty()) << key.path;
+    if (key.path.empty() || key.path.starts_with("route")) continue;
+    Registry registry(std::vector<const BackendDescription*>{&quiet()});
+    Surroundings around;
+    around.directory = "/nonexistent";
+    around.overrides = {{std::string(key.path), std::string(key.default_text), "--set"}};
+    auto c = load_configuration(around, registry);
+    EXPECT_TRUE(c) << c.error();
+  }
+}
+
+TEST(Words, AreReadBackAsWritten) {
+  for (int i = 0; i < static_cast<int>(OperationKind::kCount); ++i) {
+    const auto kind = static_cast<OperationKind>(i);
+    EXPECT_EQ(parse_operation(to_string(kind)), kind);
+  }
+  for (int i = 0; i <= static_cast<int>(ElementType::kMixed); ++i) {
+    EXPECT_EQ(parse_element_type(to_string(static_cast<ElementType>(i))), static_cast<ElementType>(i));
+  }
+  for (int i = 0; i <= static_cast<int>(ReduceFunction::kUser); ++i) {
+    EXPECT_EQ(parse_reduce_function(to_string(static_cast<ReduceFunction>(i))),
+              static_cast<ReduceFunction>(i));
+  }
+  EXPECT_EQ(to_string(OperationKind::kReduceScatter), "reduce_scatter");
+  EXPECT_EQ(to_string(ReduceFunction::kMinimumLocation), "minloc");
+  EXPECT_EQ(to_string(static_cast<Outcome>(200)), "unknown");
+  EXPECT_FALSE(parse_operation("Bcast"));
+}
+
+TEST(Quantities, ConvertExactlyWithinADimensionOnly) {
+  EXPECT_EQ(parse_quantity("2.5us", "ns"), 2500);
+  EXPECT_EQ(parse_quantity("1 ns", "ps"), 1000);
+  EXPECT_EQ(parse_quantity("1MiB", "B"), 1048576);
+  EXPECT_EQ(parse_quantity("64k", "bytes"), 65536);
+  EXPECT_EQ(parse_quantity("12.5GB/s", "Gb/s"), 100);
+  EXPECT_EQ(parse_quantity("250MHz", "kHz"), 250000);
+  EXPECT_EQ(parse_quantity("32 bit", "bit"), 32);
+  EXPECT_EQ(parse_quantity("+1e3", "1"), 1000);
+  for (const char* text : {"", " ", "us", "1 us us", "1K", "inf", "1e309", "--1", "1,5"}) {
+    EXPECT_FALSE(parse_quantity(text, "ns")) << text;
+  }
+}
+
+TEST(Suggestions, AreNearAndNeverSilly) {
+  const std::vector<std::string_view> words = {"wall", "model", "zrlmpi"};
+  EXPECT_EQ(closest("modle", words), "model");
+  EXPECT_EQ(closest("ZRLMPI", words), "zrlmpi");
+  EXPECT_EQ(closest("zrl", words), "");
+  EXPECT_EQ(closest("fast", words), "");
+  EXPECT_EQ(closest("", words), "");
+  EXPECT_EQ(closest(std::string(1 << 20, 'w'), words), "");
+}
+
+}  // namespace
+}  // namespace offramp

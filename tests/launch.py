@@ -1,0 +1,95 @@
+"""Runs one program under mpirun: with a time limit, and a stack trace of every rank when it is exceeded."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+
+
+@dataclass
+class Result:
+    ok: bool
+    output: str
+    seconds: float
+
+
+def base_environment(extra=None):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_") and k != "LD_PRELOAD"}
+    if os.geteuid() == 0:
+        env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    env.update(extra or {})
+    return env
+
+
+def descendants(pid):
+    """Process ids below pid, by one pass over /proc."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                    parent = int(f.read().rsplit(")", 1)[1].split()[1])
+                children.setdefault(parent, []).append(int(entry))
+            except OSError:
+                pass
+    found, todo = [], [pid]
+    while todo:
+        for child in children.get(todo.pop(), []):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def stack_traces(pids):
+    text = ""
+    gdb = shutil.which("gdb")
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGUSR2)  # Offramp's own report of what the rank waits for
+        except OSError:
+            continue
+    time.sleep(0.5)
+    for pid in pids:
+        if gdb:
+            done = subprocess.run([gdb, "-p", str(pid), "-batch", "-ex", "thread apply all bt 14"],
+                                  capture_output=True, text=True, check=False, timeout=60)
+            frames = [line for line in done.stdout.splitlines() if line.startswith(("#", "Thread"))]
+            text += f"--- process {pid}\n" + "\n".join(frames) + "\n"
+    return text
+
+
+def run(command, env, limit, cwd=None):
+    begin = time.monotonic()
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", start_new_session=True, cwd=cwd)
+    try:
+        output, _ = process.communicate(timeout=limit)
+        ok = process.returncode == 0
+        if not ok:
+            output += f"\nexit status {process.returncode}\n"
+    except subprocess.TimeoutExpired:
+        ranks = descendants(process.pid)
+        traces = stack_traces(ranks)
+        for pid in ranks + [process.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        output, _ = process.communicate()
+        output += f"\nstill running after {limit} s\n{traces}"
+        ok = False
+    return Result(ok, output, time.monotonic() - begin)
+
+
+def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):
+    """backend: None for a native run; settings: OFFRAMP_* variables."""
+    env = base_environment()
+    line = ["mpirun", "--oversubscribe", "-n", str(ranks), *options]
+    if backend is not None:
+        variables = {"LD_PRELOAD": os.path.join(build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
+                     "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
+        for name, value in variables.items():
+            line += ["-x", f"{name}={value}"]
+    return run(line + list(command), env, limit, cwd)

@@ -1,0 +1,200 @@
+// What is here: MPI, UCX, cores, memory, and what of it stands in the way.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <poll.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+// Measured: UCX's shared memory takes 4.2 MB for each rank.
+constexpr double kSharedMemoryPerRank = 5 * 0x1p20;
+constexpr int kPatienceMilliseconds = 5000;
+
+/// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
+/// or hang.
+std::string ask_child(const std::function<void(int)>& answer) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int fd : {0, 1, 2}) dup2(nowhere, fd);
+    answer(ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  pollfd ready{ends[0], POLLIN, 0};
+  std::array<char, 512> block{};
+  while (child > 0 && text.size() < 4096 && poll(&ready, 1, kPatienceMilliseconds) > 0) {
+    const ssize_t got = read(ends[0], block.data(), block.size());
+    if (got <= 0) break;
+    text.append(block.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  return text;
+}
+
+void say(int to, std::string_view text) {
+  if (write(to, text.data(), text.size()) < 0) _exit(1);
+}
+
+void* open_first(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
+  }
+  return nullptr;
+}
+
+/// "Open MPI v4.1.4", the first part of what the library says of itself.
+void tell_mpi_version(int to) {
+  void* const library = open_first({"libmpi.so.40", "libmpi.so"});
+  if (library == nullptr) return;
+  const auto get = reinterpret_cast<int (*)(char*, int*)>(dlsym(library, "PMPI_Get_library_version"));
+  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING is 256 to 8192 by implementation
+  int length = 0;
+  if (get == nullptr || get(text.data(), &length) != 0) return;
+  const std::string_view all(text.data());
+  say(to, all.substr(0, all.find_first_of(",\n")));
+}
+
+void tell_ucx_version(int to) {
+  void* const library = open_first({"libucp.so.0", "libucp.so"});
+  if (library == nullptr) return;
+  const auto get =
+      reinterpret_cast<void (*)(unsigned*, unsigned*, unsigned*)>(dlsym(library, "ucp_get_version"));
+  if (get == nullptr) return;
+  unsigned major = 0, minor = 0, release = 0;
+  get(&major, &minor, &release);
+  say(to, fmt::format("{}.{}.{}", major, minor, release));
+}
+
+std::string mpirun_version() {
+  const std::string path = find_program("mpirun");
+  if (path.empty()) return {};
+  const std::string text = ask_child([&](int to) {
+    dup2(to, 1);
+    execl(path.c_str(), path.c_str(), "--version", nullptr);
+  });
+  return text.empty() ? path : text.substr(0, text.find('\n'));
+}
+
+/// Whether one process may read the memory of its sibling, as ranks do: UCX does not fall back when it may
+/// not.
+std::string memory_access_problem() {
+  static const char target = 42;
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const pid_t sibling = fork();
+  if (sibling == 0) {
+    close(ends[1]);
+    char byte = 0;
+    _exit(read(ends[0], &byte, 1) < 0 ? 1 : 0);  // until the other end is closed
+  }
+  const std::string answer = sibling < 0 ? "" : ask_child([&](int to) {
+    char byte = 0;
+    const iovec local{&byte, 1};
+    const iovec remote{const_cast<char*>(&target), 1};
+    const bool read = process_vm_readv(sibling, &local, 1, &remote, 1, 0) == 1 && byte == target;
+    say(to, read ? "" : std::strerror(errno));
+  });
+  close(ends[0]);
+  close(ends[1]);
+  if (sibling > 0) waitpid(sibling, nullptr, 0);
+  if (answer.empty()) return {};
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  return fmt::format("ranks may not read each other's memory ({}), so large messages are copied twice; {}",
+                     answer,
+                     scope > 0 ? "set kernel.yama.ptrace_scope to 0" : "in a container, allow SYS_PTRACE");
+}
+
+std::string shared_memory_problem(int cores) {
+  struct statvfs status {};
+  if (statvfs("/dev/shm", &status) != 0) return fmt::format("cannot use /dev/shm: {}", std::strerror(errno));
+  const double free = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+  if (free >= 2 * cores * kSharedMemoryPerRank) return {};
+  return fmt::format(
+      "/dev/shm has {:.0f} MiB free, enough for some {:.0f} ranks; enlarge it (--shm-size in containers)",
+      free / 0x1p20, free / kSharedMemoryPerRank);
+}
+
+class Topology {
+ public:
+  Topology() {
+    usable_ = hwloc_topology_init(&topology_) == 0;
+    loaded_ = usable_ && hwloc_topology_load(topology_) == 0;
+  }
+  ~Topology() {
+    if (usable_) hwloc_topology_destroy(topology_);
+  }
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  [[nodiscard]] int count(hwloc_obj_type_t type) const {
+    return loaded_ ? std::max(0, hwloc_get_nbobjs_by_type(topology_, type)) : 0;
+  }
+
+ private:
+  hwloc_topology_t topology_ = nullptr;
+  bool usable_ = false;
+  bool loaded_ = false;
+};
+
+void find_problems(Machine& machine) {
+  const auto note = [&](bool wrong, std::string text) {
+    if (wrong && !text.empty()) machine.problems.push_back(std::move(text));
+  };
+  note(machine.mpi.empty(), "cannot load libmpi; install open mpi");
+  note(!machine.mpi.empty() && !machine.mpi.starts_with("Open MPI"),
+       fmt::format("libmpi is {}; offramp needs open mpi", machine.mpi));
+  note(machine.mpirun.empty(),
+       "mpirun is not on the PATH; install open mpi's or name it with offramp run --mpirun");
+  note(!machine.mpirun.empty() && machine.mpirun.find("Open MPI") == std::string::npos,
+       fmt::format("mpirun is not open mpi's ({})", machine.mpirun));
+  note(machine.ucx.empty(), "cannot load libucp; install ucx");
+  note(library_path().empty(), "cannot find libofframp.so beside this program; build or install it");
+  note(true, memory_access_problem());
+  note(true, shared_memory_problem(std::max(1, machine.cores)));
+}
+
+}  // namespace
+
+int core_count() {
+  return std::max(1, Topology().count(HWLOC_OBJ_CORE));
+}
+
+Machine look_at_machine() {
+  Machine machine;
+  const Topology topology;
+  machine.packages = topology.count(HWLOC_OBJ_PACKAGE);
+  machine.cores = topology.count(HWLOC_OBJ_CORE);
+  machine.threads = topology.count(HWLOC_OBJ_PU);
+  machine.numa_nodes = topology.count(HWLOC_OBJ_NUMANODE);
+  machine.mpi = ask_child(tell_mpi_version);
+  machine.ucx = ask_child(tell_ucx_version);
+  machine.mpirun = mpirun_version();
+  find_problems(machine);
+  return machine;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,226 @@
+// The `offramp` command: subcommands, their options, and help for what was misspelled.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+
+#include "lib/core/names.hpp"
+#include "offramp/version.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr const char* kRunFooter = R"(
+The command stands behind --, with its own options. Settings come from the built-in defaults, offramp.toml in this
+folder (or --config), OFFRAMP_* variables and these options; what comes later wins.
+
+Other preloaded libraries: a tool that wraps MPI calls has to come before offramp to see them; give it with --preload.
+What LD_PRELOAD holds already comes after offramp.
+
+Exit codes: 2 the command line or the configuration is wrong; 126 the program cannot be run; 127 the program or mpirun
+is not found; 1 libofframp.so is not found; everything else is mpirun's.)";
+
+/// Every option of run that sets one key.
+struct Shortcut {
+  const char* option;
+  const char* key;
+  const char* type;
+  bool path;
+};
+constexpr Shortcut kShortcuts[] = {
+    {"--backend", "backend", "NAME", false},
+    {"--clock", "clock", "model|wall", false},
+    {"--compute", "compute", "none|measured|FACTOR", false},
+    {"--config", "config", "FILE", true},
+    {"--report", "report", "FILE", true},
+    {"--trace", "trace", "FILE", true},
+    {"--capture", "capture", "FILE", true},
+    {"--hang-timeout", "hang_timeout", "SECONDS", false},
+};
+
+bool is_key(std::string_view name) {
+  const auto keys = configuration_keys();
+  return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return key.path == name; });
+}
+
+std::string description_of(std::string_view name) {
+  for (const Key& key : configuration_keys()) {
+    if (key.path == name) return std::string(key.description);
+  }
+  return "read this file instead of ./offramp.toml";
+}
+
+class RunCommand {
+ public:
+  explicit RunCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("run", "run an MPI program over a backend")) {
+    app_.footer(kRunFooter);
+    app_.prefix_command();  // without --, the first word that is no option begins the command
+    app_.add_option("-n,--ranks", options_.ranks, "how many processes; not given: mpirun decides")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20));
+    for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
+      app_.add_option(kShortcuts[i].option, values_[i], description_of(kShortcuts[i].key))
+          ->type_name(kShortcuts[i].type);
+    }
+    add_list("--set", settings_, "KEY=VALUE",
+             "set a key as in the file: zrlmpi.preset=strict, or a parameter of --backend");
+    add_list("--preload", options_.preload, "LIBRARY", "preload this tool before offramp");
+    add_list("--mpirun-args", mpirun_arguments_, "ARGS",
+             "more arguments for mpirun, in one text; may be repeated");
+    app_.add_option("--mpirun", options_.mpirun, "the mpirun to use")->type_name("PATH");
+    app_.add_flag("--dry-run", options_.dry_run, "print what would be run, and run nothing");
+    app_.add_flag("-v,--verbose", options_.verbose, "print what is run");
+  }
+
+  [[nodiscard]] CLI::App& app() { return app_; }
+
+  int execute(std::vector<std::string> command) {
+    std::vector<std::string> rest = app_.remaining();
+    if (!rest.empty() && !command.empty())
+      return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
+    options_.command = command.empty() ? std::move(rest) : std::move(command);
+    if (options_.command.empty()) return refuse("there is no program to run");
+    for (const std::string& text : mpirun_arguments_) {
+      const auto words = CLI::detail::split_up(text);
+      options_.mpirun_arguments.insert(options_.mpirun_arguments.end(), words.begin(), words.end());
+    }
+    collect_shortcuts();
+    for (const std::string& setting : settings_) {
+      if (!collect_setting(setting))
+        return refuse(fmt::format("--set {} is not KEY=VALUE", in_quotes(setting)));
+    }
+    return run(options_);
+  }
+
+ private:
+  void add_list(const char* name, std::vector<std::string>& values, const char* type,
+                const char* description) {
+    app_.add_option(name, values, description)->type_name(type)->allow_extra_args(false);
+  }
+
+  static int refuse(const std::string& what) {
+    complain(fmt::format("{}; see offramp run --help", what));
+    return kUsage;
+  }
+
+  void collect_shortcuts() {
+    for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
+      std::string& value = values_[i];
+      if (app_.count(kShortcuts[i].option) == 0) continue;
+      // The ranks may be started in another folder.
+      if (kShortcuts[i].path && !value.empty()) value = std::filesystem::absolute(value).string();
+      options_.overrides.push_back({kShortcuts[i].key, value, kShortcuts[i].option});
+    }
+  }
+
+  bool collect_setting(const std::string& setting) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) return false;
+    std::string key = setting.substr(0, equals);
+    const std::string& backend = values_[0];
+    if (!backend.empty() && key.find('.') == std::string::npos && !is_key(key)) key = backend + "." + key;
+    options_.overrides.push_back({key, setting.substr(equals + 1), "--set " + key});
+    return true;
+  }
+
+  CLI::App& app_;
+  RunOptions options_;
+  std::string values_[std::size(kShortcuts)];
+  std::vector<std::string> settings_;
+  std::vector<std::string> mpirun_arguments_;
+};
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+/// The first word that looks like an option but is none, with what it may have meant.
+std::string unknown_option(const CLI::App& app) {
+  for (const std::string& word : app.remaining()) {
+    if (!word.starts_with('-')) return {};
+    const std::string name = word.substr(0, word.find('='));
+    const std::vector<std::string> names = option_names(app);
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return fmt::format("unknown option {}{}", in_quotes(name), suggestion(name, views));
+  }
+  return {};
+}
+
+std::string lower_first(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+/// What is wrong with the first word, or nothing.
+std::string unknown_subcommand(const std::vector<std::string>& words) {
+  constexpr std::string_view kSubcommands[] = {"run", "info"};
+  if (words.empty()) return "no subcommand; see offramp --help";
+  if (words[0].starts_with('-') ||
+      std::find(std::begin(kSubcommands), std::end(kSubcommands), words[0]) != std::end(kSubcommands)) {
+    return {};
+  }
+  return fmt::format("unknown subcommand {}{}", in_quotes(words[0]), suggestion(words[0], kSubcommands));
+}
+
+int dispatch(std::vector<std::string> words) {
+  CLI::App app("Runs unmodified MPI programs over models of communication hardware.", "offramp");
+  app.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
+  app.require_subcommand(1);
+  RunCommand run_command(app);
+  InfoOptions info_options;
+  CLI::App* const info_app = app.add_subcommand("info", "what is here, what can be set, what is wrong");
+  info_app->add_option("--backend", info_options.backend, "only this backend")->type_name("NAME");
+  CLI::Option* const sample =
+      info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
+  info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
+  for (CLI::App* sub : {&run_command.app(), info_app}) sub->allow_extras();
+
+  if (const std::string problem = unknown_subcommand(words); !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
+  // CLI11 must not look at the program's own options.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    complain(fmt::format("{}; see offramp --help", lower_first(e.what())));
+    return kUsage;
+  }
+  CLI::App* const used = app.get_subcommands().front();
+  std::string problem = unknown_option(*used);
+  if (problem.empty() && used == info_app && !used->remaining().empty()) {
+    problem = fmt::format("unexpected argument {}", in_quotes(used->remaining().front()));
+  }
+  if (!problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
+  return used == info_app ? info(info_options) : run_command.execute(std::move(command));
+}
+
+}  // namespace
+}  // namespace offramp::tool
+
+int main(int argc, char** argv) {
+  try {
+    return offramp::tool::dispatch({argv + 1, argv + argc});
+  } catch (const std::exception& e) {
+    offramp::tool::complain(e.what());
+    return offramp::tool::kBroken;
+  }
+}

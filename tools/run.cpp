@@ -1,0 +1,166 @@
+// offramp run: checks the configuration once, then becomes mpirun with everything set.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "lib/core/names.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// What is about to run. environment is set for mpirun itself.
+struct Plan {
+  Variables environment;
+  std::vector<std::string> arguments;
+};
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string shell_line(const Plan& plan) {
+  std::string line;
+  for (const auto& [name, value] : plan.environment) line += fmt::format("{}={} ", name, shell_word(value));
+  for (const std::string& argument : plan.arguments) line += shell_word(argument) + " ";
+  line.pop_back();
+  return line;
+}
+
+/// The variables that make every rank read what was checked here.
+std::map<std::string, std::string> exported(const Surroundings& surroundings,
+                                            const Configuration& configuration, const Registry& registry) {
+  std::map<std::string, std::string> variables = surroundings.environment;
+  const auto names = variables_by_key(registry);
+  for (const Override& o : surroundings.overrides) {
+    if (const auto found = names.find(o.key); found != names.end()) variables[found->second] = o.value;
+  }
+  variables.erase("OFFRAMP_CONFIG");
+  // By name, because the ranks may be started in another folder.
+  if (!configuration.file.empty())
+    variables["OFFRAMP_CONFIG"] = std::filesystem::absolute(configuration.file).string();
+  return variables;
+}
+
+/// Tools given with --preload come first, so that their wrappers see the program's calls and hand them on to
+/// offramp. What LD_PRELOAD holds already stays behind.
+std::string preload_list(const RunOptions& options, const std::string& library) {
+  std::string list;
+  for (const std::string& tool : options.preload) list += tool + ":";
+  list += library;
+  const char* const existing = std::getenv("LD_PRELOAD");
+  return existing == nullptr || *existing == '\0' ? list : list + ":" + existing;
+}
+
+bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
+  constexpr std::array kWords = {"oversubscribe", "hostfile", "machinefile", "-host", "-H", "hwthread"};
+  return std::any_of(mpirun_arguments.begin(), mpirun_arguments.end(), [&](const std::string& argument) {
+    return std::any_of(kWords.begin(), kWords.end(),
+                       [&](const char* word) { return argument.find(word) != std::string::npos; });
+  });
+}
+
+Variables mpirun_environment() {
+  Variables variables;
+  if (geteuid() != 0) return variables;
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
+    if (std::getenv(name) == nullptr) variables.emplace_back(name, "1");
+  }
+  return variables;
+}
+
+Plan make_plan(const RunOptions& options, const std::string& mpirun, const std::string& library,
+               const std::map<std::string, std::string>& variables) {
+  Plan plan{mpirun_environment(), {mpirun}};
+  auto& arguments = plan.arguments;
+  if (options.ranks > 0) arguments.insert(arguments.end(), {"-n", fmt::format("{}", options.ranks)});
+  if (options.ranks > core_count() && !slots_are_given(options.mpirun_arguments)) {
+    arguments.emplace_back("--oversubscribe");
+  }
+  const auto pass = [&](const std::string& name, const std::string& value) {
+    arguments.insert(arguments.end(), {"-x", name + "=" + value});
+  };
+  pass("LD_PRELOAD", preload_list(options, library));
+  // UCX patches memory functions and takes over signals as soon as it is loaded; offramp needs neither.
+  if (std::getenv("UCX_MEM_EVENTS") == nullptr) pass("UCX_MEM_EVENTS", "n");
+  if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) pass("UCX_ERROR_SIGNALS", "");
+  for (const auto& [name, value] : variables) pass(name, value);
+  arguments.insert(arguments.end(), options.mpirun_arguments.begin(), options.mpirun_arguments.end());
+  arguments.insert(arguments.end(), options.command.begin(), options.command.end());
+  return plan;
+}
+
+/// Does not return when all goes well.
+int become(const Plan& plan) {
+  for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> words = plan.arguments;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(pointers.front(), pointers.data());
+  complain(fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)));
+  return kNotExecutable;
+}
+
+int check_command(const std::string& name) {
+  const std::string path = find_program(name);
+  if (path.empty()) {
+    complain(fmt::format("cannot find the program {}; is the path right?", in_quotes(name)));
+    return kNotFound;
+  }
+  if (std::filesystem::is_directory(path) || access(path.c_str(), X_OK) != 0) {
+    complain(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
+    return kNotExecutable;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = options.overrides;
+  Registry registry(built_in_backends());
+  auto configuration = load_configuration(surroundings, registry);
+  if (!configuration) {
+    complain(configuration.error());
+    return kUsage;
+  }
+  for (const std::string& note : configuration->notes) complain(note);
+  if (const int problem = check_command(options.command.front()); problem != kDone) return problem;
+  const std::string mpirun = find_program(options.mpirun);
+  if (mpirun.empty()) {
+    complain(
+        fmt::format("cannot find {}; install open mpi or name it with --mpirun", in_quotes(options.mpirun)));
+    return kNotFound;
+  }
+  const std::string library = library_path();
+  if (library.empty()) {
+    complain("cannot find libofframp.so beside this program; build or install it");
+    return kBroken;
+  }
+  const Plan plan = make_plan(options, mpirun, library, exported(surroundings, *configuration, registry));
+  if (options.dry_run) {
+    fmt::print("{}\n", shell_line(plan));
+    return kDone;
+  }
+  if (options.verbose) complain(shell_line(plan));
+  return become(plan);
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,70 @@
+// What the files of the `offramp` command share. Functions that do a subcommand return the process's exit
+// code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/core/configuration.hpp"
+
+namespace offramp::tool {
+
+// 126 and 127 as in shells. Any other code of `run` is mpirun's.
+enum ExitCode : int {
+  kDone = 0,
+  kBroken = 1,  // this installation of offramp is incomplete
+  kUsage = 2,   // the command line or the configuration is wrong
+  kNotExecutable = 126,
+  kNotFound = 127,  // the program, or mpirun
+};
+
+struct RunOptions {
+  int ranks = 0;                    // 0: mpirun decides
+  std::vector<Override> overrides;  // in the order in which they apply
+  std::vector<std::string> preload;
+  std::vector<std::string> mpirun_arguments;
+  std::string mpirun = "mpirun";
+  bool dry_run = false;
+  bool verbose = false;
+  std::vector<std::string> command;
+};
+int run(const RunOptions& options);
+
+struct InfoOptions {
+  std::string backend;  // empty: all
+  bool configuration = false;
+  bool json = false;
+};
+int info(const InfoOptions& options);
+
+/// Prints "offramp: text" on standard error.
+void complain(std::string_view text);
+
+/// The path of libofframp.so: beside this program's folder, as in a build and an installation, or where it
+/// was configured to be installed. Empty: nowhere.
+std::string library_path();
+
+/// Looks a command up as a shell does. Empty: not found. The file may turn out not to be executable.
+std::string find_program(const std::string& name);
+
+/// What offramp found here. problems: in words, each with what to do.
+struct Machine {
+  int packages = 0;
+  int cores = 0;
+  int threads = 0;
+  int numa_nodes = 0;
+  std::string mpi;     // empty: not found
+  std::string ucx;     // empty: not found
+  std::string mpirun;  // first line of mpirun --version; empty: not found
+  std::vector<std::string> problems;
+};
+
+/// Cores that this process may use.
+int core_count();
+
+/// Looks at everything. Libraries are asked in child processes: loading them changes signal handlers and
+/// more.
+Machine look_at_machine();
+
+}  // namespace offramp::tool
