@@ -18,8 +18,8 @@
 #include "lib/core/names.hpp"
 
 // Compiled in and hidden: a preloaded library must not depend on, or clash with, a parser of the program's.
-// Junk makes this parser's preconditions fail (github.com/marzer/tomlplusplus issues 294 and 301), which ends
-// the process or, with NDEBUG, is undefined. Here they are exceptions.
+// Junk such as "[&" makes preconditions of toml++ 3.3 fail, which ends the process or, with NDEBUG, is
+// undefined. Here they are exceptions.
 #undef NDEBUG
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
@@ -254,7 +254,7 @@ FileText read_file(const string& path, bool asked_for) {
   return result;
 }
 
-// The parser's table of white space is undefined for many characters that are not ASCII (issue 295). So it
+// The parser's table of white space is undefined for many characters that are not ASCII. So it
 // only sees ASCII: other bytes, wherever they stand, are written as ` and two hexadecimal digits, and so is `
 // itself.
 constexpr char kEscape = '`';
@@ -459,6 +459,7 @@ class Loader {
 
   static std::vector<string_view> views(const std::map<string, string>& map) {
     std::vector<string_view> result;
+    result.reserve(map.size());
     for (const auto& [name, other] : map) result.push_back(name);
     return result;
   }

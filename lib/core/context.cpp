@@ -1,5 +1,7 @@
 #include "lib/core/context.hpp"
 
+#include <utility>
+
 namespace offramp {
 namespace {
 
@@ -17,7 +19,7 @@ ReceiveRecord* first_match(const PostedQueue& queue, const Envelope& envelope) {
 }  // namespace
 
 Context::~Context() {
-  while (UnexpectedMessage* message = arrivals_.front()) (void)take_unexpected(*message);
+  while (UnexpectedMessage* message = arrivals_.front()) (void)remove_unexpected(*message);
 }
 
 void Context::attach(int rank, std::vector<int> world) {
@@ -70,11 +72,38 @@ void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
   ++unexpected_count_;
 }
 
-std::unique_ptr<UnexpectedMessage> Context::take_unexpected(UnexpectedMessage& message) {
+std::unique_ptr<UnexpectedMessage> Context::remove_unexpected(UnexpectedMessage& message) {
   peer(message.header.envelope.source).unexpected.remove(message);
   arrivals_.remove(message);
   --unexpected_count_;
   return std::unique_ptr<UnexpectedMessage>(&message);
+}
+
+std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_all() {
+  std::vector<std::unique_ptr<UnexpectedMessage>> removed;
+  while (UnexpectedMessage* message = arrivals_.front()) removed.push_back(remove_unexpected(*message));
+  for (ContextPeer& peer : peers_) {
+    for (auto& [sequence, message] : peer.early) removed.push_back(std::move(message));
+    peer.early.clear();
+  }
+  return removed;
+}
+
+std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_strangers() {
+  std::vector<std::unique_ptr<UnexpectedMessage>> removed;
+  for (UnexpectedMessage* m = arrivals_.front(); m != nullptr;) {
+    UnexpectedMessage& message = *std::exchange(m, m->by_arrival.next);
+    if (!is_member(message.header.envelope)) removed.push_back(remove_unexpected(message));
+  }
+  for (ContextPeer& peer : peers_) {
+    for (auto next = peer.early.begin(); next != peer.early.end();) {
+      const auto early = next++;
+      if (is_member(early->second->header.envelope)) continue;
+      removed.push_back(std::move(early->second));
+      peer.early.erase(early);
+    }
+  }
+  return removed;
 }
 
 }  // namespace offramp

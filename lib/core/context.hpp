@@ -55,7 +55,20 @@ class Context {
   /// The first unexpected message that (source, tag) matches; stays in its queue. Null if there is none.
   UnexpectedMessage* find_unexpected(int source, int tag);
   void add_unexpected(std::unique_ptr<UnexpectedMessage> message);
-  std::unique_ptr<UnexpectedMessage> take_unexpected(UnexpectedMessage& message);
+  /// Takes a message out of its queue, to be received at once or to be dropped.
+  std::unique_ptr<UnexpectedMessage> remove_unexpected(UnexpectedMessage& message);
+  /// The same for a matched probe: the context stays until the message is received (Engine::receive_claimed).
+  std::unique_ptr<UnexpectedMessage> take_unexpected(UnexpectedMessage& message) {
+    ++pending;
+    return remove_unexpected(message);
+  }
+  /// Takes all messages out, those too that wait for an earlier one.
+  std::vector<std::unique_ptr<UnexpectedMessage>> remove_all();
+  /// Takes out what cannot come from a member: messages that arrived before the members were known.
+  std::vector<std::unique_ptr<UnexpectedMessage>> remove_strangers();
+  [[nodiscard]] bool is_member(const Envelope& e) const {
+    return e.source < size() && world(e.source) == static_cast<int>(e.source_world);
+  }
 
   [[nodiscard]] const PostedQueue& any_source() const { return any_source_; }
   [[nodiscard]] std::size_t unexpected_count() const { return unexpected_count_; }

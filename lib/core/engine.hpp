@@ -27,9 +27,6 @@ struct SendArguments {
   bool carried = true;  // false: only counted, the lane watches
 };
 
-/// Set in the id of the context that carries a communicator's collectives.
-inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
-
 /// Where the algorithm of a collective stands in modelled time: its own clock and units, one lane, one backend.
 struct TeamPosition {
   std::size_t lane = 0;
@@ -55,6 +52,9 @@ class Engine final : public Fabric::Sink {
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world);
   /// The communicator was freed; what is in progress on it still completes.
   void close_context(Context& context);
+  /// Keeps a context from ending while something that is not one record works on it: a collective, between messages.
+  static void retain(Context& context) { ++context.pending; }
+  void release(Context& context);
 
   // Operations of the program. A record is started once, completes once (on_complete), and is observed when the
   // program learns of it. Completion may come before the call returns.
@@ -94,7 +94,7 @@ class Engine final : public Fabric::Sink {
   Context& context_of(std::uint64_t id);
   Context* find_context(std::uint64_t id);
   void retire_context(Context& context);
-  void release(Context& context);
+  void drop_messages(Context& context);
 
   void prepare(SendRecord& record, const SendArguments& arguments);
   void depart(SendRecord& record, const TeamPosition& at);
@@ -118,18 +118,20 @@ class Engine final : public Fabric::Sink {
   void on_reply(const Header& header);
   void settle(const SendRecord& record, const TeamPosition& at);
   void settle(const ReceiveRecord& record, const TeamPosition& at);
-  TeamPosition own_position(std::size_t lane);
+  TeamPosition own_position(std::size_t lane, const Header& header);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
 
   [[nodiscard]] Transfer transfer_of(const Header& header, int destination_world, std::size_t lane) const;
   std::uint64_t make_token(SendRecord& record);
-  SendRecord* redeem_token(std::uint64_t token);
+  [[nodiscard]] SendRecord* record_of_token(std::uint64_t token) const;
+  void give_back_token(std::uint64_t token);
 
   Fabric& fabric_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
   std::unordered_set<std::uint64_t> retired_;
+  std::size_t unattached_ = 0;  // contexts that only peers know of so far
   Context* recent_ = nullptr;
   SendList in_flight_;
   std::size_t sends_ = 0;

@@ -17,6 +17,14 @@ namespace offramp {
 
 inline constexpr std::size_t kMaxLanes = 8;
 
+/// Set in the id of the context that carries a communicator's collectives. Its tags name the lane whose algorithm sent
+/// the message: lane 0 carries payload, the others never do.
+inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
+constexpr std::int32_t collective_tag(std::uint32_t number, std::size_t lane) {
+  return static_cast<std::int32_t>((std::uint64_t{number} * kMaxLanes + lane) & 0x7fffffffU);
+}
+constexpr std::size_t lane_of_tag(std::int32_t tag) { return static_cast<std::size_t>(tag) % kMaxLanes; }
+
 enum class EnvelopeKind : std::uint8_t { kMessage = 1, kReply = 2 };
 
 enum EnvelopeFlag : std::uint8_t {
@@ -24,6 +32,7 @@ enum EnvelopeFlag : std::uint8_t {
   kNoPayload = 2,   // a lane that only watches: bytes are counted, not carried
   kSynchronous = 4,
 };
+inline constexpr std::uint8_t kKnownFlags = kWantsReply | kNoPayload | kSynchronous;
 
 struct LaneStamp {
   Stamp stamp;
@@ -68,23 +77,40 @@ struct EnvelopeLimits {
   std::size_t max_backends = 255;
 };
 
+/// Positions on the modelled clock that sums with the times of a model cannot overflow: 53 days.
+inline bool plausible(const Stamp& stamp) {
+  constexpr Time kEnd = Time::ps(std::int64_t{1} << 62);
+  return stamp.first >= Time() && stamp.first < kEnd && stamp.last >= Time() && stamp.last < kEnd;
+}
+
+/// Lanes that only watch have no memory behind their buffers, so that nobody else's payload may reach them.
+inline bool carries_as_agreed(const Envelope& e) {
+  const bool carried = (e.flags & kNoPayload) == 0;
+  if ((e.context & kCollectiveContext) == 0) return carried;
+  const std::size_t lane = lane_of_tag(e.tag);
+  return lane < e.lanes && carried == (lane == 0);
+}
+
 /// The header, or nothing when a byte of it cannot be right. payload: its size on the fabric.
 inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std::size_t payload,
                                            const EnvelopeLimits& limits) {
   Header header;
-  if (bytes.size() != Header::size_with(limits.lanes)) return std::nullopt;
+  if (limits.lanes > kMaxLanes || bytes.size() != Header::size_with(limits.lanes)) return std::nullopt;
   std::memcpy(static_cast<void*>(&header), bytes.data(), bytes.size());
   const Envelope& e = header.envelope;
   if (e.lanes != limits.lanes || e.source_world >= limits.ranks) return std::nullopt;
+  for (std::size_t lane = 0; lane < e.lanes; ++lane) {
+    const LaneStamp& stamp = header.lanes[lane];
+    if (stamp.backend >= limits.max_backends || stamp.handshake > 1 || !plausible(stamp.stamp)) return std::nullopt;
+  }
   if (e.kind == EnvelopeKind::kReply) return payload == 0 ? std::optional(header) : std::nullopt;
   if (e.kind != EnvelopeKind::kMessage) return std::nullopt;
   if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return std::nullopt;
-  if (e.element > ElementType::kMixed) return std::nullopt;
-  const bool carried = (e.flags & kNoPayload) == 0;
-  if (payload != (carried ? e.bytes : 0)) return std::nullopt;
-  for (std::size_t lane = 0; lane < e.lanes; ++lane) {
-    if (header.lanes[lane].backend >= limits.max_backends) return std::nullopt;
-  }
+  if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return std::nullopt;
+  if (!carries_as_agreed(e)) return std::nullopt;
+  if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return std::nullopt;
+  // Bytes that nobody carries are still counted and priced: within what a buffer can be.
+  if (e.bytes > static_cast<std::uint64_t>(PTRDIFF_MAX) >> 8) return std::nullopt;
   return header;
 }
 

@@ -32,7 +32,8 @@ struct SendRecord : FabricWaiter {
   std::uint16_t function = 0;
   Outcome outcome = Outcome::kOk;
   bool transport_done = false;
-  bool reply_done = false;
+  bool reply_done = false;  // no reply is awaited (any more)
+  bool replied = false;     // the reply is in lanes
   bool done = false;
   bool observed = false;
   ListLink<SendRecord> link;  // in the engine's list of sends in flight

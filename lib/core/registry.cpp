@@ -65,6 +65,13 @@ std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& ra
   return Settings::Value{*number, {}};
 }
 
+const Parameter* find_parameter(std::span<const Parameter> table, std::string_view name) {
+  for (const Parameter& parameter : table) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
 std::string joined(std::span<const std::string_view> words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -74,9 +81,8 @@ std::string joined(std::span<const std::string_view> words) {
 Result<Settings> read_settings(const BackendDescription& description, const Section& section) {
   Settings settings = Settings::defaults(description.parameters);
   for (const auto& [name, raw] : section) {
-    const auto parameter = std::find_if(description.parameters.begin(), description.parameters.end(),
-                                        [&](const Parameter& p) { return p.name == name; });
-    if (parameter == description.parameters.end()) {
+    const Parameter* const parameter = find_parameter(description.parameters, name);
+    if (parameter == nullptr) {
       std::vector<std::string_view> names;
       for (const Parameter& p : description.parameters) names.push_back(p.name);
       return Result<Settings>::failure(fmt::format("{}: backend {} has no parameter {}{}", raw.origin,

@@ -9,6 +9,7 @@
 
 #include "offramp/kernel/channel.hpp"
 #include "offramp/kernel/scheduler.hpp"
+#include "offramp/kernel/wire.hpp"
 
 namespace offramp {
 namespace {
@@ -229,6 +230,50 @@ TEST(Task, TemporariesInAwaitExpressionsLiveOnce) {
       EXPECT_EQ(Counted::live, 0);
     }
   }
+}
+
+struct Aggregate {
+  int number = 0;
+  Counted counted;
+  std::shared_ptr<int> shared;
+};
+
+Task<Aggregate> make_aggregate(std::shared_ptr<int> shared) {
+  Aggregate made{1, Counted(kLong), std::move(shared)};
+  co_return made;
+}
+
+Task<void> write_aggregates(Channel<Aggregate>& out, Wire<Aggregate>& wire, std::shared_ptr<int> shared) {
+  Aggregate copied{1, Counted(kLong), shared};
+  co_await out.write(copied);
+  Aggregate moved{2, Counted(kLong), shared};
+  co_await out.write(std::move(moved));
+  Aggregate awaited = co_await make_aggregate(shared);
+  co_await wire.send(std::move(awaited), 100);
+  co_await wire.send(co_await make_aggregate(shared), 100);
+}
+
+Task<void> read_aggregates(Channel<Aggregate>& in, Wire<Aggregate>& wire, int& seen) {
+  while (const auto token = co_await in.read_until(Time::us(1))) seen += token->number;
+  const Aggregate first = co_await wire.receive();
+  const Aggregate second = co_await wire.receive();
+  seen += *first.shared + *second.shared;
+}
+
+TEST(Task, AggregatesThatAreNamedLiveOnce) {
+  const auto shared = std::make_shared<int>(10);
+  {
+    Scheduler scheduler;
+    Channel<Aggregate> channel(scheduler, 1);
+    Wire<Aggregate> wire(scheduler, {Time::ns(1), Bandwidth::gigabits_per_second(1)}, 1);
+    int seen = 0;
+    scheduler.spawn("reader", read_aggregates(channel, wire, seen));
+    scheduler.spawn("writer", write_aggregates(channel, wire, shared));
+    EXPECT_TRUE(scheduler.run());
+    EXPECT_EQ(seen, 23);
+  }
+  EXPECT_EQ(shared.use_count(), 1);
+  EXPECT_EQ(Counted::live, 0);
 }
 
 TEST(Task, FramesMayEndOnAnotherThread) {

@@ -11,8 +11,9 @@ static void storm(int groups, int per_tag, int bytes) {
   for (int i = 0; i < total; ++i) {
     fill_pattern(out + i * bytes, (size_t)bytes, me, right, i);
     MPI_Isend(out + i * bytes, bytes, MPI_BYTE, right, i / per_tag, MPI_COMM_WORLD, &r[i]);
+    // Now and then let the receivers' libraries catch up, else those short of resources crawl.
+    if (i % 200 == 199) MPI_Barrier(MPI_COMM_WORLD);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
   // All backwards would cost a library with a linear queue some 10^8 comparisons.
   for (int group = 0; group < groups; ++group)
     for (int i = (tags - 1) * per_tag; i >= 0; i -= per_tag)

@@ -9,6 +9,13 @@
 //
 // A coroutine's parameters are copied into its frame, a lambda's captures are not: write lambdas that are
 // coroutines without captures, and pass what they need as arguments.
+//
+// g++ 12 destroys some things twice (found under AddressSanitizer). In a coroutine, where a type has a
+// destructor that does something:
+//   - no temporary of an aggregate type in an expression with co_await: co_await out.write(Packet{...}), also
+//     ({...}); name it first and move it, or give the type a constructor
+//   - no co_await inside the braces that initialise an aggregate: Packet p{co_await in.read()}
+//   - no co_await in an arm of ?: that gives such a type: ready ? co_await in.read() : Token()
 #pragma once
 
 #include <cassert>

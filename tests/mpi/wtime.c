@@ -1,0 +1,37 @@
+// MPI_Wtime never goes back and always gets on, even when nothing else is called; MPI_Wtick is positive; time does
+// not stand still across messages.
+#include "check.h"
+
+int main(int argc, char **argv) {
+  check_start(&argc, &argv);
+  double start = MPI_Wtime(), last = start;
+  CHECK(MPI_Wtick() > 0 && MPI_Wtick() <= 1);
+  for (int i = 0; i < 100000; ++i) {
+    double now = MPI_Wtime();
+    CHECK(now >= last);
+    last = now;
+  }
+  for (int round = 0; round < 3; ++round) {
+    double t0 = MPI_Wtime();
+    long turns = 0;
+    while (MPI_Wtime() - t0 < 1e-3) CHECK(++turns < 100000000);
+  }
+  for (int i = 0; i < 100; ++i) {
+    int got = -1;
+    double before = MPI_Wtime();
+    MPI_Sendrecv(&i, 1, MPI_INT, right_of(me, np), 1, &got, 1, MPI_INT, left_of(me, np), 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    CHECK(MPI_Wtime() >= before && got == i);
+  }
+  // Waiting for a late message, and polling for one, take time too.
+  double wait = MPI_Wtime();
+  if (me == 0)
+    while (MPI_Wtime() - wait < 2e-3) {
+    }
+  for (int to = 1; to < np && me == 0; ++to) MPI_Send(&me, 1, MPI_INT, to, 2, MPI_COMM_WORLD);
+  for (int flag = 0; me != 0 && !flag;) MPI_Iprobe(0, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  int word;
+  if (me != 0) MPI_Recv(&word, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK(MPI_Wtime() > start);
+  return check_finish("wtime");
+}

@@ -1,0 +1,52 @@
+"""The arrows of the architecture: tools -> lib -> backends -> simulators -> simulators/kernel."""
+
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Folder -> what its files may include of the project. include/offramp is everybody's.
+ALLOWED = {
+    "simulators": ("simulators/", "offramp/"),
+    "backends": ("backends/", "simulators/", "offramp/"),
+    "lib/fabric": ("lib/fabric/",),
+    "lib/core": ("lib/core/", "lib/fabric/", "offramp/"),
+    "lib": ("lib/", "offramp/"),
+    "tools": ("tools/", "lib/", "offramp/"),
+}
+# The one table that names the built-in backends.
+EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
+NO_MPI = ("simulators", "backends", "lib/core", "lib/fabric", "tools")
+
+
+def folder_of(path):
+    return max((folder for folder in ALLOWED if path.startswith(folder + "/")), key=len, default=None)
+
+
+def check(path, text):
+    errors = []
+    folder = folder_of(path)
+    for line, include in re.findall(r'^(\s*#include\s+[<"]([^">]+)[">])', text, flags=re.M):
+        project = re.match(r"(lib|backends|simulators|tools|tests|offramp)/", include)
+        allowed = ALLOWED[folder] + EXCEPTIONS.get(path, ())
+        if project and not include.startswith(allowed):
+            errors.append(f"{path}: {line.strip()} goes against the arrows")
+        if path.startswith(NO_MPI) and re.match(r"(mpi\.h|mpi/)", include):
+            errors.append(f"{path}: {line.strip()}: only lib/mpi and lib/native know MPI")
+        if re.match(r"ucp/|ucs/|uct/", include) and path != "lib/fabric/ucx_fabric.cpp":
+            errors.append(f"{path}: {line.strip()}: only the UCX fabric knows UCX")
+    return errors
+
+
+def run(_arguments, tally):
+    errors = []
+    for top in ("simulators", "backends", "lib", "tools"):
+        for folder, _, files in os.walk(os.path.join(ROOT, top)):
+            for name in files:
+                if name.endswith((".cpp", ".hpp", ".h", ".c")):
+                    full = os.path.join(folder, name)
+                    with open(full, encoding="utf-8") as file:
+                        errors += check(os.path.relpath(full, ROOT), file.read())
+    tally.record("layers/includes follow the arrows", not errors, "\n".join(errors))
+    planted = check("simulators/zrlmpi/x.cpp", '#include "lib/core/engine.hpp"\n#include <mpi.h>\n')
+    tally.record("layers/a planted include is found", len(planted) == 2, "\n".join(planted))

@@ -1,0 +1,95 @@
+"""Reports, configuration errors and the hang report, as a user meets them."""
+
+import json
+import os
+import tempfile
+
+from launch import mpirun
+
+
+def program(arguments, name):
+    return [os.path.join(arguments.build, "tests/mpi", name)]
+
+
+def report_of(arguments, backend, ranks, command, settings=None):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        result = mpirun(arguments.build, backend, ranks, command, 60, {"OFFRAMP_REPORT": path, **(settings or {})})
+        report = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        return result, report
+
+
+def json_report(arguments, tally, backend):
+    label = f"reports/json report {backend}"
+    if not tally.wants(label):
+        return
+    result, report = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"))
+    ok = result.ok and report is not None
+    if ok:
+        send = report["calls"]["MPI_Send"]
+        ok = (report["backend"] == backend and report["ranks"] == 3 and report["modelled_time_ns"] > 0
+              and send["count"] > 0 and send["bytes"] > 0 and send["modelled_ns"] > 0
+              and send["offloaded"] + send["declined"] + send["native"] == send["count"]
+              and report["wire"]["packets"] > 0 and report["wire"]["wire_bytes"] > report["wire"]["payload_bytes"] > 0
+              and report["arrival_order_dependences"] == 0 and report["warnings"] == []
+              and f"offramp: backend {backend}, 3 ranks" in result.output)
+    tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
+
+
+def wildcards_are_counted(arguments, tally, backend):
+    label = f"reports/wildcards are counted {backend}"
+    if not tally.wants(label):
+        return
+    result, report = report_of(arguments, backend, 3, program(arguments, "wildcards"))
+    ok = result.ok and report is not None and report["arrival_order_dependences"] > 0
+    tally.record(label, ok, result.output, result.seconds)
+
+
+def configuration_errors(arguments, tally):
+    cases = {
+        "unknown backend": ({"OFFRAMP_BACKEND": "zrlmpy"}, ["zrlmpy", "zrlmpi"]),
+        "bad value": ({"OFFRAMP_CLOCK": "moon"}, ["OFFRAMP_CLOCK", "moon", "model"]),
+        "unknown variable": ({"OFFRAMP_BACKND": "host"}, ["OFFRAMP_BACKND", "OFFRAMP_BACKEND"]),
+        "missing file": ({"OFFRAMP_CONFIG": "/nonexistent/offramp.toml"}, ["/nonexistent/offramp.toml"]),
+    }
+    for name, (settings, expected) in cases.items():
+        label = f"reports/configuration error: {name}"
+        if not tally.wants(label):
+            continue
+        backend = settings.pop("OFFRAMP_BACKEND", "host")
+        result = mpirun(arguments.build, backend, 2, program(arguments, "fixed_pattern"), 60, settings)
+        said = [line for line in result.output.splitlines() if line.startswith("offramp: ")]
+        ok = not result.ok and len(said) == 1 and all(word in said[0] for word in expected)
+        tally.record(label, ok, result.output, result.seconds)
+
+
+def hang_report(arguments, tally):
+    label = "reports/a hang is reported with what each rank waits for"
+    if not tally.wants(label):
+        return
+    command = [os.path.join(arguments.build, "tests/hang")]
+    result = mpirun(arguments.build, "host", 2, command, 8, {"OFFRAMP_HANG_TIMEOUT": "1", "OFFRAMP_SUMMARY": "false"})
+    ok = all(word in result.output for word in
+             ["rank 0 of 2 waits in MPI_Recv", "posted receive: source 1 tag 7", "rank 1 of 2 waits in MPI_Barrier",
+              "unexpected message: source 0 tag 5"])
+    tally.record(label, ok, result.output, result.seconds)
+
+
+def model_clock(arguments, tally):
+    label = "reports/MPI_Wtime is the host clock with clock = model"
+    if not tally.wants(label):
+        return
+    result = mpirun(arguments.build, "host", 2, program(arguments, "wtime"), 60, {"OFFRAMP_CLOCK": "model"})
+    tally.record(label, result.ok, result.output, result.seconds)
+
+
+def run(arguments, tally):
+    for backend in arguments.backends:
+        json_report(arguments, tally, backend)
+        wildcards_are_counted(arguments, tally, backend)
+    configuration_errors(arguments, tally)
+    hang_report(arguments, tally)
+    model_clock(arguments, tally)
