@@ -124,7 +124,8 @@ struct Transfer {
 };
 
 /// What a backend sends along with a message. first and last: when the message's first and last byte reach the
-/// receiving device (or, after a handshake departure, whatever match() needs); detail is the backend's own.
+/// receiving device (or, after a handshake departure, whatever match() needs); detail is the backend's own. Times are
+/// positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
 struct Stamp {
   Time first;
   Time last;

@@ -5,8 +5,15 @@
 namespace offramp {
 namespace {
 
-// A lane that only watches hands its algorithm spans of the right sizes over no memory. Any address but null will do.
-std::byte* no_memory() { return reinterpret_cast<std::byte*>(std::uintptr_t{64}); }
+// A lane that only watches hands its algorithm spans over no memory, in the same places relative to each other as the
+// real ones: algorithms see from the addresses what is in place already. No process of x86-64 or AArch64 can have memory
+// at these addresses (not canonical; the kernel's half).
+constexpr std::uintptr_t kNoMemory = (std::uintptr_t{1} << 62) | (std::uintptr_t{1} << 55);
+constexpr std::uintptr_t kNoScratch = kNoMemory | (std::uintptr_t{1} << 61);
+
+std::byte* no_memory(const std::byte* real) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(real) + kNoMemory);
+}
 
 }  // namespace
 
@@ -19,14 +26,14 @@ class Collective::Run final : public Team {
         backend_(backend),
         tag_(tag),
         reducer_(reducer),
-        units_(parent.engine_.lane(lane).units) {
+        units_(parent.engine_.lane(lane).units(backend)) {
     clock = parent.engine_.lane(lane).clock;
   }
 
   void start(const Operation& operation, CollectiveBuffers buffers) {
     if (!carries_data()) {
-      buffers.send = {no_memory(), buffers.send.size()};
-      buffers.receive = {no_memory(), buffers.receive.size()};
+      buffers.send = {no_memory(buffers.send.data()), buffers.send.size()};
+      buffers.receive = {no_memory(buffers.receive.data()), buffers.receive.size()};
     }
     task_ = parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers);
     task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
@@ -36,12 +43,13 @@ class Collective::Run final : public Team {
 
   void observe() {
     Lane& lane = parent_.engine_.lane(lane_);
-    lane.units.merge(units_);
+    lane.units(backend_).merge(units_);
     lane.advance_to(clock);
   }
 
   MutableBytes scratch(std::size_t bytes) override {
-    if (!carries_data()) return {no_memory(), bytes};
+    if (!carries_data())
+      return {reinterpret_cast<std::byte*>(std::exchange(no_scratch_, no_scratch_ + bytes + 1)), bytes};
     scratch_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
     return {scratch_.back().get(), bytes};
   }
@@ -94,6 +102,7 @@ class Collective::Run final : public Team {
   Units units_;
   Task<Outcome> task_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
+  std::uintptr_t no_scratch_ = kNoScratch;
 };
 
 Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
@@ -102,6 +111,7 @@ Collective::~Collective() = default;
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
   const std::uint32_t number = context_.collective_number++;
   const std::size_t lanes = engine_.lanes().size();
+  Engine::retain(context_);
   started_ = true;
   running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
   for (std::size_t i = 0; i < lanes; ++i) {
@@ -110,17 +120,21 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     CallCounter& counter = lane.counters.calls[engine_.function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
-    const auto tag = static_cast<int>((number * kMaxLanes + i) & 0x7fffffffU);
-    runs_[i] = std::make_unique<Run>(*this, i, choice.backend, tag, reducer);
+    runs_[i] = std::make_unique<Run>(*this, i, choice.backend, collective_tag(number, i), reducer);
     runs_[i]->start(operation, buffers);
   }
-  if (--running_ == 0 && on_complete != nullptr) on_complete(*this);
+  complete_one();
 }
 
 void Collective::ended(Run& run) {
-  const Outcome outcome = run.outcome();
-  if (&run == runs_[0].get() || outcome_ == Outcome::kOk) outcome_ = outcome;
-  if (--running_ == 0 && on_complete != nullptr) on_complete(*this);
+  if (&run == runs_[0].get()) outcome_ = run.outcome();  // the others only watch
+  complete_one();
+}
+
+void Collective::complete_one() {
+  if (--running_ > 0) return;
+  engine_.release(context_);
+  if (on_complete != nullptr) on_complete(*this);  // may end this object
 }
 
 void Collective::observe() {

@@ -39,6 +39,7 @@ class Collective {
  private:
   class Run;
   void ended(Run& run);
+  void complete_one();
 
   Engine& engine_;
   Context& context_;

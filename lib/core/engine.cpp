@@ -1,6 +1,7 @@
 #include "lib/core/engine.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +12,10 @@ namespace {
 // not wait for the receive. Larger ones stay at the sender until they are matched.
 constexpr std::size_t kBounceLimit = 64 * 1024;
 
+// Bounds on what headers can make this rank keep. No fabric reorders further, and no program makes communicators faster.
+constexpr std::int32_t kFarthestAhead = 1 << 16;
+constexpr std::size_t kMostUnattached = 1 << 16;
+
 }  // namespace
 
 struct Engine::Reply : FabricWaiter {
@@ -19,14 +24,14 @@ struct Engine::Reply : FabricWaiter {
 };
 
 Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes)
-    : fabric_(fabric), lanes_(std::move(lanes)) {}
+    : fabric_(fabric), lanes_(std::move(lanes)) {
+  assert(!lanes_.empty() && lanes_.size() <= kMaxLanes);
+  static_assert(Header::size_with(kMaxLanes) <= Fabric::kMaxHeader);
+}
 
 Engine::~Engine() {
   for (auto& [id, context] : contexts_) {
-    while (UnexpectedMessage* message = context->find_unexpected(kAnySource, kAnyTag)) {
-      const auto owned = context->take_unexpected(*message);
-      if (owned->remote != nullptr) fabric_.drop(owned->remote);
-    }
+    for (auto& message : context->remove_all()) abandon(std::move(message));
   }
 }
 
@@ -45,8 +50,18 @@ Context& Engine::context_of(std::uint64_t id) {
 }
 
 Context& Engine::open_context(std::uint64_t id, int rank, std::vector<int> world) {
+  const bool known = find_context(id) != nullptr;
   Context& context = context_of(id);
-  context.attach(rank, std::move(world));
+  if (known && !context.attached()) {
+    --unattached_;
+    context.attach(rank, std::move(world));
+    for (auto& message : context.remove_strangers()) {
+      ++malformed_;
+      abandon(std::move(message));
+    }
+  } else {
+    context.attach(rank, std::move(world));
+  }
   return context;
 }
 
@@ -56,10 +71,7 @@ void Engine::close_context(Context& context) {
 }
 
 void Engine::retire_context(Context& context) {
-  while (UnexpectedMessage* message = context.find_unexpected(kAnySource, kAnyTag)) {
-    const auto owned = context.take_unexpected(*message);
-    if (owned->remote != nullptr) fabric_.drop(owned->remote);
-  }
+  for (auto& message : context.remove_all()) abandon(std::move(message));
   recent_ = nullptr;
   retired_.insert(context.id());
   contexts_.erase(context.id());
@@ -69,6 +81,14 @@ void Engine::release(Context& context) {
   if (--context.pending == 0 && context.closed) retire_context(context);
 }
 
+/// Nobody will receive this message.
+void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
+  if (message->remote != nullptr) fabric_.drop(message->remote);
+  if (!message->fetching) return;
+  message->abandoned = true;
+  (void)message.release();  // the fabric still writes into it
+}
+
 // --- sending ----------------------------------------------------------------------------------------------------------
 
 void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
@@ -76,6 +96,7 @@ void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   record.done = false;
   record.observed = false;
   record.transport_done = false;
+  record.replied = false;
   record.outcome = Outcome::kOk;
   record.engine = this;
   record.context = &context;
@@ -141,7 +162,7 @@ void Engine::launch(SendRecord& record) {
 /// The peer is gone: no reply will come.
 void Engine::give_up(SendRecord& record) {
   record.outcome = Outcome::kFault;
-  if (!std::exchange(record.reply_done, true)) (void)redeem_token(record.header.envelope.token);
+  if (!std::exchange(record.reply_done, true)) give_back_token(record.header.envelope.token);
 }
 
 void Engine::send(SendRecord& record, const SendArguments& arguments) {
@@ -156,7 +177,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     CallCounter& counter = lane.counters.calls[function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
-    depart(record, {i, choice.backend, &lane.clock, &lane.units});
+    depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
   }
   launch(record);
 }
@@ -170,7 +191,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
 
 void Engine::observe(SendRecord& record) {
   if (std::exchange(record.observed, true)) return;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) settle(record, own_position(i));
+  for (std::size_t i = 0; i < lanes_.size(); ++i) settle(record, own_position(i, record.header));
 }
 
 void Engine::observe(SendRecord& record, const TeamPosition& team) {
@@ -180,16 +201,17 @@ void Engine::observe(SendRecord& record, const TeamPosition& team) {
 void Engine::settle(const SendRecord& record, const TeamPosition& at) {
   const LaneStamp& out = record.header.lanes[at.lane];
   Time complete = record.lanes[at.lane].complete;
-  if (out.handshake != 0 && record.reply_done && record.transport_done && record.outcome == Outcome::kOk) {
+  const Stamp& reply = record.lanes[at.lane].reply;
+  if (out.handshake != 0 && record.replied && !out.stamp.failed() && !reply.failed()) {
     const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
-    complete =
-        lanes_[at.lane]->backend(out.backend).complete_send(transfer, record.lanes[at.lane].reply, *at.units);
+    complete = lanes_[at.lane]->backend(out.backend).complete_send(transfer, reply, *at.units);
   }
   *at.clock = later(*at.clock, complete);
 }
 
-TeamPosition Engine::own_position(std::size_t lane) {
-  return {lane, Lane::kHost, &lanes_[lane]->clock, &lanes_[lane]->units};
+TeamPosition Engine::own_position(std::size_t lane, const Header& header) {
+  const std::uint8_t backend = header.lanes[lane].backend;
+  return {lane, backend, &lanes_[lane]->clock, &lanes_[lane]->units(backend)};
 }
 
 void Engine::complete(SendRecord& record) {
@@ -212,20 +234,29 @@ std::uint64_t Engine::make_token(SendRecord& record) {
   return (static_cast<std::uint64_t>(++tokens_[index].generation) << 32) | index;
 }
 
-SendRecord* Engine::redeem_token(std::uint64_t token) {
+SendRecord* Engine::record_of_token(std::uint64_t token) const {
   const auto index = static_cast<std::uint32_t>(token);
   if (index >= tokens_.size() || tokens_[index].generation != token >> 32) return nullptr;
-  SendRecord* record = std::exchange(tokens_[index].record, nullptr);
-  if (record != nullptr) free_tokens_.push_back(index);
-  return record;
+  return tokens_[index].record;
+}
+
+void Engine::give_back_token(std::uint64_t token) {
+  const auto index = static_cast<std::uint32_t>(token);
+  tokens_[index].record = nullptr;
+  free_tokens_.push_back(index);
 }
 
 void Engine::on_reply(const Header& header) {
-  SendRecord* record = redeem_token(header.envelope.token);
-  if (record == nullptr) {
+  const Envelope& e = header.envelope;
+  SendRecord* record = record_of_token(e.token);
+  const Envelope* sent = record != nullptr ? &record->header.envelope : nullptr;
+  if (sent == nullptr || static_cast<int>(e.source_world) != record->destination_world ||
+      e.context != sent->context || e.sequence != sent->sequence) {
     ++malformed_;
     return;
   }
+  give_back_token(e.token);
+  record->replied = true;
   for (std::size_t i = 0; i < lanes_.size(); ++i) record->lanes[i].reply = header.lanes[i].stamp;
   if (header.lanes[0].stamp.failed()) record->outcome = Outcome::kFault;
   record->reply_done = true;
@@ -251,7 +282,7 @@ void Engine::prepare(ReceiveRecord& record, Context& context, int source, int ta
 
 void Engine::post(ReceiveRecord& record) {
   if (UnexpectedMessage* message = record.context->find_unexpected(record.source, record.tag))
-    return take_message(record, record.context->take_unexpected(*message));
+    return take_message(record, record.context->remove_unexpected(*message));
   record.context->post(record);
 }
 
@@ -277,6 +308,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
                              MutableBytes buffer) {
   const Envelope& e = message->header.envelope;
   prepare(record, *message->context, e.source, e.tag, buffer);
+  --message->context->pending;  // that of the claim
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = lanes_[i]->clock;
   take_message(record, std::move(message));
 }
@@ -292,7 +324,7 @@ bool Engine::cancel(ReceiveRecord& record) {
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    settle(record, own_position(i));
+    settle(record, own_position(i, record.header));
     Lane& lane = *lanes_[i];
     const bool declined = record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
     CallCounter& counter = lane.counters.calls[record.function];
@@ -355,6 +387,13 @@ void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
   complete(record);
 }
 
+/// The payload is lost: what the buffer holds stays as it was.
+void Engine::fail(ReceiveRecord& record) {
+  record.outcome = Outcome::kFault;
+  record.received = 0;
+  complete(record);
+}
+
 void Engine::take_remote(ReceiveRecord& record, void* remote) {
   const std::size_t bytes = record.header.envelope.bytes;
   std::byte* into = record.buffer.data();
@@ -364,9 +403,8 @@ void Engine::take_remote(ReceiveRecord& record, void* remote) {
   }
   record.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<ReceiveRecord&>(waiter);
-    if (!ok) self.outcome = Outcome::kFault;
     const std::unique_ptr<std::byte[]> landing = std::move(self.landing);
-    self.engine->take_data(self, landing.get());
+    ok ? self.engine->take_data(self, landing.get()) : self.engine->fail(self);
   };
   const Fabric::State state = fabric_.pull(remote, {into, bytes}, record);
   if (state != Fabric::State::kPending) record.notify(record, state == Fabric::State::kDone);
@@ -379,7 +417,7 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
     (void)message.release();  // comes back when the fetch ends
     return;
   }
-  if (message->failed) record.outcome = Outcome::kFault;
+  if (message->failed) return fail(record);
   if (message->remote != nullptr) return take_remote(record, std::exchange(message->remote, nullptr));
   take_data(record, message->data.get());
 }
@@ -401,15 +439,15 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
 
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context)) return discard(inbound);  // sent, never received, freed
-  Context& context = known != nullptr ? *known : context_of(e.context);
-  if (context.attached() &&
-      (e.source >= context.size() || context.world(e.source) != static_cast<int>(e.source_world)))
+  if (known != nullptr ? known->attached() && !known->is_member(e) : unattached_ == kMostUnattached)
     return reject(inbound);
+  if (known == nullptr) ++unattached_;
+  Context& context = known != nullptr ? *known : context_of(e.context);
 
   ++context.pending;  // stays while this function works on it
   ContextPeer& peer = context.peer(e.source);
   const auto ahead = static_cast<std::int32_t>(e.sequence - peer.receive_sequence);
-  if (ahead < 0 || (ahead > 0 && peer.early.contains(e.sequence))) {
+  if (ahead < 0 || ahead > kFarthestAhead || (ahead > 0 && peer.early.contains(e.sequence))) {
     reject(inbound);
   } else if (ahead > 0) {
     peer.early.emplace(e.sequence, hold(context, *header, inbound));
@@ -442,7 +480,7 @@ void Engine::accept(Context& context, const Header& header, const Fabric::Inboun
   if (record == nullptr) return context.add_unexpected(hold(context, header, inbound));
   match(*record, header);
   if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
-  take_data(*record, inbound.data);
+  take_data(*record, inbound.size > 0 ? inbound.data : nullptr);
 }
 
 void Engine::accept_early(Context& context, int source) {
@@ -489,11 +527,9 @@ void Engine::fetch(UnexpectedMessage& message) {
     self.fetching = false;
     self.failed = !ok;
     Context& context = *self.context;
-    if (ReceiveRecord* record = std::exchange(self.receiver, nullptr)) {
-      const std::unique_ptr<UnexpectedMessage> owned(&self);
-      if (!ok) record->outcome = Outcome::kFault;
-      engine.take_data(*record, self.data.get());
-    }
+    ReceiveRecord* record = std::exchange(self.receiver, nullptr);
+    const std::unique_ptr<UnexpectedMessage> owned(record != nullptr || self.abandoned ? &self : nullptr);
+    if (record != nullptr) ok ? engine.take_data(*record, self.data.get()) : engine.fail(*record);
     engine.release(context);
   };
   void* remote = std::exchange(message.remote, nullptr);

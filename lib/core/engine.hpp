@@ -94,7 +94,7 @@ class Engine final : public Fabric::Sink {
   Context& context_of(std::uint64_t id);
   Context* find_context(std::uint64_t id);
   void retire_context(Context& context);
-  void drop_messages(Context& context);
+  void abandon(std::unique_ptr<UnexpectedMessage> message);
 
   void prepare(SendRecord& record, const SendArguments& arguments);
   void depart(SendRecord& record, const TeamPosition& at);
@@ -112,6 +112,7 @@ class Engine final : public Fabric::Sink {
   void fetch(UnexpectedMessage& message);
   void match(ReceiveRecord& record, const Header& header);
   void take_data(ReceiveRecord& record, const std::byte* data);
+  void fail(ReceiveRecord& record);
   void take_remote(ReceiveRecord& record, void* remote);
   void take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
   void send_reply(ReceiveRecord& record);

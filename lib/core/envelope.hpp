@@ -109,8 +109,7 @@ inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std
   if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return std::nullopt;
   if (!carries_as_agreed(e)) return std::nullopt;
   if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return std::nullopt;
-  // Bytes that nobody carries are still counted and priced: within what a buffer can be.
-  if (e.bytes > static_cast<std::uint64_t>(PTRDIFF_MAX) >> 8) return std::nullopt;
+  if (e.bytes >> 47U != 0) return std::nullopt;  // bytes that nobody carries: still no more than fit into memory
   return header;
 }
 

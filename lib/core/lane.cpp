@@ -5,6 +5,7 @@ namespace offramp {
 Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules, int world_ranks,
            std::size_t functions)
     : members_(std::move(members)),
+      units_(members_.size()),
       primary_(primary),
       rules_(std::move(rules)),
       ranks_(world_ranks),

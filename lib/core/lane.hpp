@@ -57,11 +57,12 @@ class Lane {
        std::size_t functions);
 
   Time clock;
-  Units units;
   Counters counters;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+  /// The units of one backend's hardware.
+  [[nodiscard]] Units& units(std::uint8_t backend) { return units_[backend]; }
   [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
   [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
   [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
@@ -86,6 +87,7 @@ class Lane {
   void count_decline(OperationKind kind, std::string_view reason);
 
   std::vector<Member> members_;
+  std::vector<Units> units_;
   std::uint8_t primary_;
   std::vector<RouteRule> rules_;
   int ranks_;

@@ -73,6 +73,7 @@ struct UnexpectedMessage : FabricWaiter {
   void* remote = nullptr;             // payload still at the sender
   bool fetching = false;              // data is being filled
   bool failed = false;                // the fetch was lost with its sender
+  bool abandoned = false;             // ends with the fetch
   ReceiveRecord* receiver = nullptr;  // matched while fetching
   ListLink<UnexpectedMessage> by_source;
   ListLink<UnexpectedMessage> by_arrival;

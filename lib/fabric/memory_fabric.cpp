@@ -5,8 +5,18 @@
 
 namespace offramp {
 
+int FinishedSends::notify() {
+  int count = 0;
+  for (; !waiting_.empty(); ++count) {
+    FabricWaiter& waiter = *waiting_.front();
+    waiting_.pop_front();
+    waiter.notify(waiter, true);
+  }
+  return count;
+}
+
 bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-                       FabricWaiter& waiter) {
+                       FabricWaiter& waiter, FinishedSends& sender) {
   auto message = std::make_unique<Message>();
   message->source = source;
   message->header.assign(header.begin(), header.end());
@@ -17,6 +27,7 @@ bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<
   } else {
     message->payload = payload;
     message->waiter = &waiter;
+    message->sender = &sender;
   }
   messages_.push_back(std::move(message));
   return eager;
@@ -47,12 +58,12 @@ bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
 void MemoryQueue::pull(void* remote, std::span<std::byte> into) {
   const std::unique_ptr<Message> message(static_cast<Message*>(remote));
   std::memcpy(into.data(), message->payload.data(), std::min(into.size(), message->payload.size()));
-  message->waiter->notify(*message->waiter, true);
+  message->sender->add(*message->waiter);
 }
 
 void MemoryQueue::drop(void* remote) {
   const std::unique_ptr<Message> message(static_cast<Message*>(remote));
-  message->waiter->notify(*message->waiter, true);
+  message->sender->add(*message->waiter);
 }
 
 class MemoryHub::Endpoint final : public Fabric {
@@ -64,7 +75,8 @@ class MemoryHub::Endpoint final : public Fabric {
 
   State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
              FabricWaiter& waiter) override {
-    const bool done = hub_.endpoints_[static_cast<std::size_t>(peer)]->queue_.push(rank_, header, payload, waiter);
+    MemoryQueue& queue = hub_.endpoints_[static_cast<std::size_t>(peer)]->queue_;
+    const bool done = queue.push(rank_, header, payload, waiter, finished_);
     return done ? State::kDone : State::kPending;
   }
   State pull(void* remote, std::span<std::byte> into, FabricWaiter&) override {
@@ -74,9 +86,12 @@ class MemoryHub::Endpoint final : public Fabric {
   void drop(void* remote) override { MemoryQueue::drop(remote); }
 
   int progress(Sink& sink) override {
-    int delivered = 0;
-    while (queue_.deliver_one(sink, next_choice())) ++delivered;
-    return delivered;
+    int events = finished_.notify();
+    while (queue_.deliver_one(sink, next_choice())) {
+      ++events;
+      if (hub_.shuffle_ != 0) break;
+    }
+    return events;
   }
 
  private:
@@ -90,6 +105,7 @@ class MemoryHub::Endpoint final : public Fabric {
   MemoryHub& hub_;
   int rank_;
   MemoryQueue queue_;
+  FinishedSends finished_;
 };
 
 MemoryHub::MemoryHub(int ranks, std::size_t eager_limit, std::uint64_t shuffle_seed) : shuffle_(shuffle_seed) {

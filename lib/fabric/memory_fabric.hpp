@@ -10,6 +10,18 @@
 
 namespace offramp {
 
+/// Senders whose payloads were pulled or dropped. They learn of it from their own progress(), so that no rank runs inside
+/// another one's call.
+class FinishedSends {
+ public:
+  void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
+  /// Returns the number of callbacks.
+  int notify();
+
+ private:
+  std::deque<FabricWaiter*> waiting_;
+};
+
 /// Messages waiting for one rank. Payloads up to the eager limit are copied; larger ones stay where they are.
 class MemoryQueue {
  public:
@@ -17,8 +29,9 @@ class MemoryQueue {
   MemoryQueue(const MemoryQueue&) = delete;
   MemoryQueue& operator=(const MemoryQueue&) = delete;
 
+  /// False: the payload stays where it is until the waiter turns up among the sender's finished ones.
   bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-            FabricWaiter& waiter);
+            FabricWaiter& waiter, FinishedSends& sender);
   /// Delivers the oldest message (or, with a choice, the oldest of some source); false when there is none.
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
   [[nodiscard]] bool empty() const { return messages_.empty(); }
@@ -33,12 +46,14 @@ class MemoryQueue {
     std::vector<std::byte> copy;         // eager payload
     std::span<const std::byte> payload;  // the copy, or the sender's own memory
     FabricWaiter* waiter = nullptr;      // of the sender, when the payload stayed there
+    FinishedSends* sender = nullptr;
   };
   std::size_t eager_limit_;
   std::deque<std::unique_ptr<Message>> messages_;
 };
 
-/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one).
+/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one); progress() then
+/// delivers one message at a time, so that the ranks' turns mix. The hub outlives whoever uses its fabrics.
 class MemoryHub {
  public:
   explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);

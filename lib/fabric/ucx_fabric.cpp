@@ -56,7 +56,8 @@ class UcxFabric final : public UcxFabricBase {
 
   State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
              FabricWaiter& waiter) override {
-    if (peer == rank_) return self_.push(rank_, header, payload, waiter) ? State::kDone : State::kPending;
+    if (peer == rank_)
+      return self_.push(rank_, header, payload, waiter, self_finished_) ? State::kDone : State::kPending;
     const ucp_ep_h endpoint = endpoint_of(peer);
     if (endpoint == nullptr) return State::kFailed;
     ucp_request_param_t param;
@@ -84,12 +85,16 @@ class UcxFabric final : public UcxFabricBase {
 
   void drop(void* remote) override {
     if (is_own(remote)) return MemoryQueue::drop(untag(remote));
+    if (remote == delivering_) {  // UCX lets go of it itself when the callback has returned
+      delivering_ = nullptr;
+      return;
+    }
     ucp_am_data_release(worker_, remote);
   }
 
   int progress(Sink& sink) override {
     sink_ = &sink;
-    int events = static_cast<int>(ucp_worker_progress(worker_));
+    int events = static_cast<int>(ucp_worker_progress(worker_)) + self_finished_.notify();
     if (!self_.empty()) {
       SelfSink self(sink);
       while (self_.deliver_one(self, 0)) ++events;
@@ -151,8 +156,10 @@ class UcxFabric final : public UcxFabricBase {
     inbound.size = size;
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
       inbound.remote = data;
+      fabric->delivering_ = data;
       fabric->sink_->deliver(inbound);
-      return UCS_INPROGRESS;
+      const bool dropped = std::exchange(fabric->delivering_, nullptr) == nullptr;
+      return dropped ? UCS_OK : UCS_INPROGRESS;
     }
     inbound.data = static_cast<const std::byte*>(data);
     fabric->sink_->deliver(inbound);
@@ -216,6 +223,8 @@ class UcxFabric final : public UcxFabricBase {
   std::vector<ucp_ep_h> endpoints_;
   std::vector<std::string> addresses_;
   MemoryQueue self_;
+  FinishedSends self_finished_;
+  void* delivering_ = nullptr;  // the handle in deliver(), until it is dropped
   Sink* sink_ = nullptr;
 };
 

@@ -1,12 +1,12 @@
-// MPI_Bcast: every root, nothing to 4 MiB, every predefined datatype, derived datatypes with gaps, matching but
-// different types at the root and elsewhere, sub-communicators, hundreds back to back without a barrier, and
-// point-to-point messages waiting on the same communicator meanwhile.
+// MPI_Bcast: every root, nothing to 4 MiB, every predefined datatype, derived datatypes with gaps, matching
+// but different types at the root and elsewhere, sub-communicators, hundreds back to back without a barrier,
+// and point-to-point messages waiting on the same communicator meanwhile.
 #include "types.h"
 
 static void bytes_from(MPI_Comm comm, int root, int bytes, int round) {
   int rank;
   MPI_Comm_rank(comm, &rank);
-  char *buf = guarded_new((size_t)bytes);
+  char* buf = guarded_new((size_t)bytes);
   if (rank == root) fill_pattern(buf, (size_t)bytes, root, 0, round);
   MPI_Bcast(buf, bytes, MPI_BYTE, root, comm);
   VERIFY(buf, (size_t)bytes, root, 0, round);
@@ -14,7 +14,7 @@ static void bytes_from(MPI_Comm comm, int root, int bytes, int round) {
 }
 
 static void every_size(MPI_Comm comm) {
-  static const int sizes[] = {0,    1,    2,     7,     64,     255,     256,     1000,       2047,
+  static const int sizes[] = {0,    1,    2,     7,     64,     255,     256,     1000,    2047,
                               2049, 8192, 16384, 65535, 131072, 1000000, 1 << 20, 3000001, 4 << 20};
   int size;
   MPI_Comm_size(comm, &size);
@@ -27,9 +27,9 @@ static void every_type(void) {
   struct basic basics[max_basic];
   int n = basic_types(basics);
   for (int t = 0; t < n; ++t) {
-    struct basic *b = &basics[t];
+    struct basic* b = &basics[t];
     int root = t % np, count = counts[t % 3];
-    char *buf = guarded_new((size_t)count * b->size);
+    char* buf = guarded_new((size_t)count * b->size);
     if (me == root)
       for (int i = 0; i < count; ++i) b->set(buf + (size_t)i * b->size, (i + t) % 101);
     MPI_Bcast(buf, count, b->type, root, MPI_COMM_WORLD);
@@ -42,7 +42,7 @@ static void every_pair_type(void) {
   struct pair pairs[max_pair];
   int n = pair_types(pairs);
   for (int t = 0; t < n; ++t) {
-    char *buf = guarded_new(20 * pairs[t].size);
+    char* buf = guarded_new(20 * pairs[t].size);
     if (me == t % np)
       for (int i = 0; i < 20; ++i) pairs[t].set(buf + (size_t)i * pairs[t].size, i, -t);
     MPI_Bcast(buf, 20, pairs[t].type, t % np, MPI_COMM_WORLD);
@@ -54,7 +54,7 @@ static void every_pair_type(void) {
 // Every third int moves; the two between keep what they held.
 static void with_gaps(int count) {
   MPI_Datatype third;
-  int *buf = guarded_new((size_t)count * 12);
+  int* buf = guarded_new((size_t)count * 12);
   MPI_Type_create_resized(MPI_INT, 0, 12, &third);
   MPI_Type_commit(&third);
   for (int root = 0; root < np; ++root) {
@@ -100,7 +100,8 @@ static void back_to_back(void) {
   }
 }
 
-// Messages lie unreceived, and receives unmatched, while broadcasts pass: they may not take each other's data.
+// Messages lie unreceived, and receives unmatched, while broadcasts pass: they may not take each other's
+// data.
 static void beside_messages(void) {
   int right = right_of(me, np), left = left_of(me, np), in[2] = {-1, -1}, out[2] = {me, me + 100};
   MPI_Request r[3];
@@ -130,7 +131,7 @@ static void subsets(void) {
   MPI_Comm_free(&reversed);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   every_size(MPI_COMM_WORLD);
   every_type();

@@ -1,5 +1,6 @@
-// MPI_Buffer_attach and detach: accounting with MPI_Pack_size and MPI_BSEND_OVERHEAD, MPI_ERR_BUFFER when the space
-// is exhausted, reuse of space, detach waits for what is under way and returns the buffer it was given, Ibsend.
+// MPI_Buffer_attach and detach: accounting with MPI_Pack_size and MPI_BSEND_OVERHEAD, MPI_ERR_BUFFER when the
+// space is exhausted, reuse of space, detach waits for what is under way and returns the buffer it was given,
+// Ibsend.
 #include "check.h"
 
 static int error_class(int code) {
@@ -8,15 +9,15 @@ static int error_class(int code) {
   return class;
 }
 
-static void *attach(int bytes) {
-  void *space = malloc((size_t)bytes);
+static void* attach(int bytes) {
+  void* space = malloc((size_t)bytes);
   CHECK(space);
   MPI_Buffer_attach(space, bytes);
   return space;
 }
 
-static void detach(void *space, int bytes) {
-  void *got = NULL;
+static void detach(void* space, int bytes) {
+  void* got = NULL;
   int size = -1;
   MPI_Buffer_detach(&got, &size);
   CHECK(got == space && size == bytes);
@@ -29,11 +30,12 @@ static int room_for(int messages, int count, MPI_Datatype type) {
   return messages * (bytes + MPI_BSEND_OVERHEAD);
 }
 
-// Exactly the space the standard asks for is enough for all of them unreceived. The send buffer is free at once.
+// Exactly the space the standard asks for is enough for all of them unreceived. The send buffer is free at
+// once.
 static void accounting(int messages, int count) {
   int right = right_of(me, np), left = left_of(me, np), bytes = room_for(messages, count, MPI_INT);
-  int *buf = malloc((size_t)count * sizeof *buf);
-  void *space = attach(bytes);
+  int* buf = malloc((size_t)count * sizeof *buf);
+  void* space = attach(bytes);
   for (int i = 0; i < messages; ++i) {
     for (int k = 0; k < count; ++k) buf[k] = me * 1000 + i + k;
     MPI_Bsend(buf, count, MPI_INT, right, i, MPI_COMM_WORLD);
@@ -52,7 +54,7 @@ static void accounting(int messages, int count) {
 // Room for two messages only, used again and again.
 static void reuse(int count) {
   int right = right_of(me, np), left = left_of(me, np), bytes = room_for(2, count, MPI_INT), *in, *out;
-  void *space = attach(bytes);
+  void* space = attach(bytes);
   in = malloc((size_t)count * sizeof *in);
   out = malloc((size_t)count * sizeof *out);
   for (int i = 0; i < 200; ++i) {
@@ -71,8 +73,8 @@ static void reuse(int count) {
   free(out);
 }
 
-// A failed Bsend on its own communicator: Open MPI 4.1.4 counts it as a message, so nothing sent later on the same
-// communicator to the same rank is ever delivered there.
+// A failed Bsend on its own communicator: Open MPI 4.1.4 counts it as a message, so nothing sent later on the
+// same communicator to the same rank is ever delivered there.
 static MPI_Comm own_communicator(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -86,7 +88,7 @@ static void too_big(void) {
   static char big[100000];  // small ones may pass without any buffer
   MPI_Request r;
   MPI_Comm comm = own_communicator();
-  void *space = attach(bytes);
+  void* space = attach(bytes);
   code = MPI_Bsend(big, sizeof big, MPI_BYTE, right, 2, comm);
   CHECK_EQ(error_class(code), MPI_ERR_BUFFER);
   code = MPI_Ibsend(big, sizeof big, MPI_BYTE, right, 2, comm, &r);
@@ -105,7 +107,7 @@ static void too_many(void) {
   int right = right_of(me, np), left = left_of(me, np), bytes = 2000 + MPI_BSEND_OVERHEAD, code, second;
   char big[1900] = {0};
   MPI_Comm comm = own_communicator();
-  void *space = attach(bytes);
+  void* space = attach(bytes);
   code = MPI_Bsend(big, sizeof big, MPI_BYTE, right, 4, comm);
   CHECK_EQ(code, MPI_SUCCESS);
   code = MPI_Bsend(big, sizeof big, MPI_BYTE, right, 5, comm);
@@ -146,7 +148,7 @@ static void derived(void) {
   MPI_Type_create_resized(MPI_INT, 0, 12, &third);
   MPI_Type_commit(&third);
   int bytes = room_for(1, 100, third);
-  void *space = attach(bytes);
+  void* space = attach(bytes);
   for (int i = 0; i < 300; ++i) out[i] = me + i;
   MPI_Bsend(out, 100, third, right, 1, MPI_COMM_WORLD);
   MPI_Recv(in, 100, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -155,7 +157,7 @@ static void derived(void) {
   MPI_Type_free(&third);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   accounting(1, 1);
   accounting(50, 3);

@@ -1,8 +1,9 @@
-// MPI_Cancel: unmatched receives (plain, wildcard, persistent) must be cancelled; a receive whose message has come
-// must not be; sends may be cancelled or go through, but not both. Order of matching is unharmed by what is removed.
+// MPI_Cancel: unmatched receives (plain, wildcard, persistent) must be cancelled; a receive whose message has
+// come must not be; sends may be cancelled or go through, but not both. Order of matching is unharmed by what
+// is removed.
 #include "check.h"
 
-static void check_cancelled(MPI_Status *s, int want) {
+static void check_cancelled(MPI_Status* s, int want) {
   int flag = -1;
   MPI_Test_cancelled(s, &flag);
   CHECK(flag == want || (want && flag));
@@ -102,9 +103,10 @@ static void persistent(void) {
   MPI_Request_free(&r);
 }
 
-// The sender tells whether it got its message back; then the receive must be cancellable, else it must complete.
+// The sender tells whether it got its message back; then the receive must be cancellable, else it must
+// complete.
 static void sends(int from, int to, int bytes, int synchronous) {
-  char *buf = guarded_new((size_t)bytes);
+  char* buf = guarded_new((size_t)bytes);
   MPI_Request r;
   MPI_Status s;
   int back = 0;
@@ -126,7 +128,7 @@ static void sends(int from, int to, int bytes, int synchronous) {
   GUARDED_FREE(buf, (size_t)bytes);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   unmatched_receives();
   MPI_Barrier(MPI_COMM_WORLD);

@@ -1,11 +1,7 @@
 // Shared by all programs in this folder: checks that end the job, patterned buffers, guarded memory.
-// Include it first. A program calls check_start, tests, and returns check_finish("its name").
+// A program calls check_start, tests, and returns check_finish("its name").
 #ifndef TESTS_MPI_CHECK_H
 #define TESTS_MPI_CHECK_H
-
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 
 #include <mpi.h>
 #include <stdint.h>
@@ -16,15 +12,15 @@
 static int me;  // rank in MPI_COMM_WORLD
 static int np;  // its size
 
-static inline _Noreturn void check_failed(const char *what, const char *file, int line) {
+static inline _Noreturn void check_failed(const char* what, const char* file, int line) {
   fprintf(stderr, "FAIL %s:%d rank %d: %s\n", file, line, me, what);
   fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, 1);
   exit(1);
 }
 
-static inline void check_equal(long long a, long long b, const char *a_text, const char *b_text,
-                               const char *file, int line) {
+static inline void check_equal(long long a, long long b, const char* a_text, const char* b_text,
+                               const char* file, int line) {
   char text[512];
   if (a == b) return;
   snprintf(text, sizeof text, "%s == %s (%lld, %lld)", a_text, b_text, a, b);
@@ -39,13 +35,13 @@ static inline void check_ranks(void) {
   MPI_Comm_size(MPI_COMM_WORLD, &np);
 }
 
-static inline void check_start(int *argc, char ***argv) {
+static inline void check_start(int* argc, char*** argv) {
   MPI_Init(argc, argv);
   check_ranks();
 }
 
 // The barrier makes "ok" mean that every rank came this far.
-static inline int check_finish(const char *name) {
+static inline int check_finish(const char* name) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) {
     printf("ok %s\n", name);
@@ -55,7 +51,7 @@ static inline int check_finish(const char *name) {
   return 0;
 }
 
-static inline int check_skip(const char *name, const char *why) {
+static inline int check_skip(const char* name, const char* why) {
   if (me == 0) printf("note: %s\n", why);
   return check_finish(name);
 }
@@ -75,30 +71,30 @@ static inline uint64_t pattern_word(uint64_t seed, size_t index) {
   return x ^ (x >> 32);
 }
 
-static inline void fill_pattern(void *buf, size_t bytes, int source, int dest, int tag) {
+static inline void fill_pattern(void* buf, size_t bytes, int source, int dest, int tag) {
   uint64_t seed = pattern_seed(source, dest, tag);
   for (size_t i = 0; i < bytes; i += 8) {
     uint64_t word = pattern_word(seed, i / 8);
-    memcpy((char *)buf + i, &word, bytes - i < 8 ? bytes - i : 8);
+    memcpy((char*)buf + i, &word, bytes - i < 8 ? bytes - i : 8);
   }
 }
 
 // Index of the first wrong byte, or -1.
-static inline long long pattern_mismatch(const void *buf, size_t bytes, int source, int dest, int tag) {
+static inline long long pattern_mismatch(const void* buf, size_t bytes, int source, int dest, int tag) {
   uint64_t seed = pattern_seed(source, dest, tag);
-  const unsigned char *have = buf;
+  const unsigned char* have = buf;
   for (size_t i = 0; i < bytes; i += 8) {
     uint64_t word = pattern_word(seed, i / 8);
     size_t n = bytes - i < 8 ? bytes - i : 8;
     if (memcmp(have + i, &word, n) == 0) continue;
     for (size_t k = 0; k < n; ++k)
-      if (have[i + k] != ((unsigned char *)&word)[k]) return (long long)(i + k);
+      if (have[i + k] != ((unsigned char*)&word)[k]) return (long long)(i + k);
   }
   return -1;
 }
 
-static inline void check_pattern(const void *buf, size_t bytes, int source, int dest, int tag,
-                                 const char *file, int line) {
+static inline void check_pattern(const void* buf, size_t bytes, int source, int dest, int tag,
+                                 const char* file, int line) {
   char text[256];
   long long at = pattern_mismatch(buf, bytes, source, dest, tag);
   if (at < 0) return;
@@ -107,23 +103,22 @@ static inline void check_pattern(const void *buf, size_t bytes, int source, int 
   check_failed(text, file, line);
 }
 
-#define VERIFY(buf, bytes, source, dest, tag) \
-  check_pattern(buf, bytes, source, dest, tag, __FILE__, __LINE__)
+#define VERIFY(buf, bytes, source, dest, tag) check_pattern(buf, bytes, source, dest, tag, __FILE__, __LINE__)
 
 // ---- guarded memory: writes outside the buffer are found when it is freed ----
 
 enum { guard_bytes = 64, guard_value = 0xA5 };
 
-static inline void *guarded_new(size_t bytes) {
-  char *base = malloc(bytes + 2 * guard_bytes);
+static inline void* guarded_new(size_t bytes) {
+  char* base = malloc(bytes + 2 * guard_bytes);
   CHECK(base);
   memset(base, guard_value, bytes + 2 * guard_bytes);
   return base + guard_bytes;
 }
 
-static inline void check_guards(const void *buf, size_t bytes, const char *file, int line) {
-  const unsigned char *before = (const unsigned char *)buf - guard_bytes;
-  const unsigned char *after = (const unsigned char *)buf + bytes;
+static inline void check_guards(const void* buf, size_t bytes, const char* file, int line) {
+  const unsigned char* before = (const unsigned char*)buf - guard_bytes;
+  const unsigned char* after = (const unsigned char*)buf + bytes;
   for (int i = 0; i < guard_bytes; ++i)
     if (before[i] != guard_value || after[i] != guard_value)
       check_failed("memory beside a buffer was overwritten", file, line);
@@ -131,12 +126,12 @@ static inline void check_guards(const void *buf, size_t bytes, const char *file,
 
 #define CHECK_GUARDS(buf, bytes) check_guards(buf, bytes, __FILE__, __LINE__)
 #define GUARDED_FREE(buf, bytes) \
-  (check_guards(buf, bytes, __FILE__, __LINE__), free((char *)(buf) - guard_bytes))
+  (check_guards(buf, bytes, __FILE__, __LINE__), free((char*)(buf)-guard_bytes))
 
 // ---- statuses ----
 
-static inline void check_status(const MPI_Status *s, int source, int tag, int count, MPI_Datatype type,
-                                const char *file, int line) {
+static inline void check_status(const MPI_Status* s, int source, int tag, int count, MPI_Datatype type,
+                                const char* file, int line) {
   int n = -77, cancelled = -77;
   MPI_Get_count(s, type, &n);
   MPI_Test_cancelled(s, &cancelled);
@@ -159,8 +154,12 @@ static inline MPI_Status spoiled_status(void) {
 
 // ---- neighbours, and a round of traffic usable on every intracommunicator ----
 
-static inline int right_of(int rank, int size) { return (rank + 1) % size; }
-static inline int left_of(int rank, int size) { return (rank + size - 1) % size; }
+static inline int right_of(int rank, int size) {
+  return (rank + 1) % size;
+}
+static inline int left_of(int rank, int size) {
+  return (rank + size - 1) % size;
+}
 
 // World rank of a communicator's rank, or MPI_UNDEFINED.
 static inline int world_rank(MPI_Comm comm, int rank) {

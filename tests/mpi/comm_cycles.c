@@ -1,10 +1,10 @@
-// 300 communicators made and freed one after the other with traffic on each, several kept alive meanwhile, so that
-// whatever identifies a communicator is reused: nothing of an earlier one may show up on a later one.
+// 300 communicators made and freed one after the other with traffic on each, several kept alive meanwhile, so
+// that whatever identifies a communicator is reused: nothing of an earlier one may show up on a later one.
 #include "check.h"
 
 enum { cycles = 300, kept = 4 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Comm comm, keep[kept];
   check_start(&argc, &argv);
   for (int k = 0; k < kept; ++k) keep[k] = MPI_COMM_NULL;
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
       MPI_Comm_free(&comm);
       continue;
     }
-    MPI_Comm *slot = &keep[i / 7 % kept];
+    MPI_Comm* slot = &keep[i / 7 % kept];
     if (i % 3 == 2) {  // only whole worlds are kept: later ones are made from them
       MPI_Comm_free(&comm);
       MPI_Comm_dup(MPI_COMM_WORLD, &comm);

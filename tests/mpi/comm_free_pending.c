@@ -1,5 +1,6 @@
-// Communicators freed while receives and sends on them are pending: the operations complete later, and communicators
-// made in between, which may inherit whatever identified the old one, see nothing of it. Comm_disconnect.
+// Communicators freed while receives and sends on them are pending: the operations complete later, and
+// communicators made in between, which may inherit whatever identified the old one, see nothing of it.
+// Comm_disconnect.
 #include "check.h"
 
 enum { late = 4 };
@@ -36,7 +37,8 @@ static void pending(int bytes, int send_first) {
   GUARDED_FREE(out, (size_t)bytes);
 }
 
-// Freed between the start and the match of messages in both protocols of completion: one send is complete, one not.
+// Freed between the start and the match of messages in both protocols of completion: one send is complete,
+// one not.
 static void receives_first(void) {
   MPI_Comm comm, other;
   MPI_Request r[3];
@@ -65,7 +67,7 @@ static void receives_first(void) {
 static void uneven(int bytes) {
   MPI_Comm comm, next;
   MPI_Request r;
-  char *buf = malloc((size_t)bytes);
+  char* buf = malloc((size_t)bytes);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   if (me == 0 && np > 1) {
     fill_pattern(buf, (size_t)bytes, 0, 1, 4);
@@ -101,7 +103,7 @@ static void disconnect(int i) {
   CHECK(comm == MPI_COMM_NULL);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);

@@ -1,9 +1,9 @@
-// Traffic (named messages and Bcast) on communicators from dup, dup_with_info, idup, split, split_type, create and
-// create_group; equal tags on different communicators never mix, not even for wildcards; ranks reversed by the
-// split key; MPI_COMM_SELF; comparison and translation of ranks.
+// Traffic (named messages and Bcast) on communicators from dup, dup_with_info, idup, split, split_type,
+// create and create_group; equal tags on different communicators never mix, not even for wildcards; ranks
+// reversed by the split key; MPI_COMM_SELF; comparison and translation of ranks.
 #include "check.h"
 
-static void finished(MPI_Comm *comm, int mark) {
+static void finished(MPI_Comm* comm, int mark) {
   comm_traffic(*comm, mark);
   comm_traffic(MPI_COMM_WORLD, mark + 1000);
   MPI_Comm_free(comm);
@@ -92,7 +92,8 @@ static void no_mixing(int wild) {
     MPI_Isend(&out[c], 1, MPI_INT, right_of(me, np), 5, comms[c], &r[n + c]);
   }
   for (int c = n - 1; c >= 0; --c)
-    MPI_Irecv(&in[c], 1, MPI_INT, wild ? MPI_ANY_SOURCE : left_of(me, np), wild ? MPI_ANY_TAG : 5, comms[c], &r[c]);
+    MPI_Irecv(&in[c], 1, MPI_INT, wild ? MPI_ANY_SOURCE : left_of(me, np), wild ? MPI_ANY_TAG : 5, comms[c],
+              &r[c]);
   MPI_Waitall(2 * n, r, s);
   for (int c = 0; c < n; ++c) {
     CHECK_EQ(in[c], left_of(me, np) * 100 + c);
@@ -151,7 +152,7 @@ static void to_oneself(MPI_Comm comm, int rank) {
   GUARDED_FREE(in, n);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   dups();
   splits();

@@ -1,6 +1,6 @@
-// Special cases of derived datatypes: a struct of different types whose padding stays, MPI_BOTTOM with absolute
-// addresses, types freed while their messages are under way, partly filled receives, large types, every send mode,
-// empty types.
+// Special cases of derived datatypes: a struct of different types whose padding stays, MPI_BOTTOM with
+// absolute addresses, types freed while their messages are under way, partly filled receives, large types,
+// every send mode, empty types.
 #include "check.h"
 
 static int right, left;
@@ -36,13 +36,14 @@ static void records(int count) {
   MPI_Status s;
   memset(in, 0xEE, (size_t)count * sizeof *in);
   for (int i = 0; i < count; ++i)
-    out[i] = (struct record){(char)('a' + i % 26), me + i / 4.0, {(short)i, (short)(i + 1), (short)me}, i * me};
+    out[i] =
+        (struct record){(char)('a' + i % 26), me + i / 4.0, {(short)i, (short)(i + 1), (short)me}, i * me};
   MPI_Sendrecv(out, count, type, right, 1, in, count, type, left, 1, MPI_COMM_WORLD, &s);
   CHECK_STATUS(s, left, 1, count, type);
   for (int i = 0; i < count; ++i) {
     CHECK(in[i].letter == 'a' + i % 26 && in[i].number == left + i / 4.0 && in[i].count == i * left);
     CHECK(in[i].few[0] == (short)i && in[i].few[1] == (short)(i + 1) && in[i].few[2] == left);
-    const unsigned char *padding = (unsigned char *)&in[i] + 1;
+    const unsigned char* padding = (unsigned char*)&in[i] + 1;
     for (int k = 0; k < 7; ++k) CHECK_EQ(padding[k], 0xEE);
   }
   MPI_Type_free(&type);
@@ -50,7 +51,7 @@ static void records(int count) {
   free(in);
 }
 
-static MPI_Datatype absolute(void *a, int na, void *b, int nb) {
+static MPI_Datatype absolute(void* a, int na, void* b, int nb) {
   MPI_Datatype type, parts[2] = {MPI_INT, MPI_DOUBLE};
   MPI_Aint at[2];
   int lengths[2] = {na, nb};
@@ -153,8 +154,8 @@ static void partial(void) {
 
 // A matrix transposed on its way, in every mode.
 static void transpose(int n) {
-  typedef int send_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
-  send_function *const sends[3] = {MPI_Isend, MPI_Issend, MPI_Ibsend};
+  typedef int send_function(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+  send_function* const sends[3] = {MPI_Isend, MPI_Issend, MPI_Ibsend};
   MPI_Datatype column, columns;
   int *out = malloc((size_t)n * (size_t)n * 4), *in = malloc((size_t)n * (size_t)n * 4);
   MPI_Request r[2];
@@ -188,12 +189,12 @@ static void empty(void) {
   MPI_Type_free(&none);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   int space = 8 << 20;
-  void *attached = malloc((size_t)space);
+  void* attached = malloc((size_t)space);
   MPI_Buffer_attach(attached, space);
   records(1);
   records(10);

@@ -1,13 +1,13 @@
-// Derived datatypes against type maps written down by hand: every constructor, negative strides, permuted blocks,
-// lb != 0, interleaved elements, counts above one. Each layout is sent to plain ints, received from plain ints, and
-// sent to every other layout of the same signature. derived_more.c has the special cases.
+// Derived datatypes against type maps written down by hand: every constructor, negative strides, permuted
+// blocks, lb != 0, interleaved elements, counts above one. Each layout is sent to plain ints, received from
+// plain ints, and sent to every other layout of the same signature. derived_more.c has the special cases.
 #include "check.h"
 
 enum { most = 24, area = 40000, middle = 8000, tag = 3 };
 
 // Positions are in ints; at[] in type map order.
 struct layout {
-  const char *name;
+  const char* name;
   MPI_Datatype type;
   int n, extent, at[most];
 };
@@ -16,8 +16,8 @@ static struct layout layouts[24];
 static int layout_count;
 static int *from_area, *to_area, *plain;
 
-static void add(const char *name, MPI_Datatype type, int extent, int n, const int *at) {
-  struct layout *l = &layouts[layout_count++];
+static void add(const char* name, MPI_Datatype type, int extent, int n, const int* at) {
+  struct layout* l = &layouts[layout_count++];
   MPI_Aint lb, bytes;
   l->name = name;
   l->type = type;
@@ -29,9 +29,9 @@ static void add(const char *name, MPI_Datatype type, int extent, int n, const in
   CHECK_EQ(bytes, extent * 4);
 }
 
-#define ADD(name, type, extent, ...) \
-  do { \
-    const int at_[] = {__VA_ARGS__}; \
+#define ADD(name, type, extent, ...)                               \
+  do {                                                             \
+    const int at_[] = {__VA_ARGS__};                               \
     add(name, type, extent, (int)(sizeof at_ / sizeof *at_), at_); \
   } while (0)
 
@@ -56,7 +56,8 @@ static void make_vectors(void) {
 static void make_indexed(void) {
   MPI_Datatype t;
   MPI_Aint bytes[3] = {28, 4, 16};
-  int permuted[2] = {4, 0}, lengths[2] = {2, 4}, three[3] = {7, 1, 4}, with_empty[3] = {2, 0, 4}, far[3] = {3, 90, 6};
+  int permuted[2] = {4, 0}, lengths[2] = {2, 4}, three[3] = {7, 1, 4}, with_empty[3] = {2, 0, 4},
+      far[3] = {3, 90, 6};
   MPI_Type_indexed(2, lengths, permuted, MPI_INT, &t);
   ADD("permuted indexed", t, 6, 4, 5, 0, 1, 2, 3);
   MPI_Type_indexed(3, with_empty, far, MPI_INT, &t);
@@ -99,17 +100,21 @@ static void make_others(void) {
   ADD("contiguous of permuted", t, 9, 2, 0, 5, 3, 8, 6);
 }
 
-static int position(const struct layout *l, int k) { return middle + k / l->n * l->extent + l->at[k % l->n]; }
+static int position(const struct layout* l, int k) {
+  return middle + k / l->n * l->extent + l->at[k % l->n];
+}
 
-static void exchange(const void *out, int out_count, MPI_Datatype out_type, void *in, int in_count,
-                     MPI_Datatype in_type, MPI_Status *s) {
+static void exchange(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                     MPI_Datatype in_type, MPI_Status* s) {
   MPI_Sendrecv(out, out_count, out_type, right_of(me, np), tag, in, in_count, in_type, left_of(me, np), tag,
                MPI_COMM_WORLD, s);
 }
 
-static int value(int rank, int k) { return rank * 100000 + k + 1; }
+static int value(int rank, int k) {
+  return rank * 100000 + k + 1;
+}
 
-static void to_plain(const struct layout *l, int count) {
+static void to_plain(const struct layout* l, int count) {
   MPI_Status s;
   int total = count * l->n, left = left_of(me, np);
   for (int i = 0; i < area; ++i) from_area[i] = -7;
@@ -119,7 +124,7 @@ static void to_plain(const struct layout *l, int count) {
   for (int k = 0; k < total; ++k) CHECK_EQ(plain[k], value(left, k));
 }
 
-static void check_placed(const struct layout *l, int count, int sender) {
+static void check_placed(const struct layout* l, int count, int sender) {
   int total = count * l->n;
   for (int k = 0; k < total; ++k) {
     CHECK_EQ(to_area[position(l, k)], value(sender, k));
@@ -128,7 +133,7 @@ static void check_placed(const struct layout *l, int count, int sender) {
   for (int i = 0; i < area; ++i) CHECK_EQ(to_area[i], -9);
 }
 
-static void from_plain(const struct layout *l, int count) {
+static void from_plain(const struct layout* l, int count) {
   MPI_Status s;
   int elements, left = left_of(me, np);
   for (int k = 0; k < count * l->n; ++k) plain[k] = value(me, k);
@@ -139,7 +144,7 @@ static void from_plain(const struct layout *l, int count) {
   check_placed(l, count, left);
 }
 
-static void to_other(const struct layout *l, const struct layout *other, int count) {
+static void to_other(const struct layout* l, const struct layout* other, int count) {
   MPI_Status s;
   for (int k = 0; k < count * l->n; ++k) from_area[position(l, k)] = value(me, k);
   exchange(from_area + middle, count, l->type, to_area + middle, count, other->type, &s);
@@ -147,7 +152,7 @@ static void to_other(const struct layout *l, const struct layout *other, int cou
   check_placed(other, count, left_of(me, np));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int counts[] = {0, 1, 2, 5, 1000};
   check_start(&argc, &argv);
   from_area = malloc(area * sizeof *from_area);

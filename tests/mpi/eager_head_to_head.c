@@ -1,10 +1,10 @@
-// Both ranks of a pair MPI_Send 1 KiB to each other, ten deep, before either receives. The standard does not promise
-// that this ends; every implementation in use buffers that much, and programs rely on it.
+// Both ranks of a pair MPI_Send 1 KiB to each other, ten deep, before either receives. The standard does not
+// promise that this ends; every implementation in use buffers that much, and programs rely on it.
 #include "check.h"
 
 enum { depth = 10, bytes = 1024 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   char out[bytes], in[bytes];
   check_start(&argc, &argv);
   int other = me ^ 1;

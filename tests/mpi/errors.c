@@ -1,17 +1,18 @@
-// Mistakes under MPI_ERRORS_RETURN and the error class each must give, printed as `class-table` lines by rank 0; a
-// user's error handler; and that all works as before afterwards. The classes are those of Open MPI 4.1; a line with
-// two accepts both. truncation.c has the messages which are too long.
+// Mistakes under MPI_ERRORS_RETURN and the error class each must give, printed as `class-table` lines by rank
+// 0; a user's error handler; and that all works as before afterwards. The classes are those of Open MPI 4.1;
+// a line with two accepts both. truncation.c has the messages which are too long.
 #include "check.h"
 
 static int value, flag, many[4];
 static MPI_Request r;
 static MPI_Status s;
 
-static const char *class_name(int class) {
+static const char* class_name(int class) {
   static char number[20];
   switch (class) {
 #define NAME(c) \
-  case c: return #c;
+  case c:       \
+    return #c;
     NAME(MPI_SUCCESS)
     NAME(MPI_ERR_BUFFER)
     NAME(MPI_ERR_COUNT)
@@ -27,7 +28,9 @@ static const char *class_name(int class) {
     NAME(MPI_ERR_TRUNCATE)
     NAME(MPI_ERR_IN_STATUS)
     NAME(MPI_ERR_OTHER)
-    default: snprintf(number, sizeof number, "class %d", class); return number;
+    default:
+      snprintf(number, sizeof number, "class %d", class);
+      return number;
   }
 }
 
@@ -37,7 +40,7 @@ static int class_of(int code) {
   return class;
 }
 
-static void row(const char *call, int code, int wanted, int also, int line) {
+static void row(const char* call, int code, int wanted, int also, int line) {
   char text[300];
   int class = class_of(code);
   if (me == 0) printf("class-table %-24s %s\n", class_name(class), call);
@@ -52,31 +55,31 @@ static void row(const char *call, int code, int wanted, int also, int line) {
 #define WORLD MPI_COMM_WORLD
 
 // The same mistakes in every function that starts a send; `...` is the request argument where there is one.
-#define SEND_ROWS(Name, ...) \
-  ROW(MPI_ERR_COUNT, Name(&value, -1, MPI_INT, 0, 1, WORLD __VA_ARGS__)); \
-  ROW(MPI_ERR_TYPE, Name(&value, 1, MPI_DATATYPE_NULL, 0, 1, WORLD __VA_ARGS__)); \
-  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, np, 1, WORLD __VA_ARGS__)); \
+#define SEND_ROWS(Name, ...)                                                         \
+  ROW(MPI_ERR_COUNT, Name(&value, -1, MPI_INT, 0, 1, WORLD __VA_ARGS__));            \
+  ROW(MPI_ERR_TYPE, Name(&value, 1, MPI_DATATYPE_NULL, 0, 1, WORLD __VA_ARGS__));    \
+  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, np, 1, WORLD __VA_ARGS__));             \
   ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, WORLD __VA_ARGS__)); \
-  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, -77, 1, WORLD __VA_ARGS__)); \
-  ROW(MPI_ERR_TAG, Name(&value, 1, MPI_INT, 0, -77, WORLD __VA_ARGS__)); \
-  ROW(MPI_ERR_TAG, Name(&value, 1, MPI_INT, 0, MPI_ANY_TAG, WORLD __VA_ARGS__)); \
+  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, -77, 1, WORLD __VA_ARGS__));            \
+  ROW(MPI_ERR_TAG, Name(&value, 1, MPI_INT, 0, -77, WORLD __VA_ARGS__));             \
+  ROW(MPI_ERR_TAG, Name(&value, 1, MPI_INT, 0, MPI_ANY_TAG, WORLD __VA_ARGS__));     \
   ROW(MPI_ERR_COMM, Name(&value, 1, MPI_INT, 0, 1, MPI_COMM_NULL __VA_ARGS__))
 
 #define RAW_ROW(Name, ...) ROW(MPI_ERR_TYPE, Name(&value, 1, raw, 0, 1, WORLD __VA_ARGS__))
 
 // Open MPI 4.1 does not look here.
-#define UNCHECKED_ROW(Name) \
-  r = MPI_REQUEST_NULL; \
+#define UNCHECKED_ROW(Name)                                               \
+  r = MPI_REQUEST_NULL;                                                   \
   ROW2(MPI_ERR_TYPE, MPI_SUCCESS, Name(&value, 1, raw, 0, 1, WORLD, &r)); \
   if (r != MPI_REQUEST_NULL) MPI_Request_free(&r)
 
-#define RECV_ROWS(Name, last) \
-  ROW(MPI_ERR_COUNT, Name(&value, -1, MPI_INT, 0, 1, WORLD, last)); \
+#define RECV_ROWS(Name, last)                                               \
+  ROW(MPI_ERR_COUNT, Name(&value, -1, MPI_INT, 0, 1, WORLD, last));         \
   ROW(MPI_ERR_TYPE, Name(&value, 1, MPI_DATATYPE_NULL, 0, 1, WORLD, last)); \
-  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, np, 1, WORLD, last)); \
-  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, -77, 1, WORLD, last)); \
-  ROW(MPI_ERR_TAG, Name(&value, 1, MPI_INT, 0, -77, WORLD, last)); \
-  ROW(MPI_ERR_COMM, Name(&value, 1, MPI_INT, 0, 1, MPI_COMM_NULL, last)); \
+  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, np, 1, WORLD, last));          \
+  ROW(MPI_ERR_RANK, Name(&value, 1, MPI_INT, -77, 1, WORLD, last));         \
+  ROW(MPI_ERR_TAG, Name(&value, 1, MPI_INT, 0, -77, WORLD, last));          \
+  ROW(MPI_ERR_COMM, Name(&value, 1, MPI_INT, 0, 1, MPI_COMM_NULL, last));   \
   ROW(MPI_ERR_TYPE, Name(&value, 1, raw, 0, 1, WORLD, last))
 
 #define COMMA_REQUEST , &r
@@ -113,6 +116,7 @@ static void point_to_point(MPI_Datatype raw) {
 
 static void sendrecv_and_probe(void) {
   int v[2];
+  MPI_Message message;
   ROW(MPI_ERR_COUNT, MPI_Sendrecv(v, -1, MPI_INT, 0, 1, v + 1, 1, MPI_INT, 0, 1, WORLD, &s));
   ROW(MPI_ERR_COUNT, MPI_Sendrecv(v, 1, MPI_INT, 0, 1, v + 1, -1, MPI_INT, 0, 1, WORLD, &s));
   ROW(MPI_ERR_TYPE, MPI_Sendrecv(v, 1, MPI_INT, 0, 1, v + 1, 1, MPI_DATATYPE_NULL, 0, 1, WORLD, &s));
@@ -126,7 +130,6 @@ static void sendrecv_and_probe(void) {
   ROW(MPI_ERR_RANK, MPI_Sendrecv_replace(v, 1, MPI_INT, 0, 1, np, 1, WORLD, &s));
   ROW(MPI_ERR_COMM, MPI_Sendrecv_replace(v, 1, MPI_INT, 0, 1, 0, 1, MPI_COMM_NULL, &s));
   ROW(MPI_ERR_RANK, MPI_Probe(np, 1, WORLD, &s));
-  MPI_Message message;
   ROW(MPI_ERR_TAG, MPI_Probe(0, -7, WORLD, &s));
   ROW(MPI_ERR_RANK, MPI_Iprobe(np, 1, WORLD, &flag, &s));
   ROW(MPI_ERR_TAG, MPI_Iprobe(0, -7, WORLD, &flag, &s));
@@ -184,7 +187,7 @@ static void collectives(MPI_Datatype raw) {
 
 static int handled, handled_class;
 
-static void handler(MPI_Comm *comm, int *code, ...) {
+static void handler(MPI_Comm* comm, int* code, ...) {
   CHECK(*comm == MPI_COMM_WORLD);
   ++handled;
   handled_class = class_of(*code);
@@ -202,16 +205,20 @@ static void user_handler(void) {
   ROW(MPI_ERR_ROOT, MPI_Bcast(&value, 1, MPI_INT, np, WORLD));
   CHECK(handled == 3 && handled_class == MPI_ERR_ROOT);
   int big[100] = {0};
+  MPI_Request send;
+  // The send first: Open MPI 4.1.4 cuts a small message to oneself in silence when its receive is already
+  // posted.
+  MPI_Isend(big, 100, MPI_INT, right_of(me, np), 8, WORLD, &send);
   MPI_Irecv(&value, 1, MPI_INT, left_of(me, np), 8, WORLD, &r);
-  MPI_Send(big, 100, MPI_INT, right_of(me, np), 8, WORLD);
   ROW(MPI_ERR_TRUNCATE, MPI_Wait(&r, &s));
   CHECK(handled == 4 && handled_class == MPI_ERR_TRUNCATE);
+  MPI_Wait(&send, MPI_STATUS_IGNORE);
   MPI_Comm_set_errhandler(WORLD, old);
   MPI_Errhandler_free(&own);
   MPI_Errhandler_free(&old);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Datatype raw;
   check_start(&argc, &argv);
   MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);

@@ -1,8 +1,8 @@
-// Small messages nobody receives before MPI_Finalize. The standard asks programs to receive everything first; real
-// ones forget, and every library lets them end.
+// Small messages nobody receives before MPI_Finalize. The standard asks programs to receive everything first;
+// real ones forget, and every library lets them end.
 #include "check.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static char space[4096 + 4 * MPI_BSEND_OVERHEAD];
   MPI_Request r;
   check_start(&argc, &argv);
@@ -10,6 +10,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 3 && np > 1; ++i) MPI_Send(&i, 1, MPI_INT, right_of(me, np), i, MPI_COMM_WORLD);
   MPI_Buffer_attach(space, sizeof space);
   if (np > 1) MPI_Bsend(space, 0, MPI_BYTE, right_of(me, np), 9, MPI_COMM_WORLD);
-  if (np > 1) MPI_Isend(&me, 1, MPI_INT, right_of(me, np), 10, MPI_COMM_WORLD, &r), MPI_Wait(&r, MPI_STATUS_IGNORE);
+  if (np > 1)
+    MPI_Isend(&me, 1, MPI_INT, right_of(me, np), 10, MPI_COMM_WORLD, &r), MPI_Wait(&r, MPI_STATUS_IGNORE);
   return check_finish("finalize_unreceived");
 }

@@ -1,6 +1,6 @@
 // The same calls in the same order on every run: named receives only, no polling, no wildcards, no completion
-// "any" or "some". Blocking and nonblocking messages of many sizes, Bcast, Reduce, Gather and Barrier. Meant for
-// comparing the modelled times of repeated runs.
+// "any" or "some". Blocking and nonblocking messages of many sizes, Bcast, Reduce, Gather and Barrier. Meant
+// for comparing the modelled times of repeated runs.
 #include "check.h"
 
 enum { longest = 200000, rounds = 20 };
@@ -11,7 +11,8 @@ static int right, left;
 static void blocking_ring(int bytes) {
   fill_pattern(out, (size_t)bytes, me, right, bytes);
   if (me % 2 == 0 || np == 1) {
-    MPI_Sendrecv(out, bytes, MPI_BYTE, right, 1, in, bytes, MPI_BYTE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, bytes, MPI_BYTE, right, 1, in, bytes, MPI_BYTE, left, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
   } else {
     MPI_Recv(in, bytes, MPI_BYTE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Send(out, bytes, MPI_BYTE, right, 1, MPI_COMM_WORLD);
@@ -51,7 +52,7 @@ static void ping_pong(int bytes) {
 
 static void collectives(int bytes, int root) {
   int count = bytes / (int)sizeof(double), part = bytes / np;
-  double *a = (double *)out, *b = (double *)in;
+  double *a = (double*)out, *b = (double*)in;
   if (me == root) fill_pattern(in, (size_t)bytes, root, 0, 5);
   MPI_Bcast(in, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
   VERIFY(in, (size_t)bytes, root, 0, 5);
@@ -63,7 +64,7 @@ static void collectives(int bytes, int root) {
   for (int r = 0; r < np && me == root; ++r) VERIFY(in + r * part, (size_t)part, r, root, 6);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int sizes[] = {0, 8, 100, 1024, 3000, 4096, 9000, 65536, longest};
   check_start(&argc, &argv);
   right = right_of(me, np);

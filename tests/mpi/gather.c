@@ -1,5 +1,5 @@
-// MPI_Gather: every root, nothing to 4 MiB per rank, every predefined datatype, MPI_IN_PLACE, derived types which
-// differ between the ends, unused arguments away from the root, sub-communicators, many back to back.
+// MPI_Gather: every root, nothing to 4 MiB per rank, every predefined datatype, MPI_IN_PLACE, derived types
+// which differ between the ends, unused arguments away from the root, sub-communicators, many back to back.
 #include "types.h"
 
 static void bytes_to(MPI_Comm comm, int root, int bytes, int in_place, int round) {
@@ -25,7 +25,7 @@ static void bytes_to(MPI_Comm comm, int root, int bytes, int in_place, int round
 }
 
 static void every_size(MPI_Comm comm) {
-  static const int sizes[] = {0,    1,    3,     8,     100,    1000,   1024,   4095,
+  static const int sizes[] = {0,    1,    3,     8,     100,    1000,    1024,   4095,
                               4097, 6000, 16384, 65536, 100001, 1 << 20, 4 << 20};
   int size;
   MPI_Comm_size(comm, &size);
@@ -37,13 +37,13 @@ static void every_type(void) {
   struct basic basics[max_basic];
   int n = basic_types(basics);
   for (int t = 0; t < n; ++t) {
-    struct basic *b = &basics[t];
+    struct basic* b = &basics[t];
     int root = t % np, count = t % 2 ? 3 : 2000, total = count * np;
     char *mine = guarded_new((size_t)count * b->size), *all = guarded_new((size_t)total * b->size);
     for (int i = 0; i < count; ++i) b->set(mine + (size_t)i * b->size, (i + me * 13) % 101);
     MPI_Gather(mine, count, b->type, all, count, b->type, root, MPI_COMM_WORLD);
     for (int i = 0; i < total; ++i) {
-      const char *at = all + (size_t)i * b->size;
+      const char* at = all + (size_t)i * b->size;
       if (me == root) CHECK(b->is(at, (i % count + i / count * 13) % 101));
       if (me != root) CHECK_EQ((unsigned char)*at, guard_value);
     }
@@ -55,7 +55,7 @@ static void every_type(void) {
 // Each rank sends a column of its block; the root stores what it gets as spaced-out elements.
 static void derived(int n) {
   MPI_Datatype column, spaced;
-  int *block = malloc((size_t)n * 4 * sizeof *block);
+  int* block = malloc((size_t)n * 4 * sizeof *block);
   MPI_Type_vector(n, 1, 4, MPI_INT, &column);
   MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spaced);
   MPI_Type_commit(&column);
@@ -63,7 +63,7 @@ static void derived(int n) {
   for (int i = 0; i < 4 * n; ++i) block[i] = me * 1000000 + i;
   for (int root = 0; root < np; ++root) {
     size_t bytes = (size_t)np * (size_t)n * 2 * sizeof(int);
-    int *all = guarded_new(bytes);
+    int* all = guarded_new(bytes);
     memset(all, 0, bytes);
     MPI_Gather(block + 1, 1, column, all, n, spaced, root, MPI_COMM_WORLD);
     for (int i = 0; i < np * n && me == root; ++i) {
@@ -84,7 +84,7 @@ static void different_types(void) {
   MPI_Type_commit(&triple);
   for (int root = 0; root < np; ++root) {
     int mine[6] = {me, 1, 2, 3, 4, me + 5};
-    int *all = calloc((size_t)np * 6, sizeof *all);
+    int* all = calloc((size_t)np * 6, sizeof *all);
     if (me % 2)
       MPI_Gather(mine, 6, MPI_INT, all, 2, triple, root, MPI_COMM_WORLD);
     else
@@ -98,7 +98,7 @@ static void different_types(void) {
 }
 
 static void back_to_back(void) {
-  int *all = malloc((size_t)np * sizeof *all);
+  int* all = malloc((size_t)np * sizeof *all);
   for (int i = 0; i < 400; ++i) {
     int mine = me * 1000 + i, root = i % np;
     MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, root, MPI_COMM_WORLD);
@@ -123,7 +123,7 @@ static void subsets(void) {
   MPI_Comm_free(&reversed);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   every_size(MPI_COMM_WORLD);
   every_type();

@@ -1,5 +1,5 @@
-// Every rank sends large messages to its neighbours in both directions at the same moment, by Isend and by Sendrecv,
-// receives posted after the sends; several deep.
+// Every rank sends large messages to its neighbours in both directions at the same moment, by Isend and by
+// Sendrecv, receives posted after the sends; several deep.
 #include "check.h"
 
 enum { depth = 4, bytes = 2 << 20 };
@@ -30,7 +30,7 @@ static void sendrecv_both_ways(int size) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int sizes[] = {0, 100, 5000, 65536, bytes};
   check_start(&argc, &argv);
   for (int i = 0; i < 2 * depth; ++i) in[i] = malloc(bytes), out[i] = malloc(bytes);

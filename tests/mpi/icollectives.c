@@ -1,6 +1,6 @@
-// Ibcast, Ireduce and Igather: several in flight together, on one and on two communicators, with point-to-point
-// messages among them, completed in other orders than started, small and large, IN_PLACE; a rank that completes its
-// own part first serves the others.
+// Ibcast, Ireduce and Igather: several in flight together, on one and on two communicators, with
+// point-to-point messages among them, completed in other orders than started, small and large, IN_PLACE; a
+// rank that completes its own part first serves the others.
 #include "check.h"
 
 enum { n = 6, longest = 300000 };
@@ -11,12 +11,12 @@ static int right, left;
 
 static void start(MPI_Comm comm, int bytes, int round, int i, MPI_Request r[3]) {
   int root = (round + i) % np, ints = bytes / 4, part = bytes / np;
-  int *values = (int *)mine[i];
+  int* values = (int*)mine[i];
   for (int k = 0; k < ints; ++k) values[k] = me * 3 + k + i;
   if (me == root) fill_pattern(word[i], (size_t)bytes, root, i, round);
   MPI_Ibcast(word[i], bytes, MPI_BYTE, root, comm, &r[0]);
   MPI_Ireduce(mine[i], me == root ? all[i] : NULL, ints, MPI_INT, MPI_SUM, root, comm, &r[1]);
-  char *gathered = all[i] + longest;
+  char* gathered = all[i] + longest;
   fill_pattern(mine[i] + longest, (size_t)part, me, root, i);
   if (me == root && i % 2) {
     memcpy(gathered + me * part, mine[i] + longest, (size_t)part);
@@ -30,7 +30,7 @@ static void verify(int bytes, int round, int i) {
   int root = (round + i) % np, ints = bytes / 4, part = bytes / np;
   VERIFY(word[i], (size_t)bytes, root, i, round);
   if (me != root) return;
-  for (int k = 0; k < ints; ++k) CHECK_EQ(((int *)all[i])[k], 3 * np * (np - 1) / 2 + np * (k + i));
+  for (int k = 0; k < ints; ++k) CHECK_EQ(((int*)all[i])[k], 3 * np * (np - 1) / 2 + np * (k + i));
   for (int rank = 0; rank < np; ++rank) VERIFY(all[i] + longest + rank * part, (size_t)part, rank, root, i);
 }
 
@@ -41,7 +41,7 @@ static void messages(MPI_Comm comm, int i, MPI_Request r[2]) {
   MPI_Isend(&out[i], 1, MPI_INT, right, i, comm, &r[1]);
 }
 
-static void complete(int round, MPI_Request *r, int count) {
+static void complete(int round, MPI_Request* r, int count) {
   int index;
   if (round % 4 == 0) MPI_Waitall(count, r, MPI_STATUSES_IGNORE);
   for (int k = count - 1; k >= 0 && round % 4 == 1; --k) MPI_Wait(&r[k], MPI_STATUS_IGNORE);
@@ -77,7 +77,7 @@ static void left_open(int round) {
   verify(50000, round, 0);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int sizes[] = {0, 8, 400, 4000, 20000, longest};
   MPI_Comm dup;
   check_start(&argc, &argv);
@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
   }
   MPI_Comm_dup(MPI_COMM_WORLD, &dup);
   for (int s = 0; s < 6; ++s)
-    for (int round = 0; round < 8; ++round) flight(MPI_COMM_WORLD, round < 4 ? MPI_COMM_WORLD : dup, sizes[s], round);
+    for (int round = 0; round < 8; ++round)
+      flight(MPI_COMM_WORLD, round < 4 ? MPI_COMM_WORLD : dup, sizes[s], round);
   for (int round = 0; round < 10; ++round) left_open(round);
   MPI_Comm_free(&dup);
   for (int i = 0; i < n; ++i) {

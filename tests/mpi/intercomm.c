@@ -1,5 +1,6 @@
-// Point-to-point (all completion styles, wildcards, probes, Sendrecv), Barrier, Bcast, Allreduce, Gather and Reduce
-// over an intercommunicator; the same ranks and tags meanwhile on MPI_COMM_WORLD; free and merge while in use.
+// Point-to-point (all completion styles, wildcards, probes, Sendrecv), Barrier, Bcast, Allreduce, Gather and
+// Reduce over an intercommunicator; the same ranks and tags meanwhile on MPI_COMM_WORLD; free and merge while
+// in use.
 #include "check.h"
 
 static MPI_Comm half, inter;
@@ -56,7 +57,7 @@ static void pairs(int bytes) {
 static void collectives(void) {
   for (int side = 0; side < 2; ++side) {
     int in_root_group = side == lower, root = in_root_group ? MPI_PROC_NULL : 0, word = -1, sum = -1;
-    int *all = malloc((size_t)np * sizeof *all);
+    int* all = malloc((size_t)np * sizeof *all);
     if (in_root_group && my_rank == 0) root = MPI_ROOT;
     if (root == MPI_ROOT) word = 40 + side;
     MPI_Barrier(inter);
@@ -75,7 +76,7 @@ static void collectives(void) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   if (np < 2) return check_skip("intercomm", "needs two ranks");
   for (int round = 0; round < 5; ++round) {

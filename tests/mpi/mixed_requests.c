@@ -1,5 +1,6 @@
-// Arrays mixing point-to-point requests with nonblocking collectives, generalized and persistent requests, in every
-// member of the completion family: statuses in the right places, indices, and requests left or cleared as due.
+// Arrays mixing point-to-point requests with nonblocking collectives, generalized and persistent requests, in
+// every member of the completion family: statuses in the right places, indices, and requests left or cleared
+// as due.
 #include "check.h"
 
 enum {
@@ -19,7 +20,18 @@ enum {
   n
 };
 
-enum way { w_waitall, w_testall, w_waitany, w_testany, w_waitsome, w_testsome, w_wait, w_test, w_status, ways };
+enum way {
+  w_waitall,
+  w_testall,
+  w_waitany,
+  w_testany,
+  w_waitsome,
+  w_testsome,
+  w_wait,
+  w_test,
+  w_status,
+  ways
+};
 enum { big = 200000 };
 
 static int right, left;
@@ -29,28 +41,28 @@ static MPI_Request r[n], persistent[2], generalized;
 static MPI_Status s[n];
 static int queries, frees;
 
-static int query(void *state, MPI_Status *status) {
+static int query(void* state, MPI_Status* status) {
   ++queries;
-  MPI_Status_set_elements(status, MPI_INT, *(int *)state);
+  MPI_Status_set_elements(status, MPI_INT, *(int*)state);
   MPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = 77;
   status->MPI_TAG = 88;
   return MPI_SUCCESS;
 }
 
-static int freed(void *state) {
+static int freed(void* state) {
   (void)state;
   ++frees;
   return MPI_SUCCESS;
 }
 
-static int cancel(void *state, int complete) {
+static int cancel(void* state, int complete) {
   (void)state;
   (void)complete;
   return MPI_SUCCESS;
 }
 
-static void start(int round, int *elements) {
+static void start(int round, int* elements) {
   out = me * 100 + round;
   p_out = me * 200 + round;
   in = p_in = total = -1;
@@ -81,7 +93,7 @@ static void start(int round, int *elements) {
   MPI_Start(&r[i_persistent_send]);
 }
 
-static void note(int index, const MPI_Status *status, int *done) {
+static void note(int index, const MPI_Status* status, int* done) {
   CHECK(index >= 0 && index < n && index != i_null && !done[index]++);
   s[index] = *status;
 }
@@ -166,7 +178,7 @@ static void check_results(enum way way, int round) {
     CHECK((r[i] == MPI_REQUEST_NULL) == (i != i_persistent_recv && i != i_persistent_send));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int elements;
   check_start(&argc, &argv);
   right = right_of(me, np);

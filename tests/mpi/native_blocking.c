@@ -1,16 +1,17 @@
-// Large messages outstanding while a rank sits in a call that blocks for other reasons: collectives, communicator
-// and window construction, fences. Both halves of each pair take both parts:
-// A  Isend, blocking call, Wait     against  Recv, blocking call
-// B  Send, blocking call            against  Irecv, blocking call, Wait
-// C  Isend, blocking call, Wait     against  Irecv, blocking call, Wait
+// Large messages outstanding while a rank sits in a call that blocks for other reasons: collectives,
+// communicator and window construction, fences. Both halves of each pair take both parts: A  Isend, blocking
+// call, Wait     against  Recv, blocking call B  Send, blocking call            against  Irecv, blocking
+// call, Wait C  Isend, blocking call, Wait     against  Irecv, blocking call, Wait
 #include "check.h"
 
 enum { bytes = 8 << 20 };
 
-static char *buf;
+static char* buf;
 static MPI_Win shared;
 
-static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+static void barrier(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+}
 
 static void split(void) {
   MPI_Comm comm;
@@ -44,7 +45,9 @@ static void window(void) {
   MPI_Win_free(&win);
 }
 
-static void fence(void) { MPI_Win_fence(0, shared); }
+static void fence(void) {
+  MPI_Win_fence(0, shared);
+}
 
 static void allreduce(void) {
   int one = 1, sum = 0;
@@ -108,9 +111,12 @@ static void late_root(void (*blocking)(void)) {
   MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-int main(int argc, char **argv) {
-  void (*const calls[])(void) = {barrier, split,     dup,              cart,  disconnect,
-                                 window,  allreduce, bcast_and_reduce, fence, nonblocking_collective};
+int main(int argc, char** argv) {
+  void (*const calls[])(void) = {barrier,    split,
+                                 dup,        cart,
+                                 disconnect, window,
+                                 allreduce,  bcast_and_reduce,
+                                 fence,      nonblocking_collective};
   static int cell;
   check_start(&argc, &argv);
   if (np < 2) return check_skip("native_blocking", "needs two ranks");

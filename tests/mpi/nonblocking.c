@@ -1,26 +1,37 @@
 // Isend, Ibsend, Issend, Irsend and Irecv completed by every member of the Wait and Test family, by
-// Request_get_status and by Request_free; MPI_STATUS(ES)_IGNORE; null requests in arrays and arrays without an
-// active request. Every rank sends to its right neighbour and receives from its left one.
+// Request_get_status and by Request_free; MPI_STATUS(ES)_IGNORE; null requests in arrays and arrays without
+// an active request. Every rank sends to its right neighbour and receives from its left one.
 #include "check.h"
 
 enum { messages = 6, room = 300000, tag_base = 40 };
-enum method { m_wait, m_test, m_waitall, m_testall, m_waitany, m_testany, m_waitsome, m_testsome, m_status, methods };
+enum method {
+  m_wait,
+  m_test,
+  m_waitall,
+  m_testall,
+  m_waitany,
+  m_testany,
+  m_waitsome,
+  m_testsome,
+  m_status,
+  methods
+};
 
-typedef int isend_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+typedef int isend_function(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 
 static const int sizes[messages] = {0, 1, 100, 5000, 70000, 300000};
 static char *in[messages], *out[messages];
 
-static void wait_each(int n, MPI_Request *r, MPI_Status *s) {
+static void wait_each(int n, MPI_Request* r, MPI_Status* s) {
   for (int i = n - 1; i >= 0; --i) MPI_Wait(&r[i], s ? &s[i] : MPI_STATUS_IGNORE);
 }
 
-static void test_each(int n, MPI_Request *r, MPI_Status *s) {
+static void test_each(int n, MPI_Request* r, MPI_Status* s) {
   for (int i = 0; i < n; ++i)
     for (int done = 0; !done;) MPI_Test(&r[i], &done, s ? &s[i] : MPI_STATUS_IGNORE);
 }
 
-static void any_each(int n, MPI_Request *r, MPI_Status *s, int test) {
+static void any_each(int n, MPI_Request* r, MPI_Status* s, int test) {
   MPI_Status one;
   int index, done = 1;
   for (int left = n; left > 0;) {
@@ -37,7 +48,7 @@ static void any_each(int n, MPI_Request *r, MPI_Status *s, int test) {
   }
 }
 
-static void some_each(int n, MPI_Request *r, MPI_Status *s, int test) {
+static void some_each(int n, MPI_Request* r, MPI_Status* s, int test) {
   MPI_Status some[2 * messages];
   int count, indices[2 * messages];
   for (int left = n; left > 0;) {
@@ -54,7 +65,7 @@ static void some_each(int n, MPI_Request *r, MPI_Status *s, int test) {
   }
 }
 
-static void status_each(int n, MPI_Request *r, MPI_Status *s) {
+static void status_each(int n, MPI_Request* r, MPI_Status* s) {
   for (int i = 0; i < n; ++i) {
     MPI_Status seen = spoiled_status();
     for (int done = 0; !done;) MPI_Request_get_status(r[i], &done, &seen);
@@ -64,24 +75,39 @@ static void status_each(int n, MPI_Request *r, MPI_Status *s) {
   }
 }
 
-static void complete(enum method method, int n, MPI_Request *r, MPI_Status *s) {
+static void complete(enum method method, int n, MPI_Request* r, MPI_Status* s) {
   int done = 0;
   switch (method) {
-    case m_wait: wait_each(n, r, s); break;
-    case m_test: test_each(n, r, s); break;
-    case m_waitall: MPI_Waitall(n, r, s ? s : MPI_STATUSES_IGNORE); break;
+    case m_wait:
+      wait_each(n, r, s);
+      break;
+    case m_test:
+      test_each(n, r, s);
+      break;
+    case m_waitall:
+      MPI_Waitall(n, r, s ? s : MPI_STATUSES_IGNORE);
+      break;
     case m_testall:
       while (!done) MPI_Testall(n, r, &done, s ? s : MPI_STATUSES_IGNORE);
       break;
-    case m_waitany: any_each(n, r, s, 0); break;
-    case m_testany: any_each(n, r, s, 1); break;
-    case m_waitsome: some_each(n, r, s, 0); break;
-    case m_testsome: some_each(n, r, s, 1); break;
-    default: status_each(n, r, s);
+    case m_waitany:
+      any_each(n, r, s, 0);
+      break;
+    case m_testany:
+      any_each(n, r, s, 1);
+      break;
+    case m_waitsome:
+      some_each(n, r, s, 0);
+      break;
+    case m_testsome:
+      some_each(n, r, s, 1);
+      break;
+    default:
+      status_each(n, r, s);
   }
 }
 
-static void exchange(isend_function *isend, enum method method, int with_status, int seed) {
+static void exchange(isend_function* isend, enum method method, int with_status, int seed) {
   int right = right_of(me, np), left = left_of(me, np);
   MPI_Request r[2 * messages];
   MPI_Status s[2 * messages];
@@ -103,7 +129,7 @@ static void exchange(isend_function *isend, enum method method, int with_status,
 }
 
 static void every_way(void) {
-  isend_function *const isends[4] = {MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend};
+  isend_function* const isends[4] = {MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend};
   int seed = 1000;
   for (int mode = 0; mode < 4; ++mode)
     for (int method = 0; method < methods; ++method)
@@ -188,7 +214,7 @@ static void freed_requests(int bytes) {
   fill_pattern(out[0], (size_t)bytes, me, right, 77);
   out[0][bytes - 1] = 1;
   late[bytes - 1] = 0;
-  MPI_Irecv((char *)late, bytes, MPI_BYTE, left, 50, MPI_COMM_WORLD, &r);
+  MPI_Irecv((char*)late, bytes, MPI_BYTE, left, 50, MPI_COMM_WORLD, &r);
   MPI_Request_free(&r);
   CHECK(r == MPI_REQUEST_NULL);
   MPI_Isend(out[0], bytes, MPI_BYTE, right, 50, MPI_COMM_WORLD, &r);
@@ -199,13 +225,13 @@ static void freed_requests(int bytes) {
   CHECK(late[bytes - 1]);
   MPI_Barrier(MPI_COMM_WORLD);  // everybody has its message, so everybody's send buffer is free
   late[bytes - 1] = out[0][bytes - 1] = 0;
-  VERIFY((char *)late, (size_t)bytes - 8, left, me, 77);
+  VERIFY((char*)late, (size_t)bytes - 8, left, me, 77);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   int space = 4 << 20;
-  void *attached = malloc((size_t)space);
+  void* attached = malloc((size_t)space);
   MPI_Buffer_attach(attached, space);
   for (int i = 0; i < messages; ++i) in[i] = guarded_new(room), out[i] = guarded_new(room);
   every_way();

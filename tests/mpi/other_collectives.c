@@ -1,5 +1,5 @@
-// The collectives beside Bcast, Reduce and Gather, blocking and nonblocking, with MPI_IN_PLACE where it exists, with
-// point-to-point messages outstanding meanwhile: simple correctness.
+// The collectives beside Bcast, Reduce and Gather, blocking and nonblocking, with MPI_IN_PLACE where it
+// exists, with point-to-point messages outstanding meanwhile: simple correctness.
 #include "check.h"
 
 enum { most = 64, block = 3 };
@@ -7,14 +7,14 @@ enum { most = 64, block = 3 };
 static int *send, *recv, counts[most], starts[most];
 static MPI_Request r;
 
-#define RUN(i_form, Name, name, ...) \
-  do { \
-    if (i_form) { \
+#define RUN(i_form, Name, name, ...)                \
+  do {                                              \
+    if (i_form) {                                   \
       MPI_I##name(__VA_ARGS__, MPI_COMM_WORLD, &r); \
-      MPI_Wait(&r, MPI_STATUS_IGNORE); \
-    } else { \
-      MPI_##Name(__VA_ARGS__, MPI_COMM_WORLD); \
-    } \
+      MPI_Wait(&r, MPI_STATUS_IGNORE);              \
+    } else {                                        \
+      MPI_##Name(__VA_ARGS__, MPI_COMM_WORLD);      \
+    }                                               \
   } while (0)
 
 static void clear(void) {
@@ -40,7 +40,8 @@ static void reductions(int i_form, int in_place) {
   for (int k = 0; k < np * block; ++k) CHECK_EQ(recv[k], triangle + np * k);
   clear();
   for (int k = 0; k < np * block; ++k) (in_place ? recv : send)[k] = me + k;
-  RUN(i_form, Reduce_scatter_block, reduce_scatter_block, in_place ? MPI_IN_PLACE : send, recv, block, MPI_INT, MPI_SUM);
+  RUN(i_form, Reduce_scatter_block, reduce_scatter_block, in_place ? MPI_IN_PLACE : send, recv, block,
+      MPI_INT, MPI_SUM);
   for (int k = 0; k < block; ++k) CHECK_EQ(recv[k], triangle + np * (me * block + k));
   int total = ragged();
   clear();
@@ -61,18 +62,20 @@ static void rooted(int i_form, int in_place, int root) {
   int total = ragged(), at_root = me == root;
   clear();
   for (int k = 0; k < np * block && at_root; ++k) send[k] = root * 1000 + k;
-  RUN(i_form, Scatter, scatter, send, block, MPI_INT, at_root && in_place ? MPI_IN_PLACE : recv, block, MPI_INT, root);
+  RUN(i_form, Scatter, scatter, send, block, MPI_INT, at_root && in_place ? MPI_IN_PLACE : recv, block,
+      MPI_INT, root);
   for (int k = 0; k < block && !(at_root && in_place); ++k) CHECK_EQ(recv[k], root * 1000 + me * block + k);
   clear();
   for (int k = 0; k < total && at_root; ++k) send[k] = root * 1000 + k;
-  RUN(i_form, Scatterv, scatterv, send, counts, starts, MPI_INT, at_root && in_place ? MPI_IN_PLACE : recv, counts[me],
-      MPI_INT, root);
-  for (int k = 0; k < counts[me] && !(at_root && in_place); ++k) CHECK_EQ(recv[k], root * 1000 + starts[me] + k);
+  RUN(i_form, Scatterv, scatterv, send, counts, starts, MPI_INT, at_root && in_place ? MPI_IN_PLACE : recv,
+      counts[me], MPI_INT, root);
+  for (int k = 0; k < counts[me] && !(at_root && in_place); ++k)
+    CHECK_EQ(recv[k], root * 1000 + starts[me] + k);
   clear();
   for (int k = 0; k < counts[me]; ++k) send[k] = me * 100 + k;
   if (at_root && in_place) memcpy(recv + starts[me], send, (size_t)counts[me] * sizeof *send);
-  RUN(i_form, Gatherv, gatherv, at_root && in_place ? MPI_IN_PLACE : send, counts[me], MPI_INT, recv, counts, starts, MPI_INT,
-      root);
+  RUN(i_form, Gatherv, gatherv, at_root && in_place ? MPI_IN_PLACE : send, counts[me], MPI_INT, recv, counts,
+      starts, MPI_INT, root);
   for (int from = 0; from < np && at_root; ++from)
     for (int k = 0; k < counts[from]; ++k) CHECK_EQ(recv[starts[from] + k], from * 100 + k);
 }
@@ -85,7 +88,8 @@ static void all_gathers(int i_form, int in_place) {
   ragged();
   clear();
   for (int k = 0; k < counts[me]; ++k) (in_place ? recv + starts[me] : send)[k] = me * 100 + k;
-  RUN(i_form, Allgatherv, allgatherv, in_place ? MPI_IN_PLACE : send, counts[me], MPI_INT, recv, counts, starts, MPI_INT);
+  RUN(i_form, Allgatherv, allgatherv, in_place ? MPI_IN_PLACE : send, counts[me], MPI_INT, recv, counts,
+      starts, MPI_INT);
   for (int from = 0; from < np; ++from)
     for (int k = 0; k < counts[from]; ++k) CHECK_EQ(recv[starts[from] + k], from * 100 + k);
 }
@@ -102,10 +106,12 @@ static void all_to_all(int i_form, int in_place) {
       bytes[k] = k * block * (int)sizeof(int);
       types[k] = MPI_INT;
     }
-    for (int k = 0; k < np * block; ++k) (in_place ? recv : send)[k] = 100 * me + 10 * (k / block) + k % block;
-    const void *from = in_place ? MPI_IN_PLACE : send;
+    for (int k = 0; k < np * block; ++k)
+      (in_place ? recv : send)[k] = 100 * me + 10 * (k / block) + k % block;
+    const void* from = in_place ? MPI_IN_PLACE : send;
     if (kind == 0) RUN(i_form, Alltoall, alltoall, from, block, MPI_INT, recv, block, MPI_INT);
-    if (kind == 1) RUN(i_form, Alltoallv, alltoallv, from, counts, starts, MPI_INT, recv, counts, starts, MPI_INT);
+    if (kind == 1)
+      RUN(i_form, Alltoallv, alltoallv, from, counts, starts, MPI_INT, recv, counts, starts, MPI_INT);
     if (kind == 2) RUN(i_form, Alltoallw, alltoallw, from, counts, bytes, types, recv, counts, bytes, types);
     for (int k = 0; k < np * block; ++k) CHECK_EQ(recv[k], 100 * (k / block) + 10 * me + k % block);
   }
@@ -117,7 +123,7 @@ static void barriers(void) {
   MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   if (np > most) return check_skip("other_collectives", "too many ranks");
   send = malloc((size_t)(np * np * block + np) * sizeof *send);

@@ -1,5 +1,5 @@
-// 300 Isends and 300 Irecvs outstanding per rank, to and from all other ranks, with many tags and sizes, posted and
-// completed in (reproducible) random order; once with receives first, once with sends first.
+// 300 Isends and 300 Irecvs outstanding per rank, to and from all other ranks, with many tags and sizes,
+// posted and completed in (reproducible) random order; once with receives first, once with sends first.
 #include "check.h"
 
 enum { n = 300 };
@@ -13,7 +13,7 @@ static int size_of(int source, int i) {
   return sizes[(i + source) % 10];
 }
 
-static void shuffle(int *order, int count, uint64_t seed) {
+static void shuffle(int* order, int count, uint64_t seed) {
   for (int i = 0; i < count; ++i) order[i] = i;
   for (int i = count - 1; i > 0; --i) {
     int k = (int)(pattern_word(seed, (size_t)i) % (uint64_t)(i + 1)), held = order[i];
@@ -22,19 +22,24 @@ static void shuffle(int *order, int count, uint64_t seed) {
   }
 }
 
-static int dest_of(int rank, int i) { return (rank + 1 + i % (np > 1 ? np - 1 : 1)) % np; }
+static int dest_of(int rank, int i) {
+  return (rank + 1 + i % (np > 1 ? np - 1 : 1)) % np;
+}
 
-// Message i of rank r goes to dest_of(r, i); so rank me gets its message i from the source for which that holds.
-static int source_of(int rank, int i) { return (rank + 2 * np - 1 - i % (np > 1 ? np - 1 : 1)) % np; }
+// Message i of rank r goes to dest_of(r, i); so rank me gets its message i from the source for which that
+// holds.
+static int source_of(int rank, int i) {
+  return (rank + 2 * np - 1 - i % (np > 1 ? np - 1 : 1)) % np;
+}
 
-static void post_receives(const int *order) {
+static void post_receives(const int* order) {
   for (int k = 0; k < n; ++k) {
     int i = order[k];
     MPI_Irecv(in[i], 20000, MPI_BYTE, source_of(me, i), i, MPI_COMM_WORLD, &r[i]);
   }
 }
 
-static void post_sends(const int *order, int round) {
+static void post_sends(const int* order, int round) {
   for (int k = 0; k < n; ++k) {
     int i = order[k], to = dest_of(me, i), bytes = size_of(me, i);
     fill_pattern(out[i], (size_t)bytes, me, to, i + round);
@@ -42,7 +47,7 @@ static void post_sends(const int *order, int round) {
   }
 }
 
-static void complete(int round, const int *order) {
+static void complete(int round, const int* order) {
   if (round % 3 == 0) MPI_Waitall(2 * n, r, s);
   for (int k = 0; k < 2 * n && round % 3 == 1; ++k) MPI_Wait(&r[order[k]], &s[order[k]]);
   for (int k = 0; k < 2 * n && round % 3 == 2; ++k) {
@@ -53,7 +58,7 @@ static void complete(int round, const int *order) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int receives[n], sends[n], completions[2 * n];
   check_start(&argc, &argv);
   for (int i = 0; i < n; ++i) in[i] = malloc(20000), out[i] = malloc(20000);

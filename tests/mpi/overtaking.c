@@ -1,25 +1,25 @@
-// Messages with the same source, tag and communicator never overtake each other, whatever their size (1 B to 1 MiB)
-// and mode, with receives posted before, after, and half and half; receives of different tags in another order than
-// the sends do not block each other.
+// Messages with the same source, tag and communicator never overtake each other, whatever their size (1 B to
+// 1 MiB) and mode, with receives posted before, after, and half and half; receives of different tags in
+// another order than the sends do not block each other.
 #include "check.h"
 
 enum { n = 60, longest = 1 << 20, tag = 5 };
 
-static char *bufs[n];
+static char* bufs[n];
 
 static int size_of(int i) {
   static const int sizes[] = {1, 70000, 16, 4097, 1 << 20, 8, 0, 300, 4096, 20000, 2, 1000};
   return sizes[i % 12];
 }
 
-static void start_send(int i, int to, MPI_Request *r) {
+static void start_send(int i, int to, MPI_Request* r) {
   fill_pattern(bufs[i], (size_t)size_of(i), me, to, i);
   if (i % 3 == 0) MPI_Isend(bufs[i], size_of(i), MPI_BYTE, to, tag, MPI_COMM_WORLD, r);
   if (i % 3 == 1) MPI_Issend(bufs[i], size_of(i), MPI_BYTE, to, tag, MPI_COMM_WORLD, r);
   if (i % 3 == 2) MPI_Isend(bufs[i], size_of(i), MPI_BYTE, to, tag, MPI_COMM_WORLD, r);
 }
 
-static void verify(int i, int from, MPI_Status *s) {
+static void verify(int i, int from, MPI_Status* s) {
   CHECK_STATUS(*s, from, tag, size_of(i), MPI_BYTE);
   VERIFY(bufs[i], (size_t)size_of(i), from, me, i);
 }
@@ -75,7 +75,7 @@ static void tags_backwards(int from, int to) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   if (np < 2) return check_skip("overtaking", "needs two ranks");
   for (int i = 0; i < n; ++i) bufs[i] = malloc(longest);

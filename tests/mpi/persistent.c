@@ -1,5 +1,6 @@
-// Send_init, Bsend_init, Ssend_init, Rsend_init and Recv_init with Start and Startall over many rounds, mixed with
-// ordinary calls at the other end; waiting for, testing and freeing inactive requests; Request_free while active.
+// Send_init, Bsend_init, Ssend_init, Rsend_init and Recv_init with Start and Startall over many rounds, mixed
+// with ordinary calls at the other end; waiting for, testing and freeing inactive requests; Request_free
+// while active.
 #include "check.h"
 
 enum { n = 6, rounds = 40, longest = 100000, tag = 30 };
@@ -8,9 +9,9 @@ static int sizes[n] = {0, 8, 1000, 5000, 100000, 40};
 static char *in[n], *out[n];
 static int right, left;
 
-typedef int init_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+typedef int init_function(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 
-static void check_inactive(MPI_Request *r) {
+static void check_inactive(MPI_Request* r) {
   MPI_Status s = spoiled_status(), many[2] = {spoiled_status(), spoiled_status()};
   MPI_Request pair[2] = {*r, MPI_REQUEST_NULL};
   int flag = 0, index = 0, count = 0, indices[2];
@@ -47,14 +48,14 @@ static void fill_round(int round) {
   }
 }
 
-static void verify_round(int round, const MPI_Status *s) {
+static void verify_round(int round, const MPI_Status* s) {
   for (int i = 0; i < n; ++i) {
     VERIFY(in[i], (size_t)sizes[i], left, me, round * n + i);
     if (s) CHECK_STATUS(s[i], left, tag + i, sizes[i], MPI_BYTE);
   }
 }
 
-static void finish_some(MPI_Request *r) {
+static void finish_some(MPI_Request* r) {
   int count, indices[2 * n];
   MPI_Status s[2 * n];
   for (int left_over = 2 * n; left_over > 0; left_over -= count) {
@@ -67,7 +68,7 @@ static void finish_some(MPI_Request *r) {
   CHECK_EQ(count, MPI_UNDEFINED);
 }
 
-static void finish_any(MPI_Request *r) {
+static void finish_any(MPI_Request* r) {
   int index, seen[2 * n] = {0};
   for (int k = 0; k < 2 * n; ++k) {
     MPI_Waitany(2 * n, r, &index, MPI_STATUS_IGNORE);
@@ -76,7 +77,7 @@ static void finish_any(MPI_Request *r) {
   }
 }
 
-static void both_persistent(init_function *init) {
+static void both_persistent(init_function* init) {
   MPI_Request r[2 * n];
   MPI_Status s[2 * n];
   for (int i = 0; i < n; ++i) {
@@ -111,8 +112,8 @@ static void both_persistent(init_function *init) {
   }
 }
 
-// Open MPI 4.1.4 itself sends stale bytes when a Bsend_init request above its eager limit is started a second time,
-// so larger ones are started once each and the repeated rounds keep to small messages.
+// Open MPI 4.1.4 itself sends stale bytes when a Bsend_init request above its eager limit is started a second
+// time, so larger ones are started once each and the repeated rounds keep to small messages.
 static void buffered(void) {
   int kept[n];
   MPI_Request r;
@@ -174,13 +175,13 @@ static void free_active(void) {
   MPI_Barrier(MPI_COMM_WORLD);  // nobody's buffers are freed before its messages have arrived
 }
 
-int main(int argc, char **argv) {
-  init_function *const inits[3] = {MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init};
+int main(int argc, char** argv) {
+  init_function* const inits[3] = {MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init};
   check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   int space = 1 << 20;
-  void *attached = malloc((size_t)space);
+  void* attached = malloc((size_t)space);
   MPI_Buffer_attach(attached, space);
   for (int i = 0; i < n; ++i) in[i] = guarded_new(longest), out[i] = guarded_new(longest);
   for (int i = 0; i < 3; ++i) both_persistent(inits[i]);

@@ -1,5 +1,6 @@
-// Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv with and without wildcards: status content, sizes unknown before,
-// zero bytes, order of messages, a matched message is out of reach of receives and probes, MPI_MESSAGE_NO_PROC.
+// Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv with and without wildcards: status content, sizes unknown
+// before, zero bytes, order of messages, a matched message is out of reach of receives and probes,
+// MPI_MESSAGE_NO_PROC.
 #include "check.h"
 
 enum { n = 12, tag = 60 };
@@ -8,7 +9,7 @@ static const int sizes[n] = {0, 1, 8, 100, 1000, 4096, 5000, 20000, 65536, 0, 30
 
 static void send_all(int to) {
   MPI_Request r[n];
-  char *bufs[n];
+  char* bufs[n];
   for (int i = 0; i < n; ++i) {
     bufs[i] = malloc((size_t)sizes[i] + 1);
     fill_pattern(bufs[i], (size_t)sizes[i], me, to, i);
@@ -37,7 +38,7 @@ static void take(enum way way, int source, int wanted_tag, int from, int i) {
   while (way == w_improbe && !flag) MPI_Improbe(source, wanted_tag, MPI_COMM_WORLD, &flag, &message, &seen);
   CHECK_STATUS(seen, from, tag + i, sizes[i], MPI_BYTE);
   MPI_Get_count(&seen, MPI_BYTE, &bytes);
-  char *buf = guarded_new((size_t)bytes);
+  char* buf = guarded_new((size_t)bytes);
   if (message == MPI_MESSAGE_NULL) {
     MPI_Recv(buf, bytes, MPI_BYTE, seen.MPI_SOURCE, seen.MPI_TAG, MPI_COMM_WORLD, &got);
   } else if (i % 3) {
@@ -157,7 +158,7 @@ static void any_source(int receiver) {
     MPI_Send(out, i + 1, MPI_INT, receiver, tag, MPI_COMM_WORLD);
   }
   if (me != receiver) return;
-  int *next = calloc((size_t)np, sizeof *next);
+  int* next = calloc((size_t)np, sizeof *next);
   for (int i = 0; i < count * (np - 1); ++i) {
     MPI_Status s;
     MPI_Message message;
@@ -171,7 +172,7 @@ static void any_source(int receiver) {
   free(next);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   nothing_there();
   no_process();

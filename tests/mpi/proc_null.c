@@ -1,5 +1,5 @@
-// Every point-to-point function with MPI_PROC_NULL: it succeeds at once, leaves buffers alone, and receives and
-// probes give source MPI_PROC_NULL, tag MPI_ANY_TAG and count 0. probe.c has the probes.
+// Every point-to-point function with MPI_PROC_NULL: it succeeds at once, leaves buffers alone, and receives
+// and probes give source MPI_PROC_NULL, tag MPI_ANY_TAG and count 0. probe.c has the probes.
 #include "check.h"
 
 static const int nobody = MPI_PROC_NULL;
@@ -100,9 +100,9 @@ static void beside_others(void) {
   CHECK_STATUS(s[1], left_of(me, np), 2, 1, MPI_INT);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static char space[100 + MPI_BSEND_OVERHEAD];
-  void *detached;
+  void* detached;
   int size;
   check_start(&argc, &argv);
   MPI_Buffer_attach(space, sizeof space);

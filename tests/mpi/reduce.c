@@ -1,6 +1,6 @@
-// MPI_Reduce: every predefined operation on every datatype it is defined for, every root, one element to 4 MiB,
-// MPI_IN_PLACE, untouched buffers elsewhere, sub-communicators, many back to back; MPI_Reduce_local. All values
-// are exact in every type, so every order of combination gives the same bits.
+// MPI_Reduce: every predefined operation on every datatype it is defined for, every root, one element to 4
+// MiB, MPI_IN_PLACE, untouched buffers elsewhere, sub-communicators, many back to back; MPI_Reduce_local. All
+// values are exact in every type, so every order of combination gives the same bits.
 #include "types.h"
 
 enum op_kind { k_max, k_min, k_sum, k_prod, k_land, k_band, k_lor, k_bor, k_lxor, k_bxor, kinds };
@@ -15,13 +15,17 @@ static int families_of(enum op_kind kind) {
   int integer = f_integer | f_fortran_integer;
   switch (kind) {
     case k_max:
-    case k_min: return integer | f_floating | f_multi;
+    case k_min:
+      return integer | f_floating | f_multi;
     case k_sum:
-    case k_prod: return integer | f_floating | f_multi | f_complex;
+    case k_prod:
+      return integer | f_floating | f_multi | f_complex;
     case k_land:
     case k_lor:
-    case k_lxor: return f_integer | f_logical;
-    default: return integer | f_byte | f_multi;
+    case k_lxor:
+      return f_integer | f_logical;
+    default:
+      return integer | f_byte | f_multi;
   }
 }
 
@@ -29,30 +33,45 @@ static int families_of(enum op_kind kind) {
 static int input(enum op_kind kind, int rank, int i) {
   switch (kind) {
     case k_max:
-    case k_min: return (i * 7 + rank * 31) % 127;
-    case k_sum: return (i + rank * 3) % (100 / (np < 100 ? np : 100) + 1);
-    case k_prod: return rank < 4 ? 1 + (i + rank) % 3 : 1;
-    case k_land: return i % 3 == 0 ? 1 : (i + rank) % 3;
-    case k_lor: return i % 3 == 0 ? 0 : (i + rank) % 3 % 2;
-    case k_lxor: return (i + rank) % 2;
-    default: return (i * 5 + rank * 17) % 128;
+    case k_min:
+      return (i * 7 + rank * 31) % 127;
+    case k_sum:
+      return (i + rank * 3) % (100 / (np < 100 ? np : 100) + 1);
+    case k_prod:
+      return rank < 4 ? 1 + (i + rank) % 3 : 1;
+    case k_land:
+      return i % 3 == 0 ? 1 : (i + rank) % 3;
+    case k_lor:
+      return i % 3 == 0 ? 0 : (i + rank) % 3 % 2;
+    case k_lxor:
+      return (i + rank) % 2;
+    default:
+      return (i * 5 + rank * 17) % 128;
   }
 }
 
 static int combine(enum op_kind kind, int a, int b) {
   switch (kind) {
-    case k_max: return a > b ? a : b;
-    case k_min: return a < b ? a : b;
-    case k_land: return a && b;
-    case k_lor: return a || b;
-    case k_lxor: return !a != !b;
-    case k_band: return a & b;
-    case k_bor: return a | b;
-    default: return a ^ b;
+    case k_max:
+      return a > b ? a : b;
+    case k_min:
+      return a < b ? a : b;
+    case k_land:
+      return a && b;
+    case k_lor:
+      return a || b;
+    case k_lxor:
+      return !a != !b;
+    case k_band:
+      return a & b;
+    case k_bor:
+      return a | b;
+    default:
+      return a ^ b;
   }
 }
 
-static void check_element(const struct basic *b, enum op_kind kind, const char *at, int i) {
+static void check_element(const struct basic* b, enum op_kind kind, const char* at, int i) {
   union {
     long double align;
     char bytes[32];
@@ -75,7 +94,7 @@ static void check_element(const struct basic *b, enum op_kind kind, const char *
   CHECK(b->same(at, &sum));
 }
 
-static void reduce_once(const struct basic *b, enum op_kind kind, int root, int count, int in_place) {
+static void reduce_once(const struct basic* b, enum op_kind kind, int root, int count, int in_place) {
   size_t bytes = (size_t)count * b->size;
   char *mine = guarded_new(bytes), *result = guarded_new(bytes), *data = mine;
   if (in_place && me == root) data = result;
@@ -119,7 +138,7 @@ static void minloc_maxloc(void) {
     for (int kind = 0; kind < 4; ++kind) {
       enum { count = 100 };
       int root = (t + kind) % np, in_place = kind / 2;
-      struct pair *p = &pairs[t];
+      struct pair* p = &pairs[t];
       char *mine = guarded_new(count * p->size), *result = guarded_new(count * p->size);
       for (int i = 0; i < count; ++i)
         p->set((in_place && me == root ? result : mine) + (size_t)i * p->size, (i + me) % 3, 50 - me);
@@ -180,7 +199,7 @@ static void local(void) {
   char a[32 * 9], b[32 * 9];
   for (int t = 0; t < n; ++t)
     for (int kind = 0; kind < kinds; ++kind) {
-      struct basic *ty = &basics[t];
+      struct basic* ty = &basics[t];
       if (!(ty->family & families_of(kind)) || kind == k_sum || kind == k_prod) continue;
       for (int i = 0; i < 9; ++i) ty->set(a + (size_t)i * ty->size, input(kind, 0, i));
       for (int i = 0; i < 9; ++i) ty->set(b + (size_t)i * ty->size, input(kind, 1, i));
@@ -190,7 +209,7 @@ static void local(void) {
     }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   every_op_and_type();
   every_root_and_size();

@@ -1,6 +1,7 @@
-// MPI_Reduce (and Ireduce, Allreduce, Reduce_local) with user-defined operations on derived types: commutative and
-// not (2x2 matrix product, composition of affine maps), a type with gaps and one whose data starts after its
-// address, long vectors, every root. The function is called with the datatype given and never over the gaps.
+// MPI_Reduce (and Ireduce, Allreduce, Reduce_local) with user-defined operations on derived types:
+// commutative and not (2x2 matrix product, composition of affine maps), a type with gaps and one whose data
+// starts after its address, long vectors, every root. The function is called with the datatype given and
+// never over the gaps.
 #include "check.h"
 
 struct matrix {
@@ -17,17 +18,18 @@ static MPI_Datatype matrix_type, affine_type, late_type;
 static int calls;
 
 static struct matrix times(struct matrix x, struct matrix y) {
-  return (struct matrix){x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c, x.c * y.b + x.d * y.d};
+  return (struct matrix){x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c,
+                         x.c * y.b + x.d * y.d};
 }
 
-static void multiply(void *in, void *inout, int *length, MPI_Datatype *type) {
+static void multiply(void* in, void* inout, int* length, MPI_Datatype* type) {
   struct matrix *x = in, *y = inout;
   CHECK(*type == matrix_type);
   for (int i = 0; i < *length; ++i) y[i] = times(x[i], y[i]);
   ++calls;
 }
 
-static void compose(void *in, void *inout, int *length, MPI_Datatype *type) {
+static void compose(void* in, void* inout, int* length, MPI_Datatype* type) {
   struct affine *x = in, *y = inout;
   CHECK(*type == affine_type);
   for (int i = 0; i < *length; ++i) {
@@ -37,7 +39,7 @@ static void compose(void *in, void *inout, int *length, MPI_Datatype *type) {
 }
 
 // The larger absolute value; the element is the second of two ints.
-static void largest(void *in, void *inout, int *length, MPI_Datatype *type) {
+static void largest(void* in, void* inout, int* length, MPI_Datatype* type) {
   int *x = in, *y = inout;
   CHECK(*type == late_type);
   for (int i = 0; i < *length; ++i)
@@ -54,7 +56,7 @@ static void matrices(MPI_Op op, int count, int root, int how) {
   MPI_Request r;
   for (int i = 0; i < count; ++i) mine[i] = matrix_of(me, i);
   if (how == 1 && me == root) memcpy(product, mine, bytes);
-  const void *send = how == 1 && me == root ? MPI_IN_PLACE : mine;
+  const void* send = how == 1 && me == root ? MPI_IN_PLACE : mine;
   if (how < 2) MPI_Reduce(send, product, count, matrix_type, op, root, MPI_COMM_WORLD);
   if (how == 2) MPI_Ireduce(send, product, count, matrix_type, op, root, MPI_COMM_WORLD, &r);
   if (how == 2) MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -71,7 +73,8 @@ static void matrices(MPI_Op op, int count, int root, int how) {
 static void affine_maps(MPI_Op op, int count, int root) {
   struct affine *mine = malloc((size_t)count * sizeof *mine), *all = malloc((size_t)count * sizeof *all);
   memset(all, 0x3C, (size_t)count * sizeof *all);
-  for (int i = 0; i < count; ++i) mine[i] = (struct affine){(uint32_t)(me + 2 + i), "abc", (uint32_t)(me * 9 + 1)};
+  for (int i = 0; i < count; ++i)
+    mine[i] = (struct affine){(uint32_t)(me + 2 + i), "abc", (uint32_t)(me * 9 + 1)};
   MPI_Reduce(mine, all, count, affine_type, op, root, MPI_COMM_WORLD);
   for (int i = 0; i < count; ++i) {
     uint32_t scale = (uint32_t)(2 + i);
@@ -120,7 +123,7 @@ static void make_types(void) {
   MPI_Type_commit(&late_type);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Op product, composition, maximum;
   check_start(&argc, &argv);
   make_types();

@@ -1,10 +1,10 @@
-// One-sided communication (fence, lock, post/start/complete/wait, Put, Get, Accumulate, Fetch_and_op) while messages
-// are outstanding in both directions, and messages between the epochs.
+// One-sided communication (fence, lock, post/start/complete/wait, Put, Get, Accumulate, Fetch_and_op) while
+// messages are outstanding in both directions, and messages between the epochs.
 #include "check.h"
 
 enum { cells = 1000, bytes = 1 << 20 };
 
-static int *shared;
+static int* shared;
 static MPI_Win win;
 static char *in, *out;
 static MPI_Request r[2];
@@ -82,7 +82,7 @@ static void post_and_start(int round) {
   MPI_Group_free(&target);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   if (np < 2) return check_skip("rma_beside", "needs two ranks");
   in = malloc(bytes);

@@ -1,25 +1,31 @@
-// MPI_Send, Bsend, Ssend and Rsend with MPI_Recv: sizes from nothing to 16 MiB, every predefined datatype, the
-// fields of the status, Get_count and Get_elements (whole, partial and undefined counts), MPI_PACKED, and that a
-// synchronous send waits for its receive.
+// MPI_Send, Bsend, Ssend and Rsend with MPI_Recv: sizes from nothing to 16 MiB, every predefined datatype,
+// the fields of the status, Get_count and Get_elements (whole, partial and undefined counts), MPI_PACKED, and
+// that a synchronous send waits for its receive.
 #include "types.h"
 
 enum mode { mode_send, mode_bsend, mode_ssend, mode_rsend, modes };
 enum { tag_ready = 900, tag_go = 901 };
 
-static void send_as(enum mode mode, const void *buf, int count, MPI_Datatype type, int to, int tag) {
+static void send_as(enum mode mode, const void* buf, int count, MPI_Datatype type, int to, int tag) {
   MPI_Comm comm = MPI_COMM_WORLD;
   switch (mode) {
-    case mode_send: MPI_Send(buf, count, type, to, tag, comm); break;
-    case mode_bsend: MPI_Bsend(buf, count, type, to, tag, comm); break;
-    case mode_ssend: MPI_Ssend(buf, count, type, to, tag, comm); break;
+    case mode_send:
+      MPI_Send(buf, count, type, to, tag, comm);
+      break;
+    case mode_bsend:
+      MPI_Bsend(buf, count, type, to, tag, comm);
+      break;
+    case mode_ssend:
+      MPI_Ssend(buf, count, type, to, tag, comm);
+      break;
     default:
       MPI_Recv(NULL, 0, MPI_BYTE, to, tag_ready, comm, MPI_STATUS_IGNORE);
       MPI_Rsend(buf, count, type, to, tag, comm);
   }
 }
 
-static void recv_as(enum mode mode, void *buf, int count, MPI_Datatype type, int from, int tag,
-                    MPI_Status *status) {
+static void recv_as(enum mode mode, void* buf, int count, MPI_Datatype type, int from, int tag,
+                    MPI_Status* status) {
   MPI_Request request;
   if (mode != mode_rsend) {
     status->MPI_ERROR = 4711;
@@ -35,14 +41,14 @@ static void recv_as(enum mode mode, void *buf, int count, MPI_Datatype type, int
 static void one_size(enum mode mode, int from, int to, int bytes) {
   int tag = mode * 100 + bytes % 97, room = bytes + bytes % 5;
   if (me == from) {
-    char *buf = guarded_new((size_t)bytes);
+    char* buf = guarded_new((size_t)bytes);
     fill_pattern(buf, (size_t)bytes, from, to, tag);
     send_as(mode, buf, bytes, MPI_BYTE, to, tag);
     VERIFY(buf, (size_t)bytes, from, to, tag);
     GUARDED_FREE(buf, (size_t)bytes);
   } else if (me == to) {
     MPI_Status status = spoiled_status();
-    char *buf = guarded_new((size_t)room);
+    char* buf = guarded_new((size_t)room);
     recv_as(mode, buf, room, MPI_BYTE, from, tag, &status);
     CHECK_STATUS(status, from, tag, bytes, MPI_BYTE);
     VERIFY(buf, (size_t)bytes, from, to, tag);
@@ -63,10 +69,10 @@ static void all_sizes(void) {
     }
 }
 
-static void one_type(const struct basic *b, enum mode mode, int from, int to) {
+static void one_type(const struct basic* b, enum mode mode, int from, int to) {
   static const int counts[] = {0, 1, 3, 17, 1000};
   size_t bytes = 1000 * b->size;
-  char *buf = guarded_new(bytes);
+  char* buf = guarded_new(bytes);
   for (int c = 0; c < 5; ++c) {
     int count = counts[c], tag = c + 10, elements;
     if (me == from) {
@@ -84,8 +90,8 @@ static void one_type(const struct basic *b, enum mode mode, int from, int to) {
   GUARDED_FREE(buf, bytes);
 }
 
-static void one_pair_type(const struct pair *p, int from, int to) {
-  char *buf = guarded_new(50 * p->size);
+static void one_pair_type(const struct pair* p, int from, int to) {
+  char* buf = guarded_new(50 * p->size);
   if (me == from) {
     for (int i = 0; i < 40; ++i) p->set(buf + (size_t)i * p->size, i + 1, -i);
     MPI_Send(buf, 40, p->type, to, 3, MPI_COMM_WORLD);
@@ -157,7 +163,7 @@ static void packed(int from, int to) {
 
 // The receiver posts its receive only after a message which the sender sends after many tests.
 static void synchronous(int from, int to, int bytes) {
-  char *buf = calloc(1, (size_t)bytes + 1);
+  char* buf = calloc(1, (size_t)bytes + 1);
   MPI_Request request;
   int flag = 0;
   if (me == from) {
@@ -177,11 +183,11 @@ static void synchronous(int from, int to, int bytes) {
   free(buf);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   if (np < 2) return check_skip("send_recv_modes", "needs two ranks");
   int space = (16 << 20) + (1 << 20) + MPI_BSEND_OVERHEAD;
-  void *attached = malloc((size_t)space);
+  void* attached = malloc((size_t)space);
   MPI_Buffer_attach(attached, space);
   all_sizes();
   for (int from = 0; from < np; ++from) {

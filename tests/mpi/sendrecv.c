@@ -1,5 +1,5 @@
-// MPI_Sendrecv and MPI_Sendrecv_replace: rings, to oneself, chains ended by MPI_PROC_NULL, different sizes and types
-// at the two ends, derived types, up to 4 MiB, and against plain Send and Recv.
+// MPI_Sendrecv and MPI_Sendrecv_replace: rings, to oneself, chains ended by MPI_PROC_NULL, different sizes
+// and types at the two ends, derived types, up to 4 MiB, and against plain Send and Recv.
 #include "check.h"
 
 static int right, left;
@@ -105,7 +105,7 @@ static void against_plain(int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int sizes[] = {0, 1, 500, 4096, 4097, 70000, 4 << 20};
   check_start(&argc, &argv);
   right = right_of(me, np);

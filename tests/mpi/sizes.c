@@ -1,5 +1,6 @@
-// Payloads from nothing to 16 MiB and one byte around the sizes where implementations change protocol: blocking and
-// nonblocking, the message before the receive and the receive before the message, one way and both ways at once.
+// Payloads from nothing to 16 MiB and one byte around the sizes where implementations change protocol:
+// blocking and nonblocking, the message before the receive and the receive before the message, one way and
+// both ways at once.
 #include "check.h"
 
 enum { largest = 16 << 20, tag = 4 };
@@ -13,7 +14,7 @@ static void begin(int bytes, int round) {
   fill_pattern(out, (size_t)bytes, me, right, round);
 }
 
-static void end(int bytes, int round, const MPI_Status *s) {
+static void end(int bytes, int round, const MPI_Status* s) {
   CHECK_STATUS(*s, left, tag, bytes, MPI_BYTE);
   VERIFY(in, (size_t)bytes, left, me, round);
   if (bytes) in[bytes - 1] ^= 1;  // a later message may not pass by being left over
@@ -80,8 +81,8 @@ static void one_size(int bytes) {
   CHECK_GUARDS(in, largest);
 }
 
-int main(int argc, char **argv) {
-  static const int around[] = {1,    64,   93,   128,  256,   512,   1024,  2048,   4096,
+int main(int argc, char** argv) {
+  static const int around[] = {1,    64,   93,    128,   256,   512,    1024,   2048,   4096,
                                8192, 8256, 16384, 32768, 65536, 131072, 262144, 524288, 1 << 20};
   static const int large[] = {3 << 20, 8 << 20, largest};
   check_start(&argc, &argv);

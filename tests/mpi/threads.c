@@ -1,9 +1,9 @@
-// MPI_THREAD_MULTIPLE: four threads per rank send and receive at once: on one communicator with their own tags, with
-// ANY_SOURCE in one of them, on communicators of their own, with Isend and Waitall, with probes, and while one
-// thread sits in a native Barrier on a duplicated communicator.
-#include "check.h"
-
+// MPI_THREAD_MULTIPLE: four threads per rank send and receive at once: on one communicator with their own
+// tags, with ANY_SOURCE in one of them, on communicators of their own, with Isend and Waitall, with probes,
+// and while one thread sits in a native Barrier on a duplicated communicator.
 #include <pthread.h>
+
+#include "check.h"
 
 enum { threads = 4, rounds = 150, longest = 20000 };
 
@@ -19,8 +19,8 @@ static int size_of(int round) {
 }
 
 // Sendrecv round the ring.
-static void *ring(void *argument) {
-  struct job *job = argument;
+static void* ring(void* argument) {
+  struct job* job = argument;
   int rank, size;
   MPI_Comm_rank(job->comm, &rank);
   MPI_Comm_size(job->comm, &size);
@@ -30,8 +30,8 @@ static void *ring(void *argument) {
     int bytes = size_of(round);
     MPI_Status s;
     fill_pattern(out, (size_t)bytes, rank, right, mark + round);
-    MPI_Sendrecv(out, bytes, MPI_BYTE, right, job->tag, in, bytes, MPI_BYTE, job->wild ? MPI_ANY_SOURCE : left,
-                 job->tag, job->comm, &s);
+    MPI_Sendrecv(out, bytes, MPI_BYTE, right, job->tag, in, bytes, MPI_BYTE,
+                 job->wild ? MPI_ANY_SOURCE : left, job->tag, job->comm, &s);
     CHECK_STATUS(s, left, job->tag, bytes, MPI_BYTE);
     VERIFY(in, (size_t)bytes, left, rank, mark + round);
   }
@@ -41,9 +41,9 @@ static void *ring(void *argument) {
 }
 
 // A window of Isends and Irecvs at a time.
-static void *windows(void *argument) {
+static void* windows(void* argument) {
   enum { width = 16 };
-  struct job *job = argument;
+  struct job* job = argument;
   int rank, size;
   MPI_Comm_rank(job->comm, &rank);
   MPI_Comm_size(job->comm, &size);
@@ -58,7 +58,8 @@ static void *windows(void *argument) {
       MPI_Isend(out + i * longest, size_of(i), MPI_BYTE, right, job->tag, job->comm, &r[width + i]);
     }
     MPI_Waitall(2 * width, r, MPI_STATUSES_IGNORE);
-    for (int i = 0; i < width; ++i) VERIFY(in + i * longest, (size_t)size_of(i), left, rank, job->id * 100 + i);
+    for (int i = 0; i < width; ++i)
+      VERIFY(in + i * longest, (size_t)size_of(i), left, rank, job->id * 100 + i);
   }
   free(in);
   free(out);
@@ -66,8 +67,8 @@ static void *windows(void *argument) {
 }
 
 // Matched probes are what makes probing safe beside other threads.
-static void *probes(void *argument) {
-  struct job *job = argument;
+static void* probes(void* argument) {
+  struct job* job = argument;
   char *in = malloc(longest), *out = malloc(longest);
   for (int round = 0; round < rounds; ++round) {
     MPI_Request r;
@@ -88,8 +89,8 @@ static void *probes(void *argument) {
   return NULL;
 }
 
-static void *barriers(void *argument) {
-  struct job *job = argument;
+static void* barriers(void* argument) {
+  struct job* job = argument;
   int sum, one = 1;
   for (int round = 0; round < 40; ++round) {
     MPI_Barrier(job->comm);
@@ -100,13 +101,13 @@ static void *barriers(void *argument) {
 }
 
 // The barrier cannot end before rank 0's other threads have got everybody's messages.
-static void *late_barrier(void *argument) {
-  struct job *job = argument;
+static void* late_barrier(void* argument) {
+  struct job* job = argument;
   MPI_Barrier(job->comm);
   return NULL;
 }
 
-static void run(void *(*const bodies[threads])(void *), struct job jobs[threads]) {
+static void run(void* (*const bodies[threads])(void*), struct job jobs[threads]) {
   pthread_t handles[threads];
   for (int t = 0; t < threads; ++t) CHECK(!pthread_create(&handles[t], NULL, bodies[t], &jobs[t]));
   for (int t = 0; t < threads; ++t) pthread_join(handles[t], NULL);
@@ -122,9 +123,9 @@ static void barrier_beside_traffic(MPI_Comm dup) {
   if (me != 0) pthread_join(handle, NULL);
 }
 
-int main(int argc, char **argv) {
-  void *(*const rings[threads])(void *) = {ring, ring, ring, ring};
-  void *(*const mixed[threads])(void *) = {ring, windows, probes, barriers};
+int main(int argc, char** argv) {
+  void* (*const rings[threads])(void*) = {ring, ring, ring, ring};
+  void* (*const mixed[threads])(void*) = {ring, windows, probes, barriers};
   struct job jobs[threads];
   MPI_Comm dups[threads];
   int provided;

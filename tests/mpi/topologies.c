@@ -1,6 +1,6 @@
 // Traffic on cart_create (plain, periodic, reordered), cart_sub, graph_create, dist_graph_create and
-// dist_graph_create_adjacent, and on the intracommunicator of intercomm_create + merge; shifts with MPI_PROC_NULL
-// at the edges; neighbour collectives.
+// dist_graph_create_adjacent, and on the intracommunicator of intercomm_create + merge; shifts with
+// MPI_PROC_NULL at the edges; neighbour collectives.
 #include "check.h"
 
 static void cart(int periodic) {
@@ -22,7 +22,7 @@ static void cart(int periodic) {
   }
   MPI_Cart_sub(grid, remain, &row);
   comm_traffic(row, 2);
-  int *around = malloc(4 * sizeof *around);
+  int* around = malloc(4 * sizeof *around);
   for (int i = 0; i < 4; ++i) around[i] = -5;
   MPI_Neighbor_allgather(&rank, 1, MPI_INT, around, 1, MPI_INT, grid);
   for (int d = 0; d < 2; ++d) {
@@ -79,9 +79,9 @@ static void neighbours(MPI_Comm comm) {
 static void dist_graphs(void) {
   MPI_Comm comm;
   int right = right_of(me, np), left = left_of(me, np), one = 1;
-  int *volatile unweighted = MPI_UNWEIGHTED;  // volatile: gcc takes the constant for an array of size 0
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, unweighted, 1, &right, unweighted, MPI_INFO_NULL, 0,
-                                 &comm);
+  int* volatile unweighted = MPI_UNWEIGHTED;  // volatile: gcc takes the constant for an array of size 0
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, unweighted, 1, &right, unweighted, MPI_INFO_NULL,
+                                 0, &comm);
   comm_traffic(comm, 4);
   neighbours(comm);
   MPI_Comm_free(&comm);
@@ -108,7 +108,7 @@ static void merged(void) {
   MPI_Comm_free(&half);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   cart(0);
   cart(1);

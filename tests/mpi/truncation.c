@@ -1,6 +1,6 @@
-// Messages longer than their receives under MPI_ERRORS_RETURN, in every way of receiving: MPI_ERR_TRUNCATE, or
-// MPI_ERR_IN_STATUS with the class in the status; small ones write nothing beyond the buffer; others in the same
-// array complete, and later messages arrive.
+// Messages longer than their receives under MPI_ERRORS_RETURN, in every way of receiving: MPI_ERR_TRUNCATE,
+// or MPI_ERR_IN_STATUS with the class in the status; small ones write nothing beyond the buffer; others in
+// the same array complete, and later messages arrive.
 #include "check.h"
 
 enum way { w_recv, w_sendrecv, w_mrecv, w_wait, w_test, w_waitany, w_waitall, w_waitsome, ways };
@@ -13,7 +13,7 @@ static int class_of(int code) {
   return class;
 }
 
-static int receive(enum way way, int *in, int room) {
+static int receive(enum way way, int* in, int room) {
   int code = MPI_SUCCESS, index = 0;
   MPI_Comm comm = MPI_COMM_WORLD;
   MPI_Request r;
@@ -38,7 +38,7 @@ static int receive(enum way way, int *in, int room) {
 }
 
 // One bad receive between two good ones.
-static void in_array(enum way way, int *in, int room) {
+static void in_array(enum way way, int* in, int room) {
   int good[2] = {-1, -1}, code, count, failures = 0, places[3];
   MPI_Request r[3];
   MPI_Status s[3];
@@ -71,8 +71,8 @@ static void in_array(enum way way, int *in, int room) {
   CHECK(good[0] == left && good[1] == left);
 }
 
-// Open MPI 4.1.4 writes the whole of a message above its eager limit (1 KiB to oneself), whatever the receive allows:
-// there the memory holds all of it, and what lies beyond the receive is not looked at.
+// Open MPI 4.1.4 writes the whole of a message above its eager limit (1 KiB to oneself), whatever the receive
+// allows: there the memory holds all of it, and what lies beyond the receive is not looked at.
 static void too_long(int ints, int room) {
   int spare = ints > 200 ? ints - room : 0;
   size_t bytes = (size_t)(room + spare) * sizeof(int);
@@ -93,7 +93,7 @@ static void too_long(int ints, int room) {
   free(out);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);

@@ -1,13 +1,14 @@
-// Thousands of messages nobody has asked for yet: 20,000 of 8 bytes and 2,000 of 4 KiB from every rank to its right
-// neighbour, received after all have been sent: the groups in order, within a group the tags backwards.
+// Thousands of messages nobody has asked for yet: 20,000 of 8 bytes and 2,000 of 4 KiB from every rank to its
+// right neighbour, received after all have been sent: the groups in order, within a group the tags backwards.
 #include "check.h"
 
 enum { tags = 10 };
 
 static void storm(int groups, int per_tag, int bytes) {
-  int right = right_of(me, np), left = left_of(me, np), per_group = tags * per_tag, total = groups * per_group;
+  int right = right_of(me, np), left = left_of(me, np), per_group = tags * per_tag,
+      total = groups * per_group;
   char *out = malloc((size_t)total * (size_t)bytes), *in = malloc((size_t)bytes);
-  MPI_Request *r = malloc((size_t)total * sizeof *r);
+  MPI_Request* r = malloc((size_t)total * sizeof *r);
   for (int i = 0; i < total; ++i) {
     fill_pattern(out + i * bytes, (size_t)bytes, me, right, i);
     MPI_Isend(out + i * bytes, bytes, MPI_BYTE, right, i / per_tag, MPI_COMM_WORLD, &r[i]);
@@ -30,7 +31,7 @@ static void storm(int groups, int per_tag, int bytes) {
   free(in);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   storm(40, 50, 8);
   storm(10, 20, 4096);

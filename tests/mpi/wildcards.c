@@ -1,6 +1,6 @@
-// MPI_ANY_SOURCE and MPI_ANY_TAG with all other ranks sending hundreds of messages at once: every message exactly
-// once, in order per source (or per source and tag), blocking and with receives posted ahead, also beside a named
-// receive of the same message stream.
+// MPI_ANY_SOURCE and MPI_ANY_TAG with all other ranks sending hundreds of messages at once: every message
+// exactly once, in order per source (or per source and tag), blocking and with receives posted ahead, also
+// beside a named receive of the same message stream.
 #include "check.h"
 
 enum { per_sender = 300, window = 50, tags = 7, longest = 9000 };
@@ -16,10 +16,10 @@ static int bytes_of(int source, int sequence) {
 
 // Nonblocking, since the receiver may take the tags in another order.
 static void send_all(int to) {
-  char *bufs = malloc((size_t)per_sender * longest);
+  char* bufs = malloc((size_t)per_sender * longest);
   MPI_Request r[per_sender];
   for (int i = 0; i < per_sender; ++i) {
-    char *buf = bufs + i * longest;
+    char* buf = bufs + i * longest;
     struct head h = {me, i};
     fill_pattern(buf, (size_t)bytes_of(me, i), me, to, i);
     memcpy(buf, &h, sizeof h);
@@ -29,7 +29,7 @@ static void send_all(int to) {
   free(bufs);
 }
 
-static struct head verify_message(char *buf, const MPI_Status *s) {
+static struct head verify_message(char* buf, const MPI_Status* s) {
   struct head h;
   char first[8];
   memcpy(&h, buf, sizeof h);
@@ -43,8 +43,8 @@ static struct head verify_message(char *buf, const MPI_Status *s) {
 }
 
 static void any_source_any_tag(void) {
-  char *buf = guarded_new(longest);
-  int *next = calloc((size_t)np, sizeof *next);
+  char* buf = guarded_new(longest);
+  int* next = calloc((size_t)np, sizeof *next);
   for (int i = 0; i < (np - 1) * per_sender; ++i) {
     MPI_Status s = spoiled_status();
     MPI_Recv(buf, longest, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
@@ -57,8 +57,8 @@ static void any_source_any_tag(void) {
 }
 
 static void any_source_one_tag(void) {
-  char *buf = guarded_new(longest);
-  int *next = malloc((size_t)np * sizeof *next);
+  char* buf = guarded_new(longest);
+  int* next = malloc((size_t)np * sizeof *next);
   for (int tag = tags - 1; tag >= 0; --tag) {
     int count = (per_sender - tag + tags - 1) / tags * (np - 1);
     for (int r = 0; r < np; ++r) next[r] = tag;
@@ -75,7 +75,7 @@ static void any_source_one_tag(void) {
 }
 
 static void one_source_any_tag(void) {
-  char *buf = guarded_new(longest);
+  char* buf = guarded_new(longest);
   for (int i = 0; i < per_sender; ++i)
     for (int from = np - 1; from >= 0; --from) {
       MPI_Status s;
@@ -90,7 +90,7 @@ static void one_source_any_tag(void) {
 // Receives match in the order of posting, whatever order they complete in.
 static void posted_ahead(int named) {
   int total = (np - 1) * per_sender, *next = calloc((size_t)np, sizeof *next);
-  char *bufs = malloc((size_t)window * longest);
+  char* bufs = malloc((size_t)window * longest);
   MPI_Request r[window];
   MPI_Status s[window];
   for (int done = 0; done < total;) {
@@ -132,7 +132,7 @@ static void wildcard_beside_named(int from, int to) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   if (np < 2) return check_skip("wildcards", "needs two ranks");
   for (int receiver = 0; receiver < np; ++receiver)

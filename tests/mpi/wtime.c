@@ -1,8 +1,8 @@
-// MPI_Wtime never goes back and always gets on, even when nothing else is called; MPI_Wtick is positive; time does
-// not stand still across messages.
+// MPI_Wtime never goes back and always gets on, even when nothing else is called; MPI_Wtick is positive; time
+// does not stand still across messages.
 #include "check.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   check_start(&argc, &argv);
   double start = MPI_Wtime(), last = start;
   CHECK(MPI_Wtick() > 0 && MPI_Wtick() <= 1);

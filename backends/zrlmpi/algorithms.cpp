@@ -1,0 +1,196 @@
+#include "backends/zrlmpi/algorithms.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace offramp::zrlmpi {
+namespace {
+
+constexpr int kGroup = 4;
+
+void note(Outcome& outcome, Outcome step) {
+  if (outcome == Outcome::kOk) outcome = step;
+}
+
+/// The tree seen from one rank, by relative rank (0 is the root): its parent, and the children with the number of
+/// relative ranks behind each. Linear order is the tree in which every group has one member.
+class Tree {
+ public:
+  Tree(Order order, const Team& team, int root)
+      : group_(order == Order::kTree ? kGroup : 1),
+        size_(team.size()),
+        root_(root),
+        relative_((team.rank() - root + team.size()) % team.size()) {}
+
+  [[nodiscard]] int relative() const { return relative_; }
+  [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size_; }
+  [[nodiscard]] bool is_root() const { return relative_ == 0; }
+  [[nodiscard]] bool is_replicator() const { return relative_ > 0 && (relative_ - 1) % group_ == 0; }
+  [[nodiscard]] int parent() const { return is_replicator() ? 0 : relative_ - (relative_ - 1) % group_; }
+  /// Relative ranks from this one on that belong to it: itself and what it forwards for.
+  [[nodiscard]] int extent() const {
+    if (is_root()) return size_;
+    return is_replicator() ? std::min(group_, size_ - relative_) : 1;
+  }
+  /// The next child after `child` (start with relative()); size() when there is none.
+  [[nodiscard]] int next_child(int child) const {
+    const int next = is_root() && child > 0 ? child + group_ : child + 1;
+    return next < relative_ + extent() ? next : size_;
+  }
+  [[nodiscard]] int extent_of(int child) const { return is_root() ? std::min(group_, size_ - child) : 1; }
+  [[nodiscard]] int size() const { return size_; }
+
+ private:
+  int group_;
+  int size_;
+  int root_;
+  int relative_;
+};
+
+Task<Outcome> bcast(const Tree& tree, Team& team, MutableBytes buffer) {
+  Outcome outcome = Outcome::kOk;
+  if (!tree.is_root()) note(outcome, co_await team.receive(tree.rank_of(tree.parent()), buffer));
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child))
+    note(outcome, co_await team.send(tree.rank_of(child), buffer));
+  co_return outcome;
+}
+
+void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableBytes to) {
+  if (from.data() != to.data()) team.clock += model.copy.bytes(static_cast<std::int64_t>(from.size()));
+  team.copy(from, to);
+}
+
+/// Own data first, then children ascending: the order of relative ranks. `result` may be empty but at the root.
+Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own, MutableBytes result) {
+  Outcome outcome = Outcome::kOk;
+  MutableBytes sum = team.scratch(own.size());
+  MutableBytes incoming = team.scratch(own.size());
+  local_copy(model, team, own, sum);
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
+    note(outcome, co_await team.receive(tree.rank_of(child), incoming));
+    team.clock += model.combine.bytes(static_cast<std::int64_t>(own.size()));
+    team.combine(sum, incoming);
+    std::swap(sum, incoming);
+  }
+  if (!tree.is_root()) {
+    note(outcome, co_await team.send(tree.rank_of(tree.parent()), sum));
+  } else if (!result.empty()) {
+    local_copy(model, team, sum, result);
+  }
+  co_return outcome;
+}
+
+/// Rank order needs the tree's top at rank 0; then the result has one more way to go.
+Task<Outcome> reduce_to(const CollectiveModel& model, const Operation& operation, Team& team, CollectiveBuffers buffers,
+                        int root) {
+  const int top = operation.commutative ? root : 0;
+  const Tree tree(model.order, team, top);
+  if (top == root) co_return co_await reduce(model, tree, team, buffers.send, buffers.receive);
+  MutableBytes sum;
+  if (team.rank() == top) sum = team.scratch(buffers.send.size());
+  Outcome outcome = co_await reduce(model, tree, team, buffers.send, sum);
+  if (team.rank() == top) note(outcome, co_await team.send(root, sum));
+  if (team.rank() == root) note(outcome, co_await team.receive(top, buffers.receive));
+  co_return outcome;
+}
+
+std::size_t bytes_of(const CollectiveBuffers& buffers, int blocks) {
+  return buffers.block * static_cast<std::size_t>(blocks);
+}
+
+/// Blocks in relative order to blocks in order of rank (gather), or back (scatter): two runs.
+void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuffers& buffers, int root, Bytes from,
+                   MutableBytes to, bool to_ranks) {
+  const std::size_t split = bytes_of(buffers, team.size() - root);
+  if (to_ranks) {
+    local_copy(model, team, from.first(split), to.last(split));
+    local_copy(model, team, from.subspan(split), to.first(to.size() - split));
+  } else {
+    local_copy(model, team, from.last(split), to.first(split));
+    local_copy(model, team, from.first(from.size() - split), to.subspan(split));
+  }
+}
+
+Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers, int root) {
+  Outcome outcome = Outcome::kOk;
+  const bool in_place = tree.is_root() && root == 0;
+  const MutableBytes held = in_place ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
+  local_copy(model, team, buffers.send, held.first(buffers.block));
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
+    const MutableBytes part =
+        held.subspan(bytes_of(buffers, child - tree.relative()), bytes_of(buffers, tree.extent_of(child)));
+    note(outcome, co_await team.receive(tree.rank_of(child), part));
+  }
+  if (!tree.is_root()) {
+    note(outcome, co_await team.send(tree.rank_of(tree.parent()), held));
+  } else if (!in_place) {
+    rotate_blocks(model, team, buffers, root, held, buffers.receive, true);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> scatter(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers, int root) {
+  Outcome outcome = Outcome::kOk;
+  const MutableBytes held = team.scratch(bytes_of(buffers, tree.extent()));
+  if (tree.is_root()) {
+    rotate_blocks(model, team, buffers, root, buffers.send, held, false);
+  } else {
+    note(outcome, co_await team.receive(tree.rank_of(tree.parent()), held));
+  }
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
+    const Bytes part =
+        held.subspan(bytes_of(buffers, child - tree.relative()), bytes_of(buffers, tree.extent_of(child)));
+    note(outcome, co_await team.send(tree.rank_of(child), part));
+  }
+  if (!buffers.receive.empty()) local_copy(model, team, held.first(buffers.block), buffers.receive);
+  co_return outcome;
+}
+
+Task<Outcome> allreduce(const CollectiveModel& model, const Operation& operation, Team& team,
+                        CollectiveBuffers buffers) {
+  Outcome outcome = co_await reduce_to(model, operation, team, buffers, 0);
+  const Tree tree(model.order, team, 0);
+  note(outcome, co_await bcast(tree, team, buffers.receive));
+  co_return outcome;
+}
+
+Task<Outcome> allgather(const CollectiveModel& model, Team& team, CollectiveBuffers buffers) {
+  const Tree tree(model.order, team, 0);
+  Outcome outcome = co_await gather(model, tree, team, buffers, 0);
+  note(outcome, co_await bcast(tree, team, buffers.receive));
+  co_return outcome;
+}
+
+Task<Outcome> barrier(const CollectiveModel& model, Team& team) {
+  const Tree tree(model.order, team, 0);
+  Outcome outcome = co_await reduce(model, tree, team, {}, {});
+  note(outcome, co_await bcast(tree, team, {}));
+  co_return outcome;
+}
+
+}  // namespace
+
+Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
+                             CollectiveBuffers buffers) {
+  const Tree tree(model.order, team, operation.root);
+  switch (operation.kind) {
+    case OperationKind::kBcast:
+      co_return co_await bcast(tree, team, buffers.receive);
+    case OperationKind::kReduce:
+      co_return co_await reduce_to(model, operation, team, buffers, operation.root);
+    case OperationKind::kGather:
+      co_return co_await gather(model, tree, team, buffers, operation.root);
+    case OperationKind::kScatter:
+      co_return co_await scatter(model, tree, team, buffers, operation.root);
+    case OperationKind::kAllreduce:
+      co_return co_await allreduce(model, operation, team, buffers);
+    case OperationKind::kAllgather:
+      co_return co_await allgather(model, team, buffers);
+    case OperationKind::kBarrier:
+      co_return co_await barrier(model, team);
+    default:
+      co_return Outcome::kFault;  // supports() said no
+  }
+}
+
+}  // namespace offramp::zrlmpi

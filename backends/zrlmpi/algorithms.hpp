@@ -1,0 +1,21 @@
+// Collectives as the ZRLMPI tool chain builds them from send and receive: linear, or a two-level tree of groups of four
+// (one replicator and up to three members; the root talks to replicators only). Read in code; corrected for every root,
+// and for operations that do not commute.
+#pragma once
+
+#include "offramp/backend.hpp"
+
+namespace offramp::zrlmpi {
+
+enum class Order : std::uint8_t { kLinear, kTree };
+
+struct CollectiveModel {
+  Order order = Order::kTree;
+  Bandwidth copy = Bandwidth::gigabits_per_second(1);     // a rank's own block
+  Bandwidth combine = Bandwidth::gigabits_per_second(1);  // of the role's reduction loop
+};
+
+Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
+                             CollectiveBuffers buffers);
+
+}  // namespace offramp::zrlmpi

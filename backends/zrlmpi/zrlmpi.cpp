@@ -1,0 +1,303 @@
+#include "backends/zrlmpi/zrlmpi.hpp"
+
+#include <array>
+#include <vector>
+
+#include "backends/zrlmpi/algorithms.hpp"
+#include "simulators/zrlmpi/exchange.hpp"
+
+namespace offramp {
+namespace {
+
+using zrlmpi::Call;
+using zrlmpi::ExchangeRequest;
+using zrlmpi::ExchangeResult;
+
+const std::vector<Parameter>& parameters() {
+  using Kind = ParameterKind;
+  static const std::vector<Parameter> table = {
+      {"preset", Kind::kChoice, "", 0, 0, 0, "seed", {"seed", "mpe2"}, "seed 001; MPE v2 (read in code)",
+       "which engine: the original document's (8-bit bus) or the reference's second version (64 bit)"},
+      {"bus_width", Kind::kChoice, "bit", 0, 0, 0, "preset", {"preset", "8", "32", "64"},
+       "seed 001 (8); read in code (32, 64)", "of the role and network streams"},
+      {"strict", Kind::kBoolean, "", 0, 0, 1, {}, {}, "seed 001",
+       "only what the original carries: INT and FLOAT, tag 0; the rest is declined"},
+      {"clock", Kind::kReal, "MHz", 156.25, 1, 1000, {}, {}, "read in code: 6.4 ns", "of the engine and the shell"},
+      {"link", Kind::kReal, "Gb/s", 10, 0.1, 400, {}, {}, "published: 10 GbE per FPGA", "of the network"},
+      {"latency", Kind::kReal, "ns", 1000, 0, 1e9, {}, {}, "assumed: one switch, MACs and PHYs",
+       "one way, besides shell and serialisation"},
+      {"timer", Kind::kReal, "ms", 100, 0.001, 1e6, {}, {},
+       "read in code: 15 625 000 counts, 100 ms in the comments, twice that at II = 2",
+       "base of the retry timers, as the comments count it"},
+      {"retries", Kind::kInteger, "1", 16, 0, 1000, {}, {}, "ours: the reference stops after 3 and waits for ever",
+       "repetitions of a packet before the engine waits silently"},
+      {"eager_limit", Kind::kInteger, "B", 65536, 0, 1e9, {}, {}, "design: small sends do not wait",
+       "up to here the receiving engine grants a request nobody has posted a receive for"},
+      {"command", Kind::kReal, "ns", 200, 0, 1e9, {}, {}, "assumed: a posted write and a flag read over PCIe",
+       "the host's time to hand over a command"},
+      {"bounce_bandwidth", Kind::kReal, "Gb/s", 80, 0.1, 10000, {}, {}, "published: FPGA DDR, 10 GB/s per bank",
+       "of the memory where granted messages wait for their receive"},
+      {"bounce_latency", Kind::kInteger, "cycles", 52, 0, 1e6, {}, {}, "published: m_axi latency, measured there",
+       "of that memory"},
+      {"collectives", Kind::kChoice, "", 0, 0, 0, "tree", {"linear", "tree"}, "read in code: com_opt 0 and 1",
+       "order of the collectives: linear, or groups of four behind replicators"}};
+  return table;
+}
+
+Time in_units(const Settings& settings, const char* name, double picoseconds) {
+  return Time::ps(static_cast<std::int64_t>(settings.real(name) * picoseconds + 0.5));
+}
+Bandwidth gigabits(const Settings& settings, const char* name) {
+  return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 1e9 + 0.5));
+}
+
+zrlmpi::MpeSpec spec_of(const Settings& settings) {
+  zrlmpi::MpeSpec spec;
+  spec.clock = Frequency::hertz(static_cast<std::int64_t>(settings.real("clock") * 1e6 + 0.5));
+  const std::string& width = settings.choice("bus_width");
+  spec.bus_bits = width != "preset" ? std::stoi(width) : settings.choice("preset") == "mpe2" ? 64 : 8;
+  spec.format = settings.flag("strict") ? zrlmpi::Format::kStrict : zrlmpi::Format::kExtended;
+  spec.line.latency = in_units(settings, "latency", 1e3);
+  spec.line.bandwidth = gigabits(settings, "link");
+  spec.timer_counts = spec.clock.cycles_in(in_units(settings, "timer", 1e9));
+  spec.retries = static_cast<int>(settings.integer("retries"));
+  return spec;
+}
+
+// Stamp::detail of a departure: how it travels, and for an eager message the span from the request's arrival to the
+// first data at the receiver.
+constexpr std::uint64_t kHandshake = std::uint64_t{1} << 62;
+constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
+constexpr std::uint64_t kSpanMask = kLocal - 1;
+
+class ZrlmpiBackend final : public Backend {
+ public:
+  explicit ZrlmpiBackend(const BackendContext& context)
+      : spec_(spec_of(context.settings)),
+        runner_(spec_),
+        ranks_(context.ranks),
+        strict_(context.settings.flag("strict")),
+        eager_limit_(static_cast<std::uint64_t>(context.settings.integer("eager_limit"))),
+        command_(in_units(context.settings, "command", 1e3)),
+        bounce_(gigabits(context.settings, "bounce_bandwidth")),
+        bounce_latency_(spec_.cycles(context.settings.integer("bounce_latency"))),
+        faults_(context.faults),
+        spans_(context.spans) {
+    collectives_.order =
+        context.settings.choice("collectives") == "linear" ? zrlmpi::Order::kLinear : zrlmpi::Order::kTree;
+    // The role moves a word of the bus per cycle, and reduces one 32-bit word per cycle (inferred: its loops are not
+    // pipelined with the streams).
+    const std::int64_t hertz = spec_.clock.count();
+    collectives_.copy = Bandwidth::bits_per_second(hertz * spec_.bus_bits);
+    collectives_.combine = Bandwidth::bits_per_second(hertz * 32);
+  }
+
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    if (ranks_ > zrlmpi::kMaximumNodes) return Verdict::decline("the shell knows 64 nodes");
+    if (operation.bytes > zrlmpi::kMaximumMessageBytes)
+      return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
+    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
+      return Verdict::decline("the tool chain has no such collective");
+    return strict_ ? supports_strictly(operation) : Verdict{};
+  }
+
+  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
+    Departure departure;
+    departure.host_free = issued + command_;
+    if (transfer.source == transfer.destination) {  // never reaches the network: a copy in the role's memory
+      const Time done = departure.host_free + bounce_time(transfer.bytes);
+      departure.handshake = transfer.synchronous;
+      departure.complete = done;
+      departure.stamp = {departure.host_free, done, kLocal};
+      return departure;
+    }
+    const Relative call = relative(transfer);
+    const Time begin = units.unit[kSendMachine].acquire(departure.host_free, call.complete).begin;
+    departure.handshake = transfer.synchronous || transfer.bytes > eager_limit_;
+    if (departure.handshake) {
+      departure.stamp = {begin, begin + call.complete, kHandshake};
+      return departure;
+    }
+    departure.complete = begin + call.complete;
+    departure.stamp = {begin + call.first, begin + call.last,
+                       static_cast<std::uint64_t>((call.first - call.request).count()) & kSpanMask};
+    if (!call.ok) departure.stamp.detail |= Stamp::kFailed;
+    count(call);
+    trace(transfer, begin, begin);
+    return departure;
+  }
+
+  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
+    if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
+    const Relative call = exchange(transfer, departure.first, posted);
+    count(call);
+    trace(transfer, departure.first, posted);
+    return {departure.first + call.data, departure.first + call.complete, call.ok ? 0 : Stamp::kFailed};
+  }
+
+  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
+    if ((departure.detail & kLocal) != 0) return later(departure.last, posted) + command_;
+    Time first = departure.first;
+    Time last = departure.last;
+    bool direct = true;
+    if ((departure.detail & kHandshake) != 0) {
+      const Relative call = exchange(transfer, departure.first, posted);
+      first = departure.first + call.first;
+      last = departure.first + call.last;
+    } else {
+      const Time request = first - Time::ps(static_cast<std::int64_t>(departure.detail & kSpanMask));
+      direct = posted <= request;
+    }
+    Time done = later(last, units.unit[kReceiveMachine].acquire(first, last - first).end);
+    if (!direct) {
+      const Time begin = later(done, posted);
+      done = begin + bounce_time(transfer.bytes);
+      if (spans_ != nullptr) spans_->record({"bounce memory", "unexpected message", begin, done, transfer.operation});
+    }
+    return later(done, posted) + command_;
+  }
+
+  Time complete_send(const Transfer&, const Stamp& reply, Units& units) override {
+    // Messages that waited for their receivers share the bus like others: one data phase after the other.
+    const Time late = units.unit[kLateData].acquire(reply.first, reply.last - reply.first).end;
+    return later(reply.last, late);
+  }
+
+  [[nodiscard]] Time post_receive_cost() const override { return command_; }
+
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    return zrlmpi::run_collective(collectives_, operation, team, buffers);
+  }
+
+  [[nodiscard]] WireCounters wire() const override { return wire_; }
+
+ private:
+  enum Unit : std::size_t { kSendMachine, kReceiveMachine, kLateData };
+
+  /// A call's times, counted from its beginning.
+  struct Relative {
+    Time request;
+    Time granted;
+    Time data;
+    Time first;
+    Time last;
+    Time complete;
+    WireCounters wire;
+    bool ok = true;
+  };
+  struct Memo {
+    std::uint64_t key = ~std::uint64_t{0};
+    Relative call;
+  };
+
+  [[nodiscard]] Verdict supports_strictly(const Operation& operation) const {
+    if (operation.tag != 0) return Verdict::decline("the strict header has no tag");
+    if (operation.element != ElementType::kInt32 && operation.element != ElementType::kFloat32)
+      return Verdict::decline("the strict header knows INT and FLOAT only");
+    if (operation.kind == OperationKind::kReduce || operation.kind == OperationKind::kAllreduce) {
+      if (operation.function != ReduceFunction::kSum) return Verdict::decline("the tool chain reduces with SUM only");
+    }
+    return {};
+  }
+
+  [[nodiscard]] ExchangeRequest request_for(const Transfer& transfer) const {
+    ExchangeRequest request;
+    request.source = transfer.source;
+    request.destination = transfer.destination;
+    // Types beyond INT and FLOAT travel as words, with the call code of INT.
+    request.call = transfer.element == ElementType::kFloat32 ? Call::kSendFloat : Call::kSendInt;
+    request.size = transfer.bytes;
+    request.tag = static_cast<std::uint32_t>(transfer.tag);
+    request.context = static_cast<std::uint32_t>(transfer.context);
+    request.sequence = transfer.number;
+    request.faults = faults_;
+    request.first_packet = static_cast<std::uint64_t>(transfer.number) << 32;
+    return request;
+  }
+
+  Relative run(const ExchangeRequest& request) {
+    const ExchangeResult result = runner_.run(request);
+    const Time begin = request.begin;
+    Relative call;
+    call.request = result.request - begin;
+    call.granted = call.request + spec_.iterations(spec_.header_iterations());
+    call.data = result.data - begin;
+    call.first = result.first - begin;
+    call.last = result.last - begin;
+    call.complete = result.complete - begin;
+    call.wire = result.wire;
+    call.ok = result.ok();
+    if (!call.ok) call.last = later(call.last, later(call.first, call.complete));
+    return call;
+  }
+
+  /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it happens:
+  /// the network runs once per size.
+  Relative relative(const Transfer& transfer) {
+    if (faults_.any()) return run(request_for(transfer));
+    Memo& memo = memos_[transfer.bytes % memos_.size()];
+    if (memo.key != transfer.bytes) memo = {transfer.bytes, run(request_for(transfer))};
+    return memo.call;
+  }
+
+  /// A call whose receiver is ready at a given time. A late receiver moves everything from the grant on, as long as no
+  /// timer of the sender fires meanwhile; otherwise the network itself tells.
+  Relative exchange(const Transfer& transfer, Time begin, Time ready) {
+    if (!faults_.any()) {
+      Relative call = relative(transfer);
+      const Time shift = later(ready - begin - call.granted, {});
+      if (shift + call.granted < spec_.timeout(transfer.source, 1, 0)) {
+        for (Time* moved : {&call.data, &call.first, &call.last, &call.complete}) *moved += shift;
+        return call;
+      }
+    }
+    ExchangeRequest request = request_for(transfer);
+    request.begin = begin;
+    request.ready = ready;
+    return run(request);
+  }
+
+  [[nodiscard]] Time bounce_time(std::size_t bytes) const {
+    return bounce_latency_ + bounce_.bytes(static_cast<std::int64_t>(bytes));
+  }
+
+  void count(const Relative& call) { wire_ += call.wire; }
+
+  /// The same network once more, at its place in time and with its spans.
+  void trace(const Transfer& transfer, Time begin, Time ready) {
+    if (spans_ == nullptr) return;
+    ExchangeRequest request = request_for(transfer);
+    request.begin = begin;
+    request.ready = ready;
+    request.spans = spans_;
+    request.operation = transfer.operation;
+    (void)runner_.run(request);
+  }
+
+  zrlmpi::MpeSpec spec_;
+  zrlmpi::ExchangeRunner runner_;
+  int ranks_;
+  bool strict_;
+  std::uint64_t eager_limit_;
+  Time command_;
+  Bandwidth bounce_;
+  Time bounce_latency_;
+  FaultRates faults_;
+  SpanSink* spans_;
+  zrlmpi::CollectiveModel collectives_;
+  std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
+  WireCounters wire_;
+};
+
+}  // namespace
+
+const BackendDescription& zrlmpi_backend() {
+  static const BackendDescription description{
+      BackendDescription::kAbi, "zrlmpi", "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s",
+      parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
+        return std::make_unique<ZrlmpiBackend>(context);
+      }};
+  return description;
+}
+
+}  // namespace offramp

@@ -1,0 +1,10 @@
+// The zrlmpi backend: IBM cloudFPGA's message passing engine (seed 001) and the host driver in front of it.
+#pragma once
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+const BackendDescription& zrlmpi_backend();
+
+}  // namespace offramp

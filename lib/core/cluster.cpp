@@ -1,0 +1,370 @@
+#include "lib/core/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+#include "lib/core/registry.hpp"
+
+namespace offramp {
+namespace {
+
+const BackendDescription& host_description() {
+  for (const BackendDescription* description : built_in_backends()) {
+    if (description->name == "host") return *description;
+  }
+  std::abort();  // the one backend that every build has
+}
+
+std::uint64_t next_random(std::uint64_t& state) {  // xorshift; the state is never 0
+  state ^= state << 13;
+  state ^= state >> 7;
+  return state ^= state << 17;
+}
+
+}  // namespace
+
+// --- requests ---------------------------------------------------------------------------------------------------------
+
+class RankHandle::SendRequest final : public RankRequest {
+ public:
+  SendRequest(RankHandle& rank, const SendArguments& arguments) : rank_(rank) {
+    record_.owner = this;
+    record_.on_complete = [](SendRecord& record) {
+      const auto* self = static_cast<SendRequest*>(record.owner);
+      self->rank_.completed(*self);
+    };
+    rank.engine().send(record_, arguments);
+  }
+  [[nodiscard]] bool done() const override { return record_.done; }
+  Received observe() override {
+    rank_.engine().observe(record_);
+    return {record_.outcome, 0, 0, 0};
+  }
+
+ private:
+  RankHandle& rank_;
+  SendRecord record_;
+};
+
+class RankHandle::ReceiveRequest final : public RankRequest {
+ public:
+  ReceiveRequest(RankHandle& rank, int from, int tag, MutableBytes into) : rank_(rank) {
+    record_.owner = this;
+    record_.on_complete = [](ReceiveRecord& record) {
+      const auto* self = static_cast<ReceiveRequest*>(record.owner);
+      self->rank_.completed(*self);
+    };
+    rank.engine().receive(record_, rank.world(), from, tag, into);
+  }
+  [[nodiscard]] bool done() const override { return record_.done; }
+  Received observe() override {
+    rank_.engine().observe(record_);
+    const Envelope& e = record_.header.envelope;
+    return {record_.outcome, e.source, e.tag, record_.received};
+  }
+  bool cancel() override { return rank_.engine().cancel(record_); }
+
+ private:
+  RankHandle& rank_;
+  ReceiveRecord record_;
+};
+
+class RankHandle::CollectiveRequest final : public RankRequest {
+ public:
+  CollectiveRequest(RankHandle& rank, const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer)
+      : rank_(rank), collective_(rank.engine(), rank.collective_world()) {
+    collective_.owner = this;
+    collective_.on_complete = [](Collective& collective) {
+      const auto* self = static_cast<CollectiveRequest*>(collective.owner);
+      self->rank_.completed(*self);
+    };
+    collective_.start(operation, buffers, reducer);
+  }
+  [[nodiscard]] bool done() const override { return collective_.done(); }
+  Received observe() override {
+    collective_.observe();
+    return {collective_.outcome(), 0, 0, 0};
+  }
+
+ private:
+  RankHandle& rank_;
+  Collective collective_;
+};
+
+/// Suspends the program until a request is done.
+struct RankHandle::Completion {
+  RankHandle& rank;
+  const RankRequest& request;
+  [[nodiscard]] bool await_ready() const { return request.done(); }
+  void await_suspend(std::coroutine_handle<> waiter) const {
+    rank.waiter_ = waiter;
+    rank.awaited_ = &request;
+  }
+  void await_resume() const {}
+};
+
+void RankHandle::completed(const RankRequest& request) {
+  if (awaited_ != &request) return;
+  awaited_ = nullptr;
+  cluster_.ready_.push_back(std::exchange(waiter_, nullptr));
+}
+
+// --- one rank ---------------------------------------------------------------------------------------------------------
+
+int RankHandle::size() const { return cluster_.ranks(); }
+Engine& RankHandle::engine() { return cluster_.engine(rank_); }
+Context& RankHandle::world() { return *cluster_.worlds_[static_cast<std::size_t>(rank_)]; }
+Context& RankHandle::collective_world() { return *cluster_.collective_worlds_[static_cast<std::size_t>(rank_)]; }
+Time RankHandle::clock(std::size_t lane) { return cluster_.clock(rank_, lane); }
+
+void RankHandle::compute(Time duration) {
+  for (auto& lane : engine().lanes()) lane->clock += duration;
+}
+
+Task<Outcome> RankHandle::send(int to, Bytes data, int tag, ElementType element) {
+  SendRequest request(*this, {world(), to, tag, data, element, false});
+  co_await Completion{*this, request};
+  co_return request.observe().outcome;
+}
+
+Task<Outcome> RankHandle::ssend(int to, Bytes data, int tag, ElementType element) {
+  SendRequest request(*this, {world(), to, tag, data, element, true});
+  co_await Completion{*this, request};
+  co_return request.observe().outcome;
+}
+
+Task<Received> RankHandle::receive(int from, MutableBytes into, int tag) {
+  ReceiveRequest request(*this, from, tag, into);
+  co_await Completion{*this, request};
+  co_return request.observe();
+}
+
+Task<Received> RankHandle::sendrecv(int to, Bytes data, int from, MutableBytes into, int tag) {
+  ReceiveRequest incoming(*this, from, tag, into);
+  SendRequest outgoing(*this, {world(), to, tag, data, ElementType::kByte, false});
+  co_await Completion{*this, outgoing};
+  co_await Completion{*this, incoming};
+  const Outcome sent = outgoing.observe().outcome;
+  Received received = incoming.observe();
+  if (received.outcome == Outcome::kOk) received.outcome = sent;
+  co_return received;
+}
+
+RankRequestPointer RankHandle::isend(int to, Bytes data, int tag, ElementType element) {
+  return std::make_unique<SendRequest>(*this, SendArguments{world(), to, tag, data, element, false});
+}
+
+RankRequestPointer RankHandle::issend(int to, Bytes data, int tag, ElementType element) {
+  return std::make_unique<SendRequest>(*this, SendArguments{world(), to, tag, data, element, true});
+}
+
+RankRequestPointer RankHandle::irecv(int from, MutableBytes into, int tag) {
+  return std::make_unique<ReceiveRequest>(*this, from, tag, into);
+}
+
+Task<Received> RankHandle::wait(RankRequestPointer& request) {
+  co_await Completion{*this, *request};
+  const Received received = request->observe();
+  request.reset();
+  co_return received;
+}
+
+Task<Outcome> RankHandle::wait_all(std::vector<RankRequestPointer>& requests) {
+  for (const RankRequestPointer& request : requests) co_await Completion{*this, *request};
+  Outcome outcome = Outcome::kOk;
+  for (const RankRequestPointer& request : requests) {
+    const Outcome one = request->observe().outcome;
+    if (outcome == Outcome::kOk) outcome = one;
+  }
+  requests.clear();
+  co_return outcome;
+}
+
+// --- collectives of one rank ------------------------------------------------------------------------------------------
+
+RankRequestPointer RankHandle::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  return std::make_unique<CollectiveRequest>(*this, operation, buffers, reducer);
+}
+
+Task<Outcome> RankHandle::collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer) {
+  CollectiveRequest request(*this, operation, buffers, reducer);
+  co_await Completion{*this, request};
+  co_return request.observe().outcome;
+}
+
+Operation RankHandle::operation(OperationKind kind, Elements elements, std::size_t bytes, int root) const {
+  Operation operation;
+  operation.kind = kind;
+  operation.element = elements.type;
+  operation.bytes = bytes;
+  operation.elements = bytes / elements.size;
+  operation.ranks = size();
+  operation.root = root;
+  return operation;
+}
+
+Operation RankHandle::reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes, int root) const {
+  Operation reduction = operation(kind, {reducer.kind().element, reducer.kind().element_bytes}, bytes, root);
+  reduction.function = reducer.kind().function;
+  reduction.commutative = reducer.kind().commutative;
+  return reduction;
+}
+
+Task<Outcome> RankHandle::bcast(MutableBytes buffer, int root, Elements elements) {
+  return collective(operation(OperationKind::kBcast, elements, buffer.size(), root),
+                    {buffer, buffer, buffer.size()});
+}
+
+Task<Outcome> RankHandle::reduce(Bytes data, MutableBytes into, int root, ElementReducer& reducer) {
+  return collective(reduction(OperationKind::kReduce, reducer, data.size(), root),
+                    {data, rank_ == root ? into : MutableBytes(), data.size()}, &reducer);
+}
+
+Task<Outcome> RankHandle::allreduce(Bytes data, MutableBytes into, ElementReducer& reducer) {
+  return collective(reduction(OperationKind::kAllreduce, reducer, data.size(), 0), {data, into, data.size()},
+                    &reducer);
+}
+
+Task<Outcome> RankHandle::gather(Bytes data, MutableBytes into, int root, Elements elements) {
+  return collective(operation(OperationKind::kGather, elements, data.size(), root),
+                    {data, rank_ == root ? into : MutableBytes(), data.size()});
+}
+
+Task<Outcome> RankHandle::allgather(Bytes data, MutableBytes into, Elements elements) {
+  return collective(operation(OperationKind::kAllgather, elements, data.size(), 0), {data, into, data.size()});
+}
+
+Task<Outcome> RankHandle::scatter(Bytes data, MutableBytes into, int root, Elements elements) {
+  return collective(operation(OperationKind::kScatter, elements, into.size(), root),
+                    {rank_ == root ? data : Bytes(), into, into.size()});
+}
+
+Task<Outcome> RankHandle::reduce_scatter(Bytes data, MutableBytes into, ElementReducer& reducer) {
+  const std::size_t block = data.size() / static_cast<std::size_t>(size());
+  return collective(reduction(OperationKind::kReduceScatter, reducer, block, 0), {data, into.first(block), block},
+                    &reducer);
+}
+
+Task<Outcome> RankHandle::alltoall(Bytes data, MutableBytes into, Elements elements) {
+  const std::size_t block = data.size() / static_cast<std::size_t>(size());
+  return collective(operation(OperationKind::kAlltoall, elements, block, 0), {data, into, block});
+}
+
+Task<Outcome> RankHandle::barrier() { return collective(operation(OperationKind::kBarrier, {}, 0, 0), {}); }
+
+// --- all ranks --------------------------------------------------------------------------------------------------------
+
+Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options)
+    : lanes_(std::move(lanes)),
+      options_(options),
+      hub_(ranks, options.eager_limit, options.shuffle_seed),
+      order_(static_cast<std::size_t>(ranks)),
+      shuffle_(options.shuffle_seed) {
+  const BackendDescription& host = host_description();
+  for (ClusterLane& lane : lanes_) {
+    if (lane.backend->name == host.name) lane.host_settings = lane.settings;
+    if (!lane.host_settings) lane.host_settings = Settings::defaults(host.parameters);
+  }
+  std::iota(order_.begin(), order_.end(), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<std::unique_ptr<Lane>> own;
+    for (const ClusterLane& lane : lanes_) {
+      const bool traced = own.empty() && rank == options.span_rank;
+      own.push_back(make_lane(lane, rank, traced ? options.spans : nullptr));
+    }
+    engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(own)));
+    worlds_.push_back(&engines_.back()->open_context(0, rank, order_));
+    collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, order_));
+    handles_.push_back(std::make_unique<RankHandle>(*this, rank));
+  }
+}
+
+Cluster::Cluster(int ranks, const BackendDescription& backend, const ClusterOptions& options)
+    : Cluster(ranks, std::vector<ClusterLane>{ClusterLane(backend)}, options) {}
+
+Cluster::~Cluster() = default;
+
+std::unique_ptr<Lane> Cluster::make_lane(const ClusterLane& lane, int rank, SpanSink* spans) const {
+  const BackendDescription& host = host_description();
+  std::vector<Lane::Member> members;
+  const auto add = [&](const BackendDescription& description, const Settings& settings) {
+    const BackendContext context{rank, ranks(), settings, options_.faults, spans};
+    members.push_back({std::string(description.name), description.create(context)});
+  };
+  add(host, *lane.host_settings);
+  if (lane.backend->name != host.name) add(*lane.backend, lane.settings);
+  const auto primary = static_cast<std::uint8_t>(members.size() - 1);
+  return std::make_unique<Lane>(std::move(members), primary, lane.rules, ranks(), 1);
+}
+
+std::string Cluster::run(const Program& program) {
+  assert(std::all_of(handles_.begin(), handles_.end(),
+                     [](const auto& h) { return !h->program_.valid() || h->program_.done(); }));
+  for (auto& handle : handles_) handle->program_.reset();
+  program_ = program;  // kept: the coroutines of a lambda refer to its captures
+  start_programs();
+  while (resume_ready() || progress() > 0) continue;
+  const bool ended =
+      std::all_of(handles_.begin(), handles_.end(), [](const auto& handle) { return handle->program_.done(); });
+  return ended ? std::string() : deadlock();
+}
+
+void Cluster::start_programs() {
+  for (const int rank : order_) {
+    RankHandle& handle = *handles_[static_cast<std::size_t>(rank)];
+    handle.program_ = program_(handle);
+    handle.program_.start();
+  }
+}
+
+bool Cluster::resume_ready() {
+  if (ready_.empty()) return false;
+  while (!ready_.empty()) {
+    const std::coroutine_handle<> next = ready_.back();
+    ready_.pop_back();
+    next.resume();
+  }
+  return true;
+}
+
+/// One turn for every rank; whose wait has ended goes on at once.
+int Cluster::progress() {
+  if (shuffle_ != 0) {
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[next_random(shuffle_) % i]);
+  }
+  int events = 0;
+  for (const int rank : order_) {
+    const int own = engine(rank).progress();
+    events += own;
+    if (own > 0) resume_ready();
+  }
+  return events;
+}
+
+std::string Cluster::deadlock() {
+  std::string text;
+  for (const auto& handle : handles_) {
+    if (handle->program_.done()) continue;
+    text += fmt::format("rank {} of {} waits (host clock {} ps):\n{}", handle->rank(), ranks(),
+                        handle->clock().count(), handle->engine().describe());
+  }
+  return text;
+}
+
+std::vector<Time> Cluster::clocks(std::size_t lane) {
+  std::vector<Time> clocks;
+  for (int rank = 0; rank < ranks(); ++rank) clocks.push_back(clock(rank, lane));
+  return clocks;
+}
+
+WireCounters Cluster::wire(std::size_t lane) {
+  WireCounters sum;
+  for (auto& engine : engines_) sum += engine->lane(lane).wire();
+  return sum;
+}
+
+}  // namespace offramp

@@ -1,0 +1,183 @@
+// A cluster: many ranks in one process over the memory fabric. For tests, and for predictions without mpirun.
+//
+// Each rank has an engine of its own, with lanes as under mpirun, and runs a program: a coroutine that communicates through
+// its RankHandle. The handle makes the same calls of the engine, in the same order, as the MPI face makes for the function
+// of that name (operations are issued in program order and observed when the program learns of their completion), so the
+// modelled times are those of the same program under mpirun.
+#pragma once
+
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/core/collective.hpp"
+#include "lib/core/element_reducer.hpp"
+#include "lib/core/engine.hpp"
+#include "lib/fabric/memory_fabric.hpp"
+
+namespace offramp {
+
+class Cluster;
+
+/// One view of the run: the backend it shows, and the routes to it. The host carries what the backend declines.
+struct ClusterLane {
+  explicit ClusterLane(const BackendDescription& backend_description)
+      : ClusterLane(backend_description, Settings::defaults(backend_description.parameters)) {}
+  ClusterLane(const BackendDescription& backend_description, Settings values)
+      : backend(&backend_description), settings(std::move(values)) {}
+
+  const BackendDescription* backend;  // lives as long as the cluster
+  Settings settings;
+  std::optional<Settings> host_settings;  // of the host behind the backend; the defaults if not set
+  std::vector<RouteRule> rules;           // 0 is the host, 1 the backend (0 too when that is the host)
+};
+
+struct ClusterOptions {
+  std::uint64_t shuffle_seed = 0;   // not 0: messages and ranks get their turns in an order drawn from it
+  std::size_t eager_limit = 8192;   // of the memory fabric; no influence on modelled time
+  FaultRates faults;                // of the modelled wires, in every lane
+  SpanSink* spans = nullptr;        // of rank span_rank in lane 0
+  int span_rank = 0;
+};
+
+/// Of a collective that does not reduce.
+struct Elements {
+  ElementType type = ElementType::kByte;
+  std::size_t size = 1;
+};
+
+/// What a receive brought.
+struct Received {
+  Outcome outcome = Outcome::kOk;
+  int source = 0;
+  int tag = 0;
+  std::size_t bytes = 0;
+};
+
+/// A send, a receive or a collective in progress. Must be waited for (or, if it is a receive, cancelled and waited for).
+class RankRequest {
+ public:
+  virtual ~RankRequest() = default;
+  [[nodiscard]] virtual bool done() const = 0;
+
+ protected:
+  friend class RankHandle;
+  virtual Received observe() = 0;
+  virtual bool cancel() { return false; }
+};
+using RankRequestPointer = std::unique_ptr<RankRequest>;
+
+/// What a program sees of its rank. Buffers live until the operation that uses them is complete.
+class RankHandle {
+ public:
+  RankHandle(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
+  RankHandle(const RankHandle&) = delete;
+  RankHandle& operator=(const RankHandle&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const;
+  [[nodiscard]] Engine& engine();
+  /// The world's contexts: of its messages, and of its collectives.
+  [[nodiscard]] Context& world();
+  [[nodiscard]] Context& collective_world();
+  /// The host clock: this rank's position in modelled time.
+  [[nodiscard]] Time clock(std::size_t lane = 0);
+  /// The program computes for a while, in every lane.
+  void compute(Time duration);
+
+  Task<Outcome> send(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
+  Task<Outcome> ssend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
+  Task<Received> receive(int from, MutableBytes into, int tag = kAnyTag);
+  /// As MPI_Sendrecv: the receive is posted first.
+  Task<Received> sendrecv(int to, Bytes data, int from, MutableBytes into, int tag = 0);
+
+  RankRequestPointer isend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
+  RankRequestPointer issend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
+  RankRequestPointer irecv(int from, MutableBytes into, int tag = kAnyTag);
+  Task<Received> wait(RankRequestPointer& request);
+  /// As MPI_Waitall: observed in the order of the list.
+  Task<Outcome> wait_all(std::vector<RankRequestPointer>& requests);
+  /// Takes a receive back; false when it is matched already.
+  bool cancel(RankRequest& request) { return request.cancel(); }
+
+  /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null where nothing is reduced.
+  RankRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer = nullptr);
+  Task<Outcome> collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer = nullptr);
+
+  Task<Outcome> bcast(MutableBytes buffer, int root, Elements elements = {});
+  /// into is used at the root only; the same memory as data: in place.
+  Task<Outcome> reduce(Bytes data, MutableBytes into, int root, ElementReducer& reducer);
+  Task<Outcome> allreduce(Bytes data, MutableBytes into, ElementReducer& reducer);
+  /// data: this rank's block.
+  Task<Outcome> gather(Bytes data, MutableBytes into, int root, Elements elements = {});
+  Task<Outcome> allgather(Bytes data, MutableBytes into, Elements elements = {});
+  /// into: this rank's block.
+  Task<Outcome> scatter(Bytes data, MutableBytes into, int root, Elements elements = {});
+  Task<Outcome> reduce_scatter(Bytes data, MutableBytes into, ElementReducer& reducer);
+  Task<Outcome> alltoall(Bytes data, MutableBytes into, Elements elements = {});
+  Task<Outcome> barrier();
+
+ private:
+  friend class Cluster;
+  class SendRequest;
+  class ReceiveRequest;
+  class CollectiveRequest;
+  struct Completion;
+
+  Operation operation(OperationKind kind, Elements elements, std::size_t bytes, int root) const;
+  Operation reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes, int root) const;
+  void completed(const RankRequest& request);
+
+  Cluster& cluster_;
+  int rank_;
+  Task<void> program_;
+  std::coroutine_handle<> waiter_;         // the program, while it waits
+  const RankRequest* awaited_ = nullptr;  // for this
+};
+
+class Cluster {
+ public:
+  using Program = std::function<Task<void>(RankHandle& rank)>;
+
+  Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options = {});
+  Cluster(int ranks, const BackendDescription& backend, const ClusterOptions& options = {});
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has not ended waits
+  /// for when none of them can go on (the cluster is of no more use then, but for its clocks).
+  [[nodiscard]] std::string run(const Program& program);
+
+  [[nodiscard]] int ranks() const { return hub_.ranks(); }
+  [[nodiscard]] Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Time clock(int rank, std::size_t lane = 0) { return engine(rank).lane(lane).clock; }
+  /// Of all ranks.
+  [[nodiscard]] std::vector<Time> clocks(std::size_t lane = 0);
+  [[nodiscard]] WireCounters wire(std::size_t lane = 0);
+
+ private:
+  friend class RankHandle;
+  std::unique_ptr<Lane> make_lane(const ClusterLane& lane, int rank, SpanSink* spans) const;
+  void start_programs();
+  bool resume_ready();
+  int progress();
+  [[nodiscard]] std::string deadlock();
+
+  std::vector<ClusterLane> lanes_;  // backends refer to their settings
+  ClusterOptions options_;
+  MemoryHub hub_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<Context*> worlds_;
+  std::vector<Context*> collective_worlds_;
+  Program program_;
+  std::vector<int> order_;  // of the ranks' turns
+  std::uint64_t shuffle_;
+  std::vector<std::coroutine_handle<>> ready_;
+  std::vector<std::unique_ptr<RankHandle>> handles_;  // first to go: their operations are in the engines' lists
+};
+
+}  // namespace offramp

@@ -1,0 +1,385 @@
+#include "simulators/zrlmpi/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "offramp/kernel/burst.hpp"
+#include "simulators/zrlmpi/header_cache.hpp"
+#include "simulators/zrlmpi/path.hpp"
+#include "simulators/zrlmpi/segmentation.hpp"
+
+namespace offramp::zrlmpi {
+namespace {
+
+/// What both state machines of a call share: the request, its result, and the record of states.
+struct Shared {
+  const MpeSpec& spec;
+  const ExchangeRequest& request;
+  ExchangeResult result;
+  std::vector<StateChange>* states;
+  bool fragments;  // every datagram carries a header and its place: the wire may lose, repeat or reorder
+};
+
+/// One end of a call: time spent in states, packets out, headers in.
+class Side {
+ public:
+  Side(Shared& shared, int rank, int peer, Call call, Path& out, Channel<Datagram>& in)
+      : shared_(shared), spec_(shared.spec), rank_(rank), peer_(peer), call_(call), out_(out), in_(in) {}
+
+ protected:
+  void enter(State state, const Process& self) const {
+    if (shared_.states != nullptr) shared_.states->push_back({rank_, state, self.clock});
+  }
+
+  Task<void> spend(State state, std::int64_t iterations) {
+    Process& self = co_await this_process();
+    enter(state, self);
+    const Time begin = self.clock;
+    co_await delay(spec_.iterations(iterations));
+    self.span(to_string(state), begin);
+  }
+
+  [[nodiscard]] Header header(PacketType type) const {
+    const ExchangeRequest& r = shared_.request;
+    Header made(peer_, rank_, call_, type);
+    if (spec_.format == Format::kExtended || shared_.fragments) made.extend(r.tag, r.context, r.sequence);
+    return made;
+  }
+
+  /// Assembles a handshake packet and queues it.
+  Task<void> emit(State state, PacketType type) {
+    co_await spend(state, spec_.header_iterations());
+    const HeaderImage image = encode(header(type));
+    TransmitItem item = TransmitItem::packet(image);
+    co_await out_.in.write(std::move(item));
+  }
+
+  /// Checks that a packet is of this call: from the peer, to this rank, this communicator and message, and of a call
+  /// code that belongs to ours. The reference leaves out all but the source and the codes.
+  [[nodiscard]] bool belongs(const Header& h) const {
+    const Header mine = header(PacketType::kData);
+    return h.source() == static_cast<std::uint32_t>(peer_) && h.destination() == static_cast<std::uint32_t>(rank_) &&
+           h.context() == mine.context() && h.sequence() == mine.sequence() && h.tag() == mine.tag();
+  }
+  [[nodiscard]] bool codes_match(const Header& h) const { return h.call() == partner(call_); }
+
+  Shared& shared_;
+  const MpeSpec& spec_;
+  int rank_;
+  int peer_;
+  Call call_;
+  Path& out_;
+  Channel<Datagram>& in_;
+  HeaderCache cache_;
+};
+
+class Sender final : public Side {
+ public:
+  using Side::Side;
+
+  Task<void> run() {
+    Process& self = co_await this_process();
+    ExchangeResult& result = shared_.result;
+    co_await spend(State::kIdle, 1);
+    const bool barrier = call_ == Call::kBarrier;
+    const PacketType answer = barrier ? PacketType::kAck : PacketType::kClearToSend;
+    for (int attempt = 0;; ++attempt) {
+      co_await emit(State::kStartSend, PacketType::kSendRequest);
+      if (attempt > 0) ++result.wire.retransmissions;
+      const Wait got = co_await wait_for(State::kWait4Clear, answer, spec_.timeout(rank_, 1, attempt), attempt);
+      if (got == Wait::kError) co_return;
+      if (got == Wait::kHere) break;
+    }
+    if (!barrier) {
+      result.data = self.clock;
+      for (int attempt = 0;; ++attempt) {
+        co_await send_data();
+        if (attempt > 0) ++result.wire.retransmissions;
+        const Wait got =
+            co_await wait_for(State::kWait4Ack, PacketType::kAck, spec_.timeout(rank_, 2, attempt), attempt);
+        if (got == Wait::kError) co_return;
+        if (got == Wait::kHere) break;
+      }
+    }
+    co_await spend(State::kIdle, 1);  // feedback to the role
+    cache_.drop(peer_);
+    result.sent = true;
+    result.complete = self.clock;
+  }
+
+ private:
+  enum class Wait : std::uint8_t { kHere, kTimeout, kError };
+
+  /// Waits for a packet of a type; without a deadline once the retries are used up.
+  Task<Wait> wait_for(State state, PacketType type, Time patience, int attempt) {
+    Process& self = co_await this_process();
+    const Time deadline = attempt < spec_.retries ? self.clock + patience : Time::never();
+    enter(state, self);
+    const Time begin = self.clock;
+    if (cache_.take(peer_, type, partner(call_))) co_return Wait::kHere;
+    for (;;) {
+      std::optional<Datagram> datagram = co_await in_.read_until(deadline);
+      shared_.result.complete = later(shared_.result.complete, self.clock);
+      if (!datagram) co_return Wait::kTimeout;
+      co_await delay(spec_.iterations(spec_.header_iterations()));
+      Header h;
+      // A handshake packet is 32 bytes long, an ERROR may have a body; anything else is drained and dropped.
+      if (decode(datagram->data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
+      if (h.type() == PacketType::kError) {
+        shared_.result.mismatch = true;
+        co_return Wait::kError;
+      }
+      if (datagram->bytes != kHeaderBytes || !codes_match(h)) continue;
+      if (h.type() == type) {
+        self.span(to_string(state), begin);
+        co_return Wait::kHere;
+      }
+      // The ACK may overtake nothing it depends on: only a repeated CLEAR_TO_SEND comes late, and is not kept.
+      if (h.type() == PacketType::kAck) cache_.put(h);
+    }
+  }
+
+  Task<void> send_data() {
+    Process& self = co_await this_process();
+    const ExchangeRequest& r = shared_.request;
+    co_await spend(State::kSendDataStart, spec_.header_iterations());
+    TransmitItem item;
+    item.kind = shared_.fragments ? TransmitItem::Kind::kFragments : TransmitItem::Kind::kMessage;
+    item.header = header(PacketType::kData);
+    item.payload = r.payload;
+    item.size = r.size;
+    if (shared_.fragments) {
+      item.ranges.push_back({0, fragment_count(r.size)});
+    } else {
+      Header head = item.header;
+      head.set_payload_bytes(r.size);
+      if (spec_.format == Format::kStrict) head.set(Field::kFlags, 0);
+      const HeaderImage image = encode(head);
+      item.head.assign(image.begin(), image.end());
+    }
+    const Time begin = self.clock;
+    enter(State::kSendDataRd, self);
+    co_await out_.in.write(std::move(item));
+    const auto copied = static_cast<std::int64_t>(spec_.padded(r.size));
+    co_await delay(spec_.iterations(spec_.copy_iterations(copied)));
+    self.span(to_string(State::kSendDataRd), begin);
+    enter(State::kSendDataWrd, self);
+    (void)co_await out_.sent.read();
+  }
+};
+
+class Receiver final : public Side {
+ public:
+  using Side::Side;
+
+  Task<void> run() {
+    Process& self = co_await this_process();
+    if (!co_await wait_for_request()) co_return;
+    self.clock = later(self.clock, shared_.request.ready);
+    if (call_ != Call::kBarrier) {
+      co_await emit(State::kAssembleClear, PacketType::kClearToSend);
+      if (!co_await receive_data()) co_return;
+      co_await spend(State::kRecvDataWrd, 1);
+      shared_.result.last = self.clock;
+      co_await delay(spec_.iterations(1));  // RECV_DATA_DONE
+    }
+    shared_.result.delivered = true;
+    co_await emit(State::kSendAck, PacketType::kAck);
+    cache_.drop(peer_);
+    co_await answer_repeats();
+  }
+
+ private:
+  /// No timeout: a receive waits for ever, as in the reference.
+  Task<bool> wait_for_request() {
+    Process& self = co_await this_process();
+    enter(State::kWait4Req, self);
+    for (;;) {
+      Datagram datagram = co_await in_.read();
+      const Time arrived = self.clock;
+      co_await delay(spec_.iterations(spec_.header_iterations()));
+      Header h;
+      if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
+      if (h.type() != PacketType::kSendRequest || datagram.bytes != kHeaderBytes) continue;
+      if (!codes_match(h)) {  // INT against FLOAT never match: the reference waits for ever, we say so
+        co_await emit(State::kAssembleClear, PacketType::kError);
+        shared_.result.mismatch = true;
+        co_return false;
+      }
+      shared_.result.request = arrived;
+      co_return true;
+    }
+  }
+
+  Task<bool> receive_data() {
+    Process& self = co_await this_process();
+    const ExchangeRequest& r = shared_.request;
+    enter(State::kRecvDataStart, self);
+    missing_ = shared_.fragments ? fragment_count(r.size) : cut_message(spec_, r.size).datagrams;
+    seen_.assign(shared_.fragments ? missing_ : 0, false);
+    for (int attempt = 0; missing_ > 0;) {
+      const Time deadline =
+          attempt < spec_.retries ? self.clock + spec_.timeout(rank_, 1, attempt) : Time::never();
+      std::optional<Datagram> datagram = co_await in_.read_until(deadline);
+      if (!datagram) {
+        ++attempt;
+        ++shared_.result.wire.retransmissions;
+        co_await emit(State::kAssembleClear, PacketType::kClearToSend);
+        continue;
+      }
+      if (shared_.fragments) {
+        co_await take_fragment(*datagram);
+      } else {
+        co_await take_stream(*datagram);
+      }
+    }
+    co_return true;
+  }
+
+  /// Strict form: one header, then raw continuations in order.
+  Task<void> take_stream(const Datagram& datagram) {
+    Process& self = co_await this_process();
+    if (offset_ == 0 && !started_) {
+      Header h;
+      const bool data = decode(datagram.data, Format::kExtended, h) == HeaderError::kNone && belongs(h) &&
+                        codes_match(h) && h.type() == PacketType::kData;
+      co_await delay(spec_.iterations(spec_.header_iterations()));
+      if (!data) co_return;  // a repeated SEND_REQUEST: the CLEAR_TO_SEND is on its way
+      started_ = true;
+      shared_.result.first = self.clock;
+      const std::uint32_t body = datagram.bytes - static_cast<std::uint32_t>(kHeaderBytes);
+      store(Bytes(datagram.data).subspan(std::min<std::size_t>(kHeaderBytes, datagram.data.size())), 0);
+      co_await delay(spec_.iterations(spec_.copy_iterations(body)));
+      offset_ = body;
+    } else {
+      const Time begin = self.clock;
+      // One iteration to see that more is expected, then a copy (matches 180 cycles per full datagram).
+      const Time service = spec_.iterations(1 + spec_.copy_iterations(datagram.bytes));
+      const Burst burst{{}, self.clock, datagram.period, datagram.packets, datagram.bytes};
+      self.clock = serve(burst, service, self.clock, [](const Burst&) {});
+      store(datagram.data, offset_);
+      offset_ += std::uint64_t{datagram.bytes} * datagram.packets;
+      self.span(to_string(State::kRecvDataRd), begin);
+    }
+    missing_ -= std::min<std::uint64_t>(missing_, datagram.packets);
+  }
+
+  /// Every datagram says where it belongs; what is there already is dropped.
+  Task<void> take_fragment(const Datagram& datagram) {
+    Process& self = co_await this_process();
+    const Bytes bytes = datagram.data;
+    Header h;
+    co_await delay(spec_.iterations(spec_.header_iterations()));
+    if (decode(bytes, Format::kExtended, h) != HeaderError::kNone || !belongs(h) || !codes_match(h)) co_return;
+    if (h.type() != PacketType::kData || !h.has_block()) co_return;
+    const auto block = decode_fragment_block(bytes.subspan(kHeaderBytes));
+    if (!block || block->total != shared_.request.size || block->offset % kFragmentBytes != 0) co_return;
+    const std::uint64_t index = block->offset / kFragmentBytes;
+    if (index >= seen_.size()) co_return;
+    co_await delay(spec_.iterations(spec_.lines(FragmentBlock::kBytes) +
+                                    spec_.copy_iterations(fragment_bytes(block->total, index))));
+    if (seen_[index]) co_return;
+    seen_[index] = true;
+    if (missing_ == seen_.size()) shared_.result.first = self.clock;
+    store(bytes.subspan(std::min<std::size_t>(bytes.size(), kHeaderBytes + FragmentBlock::kBytes)), block->offset);
+    --missing_;
+  }
+
+  void store(Bytes bytes, std::uint64_t offset) const {
+    const MutableBytes into = shared_.request.into;
+    if (offset >= into.size() || bytes.empty()) return;
+    std::memcpy(into.data() + offset, bytes.data(), std::min<std::uint64_t>(bytes.size(), into.size() - offset));
+  }
+
+  /// The call is over here, but its ACK may not have arrived.
+  Task<void> answer_repeats() {
+    for (;;) {
+      Datagram datagram = co_await in_.read();
+      co_await delay(spec_.iterations(spec_.header_iterations()));
+      Header h;
+      if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
+      const auto block = h.has_block() ? decode_fragment_block(Bytes(datagram.data).subspan(kHeaderBytes)) : std::nullopt;
+      const bool start_of_data = h.type() == PacketType::kData && (!block || block->offset == 0);
+      if (h.type() != PacketType::kSendRequest && !start_of_data) continue;
+      ++shared_.result.wire.retransmissions;
+      co_await emit(State::kSendAck, PacketType::kAck);
+    }
+  }
+
+  std::uint64_t missing_ = 0;  // datagrams
+  std::vector<bool> seen_;
+  std::uint64_t offset_ = 0;
+  bool started_ = false;
+};
+
+/// Both directions of a pair of ranks have a wire of their own.
+std::uint64_t wire_id(int from, int to) {
+  return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(kMaximumNodes) + static_cast<std::uint64_t>(to);
+}
+
+}  // namespace
+
+std::string_view to_string(State state) {
+  switch (state) {
+    case State::kIdle:
+      return "IDLE";
+    case State::kStartSend:
+      return "START_SEND";
+    case State::kSendReq:
+      return "SEND_REQ";
+    case State::kWait4Clear:
+      return "WAIT4CLEAR";
+    case State::kSendDataStart:
+      return "SEND_DATA_START";
+    case State::kSendDataRd:
+      return "SEND_DATA_RD";
+    case State::kSendDataWrd:
+      return "SEND_DATA_WRD";
+    case State::kWait4Ack:
+      return "WAIT4ACK";
+    case State::kStartRecv:
+      return "START_RECV";
+    case State::kWait4Req:
+      return "WAIT4REQ";
+    case State::kAssembleClear:
+      return "ASSEMBLE_CLEAR";
+    case State::kRecvDataStart:
+      return "RECV_DATA_START";
+    case State::kRecvDataRd:
+      return "RECV_DATA_RD";
+    case State::kRecvDataWrd:
+      return "RECV_DATA_WRD";
+    case State::kSendAck:
+      return "SEND_ACK";
+  }
+  return "?";
+}
+
+ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<StateChange>* states) {
+  const bool faults = request.faults.any();
+  Shared shared{spec_, request, {}, states, faults};
+  const Carriage carriage =
+      faults || request.packets || !request.payload.empty() ? Carriage::kPackets : Carriage::kBurst;
+  scheduler_.observe(request.spans, request.operation);
+  {
+    Path there(scheduler_, spec_, carriage,
+               {wire_id(request.source, request.destination), request.faults, request.first_packet});
+    Path back(scheduler_, spec_, carriage,
+              {wire_id(request.destination, request.source) | (std::uint64_t{1} << 32), request.faults,
+               request.first_packet});
+    Sender sender(shared, request.source, request.destination, request.call, there, back.out);
+    Receiver receiver(shared, request.destination, request.source, partner(request.call), back, there.out);
+    scheduler_.spawn("mpe.send", sender.run(), request.begin);
+    scheduler_.spawn("mpe.receive", receiver.run(), request.begin);
+    there.spawn(scheduler_, request.begin);
+    back.spawn(scheduler_, request.begin);
+    scheduler_.run();
+    shared.result.wire += there.counters();
+    shared.result.wire += back.counters();
+    scheduler_.clear();
+  }
+  return shared.result;
+}
+
+}  // namespace offramp::zrlmpi

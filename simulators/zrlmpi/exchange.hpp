@@ -1,0 +1,93 @@
+// One call between two message passing engines: the sender's and the receiver's state machine, and the two paths
+// between them, as a network of processes.
+//
+// The state machines go through the documented states (numbers as in the MPE's source; read in code):
+//
+//   SEND     IDLE -> START_SEND -> WAIT4CLEAR -> SEND_DATA_START -> SEND_DATA_RD -> SEND_DATA_WRD -> WAIT4ACK -> IDLE
+//   RECEIVE  WAIT4REQ -> ASSEMBLE_CLEAR -> RECV_DATA_START -> RECV_DATA_RD -> RECV_DATA_WRD -> SEND_ACK -> IDLE
+//
+// Where the reference deadlocks or corrupts, this one repairs: a receiver that is done answers a repeated request or
+// DATA with another ACK; on a wire with faults every datagram names its place in the message; retries end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulators/zrlmpi/packet.hpp"
+#include "simulators/zrlmpi/spec.hpp"
+
+namespace offramp::zrlmpi {
+
+/// States of the protocol machine that take time here; values are the MPE's own numbers.
+enum class State : std::uint8_t {
+  kIdle = 1,
+  kStartSend = 2,
+  kSendReq = 4,
+  kWait4Clear = 7,
+  kSendDataStart = 9,
+  kSendDataRd = 11,
+  kSendDataWrd = 12,
+  kWait4Ack = 16,
+  kStartRecv = 18,
+  kWait4Req = 21,
+  kAssembleClear = 23,
+  kRecvDataStart = 26,
+  kRecvDataRd = 28,
+  kRecvDataWrd = 29,
+  kSendAck = 32,
+};
+std::string_view to_string(State state);
+
+struct ExchangeRequest {
+  int source = 0;
+  int destination = 1;
+  Call call = Call::kSendInt;  // the sender's; kBarrier carries no data
+  std::uint64_t size = 0;      // payload bytes, at most kMaximumMessageBytes
+  std::uint32_t tag = 0;
+  std::uint32_t context = 0;
+  std::uint32_t sequence = 0;
+  Time begin;  // the sender's engine reads the command
+  Time ready;  // the receiver's engine may grant; before the request arrives: at once
+
+  Bytes payload;      // empty: only the time is of interest
+  MutableBytes into;  // as large as the payload
+
+  FaultRates faults;
+  std::uint64_t first_packet = 0;  // number of the call's first packet on either wire
+  bool packets = false;            // handle the datagrams one by one even where a closed form would do
+  SpanSink* spans = nullptr;
+  std::uint64_t operation = 0;
+};
+
+struct ExchangeResult {
+  bool sent = false;       // the sender saw the ACK
+  bool delivered = false;  // the receiver has all the data
+  bool mismatch = false;   // the receiver was told that the call codes do not belong together (ERROR packet)
+  Time request;            // the SEND_REQUEST is at the receiver
+  Time data;               // the sender begins with DATA
+  Time first;              // the first data is at the receiving role
+  Time last;               // and the last
+  Time complete;           // the ACK is at the sender, or the last that happened before it gave up
+  WireCounters wire;
+  [[nodiscard]] bool ok() const { return sent && delivered; }
+};
+
+/// A state that was entered, by which side and when; for tests.
+struct StateChange {
+  int rank;
+  State state;
+  Time at;
+};
+
+/// Runs calls one after another; keeps its memory between them. Not thread safe.
+class ExchangeRunner {
+ public:
+  explicit ExchangeRunner(const MpeSpec& spec) : spec_(spec) {}
+  ExchangeResult run(const ExchangeRequest& request, std::vector<StateChange>* states = nullptr);
+
+ private:
+  MpeSpec spec_;
+  Scheduler scheduler_;
+};
+
+}  // namespace offramp::zrlmpi

@@ -1,0 +1,166 @@
+// The ZRLMPI header ("envelope"): 32 bytes in front of every message, described once as a table of fields. Encoding,
+// decoding and printing all come from that table.
+//
+// Bytes 0-17 and 28-31 are seed 001, "ZRLMPI-Header definition". Byte 18 is the seed's optional tag. Bytes 19-27 are
+// reserved there and zero in the strict format; the extended format (ours) uses them so that every tag, communicator and
+// byte count can be carried. It always sets the version in byte 19: nodes that know only the strict format then drop such
+// a packet without remembering it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace offramp::zrlmpi {
+
+inline constexpr std::size_t kHeaderBytes = 32;
+inline constexpr std::uint32_t kMagic = 0x96969696;
+inline constexpr int kMaximumNodes = 64;         // shell: node ids 0-63 (published)
+inline constexpr std::uint16_t kUdpPort = 2718;  // read in code
+inline constexpr std::uint64_t kMaximumMessageBytes = std::uint64_t{0xffffffff} * 4;  // the size field counts words
+
+/// Strict: what the reference sends and accepts. Extended: accepts strict headers and the seed's tag byte as well.
+enum class Format : std::uint8_t { kStrict, kExtended };
+
+/// seed 001, "mpi_call definition".
+enum class Call : std::uint8_t { kSendInt, kReceiveInt, kSendFloat, kReceiveFloat, kBarrier, kCount };
+/// seed 001, "packet_type definition".
+enum class PacketType : std::uint8_t { kNone, kSendRequest, kClearToSend, kData, kAck, kError, kCount };
+std::string_view to_string(Call call);
+std::string_view to_string(PacketType type);
+
+/// The call that answers a call at the other end: SEND_INT and RECV_INT belong together, as do the two of FLOAT.
+Call partner(Call call);
+
+enum class Field : std::uint8_t {
+  kStart,
+  kDestination,
+  kSource,
+  kSize,
+  kCall,
+  kType,
+  kTagLow,
+  kFlags,
+  kTagHigh,
+  kContext,
+  kSequence,
+  kEnd,
+  kCount
+};
+
+struct FieldSpec {
+  Field field;
+  std::uint8_t offset;  // in bytes
+  std::uint8_t width;   // in bytes; little endian on the wire
+  bool extension;       // zero in the strict format
+  std::string_view name;
+};
+
+inline constexpr std::array<FieldSpec, static_cast<std::size_t>(Field::kCount)> kFields = {{
+    {Field::kStart, 0, 4, false, "start"},
+    {Field::kDestination, 4, 4, false, "destination"},
+    {Field::kSource, 8, 4, false, "source"},
+    {Field::kSize, 12, 4, false, "size"},  // 32-bit words behind the header
+    {Field::kCall, 16, 1, false, "call"},
+    {Field::kType, 17, 1, false, "type"},
+    {Field::kTagLow, 18, 1, true, "tag[7:0]"},
+    {Field::kFlags, 19, 1, true, "flags"},
+    {Field::kTagHigh, 20, 3, true, "tag[31:8]"},
+    {Field::kContext, 23, 2, true, "context"},
+    {Field::kSequence, 25, 3, true, "sequence"},
+    {Field::kEnd, 28, 4, false, "end"},
+}};
+
+class Header {
+ public:
+  Header() {
+    set(Field::kStart, kMagic);
+    set(Field::kEnd, kMagic);
+  }
+  Header(int destination, int source, Call call, PacketType type, std::uint32_t words = 0) : Header() {
+    set(Field::kDestination, static_cast<std::uint32_t>(destination));
+    set(Field::kSource, static_cast<std::uint32_t>(source));
+    set(Field::kSize, words);
+    set(Field::kCall, static_cast<std::uint32_t>(call));
+    set(Field::kType, static_cast<std::uint32_t>(type));
+  }
+
+  [[nodiscard]] std::uint32_t get(Field field) const { return values_[static_cast<std::size_t>(field)]; }
+  void set(Field field, std::uint32_t value) { values_[static_cast<std::size_t>(field)] = value; }
+
+  [[nodiscard]] std::uint32_t destination() const { return get(Field::kDestination); }
+  [[nodiscard]] std::uint32_t source() const { return get(Field::kSource); }
+  [[nodiscard]] std::uint32_t words() const { return get(Field::kSize); }
+  [[nodiscard]] Call call() const { return static_cast<Call>(get(Field::kCall)); }
+  [[nodiscard]] PacketType type() const { return static_cast<PacketType>(get(Field::kType)); }
+  [[nodiscard]] std::uint32_t tag() const { return get(Field::kTagLow) | get(Field::kTagHigh) << 8; }
+  [[nodiscard]] std::uint32_t context() const { return get(Field::kContext); }
+  [[nodiscard]] std::uint32_t sequence() const { return get(Field::kSequence); }
+  [[nodiscard]] bool extended() const { return (get(Field::kFlags) & kVersionMask) != 0; }
+  [[nodiscard]] bool header_per_datagram() const { return (get(Field::kFlags) & kPerDatagram) != 0; }
+  [[nodiscard]] bool has_block() const { return (get(Field::kFlags) & kBlock) != 0; }
+  /// Bytes of the last word that are no payload, 0-3.
+  [[nodiscard]] std::uint32_t padding() const { return get(Field::kFlags) & kPaddingMask; }
+  [[nodiscard]] std::uint64_t payload_bytes() const {
+    const std::uint64_t bytes = std::uint64_t{words()} * 4;
+    return bytes < padding() ? 0 : bytes - padding();
+  }
+
+  /// Makes it an extended header. Values are cut to the width of their fields.
+  void extend(std::uint32_t tag, std::uint32_t context, std::uint32_t sequence);
+  void set_flag(std::uint32_t flag) { set(Field::kFlags, get(Field::kFlags) | flag); }
+  /// Words and padding for a byte count up to kMaximumMessageBytes.
+  void set_payload_bytes(std::uint64_t bytes);
+
+  friend bool operator==(const Header&, const Header&) = default;
+
+  // Byte 19: version in the upper nibble, flags and padding below.
+  static constexpr std::uint32_t kVersion = 0x10;
+  static constexpr std::uint32_t kVersionMask = 0xf0;
+  static constexpr std::uint32_t kPerDatagram = 0x08;  // every datagram of the message has its own header
+  static constexpr std::uint32_t kBlock = 0x04;        // the payload begins with an extension block
+  static constexpr std::uint32_t kPaddingMask = 0x03;
+
+ private:
+  std::array<std::uint32_t, static_cast<std::size_t>(Field::kCount)> values_{};
+};
+
+enum class HeaderError : std::uint8_t {
+  kNone,
+  kShort,     // fewer than 32 bytes
+  kStart,     // magic at the beginning
+  kEnd,       // magic at the end
+  kSource,    // source rank >= 64
+  kCall,      // unassigned call code
+  kType,      // unassigned packet type
+  kReserved,  // a reserved byte is not zero
+  kVersion,   // an extended header of another version
+};
+std::string_view to_string(HeaderError error);
+
+using HeaderImage = std::array<std::byte, kHeaderBytes>;
+
+HeaderImage encode(const Header& header);
+/// Reads the first 32 bytes and nothing else; any bytes are safe. The header is written only without an error.
+HeaderError decode(std::span<const std::byte> bytes, Format format, Header& header);
+/// One line, for people: every field of the table by name.
+std::string print(const Header& header);
+
+/// The extension block in front of a fragment: where it belongs in the message. 16 bytes, little endian.
+struct FragmentBlock {
+  static constexpr std::size_t kBytes = 16;
+  std::uint64_t total = 0;   // bytes of the message
+  std::uint64_t offset = 0;  // of this fragment's first byte
+};
+std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
+std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);
+
+/// Little-endian integer of up to 8 bytes.
+std::uint64_t read_little_endian(std::span<const std::byte> bytes);
+void write_little_endian(std::uint64_t value, std::span<std::byte> bytes);
+
+}  // namespace offramp::zrlmpi

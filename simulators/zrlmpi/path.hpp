@@ -1,0 +1,60 @@
+// One direction between two engines: transmit queue -> bus -> shell -> wire -> shell -> receive queue.
+//
+// Every arrow is a channel and every word a process. A path works in one of two ways that give the same time stamps:
+// packet by packet over the kernel's Wire (needed for bytes and faults), or with the full datagrams of a message as one
+// burst in closed form.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "offramp/kernel/channel.hpp"
+#include "offramp/kernel/wire.hpp"
+#include "simulators/zrlmpi/packet.hpp"
+#include "simulators/zrlmpi/spec.hpp"
+
+namespace offramp::zrlmpi {
+
+enum class Carriage : std::uint8_t { kBurst, kPackets };
+
+class Path {
+ public:
+  struct Place {
+    std::uint64_t wire_id = 0;
+    FaultRates faults;
+    std::uint64_t first_packet = 0;
+  };
+
+  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place);
+
+  /// Adds the processes; before Scheduler::run(). They wait for ever once nothing more is to be carried.
+  void spawn(Scheduler& scheduler, Time begin);
+
+  Channel<TransmitItem> in;
+  Channel<Datagram> out;
+  /// One token per DATA phase: it has left for the network.
+  Channel<bool> sent;
+
+  [[nodiscard]] WireCounters counters() const;
+
+ private:
+  Task<void> bus();
+  Task<void> message(const TransmitItem& item);
+  Task<void> message_burst(const TransmitItem& item, std::uint64_t full, Time first);
+  Task<void> fragments(const TransmitItem& item);
+  Task<void> emit(Datagram datagram, Time at);
+  Task<void> shell(Channel<Datagram>& from, Channel<Datagram>& to, Time latency);
+  Task<void> burst_wire();
+  Task<void> packet_wire();
+  Task<void> unpack();
+
+  const MpeSpec& spec_;
+  Carriage carriage_;
+  Channel<Datagram> to_shell_;
+  Channel<Datagram> to_wire_;
+  Channel<Datagram> from_wire_;
+  std::optional<Wire<Datagram>> wire_;
+  WireCounters counters_;  // of the closed form
+};
+
+}  // namespace offramp::zrlmpi

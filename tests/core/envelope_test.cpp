@@ -1,0 +1,132 @@
+// Headers come from a wire: whatever their bytes are, decoding them is safe, and what is accepted holds together.
+#include "lib/core/envelope.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+namespace offramp {
+namespace {
+
+constexpr EnvelopeLimits kLimits{2, 4};
+constexpr std::size_t kBytes = 100;
+
+Header valid() {
+  Header header;
+  header.envelope.lanes = 2;
+  header.envelope.bytes = kBytes;
+  header.envelope.source = 3;
+  header.envelope.source_world = 3;
+  header.envelope.tag = 7;
+  header.envelope.element = ElementType::kInt32;
+  header.lanes[0].stamp = {Time::ns(1), Time::ns(2), 1};
+  header.lanes[1].stamp = {Time::ns(3), Time::ns(4), 0};
+  return header;
+}
+
+bool accepted(const Header& header, std::size_t payload = kBytes) {
+  return decode_header(header.encoded(), payload, kLimits).has_value();
+}
+
+TEST(AnEnvelope, IsTheSameAfterDecoding) {
+  const Header sent = valid();
+  const auto got = decode_header(sent.encoded(), kBytes, kLimits);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(std::memcmp(got->encoded().data(), sent.encoded().data(), sent.size()), 0);
+}
+
+TEST(AnEnvelope, OfAnyOtherLengthIsRefused) {
+  const Header header = valid();
+  std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
+  bytes.resize(1000);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(decode_header({bytes.data(), size}, kBytes, kLimits).has_value(), size == header.size()) << size;
+  }
+}
+
+TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
+  const std::vector<std::pair<const char*, std::function<void(Header&)>>> spoilers = {
+      {"kind 0", [](Header& h) { h.envelope.kind = EnvelopeKind{0}; }},
+      {"kind 3", [](Header& h) { h.envelope.kind = EnvelopeKind{3}; }},
+      {"unknown flag", [](Header& h) { h.envelope.flags |= 8; }},
+      {"fewer lanes", [](Header& h) { h.envelope.lanes = 1; }},
+      {"more lanes", [](Header& h) { h.envelope.lanes = 255; }},
+      {"element", [](Header& h) { h.envelope.element = static_cast<ElementType>(16); }},
+      {"negative source", [](Header& h) { h.envelope.source = -1; }},
+      {"source", [](Header& h) { h.envelope.source = 4; }},
+      {"world source", [](Header& h) { h.envelope.source_world = 4; }},
+      {"negative tag", [](Header& h) { h.envelope.tag = -1; }},
+      {"more bytes than payload", [](Header& h) { h.envelope.bytes = kBytes + 1; }},
+      {"all bytes", [](Header& h) { h.envelope.bytes = UINT64_MAX; }},
+      {"backend", [](Header& h) { h.lanes[1].backend = 255; }},
+      {"handshake", [](Header& h) { h.lanes[0].handshake = 2; }},
+      {"time before the beginning", [](Header& h) { h.lanes[0].stamp.first = Time::ps(-1); }},
+      {"time that overflows", [](Header& h) { h.lanes[1].stamp.last = Time::never(); }},
+      {"payload that was not carried", [](Header& h) { h.envelope.flags |= kNoPayload; }},
+  };
+  for (const auto& [name, spoil] : spoilers) {
+    Header header = valid();
+    spoil(header);
+    EXPECT_FALSE(accepted(header)) << name;
+  }
+  Header reply = valid();
+  reply.envelope.kind = EnvelopeKind::kReply;
+  EXPECT_TRUE(accepted(reply, 0));
+  EXPECT_FALSE(accepted(reply, 1)) << "a reply with payload";
+  reply.lanes[0].stamp.first = Time::ps(-1);
+  EXPECT_FALSE(accepted(reply, 0)) << "a reply's time";
+}
+
+TEST(AnEnvelope, CarriesPayloadInACollectiveOnlyForTheLaneThatHasMemory) {
+  for (const std::size_t lane : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    Header header = valid();
+    header.envelope.context = kCollectiveContext | 5;
+    header.envelope.tag = collective_tag(0xfffffff, lane);
+    EXPECT_EQ(lane_of_tag(header.envelope.tag), lane);
+    EXPECT_EQ(accepted(header), lane == 0) << lane;
+    header.envelope.flags = kNoPayload;
+    EXPECT_EQ(accepted(header, 0), lane == 1) << lane;
+    header.envelope.context = 5;
+    EXPECT_FALSE(accepted(header, 0)) << "a program's message without its payload";
+  }
+}
+
+void expect_sound(const Header& header, std::size_t payload) {
+  const Envelope& e = header.envelope;
+  EXPECT_EQ(e.lanes, kLimits.lanes);
+  EXPECT_LT(e.source_world, kLimits.ranks);
+  if (e.kind == EnvelopeKind::kReply) return;
+  EXPECT_GE(e.source, 0);
+  EXPECT_LT(e.source, static_cast<int>(kLimits.ranks));
+  EXPECT_GE(e.tag, 0);
+  EXPECT_LE(e.element, ElementType::kMixed);
+  EXPECT_EQ((e.flags & kNoPayload) == 0 ? e.bytes : 0, payload);
+}
+
+TEST(AnEnvelope, OfRandomBytesIsSoundOrRefused) {
+  std::mt19937_64 random(1);
+  std::vector<std::byte> bytes(Header::size_with(kLimits.lanes));
+  for (int round = 0; round < 100000; ++round) {
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+    const std::size_t payload = random() % 4;
+    if (const auto header = decode_header(bytes, payload, kLimits)) expect_sound(*header, payload);
+  }
+}
+
+TEST(AnEnvelope, ThatWasChangedOnTheWayIsSoundOrRefused) {
+  std::mt19937_64 random(2);
+  const Header original = valid();
+  int refused = 0;
+  for (int round = 0; round < 200000; ++round) {
+    std::vector<std::byte> bytes(original.encoded().begin(), original.encoded().end());
+    for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    const auto header = decode_header(bytes, kBytes, kLimits);
+    header ? expect_sound(*header, kBytes) : static_cast<void>(++refused);
+  }
+  EXPECT_GT(refused, 50000);
+}
+
+}  // namespace
+}  // namespace offramp

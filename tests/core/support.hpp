@@ -1,0 +1,165 @@
+// Shared by the tests of the engine: bytes with a pattern, engines over the memory fabric, and a fabric double that leaves
+// it to the test which message arrives when.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "lib/core/engine.hpp"
+#include "lib/core/registry.hpp"
+#include "lib/fabric/memory_fabric.hpp"
+
+namespace offramp::test {
+
+using Buffer = std::vector<std::byte>;
+
+/// Bytes that depend on seed and place.
+inline Buffer pattern(std::size_t bytes, std::uint32_t seed) {
+  Buffer buffer(bytes);
+  std::uint32_t x = seed * 2654435761U + 1;
+  for (std::byte& b : buffer) {
+    x = x * 1664525U + 1013904223U;
+    b = static_cast<std::byte>(x >> 24U);
+  }
+  return buffer;
+}
+
+inline const BackendDescription& backend_named(std::string_view name) {
+  static const Registry registry{built_in_backends()};
+  const BackendDescription* found = registry.find(name);
+  if (found == nullptr) std::abort();
+  return *found;
+}
+
+inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
+  static const Settings settings = Settings::defaults(backend_named("host").parameters);
+  std::vector<Lane::Member> members;
+  members.push_back({"host", backend_named("host").create({rank, ranks, settings, {}, nullptr})});
+  return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), ranks, 1);
+}
+
+inline std::vector<std::unique_ptr<Lane>> host_lanes(int rank, int ranks, int count) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 0; i < count; ++i) lanes.push_back(host_lane(rank, ranks));
+  return lanes;
+}
+
+inline std::vector<int> world_of(int ranks) {
+  std::vector<int> world(static_cast<std::size_t>(ranks));
+  std::iota(world.begin(), world.end(), 0);
+  return world;
+}
+
+/// Engines with the host backend over the memory fabric.
+class Ranks {
+ public:
+  explicit Ranks(int ranks, std::size_t eager_limit = 8192) : hub_(ranks, eager_limit) {
+    for (int rank = 0; rank < ranks; ++rank)
+      engines_.push_back(std::make_unique<Engine>(hub_.at(rank), host_lanes(rank, ranks, 1)));
+  }
+  Engine& operator[](int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
+  Context& open(int rank, std::uint64_t id = 0) { return (*this)[rank].open_context(id, rank, world_of(hub_.ranks())); }
+  void settle() {
+    for (int events = 1; events > 0;) {
+      events = 0;
+      for (auto& engine : engines_) events += engine->progress();
+    }
+  }
+
+ private:
+  MemoryHub hub_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+/// Fabrics whose messages lie in one room until the test delivers them.
+class Mailroom {
+ public:
+  struct Letter {
+    int from = 0;
+    int to = 0;
+    Buffer header;
+    Buffer payload;
+    FabricWaiter* sender = nullptr;  // while the payload stays there
+    int pulled = 0;
+    int dropped = 0;
+  };
+  struct Pull {
+    Letter* letter;
+    std::span<std::byte> into;
+    FabricWaiter* waiter;
+  };
+
+  explicit Mailroom(int ranks) {
+    for (int rank = 0; rank < ranks; ++rank) desks_.push_back(std::make_unique<Desk>(*this, rank));
+  }
+  Fabric& at(int rank) { return *desks_[static_cast<std::size_t>(rank)]; }
+
+  std::size_t eager_limit = SIZE_MAX;
+  bool pulls_wait = false;
+  std::vector<std::unique_ptr<Letter>> letters;  // all that were ever sent
+  std::vector<Pull> pulls;                       // that wait for the test
+
+  Letter& last() { return *letters.back(); }
+
+  static void deliver(Letter& letter, Engine& to) {
+    const bool remote = letter.sender != nullptr;
+    to.deliver({letter.header, remote ? nullptr : letter.payload.data(), letter.payload.size(),
+                remote ? &letter : nullptr});
+  }
+  void finish_pulls(bool ok = true) {
+    for (const Pull& pull : std::exchange(pulls, {})) {
+      if (ok) std::copy(pull.letter->payload.begin(), pull.letter->payload.end(), pull.into.begin());
+      pull.waiter->notify(*pull.waiter, ok);
+    }
+  }
+  /// The senders whose payloads were pulled or dropped learn of it.
+  void notify_senders() {
+    for (const auto& letter : letters) {
+      if (letter->sender == nullptr || letter->pulled + letter->dropped == 0) continue;
+      FabricWaiter& sender = *std::exchange(letter->sender, nullptr);
+      sender.notify(sender, true);
+    }
+  }
+
+ private:
+  class Desk final : public Fabric {
+   public:
+    Desk(Mailroom& room, int rank) : room_(room), rank_(rank) {}
+    [[nodiscard]] int rank() const override { return rank_; }
+    [[nodiscard]] int ranks() const override { return static_cast<int>(room_.desks_.size()); }
+    State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+               FabricWaiter& waiter) override {
+      auto letter = std::make_unique<Letter>();
+      letter->from = rank_;
+      letter->to = peer;
+      letter->header.assign(header.begin(), header.end());
+      letter->payload.assign(payload.begin(), payload.end());
+      const bool eager = payload.size() <= room_.eager_limit;
+      if (!eager) letter->sender = &waiter;
+      room_.letters.push_back(std::move(letter));
+      return eager ? State::kDone : State::kPending;
+    }
+    State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) override {
+      auto& letter = *static_cast<Letter*>(remote);
+      ++letter.pulled;
+      if (room_.pulls_wait) {
+        room_.pulls.push_back({&letter, into, &waiter});
+        return State::kPending;
+      }
+      std::copy(letter.payload.begin(), letter.payload.end(), into.begin());
+      return State::kDone;
+    }
+    void drop(void* remote) override { ++static_cast<Letter*>(remote)->dropped; }
+    int progress(Sink&) override { return 0; }
+
+   private:
+    Mailroom& room_;
+    int rank_;
+  };
+
+  std::vector<std::unique_ptr<Desk>> desks_;
+};
+
+}  // namespace offramp::test
