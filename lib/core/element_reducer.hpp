@@ -46,9 +46,9 @@ class PlainReducer : public ElementReducer {
 
 namespace detail {
 struct Add {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a + b;
+  double operator()(double a, double b) const { return a + b; }
+  std::int32_t operator()(std::int32_t a, std::int32_t b) const {  // modulo 2^32, as MPI libraries add
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
   }
 };
 struct Compose;

@@ -49,6 +49,12 @@ void offramp_native_requests_open(size_t body_bytes, const offramp_request_callb
   pool.callbacks = *callbacks;
 }
 
+/* The library looks at the error of requests that are still pending, too. */
+static void reset_status(ompi_request_t* r) {
+  r->req_status.MPI_ERROR = MPI_SUCCESS;
+  r->req_status._cancelled = 0;
+}
+
 MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** body) {
   object* o = pool.free_list;
   if (o != NULL) {
@@ -59,7 +65,7 @@ MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** bo
   ompi_request_t* r = &o->request;
   OMPI_REQUEST_INIT(r, persistent != 0);
   r->req_type = OMPI_REQUEST_PML;
-  r->req_status._cancelled = 0;
+  reset_status(r);
   r->req_free = on_free;
   r->req_cancel = on_cancel;
   r->req_start = on_start;
@@ -79,7 +85,7 @@ int offramp_native_request_persistent(MPI_Request request) { return request->req
 void offramp_native_request_activate(MPI_Request request) {
   request->req_complete = REQUEST_PENDING;
   request->req_state = OMPI_REQUEST_ACTIVE;
-  request->req_status._cancelled = 0;
+  reset_status(request);
 }
 
 void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes, int cancelled) {

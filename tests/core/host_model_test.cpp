@@ -1,0 +1,143 @@
+// The host backend against the LogGP formulas that it states.
+#include <gtest/gtest.h>
+
+#include "lib/core/cluster.hpp"
+#include "tests/core/support.hpp"
+
+namespace offramp {
+namespace {
+
+using test::Buffer;
+
+// The defaults: L, o, g, the cost of posting, and G as 100 Gb/s.
+constexpr Time kLatency = Time::ns(1000);
+constexpr Time kOverhead = Time::ns(250);
+constexpr Time kGap = Time::ns(50);
+constexpr Time kPost = Time::ns(30);
+Time wire(std::size_t bytes) { return Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(bytes)); }
+
+struct OneMessage {
+  Time sender;
+  Time receiver;
+};
+
+OneMessage one_message(std::size_t bytes, bool synchronous = false, Time receiver_late = {}) {
+  Cluster cluster(2, test::backend_named("host"));
+  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    Buffer data(bytes);
+    if (rank.rank() == 1) {
+      rank.compute(receiver_late);
+      co_await rank.receive(0, data);
+    } else if (synchronous) {
+      co_await rank.ssend(1, data);
+    } else {
+      co_await rank.send(1, data);
+    }
+  }),
+            "");
+  return {cluster.clock(0), cluster.clock(1)};
+}
+
+TEST(TheHost, TakesLogGPTimeForAnEagerMessage) {
+  for (const std::size_t bytes : {0, 1, 8, 1000, 65536}) {
+    const OneMessage got = one_message(bytes);
+    EXPECT_EQ(got.sender, kOverhead) << bytes;
+    EXPECT_EQ(got.receiver, kOverhead + wire(bytes) + kLatency + kOverhead) << bytes;
+  }
+}
+
+TEST(TheHost, AsksFirstForALargeOrSynchronousMessage) {
+  for (const auto& [bytes, synchronous] : {std::pair{65537, false}, std::pair{10000000, false}, std::pair{8, true}}) {
+    const auto size = static_cast<std::size_t>(bytes);
+    const OneMessage got = one_message(size, synchronous);
+    // Request, answer, data: each end spends its overhead on every one of them.
+    const Time begin = kOverhead + kLatency + kOverhead + kLatency + kOverhead;
+    EXPECT_EQ(got.sender, begin + wire(size));
+    EXPECT_EQ(got.receiver, begin + kLatency + wire(size) + kOverhead);
+  }
+}
+
+TEST(TheHost, WaitsWithALargeMessageForALateReceiver) {
+  const Time late = Time::us(100);
+  const OneMessage got = one_message(1000000, false, late);
+  const Time begin = late + kPost + kOverhead + kLatency + kOverhead;
+  EXPECT_EQ(got.sender, begin + wire(1000000));
+  EXPECT_EQ(got.receiver, begin + kLatency + wire(1000000) + kOverhead);
+}
+
+TEST(TheHost, CopiesAnEagerMessageThatCameBeforeItsReceive) {
+  const Time late = Time::us(100);
+  const OneMessage got = one_message(8000, false, late);
+  EXPECT_EQ(got.sender, kOverhead);
+  EXPECT_EQ(got.receiver, late + kPost + kOverhead + Bandwidth::gigabits_per_second(80).bytes(8000));
+}
+
+/// When the last of n messages, sent one after the other without waiting, is there.
+Time window(int messages, std::size_t bytes) {
+  Cluster cluster(2, test::backend_named("host"));
+  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    std::vector<RankRequestPointer> requests;
+    std::vector<Buffer> data(static_cast<std::size_t>(messages), Buffer(bytes));
+    for (Buffer& one : data) requests.push_back(rank.rank() == 0 ? rank.isend(1, one) : rank.irecv(0, one));
+    co_await rank.wait_all(requests);
+  }),
+            "");
+  return cluster.clock(1);
+}
+
+TEST(TheHost, SendsAWindowAtTheRateOfTheLinkOrOfItsProcessor) {
+  // Bytes on the link take longer than the sender's overhead: the link is busy throughout.
+  EXPECT_EQ(window(64, 65536), kOverhead + wire(65536) * 64 + kLatency + kOverhead);
+  // The other way round: one overhead per message.
+  EXPECT_EQ(window(64, 100), kOverhead * 64 + wire(100) + kLatency + kOverhead);
+  static_assert(kGap < kOverhead);
+  const Time large = window(16, 1000000);
+  EXPECT_GE(large, wire(1000000) * 16);
+  EXPECT_LE(large, wire(1000000) * 16 + Time::us(5));
+}
+
+TEST(TheHost, NeverTakesLessForMoreBytes) {
+  OneMessage before = one_message(0);
+  for (std::size_t bytes = 1; bytes < 20000000; bytes += 1 + bytes / 3) {
+    const OneMessage now = one_message(bytes);
+    EXPECT_GE(now.sender, before.sender) << bytes;
+    EXPECT_GE(now.receiver, before.receiver) << bytes;
+    before = now;
+  }
+}
+
+TEST(TheHost, NeverTakesLessForMoreBytesOrRanksInACollective) {
+  const auto bcast = [](int ranks, std::size_t bytes) {
+    Cluster cluster(ranks, test::backend_named("host"));
+    EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+      Buffer data(bytes);
+      co_await rank.bcast(data, 0);
+    }),
+              "");
+    const std::vector<Time> clocks = cluster.clocks();
+    return *std::max_element(clocks.begin(), clocks.end());
+  };
+  for (int ranks = 2; ranks < 9; ++ranks) EXPECT_GE(bcast(ranks + 1, 1000), bcast(ranks, 1000)) << ranks;
+  Time before;
+  for (const std::size_t bytes : {0, 10, 1000, 65536, 65537, 1000000}) {
+    const Time now = bcast(5, bytes);
+    EXPECT_GE(now, before) << bytes;
+    before = now;
+  }
+}
+
+TEST(TheHost, CountsWhatGoesOverTheWire) {
+  Cluster cluster(2, test::backend_named("host"));
+  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+    Buffer data(10000);
+    if (rank.rank() == 0) co_await rank.send(1, data);
+    if (rank.rank() == 1) co_await rank.receive(0, data);
+  }),
+            "");
+  EXPECT_EQ(cluster.wire().packets, 3U);
+  EXPECT_EQ(cluster.wire().payload_bytes, 10000U);
+  EXPECT_EQ(cluster.wire().wire_bytes, 10000U + 3 * 82U);
+}
+
+}  // namespace
+}  // namespace offramp
