@@ -67,7 +67,7 @@ class RunCommand {
           ->type_name(kShortcuts[i].type);
     }
     add_list("--set", settings_, "KEY=VALUE",
-             "set a key as in the file: zrlmpi.preset=strict, or a parameter of --backend");
+             "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
     add_list("--preload", options_.preload, "LIBRARY", "preload this tool before offramp");
     add_list("--mpirun-args", mpirun_arguments_, "ARGS",
              "more arguments for mpirun, in one text; may be repeated");

@@ -6,13 +6,15 @@
 namespace offramp::host {
 namespace {
 
-// A failed message does not stop an algorithm: every rank goes on, so that nobody waits for ever, and the failure is the
-// operation's outcome.
+// A failed message does not stop an algorithm: every rank goes on, so that nobody waits for ever, and the
+// failure is the operation's outcome.
 void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
 }
 
-int wrap(int rank, int size) { return (rank % size + size) % size; }
+int wrap(int rank, int size) {
+  return (rank % size + size) % size;
+}
 
 MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
@@ -55,8 +57,8 @@ Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root) {
 
 Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root,
                               bool commutative) {
-  // In the tree of relative rank r the children hold the ranks above r, in order. With the tree's root at rank 0 that is
-  // the order of ranks; for a commutative operation the tree may as well begin at the root.
+  // In the tree of relative rank r the children hold the ranks above r, in order. With the tree's root at
+  // rank 0 that is the order of ranks; for a commutative operation the tree may as well begin at the root.
   const int size = team.size();
   const int top = commutative ? root : 0;
   const int relative = wrap(team.rank() - top, size);
@@ -96,8 +98,8 @@ Task<Outcome> gather_binomial(Team& team, const LocalCosts& costs, CollectiveBuf
   for (; mask < size && (relative & mask) == 0; mask *= 2) {
     if (relative + mask >= size) continue;
     const int blocks = subtree(relative + mask, size);
-    const MutableBytes part = gathered.subspan(block * static_cast<std::size_t>(mask),
-                                               block * static_cast<std::size_t>(blocks));
+    const MutableBytes part =
+        gathered.subspan(block * static_cast<std::size_t>(mask), block * static_cast<std::size_t>(blocks));
     note(outcome, co_await team.receive(wrap(team.rank() + mask, size), part));
   }
   if (relative != 0) {
@@ -130,8 +132,8 @@ Task<Outcome> scatter_binomial(Team& team, const LocalCosts& costs, CollectiveBu
   for (mask /= 2; mask > 0; mask /= 2) {
     if (relative + mask >= size) continue;
     const int blocks = subtree(relative + mask, size);
-    const Bytes part = held.subspan(block * static_cast<std::size_t>(mask),
-                                    block * static_cast<std::size_t>(blocks));
+    const Bytes part =
+        held.subspan(block * static_cast<std::size_t>(mask), block * static_cast<std::size_t>(blocks));
     note(outcome, co_await team.send(wrap(team.rank() + mask, size), part));
   }
   if (!buffers.receive.empty()) local_copy(team, costs, held.first(block), buffers.receive);
@@ -156,8 +158,8 @@ Task<Outcome> allgather_ring(Team& team, const LocalCosts& costs, CollectiveBuff
 }
 
 Task<Outcome> allreduce_recursive_doubling(Team& team, const LocalCosts& costs, CollectiveBuffers buffers) {
-  // Ranks beyond the largest power of two fold into their lower neighbour first, so that every partial result covers
-  // contiguous ranks and operands stay in rank order.
+  // Ranks beyond the largest power of two fold into their lower neighbour first, so that every partial result
+  // covers contiguous ranks and operands stay in rank order.
   const int size = team.size();
   int power = 1;
   while (2 * power <= size) power *= 2;
@@ -204,8 +206,7 @@ Task<Outcome> reduce_scatter_by_reduce(Team& team, const LocalCosts& costs, Coll
   CollectiveBuffers whole{buffers.send, {}, buffers.block};
   if (team.rank() == 0) whole.receive = team.scratch(buffers.send.size());
   Outcome outcome = co_await reduce_binomial(team, costs, whole, 0, commutative);
-  note(outcome,
-       co_await scatter_binomial(team, costs, {whole.receive, buffers.receive, buffers.block}, 0));
+  note(outcome, co_await scatter_binomial(team, costs, {whole.receive, buffers.receive, buffers.block}, 0));
   co_return outcome;
 }
 
@@ -213,7 +214,8 @@ Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveB
   const int size = team.size();
   const std::size_t block = buffers.block;
   Outcome outcome = Outcome::kOk;
-  if (buffers.send.data() == buffers.receive.data()) {  // in place: what arrives would overwrite what is still to leave
+  if (buffers.send.data() ==
+      buffers.receive.data()) {  // in place: what arrives would overwrite what is still to leave
     const MutableBytes sent = team.scratch(buffers.send.size());
     local_copy(team, costs, buffers.send, sent);
     buffers.send = sent;

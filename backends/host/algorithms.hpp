@@ -1,5 +1,6 @@
-// Collective algorithms in software, over the messages of a Team. Every one of them is right for any number of ranks, any
-// root, zero bytes, and reductions that do not commute (operands are combined in rank order then).
+// Collective algorithms in software, over the messages of a Team. Every one of them is right for any number
+// of ranks, any root, zero bytes, and reductions that do not commute (operands are combined in rank order
+// then).
 #pragma once
 
 #include "offramp/backend.hpp"

@@ -7,24 +7,82 @@
 namespace offramp {
 namespace {
 
-// LogGP: latency L, overhead o, gap g, gap per byte G (Alexandrov et al., SPAA 1995). The defaults describe a 100 Gb/s
-// NIC without any offload; they are assumed, not measured on one machine, and meant to be set to one's own.
+// LogGP: latency L, overhead o, gap g, gap per byte G (Alexandrov et al., SPAA 1995). The defaults describe a
+// 100 Gb/s NIC without any offload; they are assumed, not measured on one machine, and meant to be set to
+// one's own.
 const std::vector<Parameter>& parameters() {
   static const std::vector<Parameter> table = {
-      {"latency", ParameterKind::kReal, "ns", 1000, 0, 1e9, {}, {}, "assumed: 100 Gb/s NIC and one switch",
+      {"latency",
+       ParameterKind::kReal,
+       "ns",
+       1000,
+       0,
+       1e9,
+       {},
+       {},
+       "assumed: 100 Gb/s NIC and one switch",
        "L: first bit out to first bit in"},
-      {"overhead", ParameterKind::kReal, "ns", 250, 0, 1e9, {}, {}, "assumed",
+      {"overhead",
+       ParameterKind::kReal,
+       "ns",
+       250,
+       0,
+       1e9,
+       {},
+       {},
+       "assumed",
        "o: time of the processor per message, at each end"},
-      {"gap", ParameterKind::kReal, "ns", 50, 0, 1e9, {}, {}, "assumed: 20 million messages per second",
+      {"gap",
+       ParameterKind::kReal,
+       "ns",
+       50,
+       0,
+       1e9,
+       {},
+       {},
+       "assumed: 20 million messages per second",
        "g: least time between two messages of one NIC"},
       {"bandwidth", ParameterKind::kReal, "Gb/s", 100, 0.001, 100000, {}, {}, "assumed", "1/G: of the link"},
-      {"post", ParameterKind::kReal, "ns", 30, 0, 1e9, {}, {}, "assumed", "time of the processor to post a receive"},
-      {"eager_limit", ParameterKind::kInteger, "B", 65536, 0, 1e9, {}, {}, "design: small sends do not wait",
+      {"post",
+       ParameterKind::kReal,
+       "ns",
+       30,
+       0,
+       1e9,
+       {},
+       {},
+       "assumed",
+       "time of the processor to post a receive"},
+      {"eager_limit",
+       ParameterKind::kInteger,
+       "B",
+       65536,
+       0,
+       1e9,
+       {},
+       {},
+       "design: small sends do not wait",
        "larger messages ask the receiver first"},
-      {"copy_bandwidth", ParameterKind::kReal, "Gb/s", 80, 0.001, 100000, {}, {}, "assumed",
+      {"copy_bandwidth",
+       ParameterKind::kReal,
+       "Gb/s",
+       80,
+       0.001,
+       100000,
+       {},
+       {},
+       "assumed",
        "local copies, and messages that arrive before their receive"},
-      {"combine_bandwidth", ParameterKind::kReal, "Gb/s", 160, 0.001, 100000, {}, {},
-       "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte", "reductions in host software"}};
+      {"combine_bandwidth",
+       ParameterKind::kReal,
+       "Gb/s",
+       160,
+       0.001,
+       100000,
+       {},
+       {},
+       "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
+       "reductions in host software"}};
   return table;
 }
 
@@ -64,8 +122,8 @@ class HostBackend final : public Backend {
       span(transfer, "host.link", "data", data.begin, data.end);
       return departure;
     }
-    // The link is reserved for when a receiver that is ready would have answered; a later answer shifts this message
-    // only (match), and late messages queue for the link again at their completion (complete_send).
+    // The link is reserved for when a receiver that is ready would have answered; a later answer shifts this
+    // message only (match), and late messages queue for the link again at their completion (complete_send).
     const Time request = begin + latency_;
     const Time answer = request + overhead_ + latency_ + overhead_;
     departure.handshake = true;
@@ -84,7 +142,8 @@ class HostBackend final : public Backend {
     const Time first = eager ? departure.first : data_begin(departure, posted) + latency_;
     const Time arrived = units.unit[kLinkIn].acquire(first, occupied).end;
     Time done = later(later(arrived, first + occupied), posted) + overhead_;
-    if (eager && posted > departure.last) done += costs_.copy.bytes(static_cast<std::int64_t>(transfer.bytes));
+    if (eager && posted > departure.last)
+      done += costs_.copy.bytes(static_cast<std::int64_t>(transfer.bytes));
     span(transfer, "host.cpu", "receive", done - overhead_, done);
     return done;
   }
@@ -132,7 +191,9 @@ class HostBackend final : public Backend {
   static constexpr std::uint64_t kFraming = 82;
   static constexpr std::uint64_t kMtu = 4096;
 
-  [[nodiscard]] Time bytes_time(const Transfer& t) const { return link_.bytes(static_cast<std::int64_t>(t.bytes)); }
+  [[nodiscard]] Time bytes_time(const Transfer& t) const {
+    return link_.bytes(static_cast<std::int64_t>(t.bytes));
+  }
 
   [[nodiscard]] Time data_begin(const Stamp& departure, Time posted) const {
     return later(departure.last, later(departure.first, posted) + overhead_ + latency_ + overhead_);
@@ -145,7 +206,8 @@ class HostBackend final : public Backend {
     wire_.wire_bytes += transfer.bytes + packets * kFraming;
   }
 
-  void span(const Transfer& transfer, std::string_view unit, std::string_view what, Time begin, Time end) const {
+  void span(const Transfer& transfer, std::string_view unit, std::string_view what, Time begin,
+            Time end) const {
     if (spans_ != nullptr) spans_->record({unit, what, begin, end, transfer.operation});
   }
 
@@ -164,9 +226,11 @@ class HostBackend final : public Backend {
 
 const BackendDescription& host_backend() {
   static const BackendDescription description{
-      BackendDescription::kAbi, "host", "no offload: a plain NIC (LogGP) and the usual algorithms in host software",
-      parameters(),
-      [](const BackendContext& context) -> std::unique_ptr<Backend> { return std::make_unique<HostBackend>(context); }};
+      BackendDescription::kAbi, "host",
+      "no offload: a plain NIC (LogGP) and the usual algorithms in host software", parameters(),
+      [](const BackendContext& context) -> std::unique_ptr<Backend> {
+        return std::make_unique<HostBackend>(context);
+      }};
   return description;
 }
 

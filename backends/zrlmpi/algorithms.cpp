@@ -12,8 +12,8 @@ void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
 }
 
-/// The tree seen from one rank, by relative rank (0 is the root): its parent, and the children with the number of
-/// relative ranks behind each. Linear order is the tree in which every group has one member.
+/// The tree seen from one rank, by relative rank (0 is the root): its parent, and the children with the
+/// number of relative ranks behind each. Linear order is the tree in which every group has one member.
 class Tree {
  public:
   Tree(Order order, const Team& team, int root)
@@ -60,8 +60,10 @@ void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableByt
   team.copy(from, to);
 }
 
-/// Own data first, then children ascending: the order of relative ranks. `result` may be empty but at the root.
-Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own, MutableBytes result) {
+/// Own data first, then children ascending: the order of relative ranks. `result` may be empty but at the
+/// root.
+Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own,
+                     MutableBytes result) {
   Outcome outcome = Outcome::kOk;
   MutableBytes sum = team.scratch(own.size());
   MutableBytes incoming = team.scratch(own.size());
@@ -69,7 +71,7 @@ Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team,
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
     note(outcome, co_await team.receive(tree.rank_of(child), incoming));
     team.clock += model.combine.bytes(static_cast<std::int64_t>(own.size()));
-    team.combine(sum, incoming);
+    if (!own.empty()) team.combine(sum, incoming);  // a barrier has nothing to combine
     std::swap(sum, incoming);
   }
   if (!tree.is_root()) {
@@ -81,8 +83,8 @@ Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team,
 }
 
 /// Rank order needs the tree's top at rank 0; then the result has one more way to go.
-Task<Outcome> reduce_to(const CollectiveModel& model, const Operation& operation, Team& team, CollectiveBuffers buffers,
-                        int root) {
+Task<Outcome> reduce_to(const CollectiveModel& model, const Operation& operation, Team& team,
+                        CollectiveBuffers buffers, int root) {
   const int top = operation.commutative ? root : 0;
   const Tree tree(model.order, team, top);
   if (top == root) co_return co_await reduce(model, tree, team, buffers.send, buffers.receive);
@@ -99,8 +101,8 @@ std::size_t bytes_of(const CollectiveBuffers& buffers, int blocks) {
 }
 
 /// Blocks in relative order to blocks in order of rank (gather), or back (scatter): two runs.
-void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuffers& buffers, int root, Bytes from,
-                   MutableBytes to, bool to_ranks) {
+void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuffers& buffers, int root,
+                   Bytes from, MutableBytes to, bool to_ranks) {
   const std::size_t split = bytes_of(buffers, team.size() - root);
   if (to_ranks) {
     local_copy(model, team, from.first(split), to.last(split));
@@ -111,7 +113,8 @@ void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuf
   }
 }
 
-Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers, int root) {
+Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
+                     int root) {
   Outcome outcome = Outcome::kOk;
   const bool in_place = tree.is_root() && root == 0;
   const MutableBytes held = in_place ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
@@ -129,7 +132,8 @@ Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team,
   co_return outcome;
 }
 
-Task<Outcome> scatter(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers, int root) {
+Task<Outcome> scatter(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
+                      int root) {
   Outcome outcome = Outcome::kOk;
   const MutableBytes held = team.scratch(bytes_of(buffers, tree.extent()));
   if (tree.is_root()) {

@@ -1,5 +1,6 @@
 #include "backends/zrlmpi/zrlmpi.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -16,30 +17,126 @@ using zrlmpi::ExchangeResult;
 const std::vector<Parameter>& parameters() {
   using Kind = ParameterKind;
   static const std::vector<Parameter> table = {
-      {"preset", Kind::kChoice, "", 0, 0, 0, "seed", {"seed", "mpe2"}, "seed 001; MPE v2 (read in code)",
+      {"preset",
+       Kind::kChoice,
+       "",
+       0,
+       0,
+       0,
+       "seed",
+       {"seed", "mpe2"},
+       "seed 001; MPE v2 (read in code)",
        "which engine: the original document's (8-bit bus) or the reference's second version (64 bit)"},
-      {"bus_width", Kind::kChoice, "bit", 0, 0, 0, "preset", {"preset", "8", "32", "64"},
-       "seed 001 (8); read in code (32, 64)", "of the role and network streams"},
-      {"strict", Kind::kBoolean, "", 0, 0, 1, {}, {}, "seed 001",
+      {"bus_width",
+       Kind::kChoice,
+       "bit",
+       0,
+       0,
+       0,
+       "preset",
+       {"preset", "8", "32", "64"},
+       "seed 001 (8); read in code (32, 64)",
+       "of the role and network streams"},
+      {"strict",
+       Kind::kBoolean,
+       "",
+       0,
+       0,
+       1,
+       {},
+       {},
+       "seed 001",
        "only what the original carries: INT and FLOAT, tag 0; the rest is declined"},
-      {"clock", Kind::kReal, "MHz", 156.25, 1, 1000, {}, {}, "read in code: 6.4 ns", "of the engine and the shell"},
+      {"clock",
+       Kind::kReal,
+       "MHz",
+       156.25,
+       1,
+       1000,
+       {},
+       {},
+       "read in code: 6.4 ns",
+       "of the engine and the shell"},
       {"link", Kind::kReal, "Gb/s", 10, 0.1, 400, {}, {}, "published: 10 GbE per FPGA", "of the network"},
-      {"latency", Kind::kReal, "ns", 1000, 0, 1e9, {}, {}, "assumed: one switch, MACs and PHYs",
+      {"latency",
+       Kind::kReal,
+       "ns",
+       1000,
+       0,
+       1e9,
+       {},
+       {},
+       "assumed: one switch, MACs and PHYs",
        "one way, besides shell and serialisation"},
-      {"timer", Kind::kReal, "ms", 100, 0.001, 1e6, {}, {},
+      {"timer",
+       Kind::kReal,
+       "ms",
+       100,
+       0.001,
+       1e4,
+       {},
+       {},
        "read in code: 15 625 000 counts, 100 ms in the comments, twice that at II = 2",
        "base of the retry timers, as the comments count it"},
-      {"retries", Kind::kInteger, "1", 16, 0, 1000, {}, {}, "ours: the reference stops after 3 and waits for ever",
+      {"retries",
+       Kind::kInteger,
+       "1",
+       16,
+       0,
+       1000,
+       {},
+       {},
+       "ours: the reference stops after 3 and waits for ever",
        "repetitions of a packet before the engine waits silently"},
-      {"eager_limit", Kind::kInteger, "B", 65536, 0, 1e9, {}, {}, "design: small sends do not wait",
+      {"eager_limit",
+       Kind::kInteger,
+       "B",
+       65536,
+       0,
+       1e9,
+       {},
+       {},
+       "design: small sends do not wait",
        "up to here the receiving engine grants a request nobody has posted a receive for"},
-      {"command", Kind::kReal, "ns", 200, 0, 1e9, {}, {}, "assumed: a posted write and a flag read over PCIe",
+      {"command",
+       Kind::kReal,
+       "ns",
+       200,
+       0,
+       1e9,
+       {},
+       {},
+       "assumed: a posted write and a flag read over PCIe",
        "the host's time to hand over a command"},
-      {"bounce_bandwidth", Kind::kReal, "Gb/s", 80, 0.1, 10000, {}, {}, "published: FPGA DDR, 10 GB/s per bank",
+      {"bounce_bandwidth",
+       Kind::kReal,
+       "Gb/s",
+       80,
+       0.1,
+       10000,
+       {},
+       {},
+       "published: FPGA DDR, 10 GB/s per bank",
        "of the memory where granted messages wait for their receive"},
-      {"bounce_latency", Kind::kInteger, "cycles", 52, 0, 1e6, {}, {}, "published: m_axi latency, measured there",
+      {"bounce_latency",
+       Kind::kInteger,
+       "cycles",
+       52,
+       0,
+       1e6,
+       {},
+       {},
+       "published: m_axi latency, measured there",
        "of that memory"},
-      {"collectives", Kind::kChoice, "", 0, 0, 0, "tree", {"linear", "tree"}, "read in code: com_opt 0 and 1",
+      {"collectives",
+       Kind::kChoice,
+       "",
+       0,
+       0,
+       0,
+       "tree",
+       {"linear", "tree"},
+       "read in code: com_opt 0 and 1",
        "order of the collectives: linear, or groups of four behind replicators"}};
   return table;
 }
@@ -64,8 +161,8 @@ zrlmpi::MpeSpec spec_of(const Settings& settings) {
   return spec;
 }
 
-// Stamp::detail of a departure: how it travels, and for an eager message the span from the request's arrival to the
-// first data at the receiver.
+// Stamp::detail of a departure: how it travels, and for an eager message the span from the request's arrival
+// to the first data at the receiver.
 constexpr std::uint64_t kHandshake = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
 constexpr std::uint64_t kSpanMask = kLocal - 1;
@@ -85,8 +182,8 @@ class ZrlmpiBackend final : public Backend {
         spans_(context.spans) {
     collectives_.order =
         context.settings.choice("collectives") == "linear" ? zrlmpi::Order::kLinear : zrlmpi::Order::kTree;
-    // The role moves a word of the bus per cycle, and reduces one 32-bit word per cycle (inferred: its loops are not
-    // pipelined with the streams).
+    // The role moves a word of the bus per cycle, and reduces one 32-bit word per cycle (inferred: its loops
+    // are not pipelined with the streams).
     const std::int64_t hertz = spec_.clock.count();
     collectives_.copy = Bandwidth::bits_per_second(hertz * spec_.bus_bits);
     collectives_.combine = Bandwidth::bits_per_second(hertz * 32);
@@ -94,7 +191,7 @@ class ZrlmpiBackend final : public Backend {
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     if (ranks_ > zrlmpi::kMaximumNodes) return Verdict::decline("the shell knows 64 nodes");
-    if (operation.bytes > zrlmpi::kMaximumMessageBytes)
+    if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
       return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
     if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
       return Verdict::decline("the tool chain has no such collective");
@@ -152,7 +249,8 @@ class ZrlmpiBackend final : public Backend {
     if (!direct) {
       const Time begin = later(done, posted);
       done = begin + bounce_time(transfer.bytes);
-      if (spans_ != nullptr) spans_->record({"bounce memory", "unexpected message", begin, done, transfer.operation});
+      if (spans_ != nullptr)
+        spans_->record({"bounce memory", "unexpected message", begin, done, transfer.operation});
     }
     return later(done, posted) + command_;
   }
@@ -190,12 +288,25 @@ class ZrlmpiBackend final : public Backend {
     Relative call;
   };
 
+  /// Of the algorithm: a replicator moves the blocks of its group at once.
+  [[nodiscard]] static std::uint64_t longest_message(const Operation& operation) {
+    const auto ranks = static_cast<std::uint64_t>(operation.ranks);
+    if (operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter)
+      return saturated(operation.bytes, std::min<std::uint64_t>(4, ranks));
+    return operation.kind == OperationKind::kAllgather ? saturated(operation.bytes, ranks) : operation.bytes;
+  }
+  [[nodiscard]] static std::uint64_t saturated(std::uint64_t bytes, std::uint64_t blocks) {
+    return bytes > zrlmpi::kMaximumMessageBytes ? bytes : bytes * blocks;
+  }
+
   [[nodiscard]] Verdict supports_strictly(const Operation& operation) const {
+    if (operation.kind == OperationKind::kBarrier) return {};  // seed 001 has a call for it
     if (operation.tag != 0) return Verdict::decline("the strict header has no tag");
     if (operation.element != ElementType::kInt32 && operation.element != ElementType::kFloat32)
       return Verdict::decline("the strict header knows INT and FLOAT only");
     if (operation.kind == OperationKind::kReduce || operation.kind == OperationKind::kAllreduce) {
-      if (operation.function != ReduceFunction::kSum) return Verdict::decline("the tool chain reduces with SUM only");
+      if (operation.function != ReduceFunction::kSum)
+        return Verdict::decline("the tool chain reduces with SUM only");
     }
     return {};
   }
@@ -231,22 +342,27 @@ class ZrlmpiBackend final : public Backend {
     return call;
   }
 
-  /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it happens:
-  /// the network runs once per size.
+  /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it
+  /// happens: the network runs once per size.
   Relative relative(const Transfer& transfer) {
     if (faults_.any()) return run(request_for(transfer));
     Memo& memo = memos_[transfer.bytes % memos_.size()];
-    if (memo.key != transfer.bytes) memo = {transfer.bytes, run(request_for(transfer))};
-    return memo.call;
+    if (memo.key == transfer.bytes) return memo.call;
+    const Relative call = run(request_for(transfer));
+    // Timers that are shorter than a round trip repeat packets even so, and they depend on the ranks.
+    if (call.wire.retransmissions == 0) memo = {transfer.bytes, call};
+    return call;
   }
 
-  /// A call whose receiver is ready at a given time. A late receiver moves everything from the grant on, as long as no
-  /// timer of the sender fires meanwhile; otherwise the network itself tells.
+  /// A call whose receiver is ready at a given time. A late receiver moves everything from the grant on, as
+  /// long as no timer of the sender fires meanwhile; otherwise the network itself tells.
   Relative exchange(const Transfer& transfer, Time begin, Time ready) {
     if (!faults_.any()) {
       Relative call = relative(transfer);
       const Time shift = later(ready - begin - call.granted, {});
-      if (shift + call.granted < spec_.timeout(transfer.source, 1, 0)) {
+      // The timer starts after the request has been sent, so the CLEAR_TO_SEND is in time if data begins
+      // before.
+      if (shift == Time() || shift + call.data < spec_.timeout(transfer.source, 1, 0)) {
         for (Time* moved : {&call.data, &call.first, &call.last, &call.complete}) *moved += shift;
         return call;
       }
@@ -293,8 +409,9 @@ class ZrlmpiBackend final : public Backend {
 
 const BackendDescription& zrlmpi_backend() {
   static const BackendDescription description{
-      BackendDescription::kAbi, "zrlmpi", "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s",
-      parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
+      BackendDescription::kAbi, "zrlmpi",
+      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", parameters(),
+      [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<ZrlmpiBackend>(context);
       }};
   return description;

@@ -89,7 +89,8 @@ enum class ReduceFunction : std::uint8_t {
 std::string_view to_string(ReduceFunction function);
 
 /// What supports() may look at: only what all ranks of a collective know alike.
-/// bytes: kSend, kBcast, kReduce, kAllreduce: the message; the others: one rank's block.
+/// bytes: kSend, kBcast, kReduce, kAllreduce: the message; the others: one rank's block. elements: of a reduction.
+/// ranks: of the communicator; a send has 2.
 struct Operation {
   OperationKind kind = OperationKind::kSend;
   ElementType element = ElementType::kByte;

@@ -27,7 +27,8 @@ std::uint64_t next_random(std::uint64_t& state) {  // xorshift; the state is nev
 
 }  // namespace
 
-// --- requests ---------------------------------------------------------------------------------------------------------
+// --- requests
+// ---------------------------------------------------------------------------------------------------------
 
 class RankHandle::SendRequest final : public RankRequest {
  public:
@@ -75,7 +76,8 @@ class RankHandle::ReceiveRequest final : public RankRequest {
 
 class RankHandle::CollectiveRequest final : public RankRequest {
  public:
-  CollectiveRequest(RankHandle& rank, const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer)
+  CollectiveRequest(RankHandle& rank, const Operation& operation, const CollectiveBuffers& buffers,
+                    Reducer* reducer)
       : rank_(rank), collective_(rank.engine(), rank.collective_world()) {
     collective_.owner = this;
     collective_.on_complete = [](Collective& collective) {
@@ -113,13 +115,24 @@ void RankHandle::completed(const RankRequest& request) {
   cluster_.ready_.push_back(std::exchange(waiter_, nullptr));
 }
 
-// --- one rank ---------------------------------------------------------------------------------------------------------
+// --- one rank
+// ---------------------------------------------------------------------------------------------------------
 
-int RankHandle::size() const { return cluster_.ranks(); }
-Engine& RankHandle::engine() { return cluster_.engine(rank_); }
-Context& RankHandle::world() { return *cluster_.worlds_[static_cast<std::size_t>(rank_)]; }
-Context& RankHandle::collective_world() { return *cluster_.collective_worlds_[static_cast<std::size_t>(rank_)]; }
-Time RankHandle::clock(std::size_t lane) { return cluster_.clock(rank_, lane); }
+int RankHandle::size() const {
+  return cluster_.ranks();
+}
+Engine& RankHandle::engine() {
+  return cluster_.engine(rank_);
+}
+Context& RankHandle::world() {
+  return *cluster_.worlds_[static_cast<std::size_t>(rank_)];
+}
+Context& RankHandle::collective_world() {
+  return *cluster_.collective_worlds_[static_cast<std::size_t>(rank_)];
+}
+Time RankHandle::clock(std::size_t lane) {
+  return cluster_.clock(rank_, lane);
+}
 
 void RankHandle::compute(Time duration) {
   for (auto& lane : engine().lanes()) lane->clock += duration;
@@ -184,9 +197,11 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequestPointer>& requests) {
   co_return outcome;
 }
 
-// --- collectives of one rank ------------------------------------------------------------------------------------------
+// --- collectives of one rank
+// ------------------------------------------------------------------------------------------
 
-RankRequestPointer RankHandle::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+RankRequestPointer RankHandle::start(const Operation& operation, const CollectiveBuffers& buffers,
+                                     Reducer* reducer) {
   return std::make_unique<CollectiveRequest>(*this, operation, buffers, reducer);
 }
 
@@ -207,7 +222,8 @@ Operation RankHandle::operation(OperationKind kind, Elements elements, std::size
   return operation;
 }
 
-Operation RankHandle::reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes, int root) const {
+Operation RankHandle::reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes,
+                                int root) const {
   Operation reduction = operation(kind, {reducer.kind().element, reducer.kind().element_bytes}, bytes, root);
   reduction.function = reducer.kind().function;
   reduction.commutative = reducer.kind().commutative;
@@ -235,7 +251,8 @@ Task<Outcome> RankHandle::gather(Bytes data, MutableBytes into, int root, Elemen
 }
 
 Task<Outcome> RankHandle::allgather(Bytes data, MutableBytes into, Elements elements) {
-  return collective(operation(OperationKind::kAllgather, elements, data.size(), 0), {data, into, data.size()});
+  return collective(operation(OperationKind::kAllgather, elements, data.size(), 0),
+                    {data, into, data.size()});
 }
 
 Task<Outcome> RankHandle::scatter(Bytes data, MutableBytes into, int root, Elements elements) {
@@ -245,8 +262,8 @@ Task<Outcome> RankHandle::scatter(Bytes data, MutableBytes into, int root, Eleme
 
 Task<Outcome> RankHandle::reduce_scatter(Bytes data, MutableBytes into, ElementReducer& reducer) {
   const std::size_t block = data.size() / static_cast<std::size_t>(size());
-  return collective(reduction(OperationKind::kReduceScatter, reducer, block, 0), {data, into.first(block), block},
-                    &reducer);
+  return collective(reduction(OperationKind::kReduceScatter, reducer, block, 0),
+                    {data, into.first(block), block}, &reducer);
 }
 
 Task<Outcome> RankHandle::alltoall(Bytes data, MutableBytes into, Elements elements) {
@@ -254,9 +271,12 @@ Task<Outcome> RankHandle::alltoall(Bytes data, MutableBytes into, Elements eleme
   return collective(operation(OperationKind::kAlltoall, elements, block, 0), {data, into, block});
 }
 
-Task<Outcome> RankHandle::barrier() { return collective(operation(OperationKind::kBarrier, {}, 0, 0), {}); }
+Task<Outcome> RankHandle::barrier() {
+  return collective(operation(OperationKind::kBarrier, {}, 0, 0), {});
+}
 
-// --- all ranks --------------------------------------------------------------------------------------------------------
+// --- all ranks
+// --------------------------------------------------------------------------------------------------------
 
 Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options)
     : lanes_(std::move(lanes)),
@@ -292,8 +312,10 @@ std::unique_ptr<Lane> Cluster::make_lane(const ClusterLane& lane, int rank, Span
   const BackendDescription& host = host_description();
   std::vector<Lane::Member> members;
   const auto add = [&](const BackendDescription& description, const Settings& settings) {
-    const BackendContext context{rank, ranks(), settings, options_.faults, spans};
-    members.push_back({std::string(description.name), description.create(context)});
+    auto kept = std::make_unique<Settings>(settings);
+    const BackendContext context{rank, ranks(), *kept, options_.faults, spans};
+    std::unique_ptr<Backend> backend = description.create(context);
+    members.emplace_back(std::string(description.name), std::move(backend), std::move(kept));
   };
   add(host, *lane.host_settings);
   if (lane.backend->name != host.name) add(*lane.backend, lane.settings);
@@ -308,8 +330,8 @@ std::string Cluster::run(const Program& program) {
   program_ = program;  // kept: the coroutines of a lambda refer to its captures
   start_programs();
   while (resume_ready() || progress() > 0) continue;
-  const bool ended =
-      std::all_of(handles_.begin(), handles_.end(), [](const auto& handle) { return handle->program_.done(); });
+  const bool ended = std::all_of(handles_.begin(), handles_.end(),
+                                 [](const auto& handle) { return handle->program_.done(); });
   return ended ? std::string() : deadlock();
 }
 
@@ -334,7 +356,8 @@ bool Cluster::resume_ready() {
 /// One turn for every rank; whose wait has ended goes on at once.
 int Cluster::progress() {
   if (shuffle_ != 0) {
-    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[next_random(shuffle_) % i]);
+    for (std::size_t i = order_.size(); i > 1; --i)
+      std::swap(order_[i - 1], order_[next_random(shuffle_) % i]);
   }
   int events = 0;
   for (const int rank : order_) {

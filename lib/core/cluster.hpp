@@ -1,9 +1,9 @@
 // A cluster: many ranks in one process over the memory fabric. For tests, and for predictions without mpirun.
 //
-// Each rank has an engine of its own, with lanes as under mpirun, and runs a program: a coroutine that communicates through
-// its RankHandle. The handle makes the same calls of the engine, in the same order, as the MPI face makes for the function
-// of that name (operations are issued in program order and observed when the program learns of their completion), so the
-// modelled times are those of the same program under mpirun.
+// Each rank has an engine of its own, with lanes as under mpirun, and runs a program: a coroutine that
+// communicates through its RankHandle. The handle makes the same calls of the engine, in the same order, as
+// the MPI face makes for the function of that name (operations are issued in program order and observed when
+// the program learns of their completion), so the modelled times are those of the same program under mpirun.
 #pragma once
 
 #include <coroutine>
@@ -22,7 +22,8 @@ namespace offramp {
 
 class Cluster;
 
-/// One view of the run: the backend it shows, and the routes to it. The host carries what the backend declines.
+/// One view of the run: the backend it shows, and the routes to it. The host carries what the backend
+/// declines.
 struct ClusterLane {
   explicit ClusterLane(const BackendDescription& backend_description)
       : ClusterLane(backend_description, Settings::defaults(backend_description.parameters)) {}
@@ -36,10 +37,10 @@ struct ClusterLane {
 };
 
 struct ClusterOptions {
-  std::uint64_t shuffle_seed = 0;   // not 0: messages and ranks get their turns in an order drawn from it
-  std::size_t eager_limit = 8192;   // of the memory fabric; no influence on modelled time
-  FaultRates faults;                // of the modelled wires, in every lane
-  SpanSink* spans = nullptr;        // of rank span_rank in lane 0
+  std::uint64_t shuffle_seed = 0;  // not 0: messages and ranks get their turns in an order drawn from it
+  std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
+  FaultRates faults;               // of the modelled wires, in every lane
+  SpanSink* spans = nullptr;       // of rank span_rank in lane 0
   int span_rank = 0;
 };
 
@@ -57,7 +58,8 @@ struct Received {
   std::size_t bytes = 0;
 };
 
-/// A send, a receive or a collective in progress. Must be waited for (or, if it is a receive, cancelled and waited for).
+/// A send, a receive or a collective in progress. Must be waited for (or, if it is a receive, cancelled and
+/// waited for).
 class RankRequest {
  public:
   virtual ~RankRequest() = default;
@@ -103,8 +105,10 @@ class RankHandle {
   /// Takes a receive back; false when it is matched already.
   bool cancel(RankRequest& request) { return request.cancel(); }
 
-  /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null where nothing is reduced.
-  RankRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer = nullptr);
+  /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null where nothing is
+  /// reduced.
+  RankRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers,
+                           Reducer* reducer = nullptr);
   Task<Outcome> collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer = nullptr);
 
   Task<Outcome> bcast(MutableBytes buffer, int root, Elements elements = {});
@@ -134,7 +138,7 @@ class RankHandle {
   Cluster& cluster_;
   int rank_;
   Task<void> program_;
-  std::coroutine_handle<> waiter_;         // the program, while it waits
+  std::coroutine_handle<> waiter_;        // the program, while it waits
   const RankRequest* awaited_ = nullptr;  // for this
 };
 
@@ -148,8 +152,9 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has not ended waits
-  /// for when none of them can go on (the cluster is of no more use then, but for its clocks).
+  /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has
+  /// not ended waits for when none of them can go on (the cluster is of no more use then, but for its
+  /// clocks).
   [[nodiscard]] std::string run(const Program& program);
 
   [[nodiscard]] int ranks() const { return hub_.ranks(); }
@@ -167,7 +172,7 @@ class Cluster {
   int progress();
   [[nodiscard]] std::string deadlock();
 
-  std::vector<ClusterLane> lanes_;  // backends refer to their settings
+  std::vector<ClusterLane> lanes_;
   ClusterOptions options_;
   MemoryHub hub_;
   std::vector<std::unique_ptr<Engine>> engines_;
@@ -177,7 +182,8 @@ class Cluster {
   std::vector<int> order_;  // of the ranks' turns
   std::uint64_t shuffle_;
   std::vector<std::coroutine_handle<>> ready_;
-  std::vector<std::unique_ptr<RankHandle>> handles_;  // first to go: their operations are in the engines' lists
+  std::vector<std::unique_ptr<RankHandle>>
+      handles_;  // first to go: their operations are in the engines' lists
 };
 
 }  // namespace offramp

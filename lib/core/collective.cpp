@@ -5,9 +5,9 @@
 namespace offramp {
 namespace {
 
-// A lane that only watches hands its algorithm spans over no memory, in the same places relative to each other as the
-// real ones: algorithms see from the addresses what is in place already. No process of x86-64 or AArch64 can have memory
-// at these addresses (not canonical; the kernel's half).
+// A lane that only watches hands its algorithm spans over no memory, in the same places relative to each
+// other as the real ones: algorithms see from the addresses what is in place already. No process of x86-64 or
+// AArch64 can have memory at these addresses (not canonical; the kernel's half).
 constexpr std::uintptr_t kNoMemory = (std::uintptr_t{1} << 62) | (std::uintptr_t{1} << 55);
 constexpr std::uintptr_t kNoScratch = kNoMemory | (std::uintptr_t{1} << 61);
 

@@ -1,4 +1,5 @@
-// A collective operation in progress at this rank: in every lane, the algorithm of the backend that carries it there.
+// A collective operation in progress at this rank: in every lane, the algorithm of the backend that carries
+// it there.
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@ class Reducer {
   virtual void combine(Bytes in, MutableBytes inout) = 0;
 };
 
-/// Started once; completes once (data in place in lane 0, all lanes ended); then observed once. Must stay where it is.
+/// Started once; completes once (data in place in lane 0, all lanes ended); then observed once. Must stay
+/// where it is.
 class Collective {
  public:
   Collective(Engine& engine, Context& context);

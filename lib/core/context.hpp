@@ -1,8 +1,8 @@
 // A context: the matching world of one communicator at one rank, by the rules of MPI.
 //
-// Receives match in posting order, messages of one sender in sending order; the fabric's order is checked by sequence
-// numbers and restored. Known by an id that is agreed between its members and never used again in a run, so a message
-// may arrive before this rank has made the communicator, or after it has freed it.
+// Receives match in posting order, messages of one sender in sending order; the fabric's order is checked by
+// sequence numbers and restored. Known by an id that is agreed between its members and never used again in a
+// run, so a message may arrive before this rank has made the communicator, or after it has freed it.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,12 @@
 namespace offramp {
 namespace {
 
-std::string rank_text(int rank) { return rank == kAnySource ? "any" : fmt::format("{}", rank); }
-std::string tag_text(int tag) { return tag == kAnyTag ? "any" : fmt::format("{}", tag); }
+std::string rank_text(int rank) {
+  return rank == kAnySource ? "any" : fmt::format("{}", rank);
+}
+std::string tag_text(int tag) {
+  return tag == kAnyTag ? "any" : fmt::format("{}", tag);
+}
 
 std::string outcome_of(const SendRecord& send) {
   if (!send.transport_done) return "not yet taken by the peer";
@@ -31,7 +35,8 @@ void describe_unexpected(const ContextPeer& peer, std::string& text) {
   }
   if (count > kShown) text += fmt::format("    ... and {} more from this source\n", count - kShown);
   if (!peer.early.empty())
-    text += fmt::format("    {} messages wait for sequence number {}\n", peer.early.size(), peer.receive_sequence);
+    text += fmt::format("    {} messages wait for sequence number {}\n", peer.early.size(),
+                        peer.receive_sequence);
 }
 
 }  // namespace
@@ -52,8 +57,8 @@ std::string Engine::describe() const {
     }
     if (!inside.empty())
       text += fmt::format("  communicator {:#x}{} (rank {} of {}):\n{}", id & ~kCollectiveContext,
-                          (id & kCollectiveContext) != 0 ? " (collective)" : "", context->rank(), context->size(),
-                          inside);
+                          (id & kCollectiveContext) != 0 ? " (collective)" : "", context->rank(),
+                          context->size(), inside);
   }
   return text.empty() ? "    nothing of Offramp's is pending\n" : text;
 }

@@ -75,7 +75,8 @@ struct detail::Compose {
   AffineMap operator()(AffineMap a, AffineMap b) const { return compose(a, b); }
 };
 struct AffineComposition final : PlainReducer<AffineMap, detail::Compose> {
-  AffineComposition() : PlainReducer({ElementType::kMixed, sizeof(AffineMap), ReduceFunction::kUser, false}) {}
+  AffineComposition()
+      : PlainReducer({ElementType::kMixed, sizeof(AffineMap), ReduceFunction::kUser, false}) {}
 };
 
 }  // namespace offramp

@@ -1,5 +1,7 @@
 #include "lib/core/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -8,11 +10,12 @@
 namespace offramp {
 namespace {
 
-// Messages up to this size leave the sender even when nobody has asked for them: programs rely on small sends that do
-// not wait for the receive. Larger ones stay at the sender until they are matched.
+// Messages up to this size leave the sender even when nobody has asked for them: programs rely on small sends
+// that do not wait for the receive. Larger ones stay at the sender until they are matched.
 constexpr std::size_t kBounceLimit = 64 * 1024;
 
-// Bounds on what headers can make this rank keep. No fabric reorders further, and no program makes communicators faster.
+// Bounds on what headers can make this rank keep. No fabric reorders further, and no program makes
+// communicators faster.
 constexpr std::int32_t kFarthestAhead = 1 << 16;
 constexpr std::size_t kMostUnattached = 1 << 16;
 
@@ -35,7 +38,8 @@ Engine::~Engine() {
   }
 }
 
-// --- contexts ---------------------------------------------------------------------------------------------------------
+// --- contexts
+// ---------------------------------------------------------------------------------------------------------
 
 Context* Engine::find_context(std::uint64_t id) {
   if (recent_ != nullptr && recent_->id() == id) return recent_;
@@ -89,7 +93,8 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   (void)message.release();  // the fabric still writes into it
 }
 
-// --- sending ----------------------------------------------------------------------------------------------------------
+// --- sending
+// ----------------------------------------------------------------------------------------------------------
 
 void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   Context& context = arguments.context;
@@ -216,10 +221,19 @@ TeamPosition Engine::own_position(std::size_t lane, const Header& header) {
 
 void Engine::complete(SendRecord& record) {
   record.done = true;
+  if (record.outcome == Outcome::kFault) note_fault(record);
   in_flight_.remove(record);
   --sends_;
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
+}
+
+void Engine::note_fault(const SendRecord& record) {
+  const Lane::Member& carrier = lanes_[0]->members()[record.header.lanes[0].backend];
+  last_fault_ = fmt::format(
+      "offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
+      record.header.envelope.bytes, record.destination_world,
+      record.transport_done ? "the modelled protocol could not repair a fault" : "the peer is gone");
 }
 
 // Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
@@ -263,7 +277,8 @@ void Engine::on_reply(const Header& header) {
   if (record->transport_done) complete(*record);
 }
 
-// --- receiving --------------------------------------------------------------------------------------------------------
+// --- receiving
+// --------------------------------------------------------------------------------------------------------
 
 void Engine::prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   record.done = false;
@@ -326,7 +341,8 @@ void Engine::observe(ReceiveRecord& record) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     settle(record, own_position(i, record.header));
     Lane& lane = *lanes_[i];
-    const bool declined = record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
+    const bool declined =
+        record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
     CallCounter& counter = lane.counters.calls[record.function];
     ++(declined ? counter.declined : counter.offloaded);
     counter.bytes += record.received;
@@ -424,11 +440,20 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
 
 void Engine::complete(ReceiveRecord& record) {
   record.done = true;
+  if (record.outcome == Outcome::kFault) note_fault(record);
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
 }
 
-// --- arrivals ---------------------------------------------------------------------------------------------------------
+void Engine::note_fault(const ReceiveRecord& record) {
+  const Envelope& e = record.header.envelope;
+  last_fault_ =
+      fmt::format("offramp: rank {}: {} gave up receiving {} bytes from rank {}: a fault was not repaired",
+                  rank(), lanes_[0]->members()[record.header.lanes[0].backend].name, e.bytes, e.source_world);
+}
+
+// --- arrivals
+// ---------------------------------------------------------------------------------------------------------
 
 void Engine::deliver(const Fabric::Inbound& inbound) {
   const EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};
@@ -438,7 +463,8 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   if (e.kind == EnvelopeKind::kReply) return on_reply(*header);
 
   Context* known = find_context(e.context);
-  if (known == nullptr && retired_.contains(e.context)) return discard(inbound);  // sent, never received, freed
+  if (known == nullptr && retired_.contains(e.context))
+    return discard(inbound);  // sent, never received, freed
   if (known != nullptr ? known->attached() && !known->is_member(e) : unattached_ == kMostUnattached)
     return reject(inbound);
   if (known == nullptr) ++unattached_;
@@ -533,7 +559,8 @@ void Engine::fetch(UnexpectedMessage& message) {
     engine.release(context);
   };
   void* remote = std::exchange(message.remote, nullptr);
-  const Fabric::State state = fabric_.pull(remote, {message.data.get(), message.header.envelope.bytes}, message);
+  const Fabric::State state =
+      fabric_.pull(remote, {message.data.get(), message.header.envelope.bytes}, message);
   if (state != Fabric::State::kPending) message.notify(message, state == Fabric::State::kDone);
 }
 

@@ -1,7 +1,7 @@
 // The engine of one rank: point-to-point over the fabric, priced by the lanes, matched by the contexts.
 //
-// It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the program has
-// several). Nothing blocks: whoever waits calls progress() until its record is done.
+// It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the
+// program has several). Nothing blocks: whoever waits calls progress() until its record is done.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ struct SendArguments {
   bool carried = true;  // false: only counted, the lane watches
 };
 
-/// Where the algorithm of a collective stands in modelled time: its own clock and units, one lane, one backend.
+/// Where the algorithm of a collective stands in modelled time: its own clock and units, one lane, one
+/// backend.
 struct TeamPosition {
   std::size_t lane = 0;
   std::uint8_t backend = 0;
@@ -52,15 +53,17 @@ class Engine final : public Fabric::Sink {
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world);
   /// The communicator was freed; what is in progress on it still completes.
   void close_context(Context& context);
-  /// Keeps a context from ending while something that is not one record works on it: a collective, between messages.
+  /// Keeps a context from ending while something that is not one record works on it: a collective, between
+  /// messages.
   static void retain(Context& context) { ++context.pending; }
   void release(Context& context);
 
-  // Operations of the program. A record is started once, completes once (on_complete), and is observed when the
-  // program learns of it. Completion may come before the call returns.
+  // Operations of the program. A record is started once, completes once (on_complete), and is observed when
+  // the program learns of it. Completion may come before the call returns.
   void send(SendRecord& record, const SendArguments& arguments);
   void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
-  void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message, MutableBytes buffer);
+  void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
+                       MutableBytes buffer);
   /// Takes a receive back; false when it is matched already. A cancelled receive completes with kCancelled.
   bool cancel(ReceiveRecord& record);
   void observe(SendRecord& record);
@@ -81,6 +84,9 @@ class Engine final : public Fabric::Sink {
   int progress() { return fabric_.progress(*this); }
   [[nodiscard]] std::size_t sends_in_flight() const { return sends_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+  /// Who failed to reach whom over what, for the last operation that ended with kFault; empty: none did.
+  [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
 
   /// What this rank waits for: sends in flight, posted receives and unexpected messages, per peer.
   [[nodiscard]] std::string describe() const;
@@ -108,7 +114,8 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] bool known_backends(const Header& header) const;
   void discard(const Fabric::Inbound& inbound);
   void reject(const Fabric::Inbound& inbound);
-  std::unique_ptr<UnexpectedMessage> hold(Context& context, const Header& header, const Fabric::Inbound& inbound);
+  std::unique_ptr<UnexpectedMessage> hold(Context& context, const Header& header,
+                                          const Fabric::Inbound& inbound);
   void fetch(UnexpectedMessage& message);
   void match(ReceiveRecord& record, const Header& header);
   void take_data(ReceiveRecord& record, const std::byte* data);
@@ -122,6 +129,8 @@ class Engine final : public Fabric::Sink {
   TeamPosition own_position(std::size_t lane, const Header& header);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
+  void note_fault(const SendRecord& record);
+  void note_fault(const ReceiveRecord& record);
 
   [[nodiscard]] Transfer transfer_of(const Header& header, int destination_world, std::size_t lane) const;
   std::uint64_t make_token(SendRecord& record);
@@ -146,6 +155,7 @@ class Engine final : public Fabric::Sink {
   std::vector<Reply*> free_replies_;
   std::uint32_t operations_ = 0;
   std::uint64_t malformed_ = 0;
+  std::string last_fault_;
 };
 
 }  // namespace offramp

@@ -1,7 +1,8 @@
 // What precedes every message on the fabric: the MPI envelope and, per lane, what the model says of it.
 //
-// All ranks of a run use the same library on the same kind of machine, so the layout is the struct's own. What arrives is
-// still treated as hostile: decode() checks every field that is later used as a length, an index or an enum.
+// All ranks of a run use the same library on the same kind of machine, so the layout is the struct's own.
+// What arrives is still treated as hostile: decode() checks every field that is later used as a length, an
+// index or an enum.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,15 @@ namespace offramp {
 
 inline constexpr std::size_t kMaxLanes = 8;
 
-/// Set in the id of the context that carries a communicator's collectives. Its tags name the lane whose algorithm sent
-/// the message: lane 0 carries payload, the others never do.
+/// Set in the id of the context that carries a communicator's collectives. Its tags name the lane whose
+/// algorithm sent the message: lane 0 carries payload, the others never do.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 constexpr std::int32_t collective_tag(std::uint32_t number, std::size_t lane) {
   return static_cast<std::int32_t>((std::uint64_t{number} * kMaxLanes + lane) & 0x7fffffffU);
 }
-constexpr std::size_t lane_of_tag(std::int32_t tag) { return static_cast<std::size_t>(tag) % kMaxLanes; }
+constexpr std::size_t lane_of_tag(std::int32_t tag) {
+  return static_cast<std::size_t>(tag) % kMaxLanes;
+}
 
 enum class EnvelopeKind : std::uint8_t { kMessage = 1, kReply = 2 };
 
@@ -62,7 +65,9 @@ struct Header {
   std::array<LaneStamp, kMaxLanes> lanes;
 
   [[nodiscard]] std::size_t size() const { return size_with(envelope.lanes); }
-  static constexpr std::size_t size_with(std::size_t lanes) { return sizeof(Envelope) + lanes * sizeof(LaneStamp); }
+  static constexpr std::size_t size_with(std::size_t lanes) {
+    return sizeof(Envelope) + lanes * sizeof(LaneStamp);
+  }
   [[nodiscard]] std::span<const std::byte> encoded() const {
     return {reinterpret_cast<const std::byte*>(this), size()};
   }
@@ -101,7 +106,8 @@ inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std
   if (e.lanes != limits.lanes || e.source_world >= limits.ranks) return std::nullopt;
   for (std::size_t lane = 0; lane < e.lanes; ++lane) {
     const LaneStamp& stamp = header.lanes[lane];
-    if (stamp.backend >= limits.max_backends || stamp.handshake > 1 || !plausible(stamp.stamp)) return std::nullopt;
+    if (stamp.backend >= limits.max_backends || stamp.handshake > 1 || !plausible(stamp.stamp))
+      return std::nullopt;
   }
   if (e.kind == EnvelopeKind::kReply) return payload == 0 ? std::optional(header) : std::nullopt;
   if (e.kind != EnvelopeKind::kMessage) return std::nullopt;
@@ -109,7 +115,8 @@ inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std
   if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return std::nullopt;
   if (!carries_as_agreed(e)) return std::nullopt;
   if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return std::nullopt;
-  if (e.bytes >> 47U != 0) return std::nullopt;  // bytes that nobody carries: still no more than fit into memory
+  if (e.bytes >> 47U != 0)
+    return std::nullopt;  // bytes that nobody carries: still no more than fit into memory
   return header;
 }
 

@@ -1,4 +1,5 @@
-// A doubly linked list through a member of its elements. No allocation; O(1) removal; movable (head and tail only).
+// A doubly linked list through a member of its elements. No allocation; O(1) removal; movable (head and tail
+// only).
 #pragma once
 
 namespace offramp {

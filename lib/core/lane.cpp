@@ -28,8 +28,8 @@ Lane::Choice Lane::choose(const Operation& operation) {
 }
 
 void Lane::count_decline(OperationKind kind, std::string_view reason) {
-  if (last_count_ == nullptr || reason.data() != last_reason_.data() || reason.size() != last_reason_.size() ||
-      kind != last_kind_) {
+  if (last_count_ == nullptr || reason.data() != last_reason_.data() ||
+      reason.size() != last_reason_.size() || kind != last_kind_) {
     last_count_ = &counters.declines[{kind, std::string(reason)}];
     last_reason_ = reason;
     last_kind_ = kind;

@@ -1,5 +1,5 @@
-// A lane: one view of the run in modelled time. It has a host clock, the backends that carry its operations, their
-// routing, and what was counted. Lane 0 carries the data; further lanes see the same operations.
+// A lane: one view of the run in modelled time. It has a host clock, the backends that carry its operations,
+// their routing, and what was counted. Lane 0 carries the data; further lanes see the same operations.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "offramp/backend.hpp"
@@ -23,8 +24,9 @@ struct RouteRule {
   std::uint8_t backend = 0;  // index in the lane
 
   [[nodiscard]] bool matches(const Operation& operation_) const {
-    return (operation == OperationKind::kCount || operation == operation_.kind) && operation_.bytes >= min_bytes &&
-           operation_.bytes <= max_bytes && operation_.ranks >= min_ranks && operation_.ranks <= max_ranks;
+    return (operation == OperationKind::kCount || operation == operation_.kind) &&
+           operation_.bytes >= min_bytes && operation_.bytes <= max_bytes && operation_.ranks >= min_ranks &&
+           operation_.ranks <= max_ranks;
   }
 };
 
@@ -48,7 +50,11 @@ class Lane {
  public:
   /// Index 0 of the backends is the host, which carries what others decline; `primary` is the default route.
   struct Member {
+    Member(std::string name_, std::unique_ptr<Backend> backend_,
+           std::unique_ptr<Settings> settings_ = nullptr)
+        : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)) {}
     std::string name;
+    std::unique_ptr<Settings> settings;  // what the backend was created with: it may keep the reference
     std::unique_ptr<Backend> backend;
   };
   static constexpr std::uint8_t kHost = 0;

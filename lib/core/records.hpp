@@ -1,8 +1,8 @@
 // The records of sends and receives in progress, and of messages that nobody asked for yet.
 //
-// A record belongs to its creator (a request object, a coroutine's team, or the stack of a blocking call) and must stay
-// where it is from start to completion. Completion (the data is where it belongs) and observation (the program has
-// learnt of it, and its clocks move) are two moments.
+// A record belongs to its creator (a request object, a coroutine's team, or the stack of a blocking call) and
+// must stay where it is from start to completion. Completion (the data is where it belongs) and observation
+// (the program has learnt of it, and its clocks move) are two moments.
 #pragma once
 
 #include <array>
@@ -64,7 +64,8 @@ struct ReceiveRecord : FabricWaiter {
   Header header;  // of the matched message
 };
 
-/// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched probe).
+/// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched
+/// probe).
 struct UnexpectedMessage : FabricWaiter {
   Engine* engine = nullptr;
   Context* context = nullptr;

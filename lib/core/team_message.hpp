@@ -1,4 +1,5 @@
-// Messages of collective algorithms, reused: records are large and their construction would dominate small collectives.
+// Messages of collective algorithms, reused: records are large and their construction would dominate small
+// collectives.
 #pragma once
 
 #include <coroutine>

@@ -1,7 +1,8 @@
 // The fabric: moves bytes between the ranks. It knows nothing of MPI and has no modelled time.
 //
-// A message is a small header and a payload. Between one pair of ranks headers are delivered in the order sent, by every
-// implementation here; the engine checks it by sequence numbers all the same. Calls come from one thread at a time.
+// A message is a small header and a payload. Between one pair of ranks headers are delivered in the order
+// sent, by every implementation here; the engine checks it by sequence numbers all the same. Calls come from
+// one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace offramp {
 
-/// Someone waiting for a send or a pull; lives until the callback. ok is false when the peer or the link is gone. The
-/// callback comes from progress(), never from inside send() or pull().
+/// Someone waiting for a send or a pull; lives until the callback. ok is false when the peer or the link is
+/// gone. The callback comes from progress(), never from inside send() or pull().
 struct FabricWaiter {
   void (*notify)(FabricWaiter& self, bool ok) = nullptr;
 };
@@ -24,7 +25,7 @@ class Fabric {
     std::span<const std::byte> header;  // valid during deliver()
     const std::byte* data = nullptr;    // payload, valid during deliver(); null if it is still at the sender
     std::size_t size = 0;               // of the payload
-    void* remote = nullptr;             // payload at the sender: pass to pull() or drop() exactly once, now or later
+    void* remote = nullptr;  // payload at the sender: pass to pull() or drop() exactly once, now or later
   };
 
   class Sink {
@@ -33,8 +34,8 @@ class Fabric {
     virtual void deliver(const Inbound& message) = 0;
   };
 
-  /// kDone: buffers may be reused, no callback. kPending: they stay valid until the callback. kFailed: the peer is gone,
-  /// no callback.
+  /// kDone: buffers may be reused, no callback. kPending: they stay valid until the callback. kFailed: the
+  /// peer is gone, no callback.
   enum class State { kDone, kPending, kFailed };
 
   virtual ~Fabric() = default;
@@ -42,7 +43,8 @@ class Fabric {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
-  /// Sends to a peer (itself included). Small payloads never wait for the peer; larger ones may wait until it pulls them.
+  /// Sends to a peer (itself included). Small payloads never wait for the peer; larger ones may wait until it
+  /// pulls them.
   virtual State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
                      FabricWaiter& waiter) = 0;
 

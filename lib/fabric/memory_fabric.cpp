@@ -37,7 +37,8 @@ bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
   if (messages_.empty()) return false;
   auto picked = messages_.begin() + static_cast<std::ptrdiff_t>(choice % messages_.size());
   const int source = (*picked)->source;
-  picked = std::find_if(messages_.begin(), messages_.end(), [&](const auto& m) { return m->source == source; });
+  picked =
+      std::find_if(messages_.begin(), messages_.end(), [&](const auto& m) { return m->source == source; });
   std::unique_ptr<Message> message = std::move(*picked);
   messages_.erase(picked);
 
@@ -108,12 +109,15 @@ class MemoryHub::Endpoint final : public Fabric {
   FinishedSends finished_;
 };
 
-MemoryHub::MemoryHub(int ranks, std::size_t eager_limit, std::uint64_t shuffle_seed) : shuffle_(shuffle_seed) {
+MemoryHub::MemoryHub(int ranks, std::size_t eager_limit, std::uint64_t shuffle_seed)
+    : shuffle_(shuffle_seed) {
   for (int rank = 0; rank < ranks; ++rank)
     endpoints_.push_back(std::make_unique<Endpoint>(*this, rank, eager_limit));
 }
 MemoryHub::~MemoryHub() = default;
 
-Fabric& MemoryHub::at(int rank) { return *endpoints_[static_cast<std::size_t>(rank)]; }
+Fabric& MemoryHub::at(int rank) {
+  return *endpoints_[static_cast<std::size_t>(rank)];
+}
 
 }  // namespace offramp

@@ -1,4 +1,5 @@
-// The fabric within one process: many ranks, one thread. For tests and predictions, and as the path of a rank to itself.
+// The fabric within one process: many ranks, one thread. For tests and predictions, and as the path of a rank
+// to itself.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace offramp {
 
-/// Senders whose payloads were pulled or dropped. They learn of it from their own progress(), so that no rank runs inside
-/// another one's call.
+/// Senders whose payloads were pulled or dropped. They learn of it from their own progress(), so that no rank
+/// runs inside another one's call.
 class FinishedSends {
  public:
   void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
@@ -52,8 +53,9 @@ class MemoryQueue {
   std::deque<std::unique_ptr<Message>> messages_;
 };
 
-/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one); progress() then
-/// delivers one message at a time, so that the ranks' turns mix. The hub outlives whoever uses its fabrics.
+/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one);
+/// progress() then delivers one message at a time, so that the ranks' turns mix. The hub outlives whoever
+/// uses its fabrics.
 class MemoryHub {
  public:
   explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);

@@ -1,6 +1,7 @@
 // UCX between processes: one UCP worker per rank, active messages, endpoints made on first use.
 //
-// UCX 1.13 wants the active message header to stay valid until the send completes; callers of Fabric::send promise that.
+// UCX 1.13 wants the active message header to stay valid until the send completes; callers of Fabric::send
+// promise that.
 #include "lib/fabric/ucx_fabric.hpp"
 
 #include <ucp/api/ucp.h>
@@ -29,11 +30,14 @@ std::string failure(const char* what, ucs_status_t status) {
 class UcxFabric final : public UcxFabricBase {
  public:
   explicit UcxFabric(const UcxOptions& options)
-      : rank_(options.rank), endpoints_(static_cast<std::size_t>(options.ranks), nullptr), self_(kSelfEagerLimit) {}
+      : rank_(options.rank),
+        endpoints_(static_cast<std::size_t>(options.ranks), nullptr),
+        self_(kSelfEagerLimit) {}
   UcxFabric(const UcxFabric&) = delete;
   UcxFabric& operator=(const UcxFabric&) = delete;
 
   ~UcxFabric() override {
+    closed_ = true;  // ucp_worker_destroy ends what is still pending
     if (worker_ != nullptr) ucp_worker_destroy(worker_);
     if (context_ != nullptr) ucp_cleanup(context_);
   }
@@ -66,7 +70,7 @@ class UcxFabric final : public UcxFabricBase {
     param.user_data = &waiter;
     const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint, kActiveMessageId, header.data(), header.size(),
                                                      payload.data(), payload.size(), &param);
-    return state_of(request);
+    return started(request);
   }
 
   State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) override {
@@ -80,11 +84,12 @@ class UcxFabric final : public UcxFabricBase {
       finish(request, status, user);
     };
     param.user_data = &waiter;
-    return state_of(ucp_am_recv_data_nbx(worker_, remote, into.data(), into.size(), &param));
+    return started(ucp_am_recv_data_nbx(worker_, remote, into.data(), into.size(), &param));
   }
 
   void drop(void* remote) override {
     if (is_own(remote)) return MemoryQueue::drop(untag(remote));
+    if (closed_) return;          // the sender may be gone
     if (remote == delivering_) {  // UCX lets go of it itself when the callback has returned
       delivering_ = nullptr;
       return;
@@ -103,19 +108,18 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   void close(Sink& sink) override {
-    std::vector<ucs_status_ptr_t> pending;
-    for (ucp_ep_h& endpoint : endpoints_) {
-      if (endpoint == nullptr) continue;
-      ucp_request_param_t param;
-      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-      const ucs_status_ptr_t request = ucp_ep_close_nbx(std::exchange(endpoint, nullptr), &param);
-      if (UCS_PTR_IS_PTR(request)) pending.push_back(request);
-    }
-    for (const ucs_status_ptr_t request : pending) {
-      while (ucp_request_check_status(request) == UCS_INPROGRESS) progress(sink);
+    // What is queued goes out, unless its receiver has stopped to take messages. Endpoints end with the
+    // worker: closing them one by one would need the peer's help, or error handling, which costs transports.
+    constexpr int kPatience = 100'000;
+    ucp_request_param_t param;
+    param.op_attr_mask = 0;
+    const ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+      for (int idle = 0; idle < kPatience && ucp_request_check_status(request) == UCS_INPROGRESS;)
+        idle = progress(sink) > 0 ? 0 : idle + 1;
       ucp_request_free(request);
     }
+    closed_ = true;
   }
 
  private:
@@ -137,15 +141,21 @@ class UcxFabric final : public UcxFabricBase {
   static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
   static bool is_own(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
 
+  // Each request of UCX has room for this: whose it is.
+  using RequestOwner = UcxFabric*;
+
   static void finish(void* request, ucs_status_t status, void* user) {
     auto* waiter = static_cast<FabricWaiter*>(user);
+    const bool closed = (*static_cast<RequestOwner*>(request))->closed_;
     ucp_request_free(request);
-    waiter->notify(*waiter, status == UCS_OK);
+    if (!closed) waiter->notify(*waiter, status == UCS_OK);
   }
 
-  static State state_of(ucs_status_ptr_t request) {
+  State started(ucs_status_ptr_t request) {
     if (request == nullptr) return State::kDone;
-    return UCS_PTR_IS_ERR(request) ? State::kFailed : State::kPending;
+    if (UCS_PTR_IS_ERR(request)) return State::kFailed;
+    *static_cast<RequestOwner*>(request) = this;
+    return State::kPending;
   }
 
   static ucs_status_t on_message(void* self, const void* header, std::size_t header_size, void* data,
@@ -173,7 +183,9 @@ class UcxFabric final : public UcxFabricBase {
     const Config config(raw);
     set_unless_given(raw, "UCX_TLS", "TLS", transports(options));
     ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME |
+                        UCP_PARAM_FIELD_REQUEST_SIZE;
+    params.request_size = sizeof(RequestOwner);
     params.features = UCP_FEATURE_AM;
     params.estimated_num_eps = endpoints_.size();
     params.name = "offramp";
@@ -202,7 +214,8 @@ class UcxFabric final : public UcxFabricBase {
     return options.cross_memory ? "posix,cma,self" : "posix,self";
   }
 
-  static void set_unless_given(ucp_config_t* config, const char* variable, const char* key, const char* value) {
+  static void set_unless_given(ucp_config_t* config, const char* variable, const char* key,
+                               const char* value) {
     if (std::getenv(variable) == nullptr) (void)ucp_config_modify(config, key, value);
   }
 
@@ -224,6 +237,7 @@ class UcxFabric final : public UcxFabricBase {
   std::vector<std::string> addresses_;
   MemoryQueue self_;
   FinishedSends self_finished_;
+  bool closed_ = false;
   void* delivering_ = nullptr;  // the handle in deliver(), until it is dropped
   Sink* sink_ = nullptr;
 };

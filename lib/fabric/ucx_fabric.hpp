@@ -1,5 +1,6 @@
-// The door of the UCX fabric. It is a module of its own, loaded at MPI_Init only when a backend is on: UCX installs
-// signal handlers and patches memory functions as soon as it is loaded, and costs every child process start-up time.
+// The door of the UCX fabric. It is a module of its own, loaded at MPI_Init only when a backend is on: UCX
+// installs signal handlers and patches memory functions as soon as it is loaded, and costs every child
+// process start-up time.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,9 @@ struct UcxOptions {
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };
 
-/// Two phases, since destroying a worker that a peer still writes to is an error there: close() flushes and closes
-/// endpoints (then the ranks synchronise), the destructor destroys the worker.
+/// Two phases, since destroying a worker that a peer still writes to is an error there: close() lets out what
+/// is queued (then the ranks synchronise), the destructor destroys the worker. Nobody is notified of anything
+/// after close(): sends that nobody pulled stay unfinished, and handles may still be dropped.
 class UcxFabricBase : public Fabric {
  public:
   virtual void close(Sink& sink) = 0;

@@ -5,7 +5,9 @@
 
 extern "C" {
 
-OFFRAMP_EXPORT const char* offramp_version(void) { return OFFRAMP_VERSION; }
+OFFRAMP_EXPORT const char* offramp_version(void) {
+  return OFFRAMP_VERSION;
+}
 
 OFFRAMP_EXPORT const char* offramp_backend(void) {
   const offramp::Session* session = offramp::Session::current;

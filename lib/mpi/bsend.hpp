@@ -1,5 +1,5 @@
-// The buffer of MPI_Bsend. Messages are copied to memory of our own; the program's buffer only bounds them, by MPI's
-// accounting: a message occupies its packed size and MPI_BSEND_OVERHEAD until it has left.
+// The buffer of MPI_Bsend. Messages are copied to memory of our own; the program's buffer only bounds them,
+// by MPI's accounting: a message occupies its packed size and MPI_BSEND_OVERHEAD until it has left.
 #pragma once
 
 #include <mpi.h>

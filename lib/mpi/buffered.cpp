@@ -1,5 +1,5 @@
-// Chapter 3.6: the buffer of MPI_Bsend. It is attached at the MPI library too, for the communicators that stay there;
-// each side counts its own messages only.
+// Chapter 3.6: the buffer of MPI_Bsend. It is attached at the MPI library too, for the communicators that
+// stay there; each side counts its own messages only.
 #include "lib/mpi/session.hpp"
 #include "lib/native/native.h"
 

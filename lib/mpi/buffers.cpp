@@ -16,20 +16,20 @@ int elements_per_step(const TypeInfo& type) {
   return static_cast<int>(std::max<std::size_t>(1, kPackLimit / std::max<std::size_t>(1, type.size)));
 }
 
-std::byte* element(void* buffer, int index, const TypeInfo& type) {
+std::byte* element(void* buffer, std::int64_t index, const TypeInfo& type) {
   return static_cast<std::byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
 }
-const std::byte* element(const void* buffer, int index, const TypeInfo& type) {
+const std::byte* element(const void* buffer, std::int64_t index, const TypeInfo& type) {
   return static_cast<const std::byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
 }
 
 }  // namespace
 
-void pack_elements(const void* from, int count, const TypeInfo& type, std::byte* to) {
+void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, std::byte* to) {
   if (type.size == 0) return;
   const int step = elements_per_step(type);
-  for (int done = 0; done < count; done += step) {
-    const int part = std::min(step, count - done);
+  for (std::int64_t done = 0; done < count; done += step) {
+    const auto part = static_cast<int>(std::min<std::int64_t>(step, count - done));
     int position = 0;
     pmpi::Pack(element(from, done, type), part, type.type, to, static_cast<int>(type.bytes(part)), &position,
                MPI_COMM_SELF);
@@ -39,13 +39,13 @@ void pack_elements(const void* from, int count, const TypeInfo& type, std::byte*
 
 void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const TypeInfo& type) {
   if (type.size == 0) return;
-  const auto count = static_cast<int>(bytes / type.size);
+  const auto count = static_cast<std::int64_t>(bytes / type.size);
   const int step = elements_per_step(type);
-  for (int done = 0; done < count; done += step) {
-    const int part = std::min(step, count - done);
+  for (std::int64_t done = 0; done < count; done += step) {
+    const auto part = static_cast<int>(std::min<std::int64_t>(step, count - done));
     int position = 0;
-    pmpi::Unpack(from, static_cast<int>(type.bytes(part)), &position, element(to, done, type), part, type.type,
-                 MPI_COMM_SELF);
+    pmpi::Unpack(from, static_cast<int>(type.bytes(part)), &position, element(to, done, type), part,
+                 type.type, MPI_COMM_SELF);
     from += type.bytes(part);
   }
   const std::size_t rest = bytes % type.size;
@@ -59,19 +59,20 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
                MPI_COMM_SELF);
 }
 
-Bytes SendBuffer::set(const void* buffer, int count, const TypeInfo& type) {
-  if (type.contiguous(count)) return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
+Bytes SendBuffer::set(const void* buffer, std::int64_t count, const TypeInfo& type) {
+  if (type.contiguous(count))
+    return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
   return copy(buffer, count, type);
 }
 
-Bytes SendBuffer::copy(const void* buffer, int count, const TypeInfo& type) {
+Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
   packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
   pack_elements(buffer, count, type, packed_.get());
   return {packed_.get(), bytes};
 }
 
-MutableBytes ReceiveBuffer::set(void* buffer, int count, const TypeInfo& type) {
+MutableBytes ReceiveBuffer::set(void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
   if (type.contiguous(count)) return {static_cast<std::byte*>(buffer) + type.true_lb, bytes};
   packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));

@@ -1,4 +1,5 @@
-// The program's buffers as packed bytes: in place where the datatype is contiguous, through a packed copy where not.
+// The program's buffers as packed bytes: in place where the datatype is contiguous, through a packed copy
+// where not.
 #pragma once
 
 #include <mpi.h>
@@ -10,16 +11,16 @@
 namespace offramp {
 
 /// Packs `count` elements at `from` (a user buffer) to `to`, which has room for type.bytes(count).
-void pack_elements(const void* from, int count, const TypeInfo& type, std::byte* to);
+void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, std::byte* to);
 /// Unpacks `bytes` bytes, which may end inside an element; what they do not reach stays as it was.
 void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const TypeInfo& type);
 
 class SendBuffer {
  public:
   /// The bytes of a user buffer; valid while the buffer and this object are.
-  Bytes set(const void* buffer, int count, const TypeInfo& type);
+  Bytes set(const void* buffer, std::int64_t count, const TypeInfo& type);
   /// The same, always copied.
-  Bytes copy(const void* buffer, int count, const TypeInfo& type);
+  Bytes copy(const void* buffer, std::int64_t count, const TypeInfo& type);
   void reset() { packed_.reset(); }
 
  private:
@@ -34,7 +35,7 @@ class ReceiveBuffer {
   ReceiveBuffer& operator=(const ReceiveBuffer&) = delete;
 
   /// Where to put the bytes for a user buffer. Keeps a reference to a type that has to be unpacked.
-  MutableBytes set(void* buffer, int count, const TypeInfo& type);
+  MutableBytes set(void* buffer, std::int64_t count, const TypeInfo& type);
   /// The first `bytes` are in place: unpacks them into the user buffer if need be.
   void finish(std::size_t bytes);
   void reset();

@@ -23,8 +23,9 @@ void MpiReducer::combine(Bytes in, MutableBytes inout) {
 
 void MpiReducer::combine_with_gaps(Bytes in, MutableBytes inout, int count) const {
   // The operation sees elements laid out as the type says, with whatever lies between them zero.
-  const std::size_t span = static_cast<std::size_t>(std::abs(type_.extent)) * static_cast<std::size_t>(count - 1) +
-                           static_cast<std::size_t>(type_.true_extent);
+  const std::size_t span =
+      static_cast<std::size_t>(std::abs(type_.extent)) * static_cast<std::size_t>(count - 1) +
+      static_cast<std::size_t>(type_.true_extent);
   const MPI_Aint first = type_.true_lb + (type_.extent < 0 ? type_.extent * (count - 1) : 0);
   const auto lower = std::make_unique<std::byte[]>(span);
   const auto upper = std::make_unique<std::byte[]>(span);

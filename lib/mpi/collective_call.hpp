@@ -1,4 +1,5 @@
-// One collective call of the program: its buffers as packed bytes, the operation, and what to do with the result.
+// One collective call of the program: its buffers as packed bytes, the operation, and what to do with the
+// result.
 #pragma once
 
 #include <mpi.h>

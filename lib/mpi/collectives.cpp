@@ -1,5 +1,5 @@
-// Chapter 5: the collectives that backends carry. Whether Offramp carries a call is decided from what all ranks know
-// alike; a mistake in one rank's arguments goes to the MPI library, which reports it.
+// Chapter 5: the collectives that backends carry. Whether Offramp carries a call is decided from what all
+// ranks know alike; a mistake in one rank's arguments goes to the MPI library, which reports it.
 #include "lib/mpi/collective_call.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
@@ -19,7 +19,8 @@ bool null_buffer(const void* buffer, int count, const TypeInfo& type) {
 /// The communicator and a type of a call; false when something about them is the MPI library's to say.
 bool find_target(Session& session, MPI_Comm comm, int count, MPI_Datatype type, int root, Target& target) {
   target.communicator = session.communicators.find(comm);
-  if (target.communicator == nullptr || count < 0 || root < 0 || root >= target.communicator->size) return false;
+  if (target.communicator == nullptr || count < 0 || root < 0 || root >= target.communicator->size)
+    return false;
   target.type = session.datatypes.find(type);
   return target.type != nullptr;
 }
@@ -29,7 +30,6 @@ void describe(CollectiveCall& call, OperationKind kind, const Target& target, in
   operation.kind = kind;
   operation.element = target.type->element;
   operation.bytes = target.type->bytes(count);
-  operation.elements = static_cast<std::size_t>(count);
   operation.ranks = target.communicator->size;
   operation.root = root;
   call.buffers.block = operation.bytes;
@@ -98,6 +98,7 @@ std::unique_ptr<CollectiveCall> build_reduce(Call& call, const void* sendbuf, vo
   int commutative = 1;
   pmpi::Op_commutative(op, &commutative);
   made->operation.function = function;
+  made->operation.elements = static_cast<std::size_t>(count);
   made->operation.commutative = commutative != 0;
   made->reducer.set(op, *target.type);
   made->buffers.send = made->outgoing.set(in_place ? recvbuf : sendbuf, count, *target.type);
@@ -105,9 +106,9 @@ std::unique_ptr<CollectiveCall> build_reduce(Call& call, const void* sendbuf, vo
   return made;
 }
 
-std::unique_ptr<CollectiveCall> build_gather(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                                             void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                                             MPI_Comm comm) {
+std::unique_ptr<CollectiveCall> build_gather(Call& call, const void* sendbuf, int sendcount,
+                                             MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                                             MPI_Datatype recvtype, int root, MPI_Comm comm) {
   Communicator* communicator = call.session.communicators.find(comm);
   if (communicator == nullptr) return nullptr;
   const bool at_root = communicator->rank == root;
@@ -125,13 +126,12 @@ std::unique_ptr<CollectiveCall> build_gather(Call& call, const void* sendbuf, in
   describe(*made, OperationKind::kGather, at_root ? received : sent, at_root ? recvcount : sendcount, root);
   if (at_root) {
     const auto total = static_cast<std::int64_t>(recvcount) * communicator->size;
-    if (total > INT32_MAX) return nullptr;  // beyond what one packed buffer counts
-    made->buffers.receive = made->incoming.set(recvbuf, static_cast<int>(total), *received.type);
+    made->buffers.receive = made->incoming.set(recvbuf, total, *received.type);
   }
   if (in_place) {
     const std::size_t block = made->buffers.block;
     const MutableBytes own = made->buffers.receive.subspan(block * static_cast<std::size_t>(root), block);
-    if (received.type->contiguous(recvcount * communicator->size)) {
+    if (received.type->contiguous(static_cast<std::int64_t>(recvcount) * communicator->size)) {
       made->buffers.send = own;
     } else {
       const auto* mine = static_cast<const std::byte*>(recvbuf) +
@@ -140,7 +140,8 @@ std::unique_ptr<CollectiveCall> build_gather(Call& call, const void* sendbuf, in
     }
   } else {
     made->buffers.send = made->outgoing.set(sendbuf, sendcount, *sent.type);
-    if (made->buffers.send.size() > made->buffers.block) {  // a mistake, but the others are in the call already
+    if (made->buffers.send.size() >
+        made->buffers.block) {  // a mistake, but the others are in the call already
       made->buffers.send = made->buffers.send.first(made->buffers.block);
       made->truncated = true;
     }
@@ -193,15 +194,16 @@ int Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, 
       [&] { return native.Ibcast(buffer, count, type, root, comm, request); });
 }
 
-int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root,
+           MPI_Comm comm) {
   return blocking(
       Function::kReduce, comm,
       [&](Call& call) { return build_reduce(call, sendbuf, recvbuf, count, type, op, root, comm); },
       [&] { return native.Reduce(sendbuf, recvbuf, count, type, op, root, comm); });
 }
 
-int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-            MPI_Request* request) {
+int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root,
+            MPI_Comm comm, MPI_Request* request) {
   return nonblocking(
       Function::kIreduce, comm, request,
       [&](Call& call) { return build_reduce(call, sendbuf, recvbuf, count, type, op, root, comm); },
@@ -225,7 +227,10 @@ int Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* rec
       [&](Call& call) {
         return build_gather(call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
       },
-      [&] { return native.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request); });
+      [&] {
+        return native.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                              request);
+      });
 }
 
 }  // namespace face

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lib/mpi/dispatch.hpp"
 #include "lib/mpi/pmpi.hpp"
 
 namespace offramp {
 namespace {
 
-// Bits of a context id: 63 collective, 62 agreed by derivation instead of by broadcast, 61 MPI_COMM_SELF. A broadcast id
-// is the leader's world rank and a counter of its own.
+// Bits of a context id: 63 collective, 62 agreed by derivation instead of by broadcast, 61 MPI_COMM_SELF. A
+// broadcast id is the leader's world rank and a counter of its own.
 constexpr std::uint64_t kDerived = std::uint64_t{1} << 62;
 constexpr std::uint64_t kSelf = std::uint64_t{1} << 61;
 
@@ -41,15 +40,14 @@ bool Communicators::is_own(MPI_Comm comm, std::vector<int>& world) const {
   return std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
 }
 
-void Communicators::add(MPI_Comm comm) {
+std::uint64_t Communicators::propose_id(MPI_Comm comm) {
   std::vector<int> world;
-  if (comm == MPI_COMM_NULL || !is_own(comm, world)) return;
-  std::uint64_t id = (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_;
+  if (!is_own(comm, world)) return 0;
   int rank = 0;
   pmpi::Comm_rank(comm, &rank);
+  const std::uint64_t id = (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_;
   if (rank == 0) ++next_;
-  native.Bcast(&id, 1, MPI_UINT64_T, 0, comm);
-  add(comm, id);
+  return id;
 }
 
 void Communicators::add(MPI_Comm comm, std::uint64_t id) {

@@ -1,4 +1,5 @@
-// The communicators whose point-to-point traffic Offramp carries: intracommunicators of ranks of MPI_COMM_WORLD.
+// The communicators whose point-to-point traffic Offramp carries: intracommunicators of ranks of
+// MPI_COMM_WORLD.
 #pragma once
 
 #include <mpi.h>
@@ -25,7 +26,8 @@ class Communicators {
  public:
   explicit Communicators(Engine& engine) : engine_(engine) {}
 
-  /// Null: not carried by Offramp (an intercommunicator, strangers in the group, or not a communicator at all).
+  /// Null: not carried by Offramp (an intercommunicator, strangers in the group, or not a communicator at
+  /// all).
   Communicator* find(MPI_Comm comm) {
     Slot& slot = recent_[slot_of(comm)];
     if (slot.comm == comm) return slot.communicator;
@@ -34,11 +36,13 @@ class Communicators {
 
   /// MPI_COMM_WORLD and MPI_COMM_SELF.
   void add_predefined();
-  /// A communicator that a constructor has just made. Collective over it: its rank 0 chooses the id.
-  void add(MPI_Comm comm);
-  /// The same with an id that is agreed already.
+  /// What this rank proposes as the id of a communicator that has just been made; the one of its rank 0
+  /// counts. Zero for communicators that are not carried (alike on all members).
+  std::uint64_t propose_id(MPI_Comm comm);
+  /// Takes over a communicator with the id that is agreed.
   void add(MPI_Comm comm, std::uint64_t id);
-  /// An id for the next duplicate of a communicator: a function of what all members know, without communication.
+  /// An id for the next duplicate of a communicator: a function of what all members know, without
+  /// communication.
   std::uint64_t next_duplicate_id(Communicator& parent);
   /// The communicator behind a handle was freed.
   void remove(MPI_Comm comm, Communicator* communicator);

@@ -10,7 +10,11 @@ template <typename Constructor>
 int construct(Function function, MPI_Comm* made, Constructor constructor) {
   Call call(function);
   const int code = call.unlocked(constructor);
-  if (code == MPI_SUCCESS && *made != MPI_COMM_NULL) call.session.communicators.add(*made);
+  if (code != MPI_SUCCESS || *made == MPI_COMM_NULL) return code;
+  std::uint64_t id = call.session.communicators.propose_id(*made);
+  if (id == 0) return code;
+  call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, *made); });
+  call.session.communicators.add(*made, id);
   return code;
 }
 
@@ -22,7 +26,8 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
   return construct(Function::kComm_dup, made, [&] { return native.Comm_dup(comm, made); });
 }
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  return construct(Function::kComm_dup_with_info, made, [&] { return native.Comm_dup_with_info(comm, info, made); });
+  return construct(Function::kComm_dup_with_info, made,
+                   [&] { return native.Comm_dup_with_info(comm, info, made); });
 }
 int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
   return construct(Function::kComm_split, made, [&] { return native.Comm_split(comm, color, key, made); });
@@ -38,14 +43,16 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
   return construct(Function::kComm_create_group, made,
                    [&] { return native.Comm_create_group(comm, group, tag, made); });
 }
-int Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* made) {
+int Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                MPI_Comm* made) {
   return construct(Function::kCart_create, made,
                    [&] { return native.Cart_create(comm, ndims, dims, periods, reorder, made); });
 }
 int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
   return construct(Function::kCart_sub, made, [&] { return native.Cart_sub(comm, remain, made); });
 }
-int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* made) {
+int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+                 MPI_Comm* made) {
   return construct(Function::kGraph_create, made,
                    [&] { return native.Graph_create(comm, nnodes, index, edges, reorder, made); });
 }
@@ -56,15 +63,16 @@ int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees
   });
 }
 int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                               int outdegree, const int destinations[], const int destweights[], MPI_Info info,
-                               int reorder, MPI_Comm* made) {
+                               int outdegree, const int destinations[], const int destweights[],
+                               MPI_Info info, int reorder, MPI_Comm* made) {
   return construct(Function::kDist_graph_create_adjacent, made, [&] {
     return native.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
                                              destweights, info, reorder, made);
   });
 }
 int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
-  return construct(Function::kIntercomm_merge, made, [&] { return native.Intercomm_merge(comm, high, made); });
+  return construct(Function::kIntercomm_merge, made,
+                   [&] { return native.Intercomm_merge(comm, high, made); });
 }
 
 int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {

@@ -1,6 +1,6 @@
-// Chapter 3.7: completion. The MPI library's own functions complete our requests, alone or mixed with its own; what is
-// left to do here is the modelled time. Requests that end with their completion tell us through their release; for
-// persistent ones, which stay, the functions below look at those that the call reported.
+// Chapter 3.7: completion. The MPI library's own functions complete our requests, alone or mixed with its
+// own; what is left to do here is the modelled time. Requests that end with their completion tell us through
+// their release; for persistent ones, which stay, the functions below look at those that the call reported.
 #include "lib/mpi/request.hpp"
 
 namespace offramp {
@@ -57,14 +57,16 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Call call(Function::kWaitany);
   if (requests != nullptr) count_choice(call, count, requests);
   const int code = call.unlocked([&] { return native.Waitany(count, requests, index, status); });
-  if (code == MPI_SUCCESS && index != nullptr && *index != MPI_UNDEFINED) observe_persistent(call, requests[*index]);
+  if (code == MPI_SUCCESS && index != nullptr && *index != MPI_UNDEFINED)
+    observe_persistent(call, requests[*index]);
   return code;
 }
 
 int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   Call call(Function::kWaitsome);
   if (requests != nullptr) count_choice(call, count, requests);
-  const int code = call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, statuses); });
+  const int code =
+      call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, statuses); });
   if (code == MPI_SUCCESS) observe_listed(call, *outcount, indices, requests);
   return code;
 }
@@ -111,7 +113,8 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
 int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   Call call(Function::kTestsome);
   if (requests != nullptr) count_choice(call, count, requests);
-  const int code = call.unlocked([&] { return native.Testsome(count, requests, outcount, indices, statuses); });
+  const int code =
+      call.unlocked([&] { return native.Testsome(count, requests, outcount, indices, statuses); });
   if (code != MPI_SUCCESS) return code;
   if (*outcount == 0) call.session.add_query_time();
   observe_listed(call, *outcount, indices, requests);

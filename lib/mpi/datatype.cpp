@@ -9,7 +9,8 @@
 namespace offramp {
 namespace {
 
-// Predefined handles are addresses that the executable may have relocated: compared at run time, never stored early.
+// Predefined handles are addresses that the executable may have relocated: compared at run time, never stored
+// early.
 std::vector<std::pair<MPI_Datatype, ElementType>> predefined_types() {
   using E = ElementType;
   return {{MPI_CHAR, E::kInt8},
@@ -89,7 +90,8 @@ ElementType derived_class(MPI_Datatype type, int depth = 0) {
   int combiner = 0;
   pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
   if (combiner == MPI_COMBINER_NAMED) return predefined_class(type);
-  if (types == 0 || depth > kDeepest) return ElementType::kMixed;  // also MPI_Type_create_f90_*: no class here
+  if (types == 0 || depth > kDeepest)
+    return ElementType::kMixed;  // also MPI_Type_create_f90_*: no class here
   std::vector<int> i(static_cast<std::size_t>(integers) + 1);
   std::vector<MPI_Aint> a(static_cast<std::size_t>(addresses) + 1);
   std::vector<MPI_Datatype> t(static_cast<std::size_t>(types));
@@ -145,12 +147,20 @@ void Datatypes::forget(MPI_Datatype type) {
 
 ReduceFunction function_of(MPI_Op op) {
   using F = ReduceFunction;
-  static const std::vector<std::pair<MPI_Op, F>> table = {
-      {MPI_SUM, F::kSum},          {MPI_PROD, F::kProduct},     {MPI_MAX, F::kMaximum},
-      {MPI_MIN, F::kMinimum},      {MPI_LAND, F::kLogicalAnd},  {MPI_LOR, F::kLogicalOr},
-      {MPI_LXOR, F::kLogicalXor},  {MPI_BAND, F::kBitAnd},      {MPI_BOR, F::kBitOr},
-      {MPI_BXOR, F::kBitXor},      {MPI_MAXLOC, F::kMaximumLocation},
-      {MPI_MINLOC, F::kMinimumLocation}, {MPI_REPLACE, F::kReplace}, {MPI_NO_OP, F::kNone}};
+  static const std::vector<std::pair<MPI_Op, F>> table = {{MPI_SUM, F::kSum},
+                                                          {MPI_PROD, F::kProduct},
+                                                          {MPI_MAX, F::kMaximum},
+                                                          {MPI_MIN, F::kMinimum},
+                                                          {MPI_LAND, F::kLogicalAnd},
+                                                          {MPI_LOR, F::kLogicalOr},
+                                                          {MPI_LXOR, F::kLogicalXor},
+                                                          {MPI_BAND, F::kBitAnd},
+                                                          {MPI_BOR, F::kBitOr},
+                                                          {MPI_BXOR, F::kBitXor},
+                                                          {MPI_MAXLOC, F::kMaximumLocation},
+                                                          {MPI_MINLOC, F::kMinimumLocation},
+                                                          {MPI_REPLACE, F::kReplace},
+                                                          {MPI_NO_OP, F::kNone}};
   for (const auto& [handle, function] : table) {
     if (handle == op) return function;
   }

@@ -24,8 +24,10 @@ struct TypeInfo {
   ElementType element = ElementType::kMixed;
 
   /// `count` elements are one run of count * size bytes from true_lb on.
-  [[nodiscard]] bool contiguous(int count) const { return contiguous_many || (count <= 1 && contiguous_one); }
-  [[nodiscard]] std::size_t bytes(int count) const { return size * static_cast<std::size_t>(count); }
+  [[nodiscard]] bool contiguous(std::int64_t count) const {
+    return contiguous_many || (count <= 1 && contiguous_one);
+  }
+  [[nodiscard]] std::size_t bytes(std::int64_t count) const { return size * static_cast<std::size_t>(count); }
 };
 
 /// Used by one thread at a time.
@@ -45,7 +47,9 @@ class Datatypes {
     MPI_Datatype type = nullptr;
     const TypeInfo* info = nullptr;
   };
-  static std::size_t slot_of(MPI_Datatype type) { return (reinterpret_cast<std::uintptr_t>(type) >> 6) % kSlots; }
+  static std::size_t slot_of(MPI_Datatype type) {
+    return (reinterpret_cast<std::uintptr_t>(type) >> 6) % kSlots;
+  }
   const TypeInfo* look_up(MPI_Datatype type, Slot& slot);
 
   static constexpr std::size_t kSlots = 32;

@@ -1,5 +1,6 @@
-// The exported MPI functions jump through one table. Until MPI_Init, after MPI_Finalize and with the backend "off" its
-// entries are the MPI library's own functions, so that Offramp costs one jump and errors are the library's.
+// The exported MPI functions jump through one table. Until MPI_Init, after MPI_Finalize and with the backend
+// "off" its entries are the MPI library's own functions, so that Offramp costs one jump and errors are the
+// library's.
 #pragma once
 
 #include "offramp/generated/mpi_table.hpp"

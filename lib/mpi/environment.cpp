@@ -16,7 +16,9 @@
 namespace offramp {
 namespace {
 
-int on_library_progress() { return Session::current != nullptr ? Session::current->progress_from_library() : 0; }
+int on_library_progress() {
+  return Session::current != nullptr ? Session::current->progress_from_library() : 0;
+}
 
 void on_hang_signal(int) {
   if (Session::current != nullptr) Session::current->request_hang_report();
@@ -24,7 +26,8 @@ void on_hang_signal(int) {
 
 void install_hang_signal() {
   struct sigaction old {};
-  if (sigaction(SIGUSR2, nullptr, &old) != 0 || old.sa_handler != SIG_DFL) return;  // the program's own comes first
+  if (sigaction(SIGUSR2, nullptr, &old) != 0 || old.sa_handler != SIG_DFL)
+    return;  // the program's own comes first
   struct sigaction handler {};
   handler.sa_handler = on_hang_signal;
   handler.sa_flags = SA_RESTART;
@@ -34,7 +37,7 @@ void install_hang_signal() {
 /// Called once the MPI library is up.
 void begin(bool threads) {
   std::unique_ptr<Session> session = make_session(threads);
-  if (session == nullptr) return;  // off
+  if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
   open_requests();
   Session::current->communicators.add_predefined();
@@ -50,6 +53,7 @@ void begin(bool threads) {
 /// Messages that are still leaving get out while their receivers are here; then the ranks part.
 void end() {
   Session& session = *Session::current;
+  session.add_compute_time();
   constexpr int kPatience = 200'000;  // turns without any event: what is left has no receiver
   for (int idle = 0; session.engine.sends_in_flight() > 0 && idle < kPatience;) {
     const auto guard = session.lock();
@@ -86,25 +90,33 @@ int Finalize() {
   return native.Finalize();
 }
 
-int Abort(MPI_Comm comm, int code) { return native.Abort(comm, code); }
+int Abort(MPI_Comm comm, int code) {
+  return native.Abort(comm, code);
+}
 
 double Wtime() {
   Session& session = *Session::current;
   const auto guard = session.lock();
+  session.add_compute_time();
+  session.restart_compute_time();
   session.add_query_time();
   return session.engine.lane(0).clock.seconds();
 }
 
-double Wtick() { return 1e-9; }
+double Wtick() {
+  return 1e-9;
+}
 
 }  // namespace face
 
 namespace {
 
-void* find_native(const char* name) { return dlsym(RTLD_NEXT, name); }
+void* find_native(const char* name) {
+  return dlsym(RTLD_NEXT, name);
+}
 
-/// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a process
-/// that never initialises MPI nothing else happens.
+/// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
+/// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
   resolve_natives(native, find_native);
   resolve_dispatch_to_native();
@@ -115,6 +127,8 @@ __attribute__((constructor)) void load() {
 
 }  // namespace
 
-void resolve_dispatch_to_native() { dispatch = native; }
+void resolve_dispatch_to_native() {
+  dispatch = native;
+}
 
 }  // namespace offramp

@@ -1,4 +1,5 @@
-// Chapter 3.9: persistent requests. Starting them is the MPI library's MPI_Start, which calls back into the request.
+// Chapter 3.9: persistent requests. Starting them is the MPI library's MPI_Start, which calls back into the
+// request.
 #include "lib/mpi/point.hpp"
 #include "lib/native/native.h"
 
@@ -22,7 +23,8 @@ int make(Function function, const Point& point, Request::Kind kind, SendMode mod
 
 namespace face {
 
-int Send_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int Send_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+              MPI_Request* request) {
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Send_init(buf, count, type, dest, tag, comm, request);
@@ -53,7 +55,8 @@ int Rsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag,
   return make(Function::kRsend_init, point, Request::Kind::kSend, SendMode::kReady, comm, request);
 }
 
-int Recv_init(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+int Recv_init(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+              MPI_Request* request) {
   Point point;
   if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
     return native.Recv_init(buf, count, type, source, tag, comm, request);

@@ -1,6 +1,6 @@
-// The MPI library's own functions that Offramp calls without exporting them. A call to PMPI_X by name is only safe when
-// this library does not define PMPI_X; keeping those calls behind one namespace keeps the two apart. Functions that are
-// exported are called through the table `native`.
+// The MPI library's own functions that Offramp calls without exporting them. A call to PMPI_X by name is only
+// safe when this library does not define PMPI_X; keeping those calls behind one namespace keeps the two
+// apart. Functions that are exported are called through the table `native`.
 #pragma once
 
 #include <mpi.h>

@@ -3,7 +3,8 @@
 namespace offramp {
 namespace {
 
-/// The MPI library's own test for a null buffer: MPI_BOTTOM is null too, and then the type says where the data is.
+/// The MPI library's own test for a null buffer: MPI_BOTTOM is null too, and then the type says where the
+/// data is.
 bool null_buffer(const void* buffer, int count, const TypeInfo& type) {
   return buffer == nullptr && count > 0 && (type.predefined || (type.size > 0 && type.true_lb == 0));
 }
@@ -33,7 +34,8 @@ bool send_point(Session& session, const void* buffer, int count, MPI_Datatype ty
 bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Point& point) {
   const auto guard = session.lock();
   point.communicator = session.communicators.find(comm);
-  if (point.communicator == nullptr || source >= point.communicator->size || (source < 0 && source != MPI_ANY_SOURCE))
+  if (point.communicator == nullptr || source >= point.communicator->size ||
+      (source < 0 && source != MPI_ANY_SOURCE))
     return false;
   if (tag < 0 && tag != MPI_ANY_TAG) return false;
   point.peer = source == MPI_ANY_SOURCE ? kAnySource : source;
@@ -41,8 +43,8 @@ bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Point& po
   return true;
 }
 
-bool receive_point(Session& session, void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                   Point& point) {
+bool receive_point(Session& session, void* buffer, int count, MPI_Datatype type, int source, int tag,
+                   MPI_Comm comm, Point& point) {
   if (!probe_point(session, source, tag, comm, point)) return false;
   const auto guard = session.lock();
   return set_buffer(session, buffer, count, type, point);

@@ -1,8 +1,9 @@
 // Chapter 3: blocking and nonblocking point-to-point communication.
+#include "lib/mpi/point.hpp"
+
 #include <utility>
 
 #include "lib/mpi/pmpi.hpp"
-#include "lib/mpi/point.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
@@ -27,7 +28,7 @@ class Records {
 };
 
 SendArguments arguments_of(const Point& point, Bytes data, SendMode mode) {
-  return {*point.communicator->context, point.peer, point.tag, data, point.type->element,
+  return {*point.communicator->context,  point.peer, point.tag, data, point.type->element,
           mode == SendMode::kSynchronous};
 }
 
@@ -66,7 +67,8 @@ Outcome exchange(Function function, const Point* to, const Point* from, bool rep
   ReceiveBuffer incoming;
   Bytes data;
   if (to != nullptr)
-    data = replace ? outgoing.copy(to->buffer, to->count, *to->type) : outgoing.set(to->buffer, to->count, *to->type);
+    data = replace ? outgoing.copy(to->buffer, to->count, *to->type)
+                   : outgoing.set(to->buffer, to->count, *to->type);
   if (from != nullptr)
     call.engine.receive(receive, *from->communicator->context, from->peer, from->tag,
                         incoming.set(from->buffer, from->count, *from->type));
@@ -100,7 +102,8 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm) {
   return MPI_ERR_BUFFER;
 }
 
-int send_nonblocking(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle) {
+int send_nonblocking(Function function, const Point& point, SendMode mode, MPI_Comm comm,
+                     MPI_Request* handle) {
   int code = MPI_SUCCESS;
   {
     Call call(function);
@@ -154,7 +157,8 @@ int Recv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm 
 }
 
 int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-             int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+             int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+             MPI_Status* status) {
   Session& session = *Session::current;
   Point to;
   Point from;
@@ -167,7 +171,8 @@ int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest
   if (!carried)
     return native.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                            recvtag, comm, status);
-  return finish(comm, exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, status));
+  return finish(
+      comm, exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, status));
 }
 
 int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
@@ -180,33 +185,38 @@ int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int send
   const bool carried = (sends || receives) &&
                        (!sends || send_point(session, buf, count, type, dest, sendtag, comm, to)) &&
                        (!receives || receive_point(session, buf, count, type, source, recvtag, comm, from));
-  if (!carried) return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
-  return finish(
-      comm, exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr, true, status));
+  if (!carried)
+    return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
+  return finish(comm, exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr,
+                               true, status));
 }
 
-int Isend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int Isend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+          MPI_Request* request) {
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Isend(buf, count, type, dest, tag, comm, request);
   return send_nonblocking(Function::kIsend, point, SendMode::kStandard, comm, request);
 }
 
-int Issend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int Issend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+           MPI_Request* request) {
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Issend(buf, count, type, dest, tag, comm, request);
   return send_nonblocking(Function::kIssend, point, SendMode::kSynchronous, comm, request);
 }
 
-int Irsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int Irsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+           MPI_Request* request) {
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Irsend(buf, count, type, dest, tag, comm, request);
   return send_nonblocking(Function::kIrsend, point, SendMode::kReady, comm, request);
 }
 
-int Ibsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int Ibsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+           MPI_Request* request) {
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Ibsend(buf, count, type, dest, tag, comm, request);

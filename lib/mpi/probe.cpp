@@ -72,7 +72,8 @@ namespace face {
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   Point point;
-  if (!probe_point(*Session::current, source, tag, comm, point)) return native.Probe(source, tag, comm, status);
+  if (!probe_point(*Session::current, source, tag, comm, point))
+    return native.Probe(source, tag, comm, status);
   Call call(Function::kProbe);
   fill_status(status, find_waiting(call, point));
   return MPI_SUCCESS;
@@ -128,7 +129,8 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
     ReceiveRecord& record = records->receive;
     record.on_complete = nullptr;
     ReceiveBuffer buffer;
-    call.engine.receive_claimed(record, std::move(claimed), buffer.set(buf, count, *session.datatypes.find(type)));
+    call.engine.receive_claimed(record, std::move(claimed),
+                                buffer.set(buf, count, *session.datatypes.find(type)));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     buffer.finish(record.received);

@@ -130,7 +130,7 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 
 int start_send(Session& session, Request& request, const Point& point, SendMode mode) {
   request.mode = mode;
-  SendArguments arguments{*point.communicator->context, point.peer, point.tag, {}, point.type->element,
+  SendArguments arguments{*point.communicator->context,  point.peer, point.tag, {}, point.type->element,
                           mode == SendMode::kSynchronous};
   arguments.data = request.outgoing.set(point.buffer, point.count, *point.type);
   if (mode == SendMode::kBuffered) {
@@ -153,11 +153,12 @@ int start_receive(Session& session, Request& request, const Point& point) {
   return MPI_SUCCESS;
 }
 
-void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message, void* buffer,
-                   int count, const TypeInfo& type) {
+void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message,
+                   void* buffer, int count, const TypeInfo& type) {
   request.receive.owner = &request;
   request.receive.on_complete = on_receive_complete;
-  session.engine.receive_claimed(request.receive, std::move(message), request.incoming.set(buffer, count, type));
+  session.engine.receive_claimed(request.receive, std::move(message),
+                                 request.incoming.set(buffer, count, type));
 }
 
 }  // namespace offramp

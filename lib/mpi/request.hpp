@@ -1,5 +1,5 @@
-// MPI requests of Offramp's own: native-layout objects (so that the MPI library's completion functions work on them)
-// whose body holds the operation.
+// MPI requests of Offramp's own: native-layout objects (so that the MPI library's completion functions work
+// on them) whose body holds the operation.
 #pragma once
 
 #include <mpi.h>
@@ -58,7 +58,7 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 /// Start the operation of a request (nonblocking calls and MPI_Start). Return an MPI error code.
 int start_send(Session& session, Request& request, const Point& point, SendMode mode);
 int start_receive(Session& session, Request& request, const Point& point);
-void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message, void* buffer,
-                   int count, const TypeInfo& type);
+void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message,
+                   void* buffer, int count, const TypeInfo& type);
 
 }  // namespace offramp

@@ -15,7 +15,9 @@ MpiTable native;
 MpiTable dispatch;
 Session* Session::current = nullptr;
 
-int pmpi::Type_free(MPI_Datatype* type) { return native.Type_free(type); }
+int pmpi::Type_free(MPI_Datatype* type) {
+  return native.Type_free(type);
+}
 
 Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric,
                  std::vector<std::unique_ptr<Lane>> lanes, bool threads)
@@ -27,14 +29,16 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
   restart_compute_time();
 }
 
-// --- progress ---------------------------------------------------------------------------------------------------------
+// --- progress
+// ---------------------------------------------------------------------------------------------------------
 
 int Session::progress() {
   // A step may call the MPI library, whose progress engine calls back into here.
   if (progressing_) return 0;
   progressing_ = true;
   int events = engine.progress();
-  if (!polled_.empty()) events += static_cast<int>(std::erase_if(polled_, [](const auto& step) { return step(); }));
+  if (!polled_.empty())
+    events += static_cast<int>(std::erase_if(polled_, [](const auto& step) { return step(); }));
   progressing_ = false;
   return events;
 }
@@ -50,6 +54,14 @@ int Session::progress_from_library() {
   return events;
 }
 
+int Session::fault_code() {
+  if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
+    return MPI_ERR_OTHER;
+  const std::string text = engine.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
+  pmpi::Add_error_string(fault_code_, text.c_str());
+  return fault_code_;
+}
+
 std::unique_ptr<BlockingRecords> Session::take_records() {
   if (records_.empty()) return std::make_unique<BlockingRecords>();
   std::unique_ptr<BlockingRecords> records = std::move(records_.back());
@@ -57,7 +69,8 @@ std::unique_ptr<BlockingRecords> Session::take_records() {
   return records;
 }
 
-// --- hang report ------------------------------------------------------------------------------------------------------
+// --- hang report
+// ------------------------------------------------------------------------------------------------------
 
 void Session::entered(Function function) {
   function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
@@ -83,7 +96,8 @@ void Session::watch() {
     return;
   }
   const double waited = std::chrono::duration<double>(now - seen_since_).count();
-  const bool inside = function_.load(std::memory_order_relaxed) != static_cast<std::uint16_t>(Function::kCount);
+  const bool inside =
+      function_.load(std::memory_order_relaxed) != static_cast<std::uint16_t>(Function::kCount);
   if (!inside || waited < configuration_.hang_timeout || reported_generation_ == generation) return;
   reported_generation_ = generation;
   print_hang_report(fmt::format("after {:.1f} s", waited).c_str());
@@ -92,14 +106,15 @@ void Session::watch() {
 void Session::print_hang_report(const char* why) {
   const std::uint16_t function = function_.load(std::memory_order_relaxed);
   const bool inside = function < static_cast<std::uint16_t>(Function::kCount);
-  const std::string text =
-      fmt::format("offramp: rank {} of {} waits in {} ({}, backend {}):\n{}", engine.rank(), engine.ranks(),
-                  inside ? kFunctionNames[function] : "no MPI call", why, engine.lane(0).name(), engine.describe());
+  const std::string text = fmt::format(
+      "offramp: rank {} of {} waits in {} ({}, backend {}):\n{}", engine.rank(), engine.ranks(),
+      inside ? kFunctionNames[function] : "no MPI call", why, engine.lane(0).name(), engine.describe());
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
 }
 
-// --- compute time -----------------------------------------------------------------------------------------------------
+// --- compute time
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 Time cpu_time() {
@@ -112,7 +127,8 @@ Time cpu_time() {
 void Session::add_compute_time() {
   if (configuration_.compute.kind == Compute::Kind::kNone) return;
   const Time spent = cpu_time() - cpu_;
-  const double factor = configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
+  const double factor =
+      configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
   const Time modelled = Time::ps(static_cast<std::int64_t>(static_cast<double>(spent.count()) * factor));
   for (auto& lane : engine.lanes()) lane->clock += modelled;
 }
@@ -127,7 +143,8 @@ void Session::restart_compute_time() {
   if (configuration_.compute.kind != Compute::Kind::kNone) cpu_ = cpu_time();
 }
 
-// --- calls ------------------------------------------------------------------------------------------------------------
+// --- calls
+// ------------------------------------------------------------------------------------------------------------
 
 Call::Call(Function function)
     : session(*Session::current), engine(session.engine), lock_(session.lock()), function_(function) {
@@ -189,7 +206,7 @@ int error_code(Outcome outcome) {
     case Outcome::kFault:
       break;
   }
-  return MPI_ERR_OTHER;
+  return Session::current->fault_code();
 }
 
 int finish(MPI_Comm comm, Outcome outcome) {

@@ -1,8 +1,9 @@
-// The session of this process, from MPI_Init to MPI_Finalize while a backend is on: the engine with its fabric and
-// lanes, the tables of handles, the lock, and progress.
+// The session of this process, from MPI_Init to MPI_Finalize while a backend is on: the engine with its
+// fabric and lanes, the tables of handles, the lock, and progress.
 //
-// Threads: with MPI_THREAD_MULTIPLE one lock guards everything here; below that level there is no lock at all. The lock
-// is never held over a call of the MPI library that can block or call back (see Call::unlocked).
+// Threads: with MPI_THREAD_MULTIPLE one lock guards everything here; below that level there is no lock at
+// all. The lock is never held over a call of the MPI library that can block or call back (see
+// Call::unlocked).
 #pragma once
 
 #include <atomic>
@@ -54,10 +55,13 @@ class Session {
   std::unique_lock<std::mutex> lock() {
     return threads_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
-  /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of events.
+  /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of
+  /// events.
   int progress();
   /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
   int progress_from_library();
+  /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
+  int fault_code();
   /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
   void poll(std::function<bool()> step) { polled_.push_back(std::move(step)); }
 
@@ -73,7 +77,8 @@ class Session {
 
   /// The program's CPU time since the last call, when the configuration wants it on the host clock.
   void add_compute_time();
-  /// The cost of a question (MPI_Test, MPI_Iprobe, MPI_Wtime) with the model clock, so that programs which spin get on.
+  /// The cost of a question (MPI_Test, MPI_Iprobe, MPI_Wtime) with the model clock, so that programs which
+  /// spin get on.
   void add_query_time();
   void restart_compute_time();
 
@@ -95,10 +100,11 @@ class Session {
   std::chrono::steady_clock::time_point seen_since_;
   volatile std::sig_atomic_t report_requested_ = 0;
   Time cpu_;
+  int fault_code_ = MPI_SUCCESS;
 };
 
-/// The scope of one call of an MPI function that Offramp carries: takes the lock, counts the call and the modelled time
-/// that passes in it.
+/// The scope of one call of an MPI function that Offramp carries: takes the lock, counts the call and the
+/// modelled time that passes in it.
 class Call {
  public:
   explicit Call(Function function);
@@ -127,8 +133,8 @@ class Call {
   }
 
  private:
-  // How often a waiting call looks at its own fabric before it gives the MPI library a turn (which yields the processor
-  // when there are more ranks than cores). Measured: less costs latency, more starves the library.
+  // How often a waiting call looks at its own fabric before it gives the MPI library a turn (which yields the
+  // processor when there are more ranks than cores). Measured: less costs latency, more starves the library.
   static constexpr unsigned kTurnsAlone = 16;
   void yield();
   void relock();
@@ -138,7 +144,8 @@ class Call {
   std::array<Time, kMaxLanes> began_;
 };
 
-/// Completes a call with an outcome: success, or an error raised on the communicator as the MPI library would.
+/// Completes a call with an outcome: success, or an error raised on the communicator as the MPI library
+/// would.
 int finish(MPI_Comm comm, Outcome outcome);
 /// The MPI error code of an outcome.
 int error_code(Outcome outcome);

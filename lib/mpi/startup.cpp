@@ -27,7 +27,8 @@ int world_size() {
   return size;
 }
 
-/// Every rank calls it, with its own error or none; ends the job when any has one. Rank order decides who speaks.
+/// Every rank calls it, with its own error or none; ends the job when any has one. Rank order decides who
+/// speaks.
 void agree(const std::string& error) {
   int own = error.empty() ? world_size() : world_rank();
   int first = own;
@@ -77,9 +78,9 @@ bool same_everywhere(const std::string& text) {
 }
 
 std::string fingerprint(const Configuration& c) {
-  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
-                                 static_cast<int>(c.compute.kind), c.faults.seed, c.faults.loss,
-                                 c.faults.duplication, c.faults.reordering);
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
+                                 static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
+                                 c.faults.loss, c.faults.duplication, c.faults.reordering);
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
                         r.max_bytes, r.min_ranks, r.max_ranks, r.backend);
@@ -92,7 +93,8 @@ std::string fingerprint(const Configuration& c) {
 /// Whether one process of this node can read another's memory: every rank tries its neighbour's.
 bool cross_memory_works(bool one_node) {
   std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
-  const std::string own = fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(&secret), secret);
+  const std::string own =
+      fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(&secret), secret);
   const std::vector<std::string> all = exchange_strings(own);
   bool works = true;
   if (one_node) {
@@ -104,21 +106,25 @@ bool cross_memory_works(bool one_node) {
     if (std::sscanf(peer.c_str(), "%d %lu %lu", &pid, &address, &expected) != 3) return false;
     iovec local{&seen, sizeof seen};
     iovec remote{reinterpret_cast<void*>(address), sizeof seen};
-    works = process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof seen) && seen == expected;
+    works = process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof seen) &&
+            seen == expected;
   }
   int mine = works ? 1 : 0;
   int all_work = 0;
-  native.Allreduce(&mine, &all_work, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);  // also: nobody leaves before it was read
+  native.Allreduce(&mine, &all_work, 1, MPI_INT, MPI_MIN,
+                   MPI_COMM_WORLD);  // also: nobody leaves before it was read
   return all_work != 0;
 }
 
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
-  // UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal handlers in the
-  // program. Room for a header and a small payload in one element of the shared-memory FIFO, segments large enough that
-  // 16 KiB are copied through the cache instead of mapped, and a FIFO that a window of messages does not fill.
-  for (const auto& [name, value] : {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
-                                    std::pair{"UCX_POSIX_FIFO_ELEM_SIZE", "2112"},
-                                    std::pair{"UCX_POSIX_SEG_SIZE", "65536"}, std::pair{"UCX_POSIX_FIFO_SIZE", "256"}})
+  // UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
+  // handlers in the program. Room for a header and a small payload in one element of the shared-memory FIFO,
+  // segments large enough that 16 KiB are copied through the cache instead of mapped, and a FIFO that a
+  // window of messages does not fill.
+  for (const auto& [name, value] :
+       {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+        std::pair{"UCX_POSIX_FIFO_ELEM_SIZE", "2112"}, std::pair{"UCX_POSIX_SEG_SIZE", "65536"},
+        std::pair{"UCX_POSIX_FIFO_SIZE", "256"}})
     setenv(name, value, 0);
   const std::filesystem::path module =
       std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
@@ -145,7 +151,8 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
 }
 
 /// Lane 0 with the configured backend, the host behind it, and whatever the routes name.
-std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry, std::string& error) {
+std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry,
+                                std::string& error) {
   std::vector<std::string> names = {"host"};
   const auto index_of = [&names](const std::string& name) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -174,8 +181,14 @@ std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Regist
       error = settings.error();
       return nullptr;
     }
-    const BackendContext context{world_rank(), world_size(), *settings, configuration.faults, nullptr};
-    members.push_back({name, description->create(context)});
+    auto kept = std::make_unique<Settings>(std::move(*settings));
+    const BackendContext context{world_rank(), world_size(), *kept, configuration.faults, nullptr};
+    std::unique_ptr<Backend> backend = description->create(context);
+    if (backend == nullptr) {
+      error = fmt::format("backend {} could not be created", name);
+      return nullptr;
+    }
+    members.emplace_back(name, std::move(backend), std::move(kept));
   }
   return std::make_unique<Lane>(std::move(members), primary, std::move(rules), world_size(),
                                 static_cast<std::size_t>(Function::kCount));
@@ -204,6 +217,15 @@ void clear_preload() {
 
 }  // namespace
 
+/// Said once per job where the launcher tells the ranks apart.
+static void refuse(const char* reason) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    const char* rank = std::getenv(variable);
+    if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
+  }
+  (void)std::fprintf(stderr, "offramp: %s; the program runs without Offramp\n", reason);
+}
+
 bool is_off_by_environment() {
   const char* backend = std::getenv("OFFRAMP_BACKEND");
   return backend != nullptr && std::strcmp(backend, "off") == 0;
@@ -211,16 +233,21 @@ bool is_off_by_environment() {
 
 std::unique_ptr<Session> make_session(bool threads) {
   std::string error;
-  if (const char* reason = offramp_native_check()) error = fmt::format("{}; start the program without Offramp", reason);
+  if (const char* reason = offramp_native_check())
+    error = fmt::format("{}; start the program without Offramp", reason);
   agree(error);
 
   static Registry registry{built_in_backends()};  // descriptions and plugins live as long as the process
   Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
   agree(configuration ? std::string() : configuration.error());
-  agree(same_everywhere(fingerprint(*configuration)) ? std::string() : "the ranks have different configurations");
+  agree(same_everywhere(fingerprint(*configuration)) ? std::string()
+                                                     : "the ranks have different configurations");
   if (configuration->off()) return nullptr;
   if (world_rank() == 0) {
-    for (const std::string& note : configuration->notes) (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
+    for (const std::string& note : configuration->notes)
+      (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
+    if (!configuration->trace.empty() || !configuration->capture.empty())
+      (void)std::fprintf(stderr, "offramp: traces and captures are not written by this version\n");
   }
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);

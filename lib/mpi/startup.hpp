@@ -10,8 +10,8 @@ namespace offramp {
 /// OFFRAMP_BACKEND=off: nothing of MPI is taken over at all.
 bool is_off_by_environment();
 
-/// Reads the configuration, checks that all ranks agree, and builds the session. Null when the backend is "off".
-/// Collective over MPI_COMM_WORLD. Ends the job with one clear message when something is wrong.
+/// Reads the configuration, checks that all ranks agree, and builds the session. Null when the backend is
+/// "off". Collective over MPI_COMM_WORLD. Ends the job with one clear message when something is wrong.
 std::unique_ptr<Session> make_session(bool threads);
 
 /// The exported functions become the MPI library's own.

@@ -63,7 +63,8 @@ void write_file(const std::string& path, const std::string& text) {
     written += static_cast<std::size_t>(n);
   }
   if (written < text.size())
-    (void)std::fprintf(stderr, "offramp: cannot write the report to %s: %s\n", path.c_str(), std::strerror(errno));
+    (void)std::fprintf(stderr, "offramp: cannot write the report to %s: %s\n", path.c_str(),
+                       std::strerror(errno));
   if (file >= 0) close(file);
 }
 

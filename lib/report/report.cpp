@@ -13,9 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Times are whole picoseconds inside; reports give nanoseconds with three decimals, which loses nothing below 2^53 ps
-// (two and a half hours), and the exact count beside the total.
-double nanoseconds(std::int64_t picoseconds) { return static_cast<double>(picoseconds) / 1000; }
+// Times are whole picoseconds inside; reports give nanoseconds with three decimals, which loses nothing below
+// 2^53 ps (two and a half hours), and the exact count beside the total.
+double nanoseconds(std::int64_t picoseconds) {
+  return static_cast<double>(picoseconds) / 1000;
+}
 
 Json call_json(const CallCounter& c) {
   return {{"count", c.count},       {"bytes", c.bytes},   {"offloaded", c.offloaded},
@@ -26,10 +28,12 @@ void add_calls(Json& total, const Json& calls) {
   for (const auto& [name, call] : calls.items()) {
     Json& sum = total[name];
     if (sum.is_null())
-      sum = {{"count", 0}, {"bytes", 0}, {"offloaded", 0}, {"declined", 0}, {"native", 0}, {"modelled_ns", 0.0}};
+      sum = {{"count", 0},    {"bytes", 0},  {"offloaded", 0},
+             {"declined", 0}, {"native", 0}, {"modelled_ns", 0.0}};
     for (const char* key : {"count", "bytes", "offloaded", "declined", "native"})
       sum[key] = sum[key].get<std::uint64_t>() + call.at(key).get<std::uint64_t>();
-    sum["modelled_ns"] = sum["modelled_ns"].get<double>() + nanoseconds(call.at("modelled_ps").get<std::int64_t>());
+    sum["modelled_ns"] =
+        sum["modelled_ns"].get<double>() + nanoseconds(call.at("modelled_ps").get<std::int64_t>());
   }
 }
 
@@ -67,9 +71,12 @@ std::string rank_report(Engine& engine, const char* const* names) {
     declines.push_back({{"operation", to_string(what.first)}, {"reason", what.second}, {"count", count}});
   rank["arrival_order_dependences"] = lane.counters.arrival_order_dependences;
   const WireCounters wire = lane.wire();
-  rank["wire"] = {{"packets", wire.packets},         {"payload_bytes", wire.payload_bytes},
-                  {"wire_bytes", wire.wire_bytes},   {"retransmissions", wire.retransmissions},
-                  {"lost", wire.lost},               {"duplicated", wire.duplicated},
+  rank["wire"] = {{"packets", wire.packets},
+                  {"payload_bytes", wire.payload_bytes},
+                  {"wire_bytes", wire.wire_bytes},
+                  {"retransmissions", wire.retransmissions},
+                  {"lost", wire.lost},
+                  {"duplicated", wire.duplicated},
                   {"reordered", wire.reordered}};
   rank["malformed_messages"] = engine.malformed();
   return rank.dump();
@@ -137,7 +144,8 @@ std::string summary(const std::string& text) {
     native += call.at("native").get<std::uint64_t>();
   }
   const std::uint64_t operations = offloaded + declined + native;
-  const double share = operations == 0 ? 0 : 100.0 * static_cast<double>(offloaded) / static_cast<double>(operations);
+  const double share =
+      operations == 0 ? 0 : 100.0 * static_cast<double>(offloaded) / static_cast<double>(operations);
   std::string out = fmt::format(
       "offramp: backend {}, {} ranks, modelled time {:.3f} us\n"
       "offramp: {} MPI calls, {} bytes; {:.1f} % of {} operations carried by {} ({} declined, {} native)\n",
@@ -149,7 +157,8 @@ std::string summary(const std::string& text) {
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
   if (const auto n = report.at("arrival_order_dependences").get<std::uint64_t>(); n > 0)
     out += fmt::format("offramp: the modelled time depends on arrival order or polling at {} places\n", n);
-  for (const Json& warning : report.at("warnings")) out += fmt::format("offramp: {}\n", warning.get<std::string>());
+  for (const Json& warning : report.at("warnings"))
+    out += fmt::format("offramp: {}\n", warning.get<std::string>());
   return out;
 }
 

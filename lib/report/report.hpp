@@ -13,15 +13,15 @@ class Session;
 /// What one rank contributes, as a JSON text. names: of the functions that the counters number.
 std::string rank_report(Engine& engine, const char* const* names);
 
-/// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not what
-/// rank_report makes are left out and named under "warnings".
+/// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
+/// what rank_report makes are left out and named under "warnings".
 std::string run_report(const std::vector<std::string>& ranks, const std::string& command);
 
 /// A few lines for people, from the text of run_report.
 std::string summary(const std::string& report);
 
-/// Collective over MPI_COMM_WORLD: gathers the ranks' contributions and, at rank 0, writes what the configuration asks
-/// for.
+/// Collective over MPI_COMM_WORLD: gathers the ranks' contributions and, at rank 0, writes what the
+/// configuration asks for.
 void write_reports(Session& session);
 
 }  // namespace offramp

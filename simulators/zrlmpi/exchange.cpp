@@ -55,12 +55,13 @@ class Side {
     co_await out_.in.write(std::move(item));
   }
 
-  /// Checks that a packet is of this call: from the peer, to this rank, this communicator and message, and of a call
-  /// code that belongs to ours. The reference leaves out all but the source and the codes.
+  /// Checks that a packet is of this call: from the peer, to this rank, this communicator and message, and of
+  /// a call code that belongs to ours. The reference leaves out all but the source and the codes.
   [[nodiscard]] bool belongs(const Header& h) const {
     const Header mine = header(PacketType::kData);
-    return h.source() == static_cast<std::uint32_t>(peer_) && h.destination() == static_cast<std::uint32_t>(rank_) &&
-           h.context() == mine.context() && h.sequence() == mine.sequence() && h.tag() == mine.tag();
+    return h.source() == static_cast<std::uint32_t>(peer_) &&
+           h.destination() == static_cast<std::uint32_t>(rank_) && h.context() == mine.context() &&
+           h.sequence() == mine.sequence() && h.tag() == mine.tag();
   }
   [[nodiscard]] bool codes_match(const Header& h) const { return h.call() == partner(call_); }
 
@@ -86,8 +87,10 @@ class Sender final : public Side {
     const PacketType answer = barrier ? PacketType::kAck : PacketType::kClearToSend;
     for (int attempt = 0;; ++attempt) {
       co_await emit(State::kStartSend, PacketType::kSendRequest);
+      enter(State::kSendReq, self);
       if (attempt > 0) ++result.wire.retransmissions;
-      const Wait got = co_await wait_for(State::kWait4Clear, answer, spec_.timeout(rank_, 1, attempt), attempt);
+      const Wait got =
+          co_await wait_for(State::kWait4Clear, answer, spec_.timeout(rank_, 1, attempt), attempt);
       if (got == Wait::kError) co_return;
       if (got == Wait::kHere) break;
     }
@@ -117,6 +120,7 @@ class Sender final : public Side {
     const Time deadline = attempt < spec_.retries ? self.clock + patience : Time::never();
     enter(state, self);
     const Time begin = self.clock;
+    shared_.result.complete = later(shared_.result.complete, begin);
     if (cache_.take(peer_, type, partner(call_))) co_return Wait::kHere;
     for (;;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);
@@ -135,7 +139,8 @@ class Sender final : public Side {
         self.span(to_string(state), begin);
         co_return Wait::kHere;
       }
-      // The ACK may overtake nothing it depends on: only a repeated CLEAR_TO_SEND comes late, and is not kept.
+      // The ACK may overtake nothing it depends on: only a repeated CLEAR_TO_SEND comes late, and is not
+      // kept.
       if (h.type() == PacketType::kAck) cache_.put(h);
     }
   }
@@ -175,24 +180,27 @@ class Receiver final : public Side {
 
   Task<void> run() {
     Process& self = co_await this_process();
-    if (!co_await wait_for_request()) co_return;
+    enter(State::kStartRecv, self);
+    co_await wait_for_request();
     self.clock = later(self.clock, shared_.request.ready);
     if (call_ != Call::kBarrier) {
       co_await emit(State::kAssembleClear, PacketType::kClearToSend);
-      if (!co_await receive_data()) co_return;
+      co_await receive_data();
       co_await spend(State::kRecvDataWrd, 1);
-      shared_.result.last = self.clock;
       co_await delay(spec_.iterations(1));  // RECV_DATA_DONE
     }
     shared_.result.delivered = true;
     co_await emit(State::kSendAck, PacketType::kAck);
+    co_await delay(spec_.iterations(2));  // the ACK has left; feedback to the role
+    shared_.result.last = self.clock;
+    enter(State::kIdle, self);
     cache_.drop(peer_);
     co_await answer_repeats();
   }
 
  private:
   /// No timeout: a receive waits for ever, as in the reference.
-  Task<bool> wait_for_request() {
+  Task<void> wait_for_request() {
     Process& self = co_await this_process();
     enter(State::kWait4Req, self);
     for (;;) {
@@ -205,36 +213,47 @@ class Receiver final : public Side {
       if (!codes_match(h)) {  // INT against FLOAT never match: the reference waits for ever, we say so
         co_await emit(State::kAssembleClear, PacketType::kError);
         shared_.result.mismatch = true;
-        co_return false;
+        continue;  // the ERROR may be lost, and the request come again
       }
       shared_.result.request = arrived;
-      co_return true;
+      co_return;
     }
   }
 
-  Task<bool> receive_data() {
+  /// The timer runs from the CLEAR_TO_SEND or from the last DATA: what else arrives does not wind it up
+  /// again.
+  Task<void> receive_data() {
     Process& self = co_await this_process();
     const ExchangeRequest& r = shared_.request;
     enter(State::kRecvDataStart, self);
     missing_ = shared_.fragments ? fragment_count(r.size) : cut_message(spec_, r.size).datagrams;
     seen_.assign(shared_.fragments ? missing_ : 0, false);
-    for (int attempt = 0; missing_ > 0;) {
-      const Time deadline =
-          attempt < spec_.retries ? self.clock + spec_.timeout(rank_, 1, attempt) : Time::never();
+    int attempt = 0;
+    const auto patience = [&] {
+      return attempt < spec_.retries ? self.clock + spec_.timeout(rank_, 1, attempt) : Time::never();
+    };
+    for (Time deadline = patience(); missing_ > 0;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);
       if (!datagram) {
         ++attempt;
         ++shared_.result.wire.retransmissions;
         co_await emit(State::kAssembleClear, PacketType::kClearToSend);
+        deadline = patience();
         continue;
       }
+      const std::uint64_t before = missing_;
       if (shared_.fragments) {
         co_await take_fragment(*datagram);
       } else {
         co_await take_stream(*datagram);
       }
+      if (missing_ < before) deadline = patience();
     }
-    co_return true;
+  }
+
+  void data_begins(const Process& self) {
+    shared_.result.first = self.clock;
+    enter(State::kRecvDataRd, self);
   }
 
   /// Strict form: one header, then raw continuations in order.
@@ -247,7 +266,7 @@ class Receiver final : public Side {
       co_await delay(spec_.iterations(spec_.header_iterations()));
       if (!data) co_return;  // a repeated SEND_REQUEST: the CLEAR_TO_SEND is on its way
       started_ = true;
-      shared_.result.first = self.clock;
+      data_begins(self);
       const std::uint32_t body = datagram.bytes - static_cast<std::uint32_t>(kHeaderBytes);
       store(Bytes(datagram.data).subspan(std::min<std::size_t>(kHeaderBytes, datagram.data.size())), 0);
       co_await delay(spec_.iterations(spec_.copy_iterations(body)));
@@ -271,25 +290,28 @@ class Receiver final : public Side {
     const Bytes bytes = datagram.data;
     Header h;
     co_await delay(spec_.iterations(spec_.header_iterations()));
-    if (decode(bytes, Format::kExtended, h) != HeaderError::kNone || !belongs(h) || !codes_match(h)) co_return;
+    if (decode(bytes, Format::kExtended, h) != HeaderError::kNone || !belongs(h) || !codes_match(h))
+      co_return;
     if (h.type() != PacketType::kData || !h.has_block()) co_return;
     const auto block = decode_fragment_block(bytes.subspan(kHeaderBytes));
     if (!block || block->total != shared_.request.size || block->offset % kFragmentBytes != 0) co_return;
     const std::uint64_t index = block->offset / kFragmentBytes;
     if (index >= seen_.size()) co_return;
+    if (missing_ == seen_.size()) data_begins(self);
     co_await delay(spec_.iterations(spec_.lines(FragmentBlock::kBytes) +
                                     spec_.copy_iterations(fragment_bytes(block->total, index))));
     if (seen_[index]) co_return;
     seen_[index] = true;
-    if (missing_ == seen_.size()) shared_.result.first = self.clock;
-    store(bytes.subspan(std::min<std::size_t>(bytes.size(), kHeaderBytes + FragmentBlock::kBytes)), block->offset);
+    store(bytes.subspan(std::min<std::size_t>(bytes.size(), kHeaderBytes + FragmentBlock::kBytes)),
+          block->offset);
     --missing_;
   }
 
   void store(Bytes bytes, std::uint64_t offset) const {
     const MutableBytes into = shared_.request.into;
     if (offset >= into.size() || bytes.empty()) return;
-    std::memcpy(into.data() + offset, bytes.data(), std::min<std::uint64_t>(bytes.size(), into.size() - offset));
+    std::memcpy(into.data() + offset, bytes.data(),
+                std::min<std::uint64_t>(bytes.size(), into.size() - offset));
   }
 
   /// The call is over here, but its ACK may not have arrived.
@@ -299,7 +321,8 @@ class Receiver final : public Side {
       co_await delay(spec_.iterations(spec_.header_iterations()));
       Header h;
       if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
-      const auto block = h.has_block() ? decode_fragment_block(Bytes(datagram.data).subspan(kHeaderBytes)) : std::nullopt;
+      const auto block =
+          h.has_block() ? decode_fragment_block(Bytes(datagram.data).subspan(kHeaderBytes)) : std::nullopt;
       const bool start_of_data = h.type() == PacketType::kData && (!block || block->offset == 0);
       if (h.type() != PacketType::kSendRequest && !start_of_data) continue;
       ++shared_.result.wire.retransmissions;
@@ -315,7 +338,8 @@ class Receiver final : public Side {
 
 /// Both directions of a pair of ranks have a wire of their own.
 std::uint64_t wire_id(int from, int to) {
-  return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(kMaximumNodes) + static_cast<std::uint64_t>(to);
+  return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(kMaximumNodes) +
+         static_cast<std::uint64_t>(to);
 }
 
 }  // namespace
@@ -359,6 +383,9 @@ std::string_view to_string(State state) {
 ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<StateChange>* states) {
   const bool faults = request.faults.any();
   Shared shared{spec_, request, {}, states, faults};
+  ExchangeResult& result = shared.result;
+  // What never happens has happened at the beginning: no time of a failed call lies before it.
+  result.request = result.data = result.first = result.last = result.complete = request.begin;
   const Carriage carriage =
       faults || request.packets || !request.payload.empty() ? Carriage::kPackets : Carriage::kBurst;
   scheduler_.observe(request.spans, request.operation);
@@ -369,17 +396,18 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
               {wire_id(request.destination, request.source) | (std::uint64_t{1} << 32), request.faults,
                request.first_packet});
     Sender sender(shared, request.source, request.destination, request.call, there, back.out);
-    Receiver receiver(shared, request.destination, request.source, partner(request.call), back, there.out);
+    const Call answer = request.answer.value_or(partner(request.call));
+    Receiver receiver(shared, request.destination, request.source, answer, back, there.out);
     scheduler_.spawn("mpe.send", sender.run(), request.begin);
     scheduler_.spawn("mpe.receive", receiver.run(), request.begin);
     there.spawn(scheduler_, request.begin);
     back.spawn(scheduler_, request.begin);
     scheduler_.run();
-    shared.result.wire += there.counters();
-    shared.result.wire += back.counters();
+    result.wire += there.counters();
+    result.wire += back.counters();
     scheduler_.clear();
   }
-  return shared.result;
+  return result;
 }
 
 }  // namespace offramp::zrlmpi

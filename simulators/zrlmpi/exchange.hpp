@@ -1,16 +1,22 @@
-// One call between two message passing engines: the sender's and the receiver's state machine, and the two paths
-// between them, as a network of processes.
+// One call between two message passing engines: the sender's and the receiver's state machine, and the two
+// paths between them, as a network of processes.
 //
 // The state machines go through the documented states (numbers as in the MPE's source; read in code):
 //
-//   SEND     IDLE -> START_SEND -> WAIT4CLEAR -> SEND_DATA_START -> SEND_DATA_RD -> SEND_DATA_WRD -> WAIT4ACK -> IDLE
-//   RECEIVE  WAIT4REQ -> ASSEMBLE_CLEAR -> RECV_DATA_START -> RECV_DATA_RD -> RECV_DATA_WRD -> SEND_ACK -> IDLE
+//   SEND     IDLE -> START_SEND -> SEND_REQ -> WAIT4CLEAR -> SEND_DATA_START -> SEND_DATA_RD -> SEND_DATA_WRD
+//            -> WAIT4ACK -> IDLE
+//   RECEIVE  START_RECV -> WAIT4REQ -> ASSEMBLE_CLEAR -> RECV_DATA_START -> RECV_DATA_RD -> RECV_DATA_WRD ->
+//   SEND_ACK
+//            -> IDLE
 //
-// Where the reference deadlocks or corrupts, this one repairs: a receiver that is done answers a repeated request or
-// DATA with another ACK; on a wire with faults every datagram names its place in the message; retries end.
+// Where the reference deadlocks or corrupts, this one repairs: a receiver that is done answers a repeated
+// request or DATA with another ACK; on a wire with faults every datagram names its place in the message;
+// retries end.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "simulators/zrlmpi/packet.hpp"
@@ -18,7 +24,7 @@
 
 namespace offramp::zrlmpi {
 
-/// States of the protocol machine that take time here; values are the MPE's own numbers.
+/// States of the protocol machine that are told apart here; values are the MPE's own numbers.
 enum class State : std::uint8_t {
   kIdle = 1,
   kStartSend = 2,
@@ -42,6 +48,7 @@ struct ExchangeRequest {
   int source = 0;
   int destination = 1;
   Call call = Call::kSendInt;  // the sender's; kBarrier carries no data
+  std::optional<Call> answer;  // the receiver's, if it is not the one that belongs to the sender's
   std::uint64_t size = 0;      // payload bytes, at most kMaximumMessageBytes
   std::uint32_t tag = 0;
   std::uint32_t context = 0;
@@ -62,12 +69,12 @@ struct ExchangeRequest {
 struct ExchangeResult {
   bool sent = false;       // the sender saw the ACK
   bool delivered = false;  // the receiver has all the data
-  bool mismatch = false;   // the receiver was told that the call codes do not belong together (ERROR packet)
-  Time request;            // the SEND_REQUEST is at the receiver
-  Time data;               // the sender begins with DATA
-  Time first;              // the first data is at the receiving role
-  Time last;               // and the last
-  Time complete;           // the ACK is at the sender, or the last that happened before it gave up
+  bool mismatch = false;  // the call codes do not belong together: the receiver answered with an ERROR packet
+  Time request;           // the SEND_REQUEST is at the receiver
+  Time data;              // the sender begins with DATA
+  Time first;             // the first data is at the receiving role
+  Time last;              // it has all of it, and its engine gives its feedback
+  Time complete;  // the ACK is at the sender, or the last that happened to it before it waited in vain
   WireCounters wire;
   [[nodiscard]] bool ok() const { return sent && delivered; }
 };
@@ -82,7 +89,9 @@ struct StateChange {
 /// Runs calls one after another; keeps its memory between them. Not thread safe.
 class ExchangeRunner {
  public:
-  explicit ExchangeRunner(const MpeSpec& spec) : spec_(spec) {}
+  /// A seed other than 0 shuffles the order in which the processes run: for tests.
+  explicit ExchangeRunner(const MpeSpec& spec, std::uint64_t shuffle_seed = 0)
+      : spec_(spec), scheduler_(shuffle_seed) {}
   ExchangeResult run(const ExchangeRequest& request, std::vector<StateChange>* states = nullptr);
 
  private:

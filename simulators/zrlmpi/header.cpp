@@ -37,8 +37,8 @@ HeaderError check(const Header& header, Format format) {
 }  // namespace
 
 std::string_view to_string(Call call) {
-  static constexpr std::array<std::string_view, 5> kNames = {"SEND_INT", "RECV_INT", "SEND_FLOAT", "RECV_FLOAT",
-                                                             "BARRIER"};
+  static constexpr std::array<std::string_view, 5> kNames = {"SEND_INT", "RECV_INT", "SEND_FLOAT",
+                                                             "RECV_FLOAT", "BARRIER"};
   return name_in(kNames, static_cast<std::size_t>(call));
 }
 
@@ -49,9 +49,15 @@ std::string_view to_string(PacketType type) {
 }
 
 std::string_view to_string(HeaderError error) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "none",           "shorter than 32 bytes",  "wrong start",           "wrong end",     "source rank beyond 63",
-      "unknown call",   "unknown packet type",    "reserved byte not zero", "unknown version"};
+  static constexpr std::array<std::string_view, 9> kNames = {"none",
+                                                             "shorter than 32 bytes",
+                                                             "wrong start",
+                                                             "wrong end",
+                                                             "source rank beyond 63",
+                                                             "unknown call",
+                                                             "unknown packet type",
+                                                             "reserved byte not zero",
+                                                             "unknown version"};
   return name_in(kNames, static_cast<std::size_t>(error));
 }
 
@@ -74,7 +80,8 @@ Call partner(Call call) {
 
 std::uint64_t read_little_endian(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i > 0; --i) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i - 1]);
+  for (std::size_t i = bytes.size(); i > 0; --i)
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i - 1]);
   return value;
 }
 

@@ -1,10 +1,10 @@
-// The ZRLMPI header ("envelope"): 32 bytes in front of every message, described once as a table of fields. Encoding,
-// decoding and printing all come from that table.
+// The ZRLMPI header ("envelope"): 32 bytes in front of every message, described once as a table of fields.
+// Encoding, decoding and printing all come from that table.
 //
-// Bytes 0-17 and 28-31 are seed 001, "ZRLMPI-Header definition". Byte 18 is the seed's optional tag. Bytes 19-27 are
-// reserved there and zero in the strict format; the extended format (ours) uses them so that every tag, communicator and
-// byte count can be carried. It always sets the version in byte 19: nodes that know only the strict format then drop such
-// a packet without remembering it.
+// Bytes 0-17 and 28-31 are seed 001, "ZRLMPI-Header definition". Byte 18 is the seed's optional tag. Bytes
+// 19-27 are reserved there and zero in the strict format; the extended format (ours) uses them so that every
+// tag, communicator and byte count can be carried. It always sets the version in byte 19: nodes that know
+// only the strict format then drop such a packet without remembering it.
 #pragma once
 
 #include <array>
@@ -21,9 +21,11 @@ inline constexpr std::size_t kHeaderBytes = 32;
 inline constexpr std::uint32_t kMagic = 0x96969696;
 inline constexpr int kMaximumNodes = 64;         // shell: node ids 0-63 (published)
 inline constexpr std::uint16_t kUdpPort = 2718;  // read in code
-inline constexpr std::uint64_t kMaximumMessageBytes = std::uint64_t{0xffffffff} * 4;  // the size field counts words
+inline constexpr std::uint64_t kMaximumMessageBytes =
+    std::uint64_t{0xffffffff} * 4;  // the size field counts words
 
-/// Strict: what the reference sends and accepts. Extended: accepts strict headers and the seed's tag byte as well.
+/// Strict: what the reference sends and accepts. Extended: accepts strict headers and the seed's tag byte as
+/// well.
 enum class Format : std::uint8_t { kStrict, kExtended };
 
 /// seed 001, "mpi_call definition".
@@ -33,7 +35,8 @@ enum class PacketType : std::uint8_t { kNone, kSendRequest, kClearToSend, kData,
 std::string_view to_string(Call call);
 std::string_view to_string(PacketType type);
 
-/// The call that answers a call at the other end: SEND_INT and RECV_INT belong together, as do the two of FLOAT.
+/// The call that answers a call at the other end: SEND_INT and RECV_INT belong together, as do the two of
+/// FLOAT.
 Call partner(Call call);
 
 enum class Field : std::uint8_t {
@@ -145,7 +148,8 @@ std::string_view to_string(HeaderError error);
 using HeaderImage = std::array<std::byte, kHeaderBytes>;
 
 HeaderImage encode(const Header& header);
-/// Reads the first 32 bytes and nothing else; any bytes are safe. The header is written only without an error.
+/// Reads the first 32 bytes and nothing else; any bytes are safe. The header is written only without an
+/// error.
 HeaderError decode(std::span<const std::byte> bytes, Format format, Header& header);
 /// One line, for people: every field of the table by name.
 std::string print(const Header& header);

@@ -1,5 +1,6 @@
-// The header cache: one slot per source rank for a header that came while another was expected. The newest wins.
-// "BSP programs have at most one pending header per peer" is the reference's reason for a single slot (read in code).
+// The header cache: one slot per source rank for a header that came while another was expected. The newest
+// wins. "BSP programs have at most one pending header per peer" is the reference's reason for a single slot
+// (read in code).
 #pragma once
 
 #include <array>
@@ -22,7 +23,8 @@ class HeaderCache {
     return std::exchange(slot, std::nullopt);
   }
 
-  /// A completed call leaves nothing of its peer behind: a stale header would be taken for a part of the next call.
+  /// A completed call leaves nothing of its peer behind: a stale header would be taken for a part of the next
+  /// call.
   void drop(int source) { slots_.at(static_cast<std::size_t>(source)).reset(); }
 
  private:

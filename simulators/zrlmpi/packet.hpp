@@ -15,19 +15,19 @@ namespace offramp::zrlmpi {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-/// One datagram, or a burst of equal ones of which no byte is needed. data holds its first bytes; what is beyond them
-/// is payload of a message that nobody looks at.
+/// One datagram, or a burst of equal ones of which no byte is needed. data holds its first bytes; what is
+/// beyond them is payload of a message that nobody looks at.
 struct Datagram {
   Datagram() = default;  // not an aggregate: see the compiler's bug in offramp/kernel/task.hpp
-  Datagram(std::vector<std::byte> first_bytes, std::uint32_t size, std::uint32_t count = 1, Time distance = {},
-           bool last = false)
+  Datagram(std::vector<std::byte> first_bytes, std::uint32_t size, std::uint32_t count = 1,
+           Time distance = {}, bool last = false)
       : data(std::move(first_bytes)), bytes(size), packets(count), period(distance), closes(last) {}
 
   std::vector<std::byte> data;
   std::uint32_t bytes = 0;  // UDP payload of each
   std::uint32_t packets = 1;
-  Time period;           // between the packets of a burst
-  bool closes = false;   // the last one of a DATA phase: the wire reports when it has left
+  Time period;          // between the packets of a burst
+  bool closes = false;  // the last one of a DATA phase: the wire reports when it has left
 };
 
 /// Fragments of a message, by index; a message of no bytes has one.
@@ -46,8 +46,8 @@ struct TransmitItem {
   };
   Kind kind = Kind::kPacket;
   std::vector<std::byte> head;
-  Header header;       // of the fragments
-  Bytes payload;       // empty: a lane that only watches
+  Header header;           // of the fragments
+  Bytes payload;           // empty: a lane that only watches
   std::uint64_t size = 0;  // bytes of the message
   std::vector<FragmentRange> ranges;
 

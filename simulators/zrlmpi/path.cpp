@@ -10,9 +10,16 @@
 namespace offramp::zrlmpi {
 namespace {
 
-// Datagrams between two stages; also the receiver's buffer of 16 KiB and 64 headers in packets (read in code). A full
-// one pushes back instead of dropping, as a paused Ethernet link would.
+// Datagrams between two stages; also the receiver's buffer of 16 KiB and 64 headers in packets (read in
+// code). A full one pushes back instead of dropping, as a paused Ethernet link would.
 constexpr std::size_t kSlots = 64;
+
+/// Of the wire: those of the receiver's buffer, and what is on its way meanwhile.
+std::size_t wire_slots(const MpeSpec& spec) {
+  constexpr std::int64_t kMost = 1 << 16;
+  return kSlots +
+         static_cast<std::size_t>(std::min(kMost, spec.line.latency / spec.line_time(kDatagramBytes)));
+}
 
 std::vector<std::byte> part_of(Bytes payload, std::uint64_t offset, std::uint64_t bytes) {
   if (offset >= payload.size()) return {};
@@ -25,7 +32,8 @@ void fill(Datagram& datagram, bool carries) {
   if (carries) datagram.data.resize(datagram.bytes);
 }
 
-std::vector<std::byte> fragment_head(Header header, std::uint64_t total, std::uint64_t offset, std::uint32_t bytes) {
+std::vector<std::byte> fragment_head(Header header, std::uint64_t total, std::uint64_t offset,
+                                     std::uint32_t bytes) {
   header.set_flag(Header::kPerDatagram | Header::kBlock);
   header.set_payload_bytes(FragmentBlock::kBytes + bytes);
   const HeaderImage image = encode(header);
@@ -47,7 +55,7 @@ Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const P
       to_wire_(scheduler, kSlots),
       from_wire_(scheduler, kSlots) {
   if (carriage_ == Carriage::kPackets && !spec_.direct)
-    wire_.emplace(scheduler, spec_.line, kSlots, place.wire_id, place.faults, place.first_packet);
+    wire_.emplace(scheduler, spec_.line, wire_slots(spec_), place.wire_id, place.faults, place.first_packet);
 }
 
 void Path::spawn(Scheduler& scheduler, Time begin) {
@@ -158,7 +166,8 @@ Task<void> Path::fragments(const TransmitItem& item) {
   const std::uint64_t count = fragment_count(item.size);
   const std::uint64_t none = 0;
   std::uint64_t total = none;
-  for (const FragmentRange& range : item.ranges) total += std::min(range.count, count - std::min(range.first, count));
+  for (const FragmentRange& range : item.ranges)
+    total += std::min(range.count, count - std::min(range.first, count));
   std::uint64_t done = 0;
   for (const FragmentRange& range : item.ranges) {
     for (std::uint64_t i = range.first; i < count && i - range.first < range.count; ++i) {

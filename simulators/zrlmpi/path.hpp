@@ -1,8 +1,8 @@
 // One direction between two engines: transmit queue -> bus -> shell -> wire -> shell -> receive queue.
 //
-// Every arrow is a channel and every word a process. A path works in one of two ways that give the same time stamps:
-// packet by packet over the kernel's Wire (needed for bytes and faults), or with the full datagrams of a message as one
-// burst in closed form.
+// Every arrow is a channel and every word a process. A path works in one of two ways that give the same time
+// stamps: packet by packet over the kernel's Wire (needed for bytes and faults), or with the full datagrams
+// of a message as one burst in closed form.
 #pragma once
 
 #include <cstdint>

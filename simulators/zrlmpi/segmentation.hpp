@@ -7,8 +7,8 @@
 
 namespace offramp::zrlmpi {
 
-/// One header per message (strict format): a first datagram with the header, headerless continuations, the last one as
-/// long as what is left.
+/// One header per message (strict format): a first datagram with the header, headerless continuations, the
+/// last one as long as what is left.
 struct MessageCut {
   std::uint64_t datagrams = 1;
   std::uint32_t last_bytes = 0;  // UDP payload of the last one (the first one if there is only one)

@@ -11,7 +11,9 @@ namespace {
 using test::Buffer;
 using test::pattern;
 
-const BackendDescription& host() { return test::backend_named("host"); }
+const BackendDescription& host() {
+  return test::backend_named("host");
+}
 
 TEST(ACluster, RunsOneProgramOnEveryRank) {
   Cluster cluster(5, host());

@@ -1,5 +1,5 @@
-// Modelled time depends on the programs alone: not on the order in which messages happen to arrive, not on how the fabric
-// carries them, and not on what else is modelled in the same run.
+// Modelled time depends on the programs alone: not on the order in which messages happen to arrive, not on
+// how the fabric carries them, and not on what else is modelled in the same run.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -41,8 +41,7 @@ Task<void> mixture(RankHandle& rank, std::uint32_t seed) {
         break;
       case 1: {
         std::vector<RankRequestPointer> requests;
-        for (int i = 0; i < 4; ++i)
-          requests.push_back(rank.irecv(from, MutableBytes(own).first(bytes), i));
+        for (int i = 0; i < 4; ++i) requests.push_back(rank.irecv(from, MutableBytes(own).first(bytes), i));
         for (int i = 3; i >= 0; --i)
           requests.push_back(i % 2 == 0 ? rank.isend(to, Bytes(other).first(bytes), i)
                                         : rank.issend(to, Bytes(other).first(bytes), i));
@@ -108,7 +107,9 @@ std::vector<Time> clocks_of(int ranks, const std::vector<ClusterLane>& lanes, co
   return cluster.clocks(lane);
 }
 
-ClusterLane lane_of(std::string_view name) { return ClusterLane(test::backend_named(name)); }
+ClusterLane lane_of(std::string_view name) {
+  return ClusterLane(test::backend_named(name));
+}
 
 /// A host that differs from the default in everything.
 ClusterLane slow_host() {
@@ -156,7 +157,8 @@ TEST_P(ModelledTime, OfALaneThatWatchesIsThatOfARunOfItsOwn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ModelledTime, testing::ValuesIn(built_in_backends().begin(), built_in_backends().end()),
+INSTANTIATE_TEST_SUITE_P(Of, ModelledTime,
+                         testing::ValuesIn(built_in_backends().begin(), built_in_backends().end()),
                          [](const auto& each) { return std::string(each.param->name); });
 
 TEST(ALaneThatWatches, MovesNoPayload) {
@@ -192,18 +194,23 @@ TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
     static std::unique_ptr<Backend> create(const BackendContext&) {
       class FailingBackend final : public Backend {
         [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
-        Departure depart(const Transfer&, Time issued, Units&) override { return {issued, issued, false, {}}; }
+        Departure depart(const Transfer&, Time issued, Units&) override {
+          return {issued, issued, false, {}};
+        }
         Stamp match(const Transfer&, const Stamp& departure, Time) override { return departure; }
         Time receive(const Transfer&, const Stamp&, Time posted, Units&) override { return posted; }
         Time complete_send(const Transfer&, const Stamp& reply, Units&) override { return reply.last; }
         [[nodiscard]] Time post_receive_cost() const override { return {}; }
-        Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override { co_return Outcome::kFault; }
+        Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override {
+          co_return Outcome::kFault;
+        }
         [[nodiscard]] WireCounters wire() const override { return {}; }
       };
       return std::make_unique<FailingBackend>();
     }
   };
-  const BackendDescription failing{BackendDescription::kAbi, "failing", "every collective fails", {}, Failing::create};
+  const BackendDescription failing{
+      BackendDescription::kAbi, "failing", "every collective fails", {}, Failing::create};
   for (const bool watches : {true, false}) {
     std::vector<ClusterLane> lanes = {lane_of("host"), ClusterLane(failing)};
     if (!watches) std::swap(lanes[0], lanes[1]);

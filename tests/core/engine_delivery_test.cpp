@@ -77,7 +77,8 @@ TEST_F(ADelivery, RestoresTheOrderOfSendingAndDropsWhatComesTwice) {
     }
     for (int i = kMessages / 2; i < kMessages; ++i) receive(i);
     room.notify_senders();
-    for (std::size_t i = kMessages; i < room.letters.size(); ++i) Mailroom::deliver(*room.letters[i], sender);  // replies
+    for (std::size_t i = kMessages; i < room.letters.size(); ++i)
+      Mailroom::deliver(*room.letters[i], sender);  // replies
     for (std::size_t i = 0; i < kMessages; ++i) {
       ASSERT_TRUE(receives[i].done && sends[i].done) << i;
       EXPECT_EQ(receives[i].received, data[i].size());

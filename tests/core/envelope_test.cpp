@@ -1,4 +1,5 @@
-// Headers come from a wire: whatever their bytes are, decoding them is safe, and what is accepted holds together.
+// Headers come from a wire: whatever their bytes are, decoding them is safe, and what is accepted holds
+// together.
 #include "lib/core/envelope.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,8 @@ TEST(AnEnvelope, OfAnyOtherLengthIsRefused) {
   std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
   bytes.resize(1000);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(decode_header({bytes.data(), size}, kBytes, kLimits).has_value(), size == header.size()) << size;
+    EXPECT_EQ(decode_header({bytes.data(), size}, kBytes, kLimits).has_value(), size == header.size())
+        << size;
   }
 }
 

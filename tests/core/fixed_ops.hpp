@@ -1,6 +1,8 @@
-// A fixed list of operations on three ranks, with the host clock after each: the same list as tests/mpi_times/fixed_ops.c,
-// whose figures under mpirun have to be equal to these.
+// A fixed list of operations on three ranks, with the host clock after each: the same list as
+// tests/mpi_times/fixed_ops.c, whose figures under mpirun have to be equal to these.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <functional>
 #include <string>
@@ -39,8 +41,8 @@ class FixedOps {
   static constexpr Elements kInts{ElementType::kInt32, sizeof(std::int32_t)};
 
   void report(const char* what, std::size_t size, int root = -1) {
-    std::string step = std::string(what) + "/" + std::to_string(size);
-    if (root >= 0) step += "/" + std::to_string(root);
+    const std::string step =
+        root < 0 ? fmt::format("{}/{}", what, size) : fmt::format("{}/{}/{}", what, size, root);
     report_(step, rank_.rank(), rank_.clock());
   }
   int right() const { return (rank_.rank() + 1) % rank_.size(); }
@@ -94,7 +96,8 @@ class FixedOps {
     const std::vector<std::int32_t> data(count, rank_.rank() + 1);
     std::vector<std::int32_t> result(count);
     Int32Sum sum;
-    co_await rank_.reduce(std::as_bytes(std::span(data)), std::as_writable_bytes(std::span(result)), root, sum);
+    co_await rank_.reduce(std::as_bytes(std::span(data)), std::as_writable_bytes(std::span(result)), root,
+                          sum);
     if (rank_.rank() == root && result.back() != 6) std::abort();
     report("reduce", count, root);
   }

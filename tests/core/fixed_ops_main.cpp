@@ -14,9 +14,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   Cluster cluster(test::kFixedOpsRanks, *backend);
-  const std::string deadlock = test::run_fixed_ops(cluster, [](const std::string& step, int rank, Time clock) {
-    std::printf("time %s rank %d %" PRId64 "\n", step.c_str(), rank, clock.count());
-  });
+  const std::string deadlock =
+      test::run_fixed_ops(cluster, [](const std::string& step, int rank, Time clock) {
+        std::printf("time %s rank %d %" PRId64 "\n", step.c_str(), rank, clock.count());
+      });
   if (deadlock.empty()) return 0;
   std::fprintf(stderr, "%s", deadlock.c_str());
   return 1;

@@ -15,7 +15,8 @@ Figures figures(const BackendDescription& backend, const ClusterOptions& options
   Figures all;
   EXPECT_EQ(test::run_fixed_ops(cluster,
                                 [&](const std::string& step, int rank, Time clock) {
-                                  EXPECT_TRUE(all.emplace(std::pair(step, rank), clock).second) << step << " twice";
+                                  EXPECT_TRUE(all.emplace(std::pair(step, rank), clock).second)
+                                      << step << " twice";
                                 }),
             "");
   return all;

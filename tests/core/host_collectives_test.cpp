@@ -1,5 +1,5 @@
-// The host backend's collectives give MPI's results: for every kind, root and number of ranks, zero bytes and odd sizes,
-// reductions that depend on their order, and results in place of the operands.
+// The host backend's collectives give MPI's results: for every kind, root and number of ranks, zero bytes and
+// odd sizes, reductions that depend on their order, and results in place of the operands.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ Buffer part_of(const Buffer& all, std::size_t block, int index) {
   return {begin, begin + static_cast<std::ptrdiff_t>(block)};
 }
 
-/// Every test runs for every number of ranks, with payloads that the fabric copies and that stay at the sender.
+/// Every test runs for every number of ranks, with payloads that the fabric copies and that stay at the
+/// sender.
 class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_t>> {
  protected:
   static constexpr std::size_t kBlocks[] = {0, 1, 7, 1000, 70001};
@@ -43,7 +44,8 @@ class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_
   /// What each rank contributes.
   std::vector<Buffer> contributions(std::size_t bytes) const {
     std::vector<Buffer> all;
-    for (int rank = 0; rank < ranks(); ++rank) all.push_back(pattern(bytes, static_cast<std::uint32_t>(rank) + 1));
+    for (int rank = 0; rank < ranks(); ++rank)
+      all.push_back(pattern(bytes, static_cast<std::uint32_t>(rank) + 1));
     return all;
   }
   /// All contributions combined in the order of ranks.
@@ -59,8 +61,10 @@ class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_
   static void with_reducers(Body body) {
     Int32Sum sum;
     AffineComposition composition;
-    for (ElementReducer* reducer : {static_cast<ElementReducer*>(&sum), static_cast<ElementReducer*>(&composition)}) {
-      for (const std::size_t count : {0, 1, 3, 1001, 9000}) body(*reducer, count * reducer->kind().element_bytes);
+    for (ElementReducer* reducer :
+         {static_cast<ElementReducer*>(&sum), static_cast<ElementReducer*>(&composition)}) {
+      for (const std::size_t count : {0, 1, 3, 1001, 9000})
+        body(*reducer, count * reducer->kind().element_bytes);
     }
   }
 };
@@ -72,7 +76,7 @@ TEST_P(HostCollectives, BcastGivesEveryRankTheRootsBytes) {
         const Buffer expected = pattern(bytes, static_cast<std::uint32_t>(root));
         Buffer buffer = rank.rank() == root ? expected : Buffer(bytes);
         EXPECT_EQ(co_await rank.bcast(buffer, root), Outcome::kOk);
-        EXPECT_EQ(buffer, expected);
+        EXPECT_TRUE(buffer == expected);
       }
     }
   });
@@ -90,7 +94,7 @@ TEST_P(HostCollectives, ReduceCombinesInTheOrderOfRanks) {
           const Bytes data = in_place && rank.rank() == root ? result : own;
           EXPECT_EQ(co_await rank.reduce(data, result, root, reducer), Outcome::kOk);
           if (rank.rank() != root) continue;
-          EXPECT_EQ(result, expected) << bytes << " bytes, root " << root;
+          EXPECT_TRUE(result == expected) << bytes << " bytes, root " << root;
         }
       }
     });
@@ -105,8 +109,9 @@ TEST_P(HostCollectives, AllreduceGivesEveryRankTheSameCombination) {
       const Buffer& own = parts[static_cast<std::size_t>(rank.rank())];
       for (const bool in_place : {false, true}) {
         Buffer result = own;
-        EXPECT_EQ(co_await rank.allreduce(in_place ? Bytes(result) : Bytes(own), result, reducer), Outcome::kOk);
-        EXPECT_EQ(result, expected);
+        EXPECT_EQ(co_await rank.allreduce(in_place ? Bytes(result) : Bytes(own), result, reducer),
+                  Outcome::kOk);
+        EXPECT_TRUE(result == expected);
       }
     });
   });
@@ -120,8 +125,9 @@ TEST_P(HostCollectives, ReduceScatterGivesEachRankItsBlockOfTheCombination) {
       const Buffer& own = parts[static_cast<std::size_t>(rank.rank())];
       for (const bool in_place : {false, true}) {
         Buffer result = own;
-        EXPECT_EQ(co_await rank.reduce_scatter(in_place ? Bytes(result) : Bytes(own), result, reducer), Outcome::kOk);
-        EXPECT_EQ(part_of(result, block, 0), part_of(expected, block, rank.rank()));
+        EXPECT_EQ(co_await rank.reduce_scatter(in_place ? Bytes(result) : Bytes(own), result, reducer),
+                  Outcome::kOk);
+        EXPECT_TRUE(part_of(result, block, 0) == part_of(expected, block, rank.rank()));
       }
     });
   });
@@ -139,13 +145,15 @@ TEST_P(HostCollectives, GatherPutsTheBlocksInTheOrderOfRanks) {
           Buffer all = here ? expected : Buffer(expected.size());
           if (here) {  // only the own block is right before the call
             for (int other = 0; other < rank.size(); ++other) {
-              if (other != root) std::fill_n(all.begin() + static_cast<std::ptrdiff_t>(block) * other, block, std::byte{});
+              if (other != root)
+                std::fill_n(all.begin() + static_cast<std::ptrdiff_t>(block) * other, block, std::byte{});
             }
           }
-          const Bytes data = here ? Bytes(all).subspan(block * static_cast<std::size_t>(root), block) : Bytes(own);
+          const Bytes data =
+              here ? Bytes(all).subspan(block * static_cast<std::size_t>(root), block) : Bytes(own);
           EXPECT_EQ(co_await rank.gather(data, all, root), Outcome::kOk);
           if (rank.rank() != root) continue;
-          EXPECT_EQ(all, expected) << block << " bytes, root " << root;
+          EXPECT_TRUE(all == expected) << block << " bytes, root " << root;
         }
       }
     }
@@ -159,7 +167,7 @@ TEST_P(HostCollectives, ScatterGivesEachRankItsBlock) {
       for (int root = 0; root < rank.size(); ++root) {
         Buffer own(block);
         EXPECT_EQ(co_await rank.scatter(all, own, root), Outcome::kOk);
-        EXPECT_EQ(own, part_of(all, block, rank.rank()));
+        EXPECT_TRUE(own == part_of(all, block, rank.rank()));
       }
     }
   });
@@ -172,10 +180,11 @@ TEST_P(HostCollectives, AllgatherGivesEveryRankAllBlocks) {
       for (const bool in_place : {false, true}) {
         Buffer all(block * parts.size());
         const Buffer& own = parts[static_cast<std::size_t>(rank.rank())];
-        const MutableBytes place = MutableBytes(all).subspan(block * static_cast<std::size_t>(rank.rank()), block);
+        const MutableBytes place =
+            MutableBytes(all).subspan(block * static_cast<std::size_t>(rank.rank()), block);
         if (in_place) std::copy(own.begin(), own.end(), place.begin());
         EXPECT_EQ(co_await rank.allgather(in_place ? Bytes(place) : Bytes(own), all), Outcome::kOk);
-        EXPECT_EQ(all, joined(parts));
+        EXPECT_TRUE(all == joined(parts));
       }
     }
   });
@@ -191,7 +200,7 @@ TEST_P(HostCollectives, AlltoallTransposesTheBlocks) {
         const Buffer& own = rows[static_cast<std::size_t>(rank.rank())];
         Buffer result = own;
         EXPECT_EQ(co_await rank.alltoall(in_place ? Bytes(result) : Bytes(own), result), Outcome::kOk);
-        EXPECT_EQ(result, joined(column)) << block;
+        EXPECT_TRUE(result == joined(column)) << block;
       }
     }
   });
@@ -209,7 +218,8 @@ TEST_P(HostCollectives, BarrierLetsNobodyOutBeforeTheLastIsIn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, HostCollectives,
-                         testing::Combine(testing::Range(1, 10), testing::Values(std::size_t{8192}, std::size_t{0})),
+                         testing::Combine(testing::Range(1, 10),
+                                          testing::Values(std::size_t{8192}, std::size_t{0})),
                          [](const auto& each) {
                            return std::to_string(std::get<0>(each.param)) + "Ranks" +
                                   (std::get<1>(each.param) == 0 ? "Rendezvous" : "Eager");

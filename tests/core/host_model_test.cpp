@@ -14,7 +14,9 @@ constexpr Time kLatency = Time::ns(1000);
 constexpr Time kOverhead = Time::ns(250);
 constexpr Time kGap = Time::ns(50);
 constexpr Time kPost = Time::ns(30);
-Time wire(std::size_t bytes) { return Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(bytes)); }
+Time wire(std::size_t bytes) {
+  return Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(bytes));
+}
 
 struct OneMessage {
   Time sender;
@@ -47,7 +49,8 @@ TEST(TheHost, TakesLogGPTimeForAnEagerMessage) {
 }
 
 TEST(TheHost, AsksFirstForALargeOrSynchronousMessage) {
-  for (const auto& [bytes, synchronous] : {std::pair{65537, false}, std::pair{10000000, false}, std::pair{8, true}}) {
+  for (const auto& [bytes, synchronous] :
+       {std::pair{65537, false}, std::pair{10000000, false}, std::pair{8, true}}) {
     const auto size = static_cast<std::size_t>(bytes);
     const OneMessage got = one_message(size, synchronous);
     // Request, answer, data: each end spends its overhead on every one of them.

@@ -1,5 +1,5 @@
-// Shared by the tests of the engine: bytes with a pattern, engines over the memory fabric, and a fabric double that leaves
-// it to the test which message arrives when.
+// Shared by the tests of the engine: bytes with a pattern, engines over the memory fabric, and a fabric
+// double that leaves it to the test which message arrives when.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,10 @@ inline const BackendDescription& backend_named(std::string_view name) {
 }
 
 inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
-  static const Settings settings = Settings::defaults(backend_named("host").parameters);
+  auto settings = std::make_unique<Settings>(Settings::defaults(backend_named("host").parameters));
+  std::unique_ptr<Backend> host = backend_named("host").create({rank, ranks, *settings, {}, nullptr});
   std::vector<Lane::Member> members;
-  members.push_back({"host", backend_named("host").create({rank, ranks, settings, {}, nullptr})});
+  members.emplace_back("host", std::move(host), std::move(settings));
   return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), ranks, 1);
 }
 
@@ -60,7 +61,9 @@ class Ranks {
       engines_.push_back(std::make_unique<Engine>(hub_.at(rank), host_lanes(rank, ranks, 1)));
   }
   Engine& operator[](int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
-  Context& open(int rank, std::uint64_t id = 0) { return (*this)[rank].open_context(id, rank, world_of(hub_.ranks())); }
+  Context& open(int rank, std::uint64_t id = 0) {
+    return (*this)[rank].open_context(id, rank, world_of(hub_.ranks()));
+  }
   void settle() {
     for (int events = 1; events > 0;) {
       events = 0;

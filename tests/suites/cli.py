@@ -9,8 +9,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def run(arguments, tally):
-    if not tally.wants("cli/offramp command"):
-        return
     env = base_environment({"OFFRAMP_BUILD": arguments.build})
-    result = launch([sys.executable, os.path.join(HERE, "cli/cli_test.py")], env, 300)
-    tally.record("cli/offramp command", result.ok, result.output, result.seconds)
+    for label, script in (("cli/offramp command", "cli_test.py"), ("cli/the documents name every key", "docs_test.py")):
+        if tally.wants(label):
+            result = launch([sys.executable, os.path.join(HERE, "cli", script)], env, 300)
+            tally.record(label, result.ok, result.output, result.seconds)

@@ -21,37 +21,52 @@ std::vector<Vector> vectors() {
   Header tagged(0, 1, Call::kSendInt, PacketType::kSendRequest);
   tagged.set(Field::kTagLow, 5);
   return {
-      {"V1", {0, 1, Call::kSendInt, PacketType::kSendRequest},
+      {"V1",
+       {0, 1, Call::kSendInt, PacketType::kSendRequest},
        "96969696 00000000 01000000 00000000 00010000 00000000 00000000 96969696"},
-      {"V2", {1, 0, Call::kReceiveInt, PacketType::kClearToSend},
+      {"V2",
+       {1, 0, Call::kReceiveInt, PacketType::kClearToSend},
        "96969696 01000000 00000000 00000000 01020000 00000000 00000000 96969696"},
-      {"V3", {0, 1, Call::kSendInt, PacketType::kData, 4},
+      {"V3",
+       {0, 1, Call::kSendInt, PacketType::kData, 4},
        "96969696 00000000 01000000 04000000 00030000 00000000 00000000 96969696"},
-      {"V4", {1, 0, Call::kReceiveInt, PacketType::kAck},
+      {"V4",
+       {1, 0, Call::kReceiveInt, PacketType::kAck},
        "96969696 01000000 00000000 00000000 01040000 00000000 00000000 96969696"},
-      {"V5", {0, 1, Call::kSendInt, PacketType::kError},
+      {"V5",
+       {0, 1, Call::kSendInt, PacketType::kError},
        "96969696 00000000 01000000 00000000 00050000 00000000 00000000 96969696"},
-      {"V6", {0, 1, Call::kSendFloat, PacketType::kSendRequest},
+      {"V6",
+       {0, 1, Call::kSendFloat, PacketType::kSendRequest},
        "96969696 00000000 01000000 00000000 02010000 00000000 00000000 96969696"},
-      {"V7", {1, 0, Call::kReceiveFloat, PacketType::kClearToSend},
+      {"V7",
+       {1, 0, Call::kReceiveFloat, PacketType::kClearToSend},
        "96969696 01000000 00000000 00000000 03020000 00000000 00000000 96969696"},
-      {"V8", {0, 1, Call::kSendFloat, PacketType::kData, 2},
+      {"V8",
+       {0, 1, Call::kSendFloat, PacketType::kData, 2},
        "96969696 00000000 01000000 02000000 02030000 00000000 00000000 96969696"},
-      {"V9", {1, 0, Call::kReceiveFloat, PacketType::kAck},
+      {"V9",
+       {1, 0, Call::kReceiveFloat, PacketType::kAck},
        "96969696 01000000 00000000 00000000 03040000 00000000 00000000 96969696"},
-      {"V10", {63, 0, Call::kSendInt, PacketType::kData, 0x01020304},
+      {"V10",
+       {63, 0, Call::kSendInt, PacketType::kData, 0x01020304},
        "96969696 3f000000 00000000 04030201 00030000 00000000 00000000 96969696"},
-      {"V11", {0, 1, Call::kSendInt, PacketType::kData, 3},
+      {"V11",
+       {0, 1, Call::kSendInt, PacketType::kData, 3},
        "96969696 00000000 01000000 03000000 00030000 00000000 00000000 96969696"},
-      {"V12", {0, 1, Call::kSendInt, PacketType::kData, 1054},
+      {"V12",
+       {0, 1, Call::kSendInt, PacketType::kData, 1054},
        "96969696 00000000 01000000 1e040000 00030000 00000000 00000000 96969696"},
       {"V13", tagged, "96969696 00000000 01000000 00000000 00010500 00000000 00000000 96969696"},
-      {"V14", {0, 1, Call::kSendInt, PacketType::kData, 0},
+      {"V14",
+       {0, 1, Call::kSendInt, PacketType::kData, 0},
        "96969696 00000000 01000000 00000000 00030000 00000000 00000000 96969696"},
   };
 }
 
-HeaderImage valid() { return encode(Header(0, 1, Call::kSendInt, PacketType::kSendRequest)); }
+HeaderImage valid() {
+  return encode(Header(0, 1, Call::kSendInt, PacketType::kSendRequest));
+}
 
 HeaderError decode_error(std::span<const std::byte> bytes, Format format = Format::kStrict) {
   Header ignored;
@@ -107,8 +122,10 @@ TEST(ZrlmpiHeader, C2ReservedBytesNeedAVersionInTheExtendedFormat) {
 }
 
 TEST(ZrlmpiHeader, C2SourceRank64IsRejectedAnd63IsNot) {
-  EXPECT_EQ(decode_error(encode(Header(0, 64, Call::kSendInt, PacketType::kSendRequest))), HeaderError::kSource);
-  EXPECT_EQ(decode_error(encode(Header(0, 63, Call::kSendInt, PacketType::kSendRequest))), HeaderError::kNone);
+  EXPECT_EQ(decode_error(encode(Header(0, 64, Call::kSendInt, PacketType::kSendRequest))),
+            HeaderError::kSource);
+  EXPECT_EQ(decode_error(encode(Header(0, 63, Call::kSendInt, PacketType::kSendRequest))),
+            HeaderError::kNone);
 }
 
 TEST(ZrlmpiHeader, C2ShortPacketsAreRejectedAtEveryLength) {
@@ -140,7 +157,8 @@ TEST(ZrlmpiHeader, ExtensionCarriesEveryTagContextSequenceAndByteCount) {
   EXPECT_EQ(read.sequence(), 0x123456U);
   EXPECT_EQ(read.words(), 1025U);
   EXPECT_EQ(read.payload_bytes(), 4097U);
-  EXPECT_EQ(decode_error(encode(header)), HeaderError::kReserved) << "strict nodes drop it without remembering it";
+  EXPECT_EQ(decode_error(encode(header)), HeaderError::kReserved)
+      << "strict nodes drop it without remembering it";
 }
 
 TEST(ZrlmpiHeader, AnotherVersionIsRejected) {
@@ -154,7 +172,8 @@ TEST(ZrlmpiHeader, RandomBytesNeverDecodeToSomethingOutOfRange) {
   for (int i = 0; i < 20000; ++i) {
     HeaderImage image = valid();
     const int changes = 1 + static_cast<int>(random() % 6);
-    for (int c = 0; c < changes; ++c) image[random() % image.size()] = static_cast<std::byte>(random() & 0xff);
+    for (int c = 0; c < changes; ++c)
+      image[random() % image.size()] = static_cast<std::byte>(random() & 0xff);
     Header header;
     if (decode(image, Format::kExtended, header) != HeaderError::kNone) continue;
     EXPECT_LT(header.source(), 64U);
@@ -165,7 +184,8 @@ TEST(ZrlmpiHeader, RandomBytesNeverDecodeToSomethingOutOfRange) {
 
 TEST(ZrlmpiHeader, PrintsEveryFieldByName) {
   const std::string text = print(Header(0, 1, Call::kSendFloat, PacketType::kClearToSend, 7));
-  EXPECT_NE(text.find("destination=0 source=1 size=7 call=2(SEND_FLOAT) type=2(CLEAR_TO_SEND)"), std::string::npos);
+  EXPECT_NE(text.find("destination=0 source=1 size=7 call=2(SEND_FLOAT) type=2(CLEAR_TO_SEND)"),
+            std::string::npos);
 }
 
 }  // namespace

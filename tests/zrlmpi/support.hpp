@@ -1,4 +1,4 @@
-// Helpers of the zrlmpi tests: bytes as hexadecimal text.
+// Helpers of the zrlmpi tests: bytes as hexadecimal text, payloads, specifications, wires with a chosen fate.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "simulators/zrlmpi/exchange.hpp"
 
 namespace offramp::zrlmpi {
 
@@ -34,6 +36,63 @@ inline std::vector<std::byte> unhex(std::string_view text) {
     out.push_back(static_cast<std::byte>(std::stoi(digits.substr(i, 2), nullptr, 16)));
   }
   return out;
+}
+
+using Buffer = std::vector<std::byte>;
+
+/// Bytes that depend on seed and place.
+inline Buffer noise(std::size_t bytes, std::uint32_t seed) {
+  Buffer out(bytes);
+  std::uint32_t x = seed * 2654435761U + 1;
+  for (std::byte& b : out) {
+    x = x * 1664525U + 1013904223U;
+    b = static_cast<std::byte>(x >> 24U);
+  }
+  return out;
+}
+
+/// Handshake packets of the call itself, one behind the other, and between them bytes of the magic number.
+inline Buffer fake_headers(std::size_t bytes, const ExchangeRequest& request, Format format) {
+  Buffer out;
+  for (std::size_t i = 0; out.size() < bytes; ++i) {
+    const auto type = static_cast<PacketType>(1 + i % 5);
+    const bool back = type == PacketType::kClearToSend || type == PacketType::kAck;
+    Header header(back ? request.source : request.destination, back ? request.destination : request.source,
+                  back ? partner(request.call) : request.call, type);
+    if (format == Format::kExtended) header.extend(request.tag, request.context, request.sequence);
+    const HeaderImage image = encode(header);
+    out.insert(out.end(), image.begin(), image.end());
+    out.insert(out.end(), 4 * (i % 7), std::byte{0x96});
+  }
+  out.resize(bytes);
+  return out;
+}
+
+/// The second version of the engine, bare: as in a cycle simulation of its source.
+inline MpeSpec bare_engine(int bus_bits = 64) {
+  MpeSpec spec;
+  spec.bus_bits = bus_bits;
+  spec.direct = true;
+  return spec;
+}
+
+inline ExchangeRequest request_of(std::uint64_t size) {
+  ExchangeRequest request;
+  request.size = size;
+  return request;
+}
+
+/// A wire with a fault script that harms nothing: every datagram has its header, as on any faulty wire.
+inline FaultRates harmless() {
+  return {1, 1e-300, 0, 0};
+}
+
+inline std::uint64_t forth(int from, int to) {
+  return static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to);
+}
+/// Of the answers to calls from `from` to `to`.
+inline std::uint64_t back(int from, int to) {
+  return forth(to, from) | std::uint64_t{1} << 32;
 }
 
 }  // namespace offramp::zrlmpi

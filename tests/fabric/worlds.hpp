@@ -1,0 +1,87 @@
+// The fabrics under test: two or three ranks of each kind in one process.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <barrier>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "lib/fabric/memory_fabric.hpp"
+#include "lib/fabric/ucx_fabric.hpp"
+
+namespace offramp::test {
+
+class MemoryWorld {
+ public:
+  explicit MemoryWorld(int ranks) : hub_(ranks) {}
+  Fabric& at(int rank) { return hub_.at(rank); }
+  void close(int, Fabric::Sink&) {}
+  static bool available() { return true; }
+
+ private:
+  MemoryHub hub_;
+};
+
+class ShuffledMemoryWorld {
+ public:
+  explicit ShuffledMemoryWorld(int ranks) : hub_(ranks, 8192, 12345) {}
+  Fabric& at(int rank) { return hub_.at(rank); }
+  void close(int, Fabric::Sink&) {}
+  static bool available() { return true; }
+
+ private:
+  MemoryHub hub_;
+};
+
+inline UcxFabricCreate ucx_fabric_create() {
+  static const UcxFabricCreate create = [] {
+    // As the library does: UCX reads them when it is loaded.
+    setenv("UCX_MEM_EVENTS", "n", 0);
+    setenv("UCX_ERROR_SIGNALS", "", 0);
+    setenv("UCX_POSIX_FIFO_ELEM_SIZE", "2112", 0);
+    const char* path = std::getenv("OFFRAMP_TEST_FABRIC");
+    void* library = dlopen(path != nullptr ? path : OFFRAMP_TEST_FABRIC, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return UcxFabricCreate{nullptr};
+    return reinterpret_cast<UcxFabricCreate>(dlsym(library, kUcxFabricCreate));
+  }();
+  return create;
+}
+
+/// The ranks are made in threads of their own, since they meet in the exchange of addresses; after that one
+/// thread drives them all.
+template <bool kOneNode, bool kCrossMemory>
+class UcxWorld {
+ public:
+  explicit UcxWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
+    std::barrier<> met(ranks);
+    std::vector<std::string> addresses(fabrics_.size());
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        UcxOptions options{rank, ranks, kOneNode, kCrossMemory, [&](const std::string& own) {
+                             addresses[static_cast<std::size_t>(rank)] = own;
+                             met.arrive_and_wait();
+                             return addresses;
+                           }};
+        std::string error;
+        fabrics_[static_cast<std::size_t>(rank)].reset(ucx_fabric_create()(options, error));
+        if (!error.empty()) std::abort();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  Fabric& at(int rank) { return *fabrics_[static_cast<std::size_t>(rank)]; }
+  void close(int rank, Fabric::Sink& sink) { fabrics_[static_cast<std::size_t>(rank)]->close(sink); }
+  static bool available() { return ucx_fabric_create() != nullptr; }
+
+ private:
+  std::vector<std::unique_ptr<UcxFabricBase>> fabrics_;
+};
+
+using UcxThroughSharedMemory = UcxWorld<true, false>;
+using UcxWithCrossMemory = UcxWorld<true, true>;
+using UcxAcrossNodes = UcxWorld<false, true>;
+
+}  // namespace offramp::test

@@ -1,0 +1,66 @@
+"""The unit tests and a multi-rank test in builds with AddressSanitizer and UndefinedBehaviorSanitizer, and with
+ThreadSanitizer. The MPI programs and the MPI library are the ordinary ones; what is checked is Offramp."""
+
+import os
+import subprocess
+
+from launch import base_environment, mpirun, run as launch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Name, compiler flag, runtime to preload, programs that run under it, and options of the runtime.
+KINDS = [
+    ("address", "address,undefined", "libasan.so",
+     ["fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user",
+      "probe", "persistent", "bsend_buffers", "truncation", "finalize_unreceived", "fortran_usempi"],
+     {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:verify_asan_link_order=0",
+      "LSAN_OPTIONS": f"suppressions={ROOT}/tests/leaks.supp:print_suppressions=0"}),
+    ("thread", "thread", "libtsan.so", ["threads"],
+     {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66:"
+                      f"suppressions={ROOT}/tests/races.supp"}),
+]
+
+
+def runtime(name):
+    """The sanitizer's library, as a path that LD_PRELOAD takes."""
+    return os.path.realpath(subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True,
+                                           check=True).stdout.strip())
+
+
+def build(arguments, name, flag):
+    folder = os.path.join(arguments.build, f"sanitize-{name}")
+    steps = [["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+              f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF"],
+             ["ninja", "-C", folder]]
+    for step in steps:
+        done = launch(step, base_environment(), 1800)
+        if not done.ok:
+            return folder, done
+    return folder, done
+
+
+def run(arguments, tally):
+    for name, flag, library, programs, options in KINDS:
+        if not tally.wants(f"sanitizers/{name}"):
+            continue
+        folder, done = build(arguments, name, flag)
+        tally.record(f"sanitizers/{name} build", done.ok, done.output, done.seconds)
+        if not done.ok:
+            continue
+        for test in sorted(os.listdir(os.path.join(folder, "tests"))):
+            path = os.path.join(folder, "tests", test)
+            if test.endswith("_test") and os.access(path, os.X_OK):
+                fabric = os.path.join(folder, "lib/offramp/offramp-fabric-ucx.so")
+                result = launch([path, "--gtest_brief=1"],
+                                base_environment({**options, "OFFRAMP_TEST_FABRIC": fabric}), 600)
+                tally.record(f"sanitizers/{name} {test}", result.ok, result.output, result.seconds)
+        for program in programs:
+            for backend in arguments.backends:
+                preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
+                exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]
+                result = mpirun(folder, backend, 2, [os.path.join(arguments.build, "tests/mpi", program)], 180,
+                                {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, exports)
+                clean = "ERROR: " not in result.output and "WARNING: ThreadSanitizer" not in result.output \
+                    and "runtime error" not in result.output
+                tally.record(f"sanitizers/{name} {program} {backend} 2 ranks",
+                             result.ok and clean and f"ok {program}" in result.output, result.output, result.seconds)
