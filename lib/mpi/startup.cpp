@@ -232,10 +232,11 @@ bool is_off_by_environment() {
 }
 
 std::unique_ptr<Session> make_session(bool threads) {
+  if (const char* reason = offramp_native_check()) {  // not even its handles are known: no communication
+    refuse(reason);
+    return nullptr;
+  }
   std::string error;
-  if (const char* reason = offramp_native_check())
-    error = fmt::format("{}; start the program without Offramp", reason);
-  agree(error);
 
   static Registry registry{built_in_backends()};  // descriptions and plugins live as long as the process
   Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
