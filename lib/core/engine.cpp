@@ -138,6 +138,7 @@ void Engine::depart(SendRecord& record, const TeamPosition& at) {
   out.handshake = departure.handshake ? 1 : 0;
   if (departure.handshake) record.header.envelope.flags |= kWantsReply;
   record.lanes[at.lane].complete = departure.complete;
+  record.lanes[at.lane].reply = {};
   *at.clock = later(*at.clock, departure.host_free);
   if (at.lane == 0 && departure.stamp.failed()) record.outcome = Outcome::kFault;
 }
@@ -205,9 +206,11 @@ void Engine::observe(SendRecord& record, const TeamPosition& team) {
 
 void Engine::settle(const SendRecord& record, const TeamPosition& at) {
   const LaneStamp& out = record.header.lanes[at.lane];
-  Time complete = record.lanes[at.lane].complete;
   const Stamp& reply = record.lanes[at.lane].reply;
-  if (out.handshake != 0 && record.replied && !out.stamp.failed() && !reply.failed()) {
+  Time complete = record.lanes[at.lane].complete;
+  if (out.handshake != 0 && reply.failed()) {
+    complete = reply.last;  // when the protocol gave up
+  } else if (out.handshake != 0 && record.outcome == Outcome::kOk) {
     const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
     complete = lanes_[at.lane]->backend(out.backend).complete_send(transfer, reply, *at.units);
   }

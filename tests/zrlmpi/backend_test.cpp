@@ -1,11 +1,32 @@
 // The driver: what it memorises against the network itself, and what the program sees of a call.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
+#include <new>
 
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "lib/core/cluster.hpp"
 #include "tests/zrlmpi/support.hpp"
+
+namespace {
+thread_local std::uint64_t allocations = 0;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Counted; not inlined: g++ would see malloc() paired with delete and warn.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+#endif
 
 namespace offramp::zrlmpi {
 namespace {
@@ -164,6 +185,29 @@ TEST(ZrlmpiBackend, SendsFollowEachOtherOnTheSendMachine) {
     expected += network(default_spec(), bytes, {}, {}).complete;
     EXPECT_EQ(driver->depart(message(bytes), {}, driver.sender).complete, expected);
   }
+}
+
+TEST(ZrlmpiBackend, AllocatesNothingForASizeThatItHasSeen) {
+  Driver driver;
+  const auto round = [&](std::size_t bytes) {
+    const Transfer eager = message(bytes);
+    const Transfer waits = message(bytes, true);
+    EXPECT_TRUE(driver->supports(Operation()).yes());
+    const Departure departure = driver->depart(eager, {}, driver.sender);
+    (void)driver->receive(eager, departure.stamp, {}, driver.receiver);
+    const Departure handshake = driver->depart(waits, {}, driver.sender);
+    const Stamp reply = driver->match(waits, handshake.stamp, handshake.stamp.first);
+    (void)driver->receive(waits, handshake.stamp, handshake.stamp.first, driver.receiver);
+    (void)driver->complete_send(waits, reply, driver.sender);
+  };
+  round(8);
+  round(4096);
+  const std::uint64_t before = allocations;
+  for (int i = 0; i < 100; ++i) {
+    round(8);
+    round(4096);
+  }
+  EXPECT_EQ(allocations, before);
 }
 
 TEST(ZrlmpiBackend, FaultsMakeTimeGrowAndNothingElse) {
