@@ -13,12 +13,16 @@ KINDS = [
     ("address", "address,undefined", "libasan.so",
      ["fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user",
       "probe", "persistent", "bsend_buffers", "truncation", "finalize_unreceived", "fortran_usempi"],
-     {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:verify_asan_link_order=0",
-      "LSAN_OPTIONS": f"suppressions={ROOT}/tests/leaks.supp:print_suppressions=0"}),
+     {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}),
     ("thread", "thread", "libtsan.so", ["threads"],
      {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66:"
                       f"suppressions={ROOT}/tests/races.supp"}),
 ]
+
+
+# Leaks are looked for in the unit tests. Under mpirun they would be the MPI library's, from modules that are unloaded by
+# then and cannot be named in a suppression.
+LEAKS = {"ASAN_OPTIONS": "detect_leaks=1"}
 
 
 def runtime(name):
@@ -29,7 +33,8 @@ def runtime(name):
 
 def build(arguments, name, flag):
     folder = os.path.join(arguments.build, f"sanitize-{name}")
-    steps = [["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+    steps = [["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
+              "-DCMAKE_CXX_FLAGS=-O1 -g1", "-DCMAKE_C_FLAGS=-O1 -g1",  # the tests compile in half the time
               f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF"],
              ["ninja", "-C", folder]]
     for step in steps:
@@ -52,7 +57,7 @@ def run(arguments, tally):
             if test.endswith("_test") and os.access(path, os.X_OK):
                 fabric = os.path.join(folder, "lib/offramp/offramp-fabric-ucx.so")
                 result = launch([path, "--gtest_brief=1"],
-                                base_environment({**options, "OFFRAMP_TEST_FABRIC": fabric}), 600)
+                                base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric}), 600)
                 tally.record(f"sanitizers/{name} {test}", result.ok, result.output, result.seconds)
         for program in programs:
             for backend in arguments.backends:
