@@ -214,8 +214,8 @@ Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveB
   const int size = team.size();
   const std::size_t block = buffers.block;
   Outcome outcome = Outcome::kOk;
-  if (buffers.send.data() ==
-      buffers.receive.data()) {  // in place: what arrives would overwrite what is still to leave
+  if (buffers.send.data() == buffers.receive.data()) {
+    // In place: what arrives would overwrite what is still to leave.
     const MutableBytes sent = team.scratch(buffers.send.size());
     local_copy(team, costs, buffers.send, sent);
     buffers.send = sent;

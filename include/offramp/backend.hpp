@@ -1,15 +1,17 @@
 // The Backend interface: what a model of communication hardware offers to Offramp, for one rank.
 //
-// The library moves every byte and does MPI's matching; a backend says what it would take the hardware. Point-to-point
-// is four questions, each asked at a moment that the program's own order fixes, so that the answers are reproducible:
+// The library moves every byte and does MPI's matching; a backend says what it would take the hardware.
+// Point-to-point is four questions, each asked at a moment that the program's own order fixes, so that the
+// answers are reproducible:
 //
-//   sender, when the program issues the send      depart()         -> a stamp that travels with the message
-//   receiver, when a receive is matched           match()          -> a reply stamp (only after a handshake departure)
-//   receiver, when the program sees completion    receive()        -> the receiver's time
-//   sender, when the program sees completion      complete_send()  -> the sender's time (only after a handshake)
+//   sender, when the program issues the send   depart()         -> a stamp that travels with the message
+//   receiver, when a receive is matched        match()          -> a reply (after a handshake departure)
+//   receiver, when completion is observed      receive()        -> the receiver's time
+//   sender, when completion is observed        complete_send()  -> the sender's time (after a handshake)
 //
-// Collectives are coroutines over a Team. One backend object serves one rank in one lane; it is used by one thread at a
-// time and keeps no state outside itself. Every function is noexcept in effect: errors are values.
+// Collectives are coroutines over a Team. One backend object serves one rank in one lane; it is used by one
+// thread at a time and keeps no state outside itself. Every function is noexcept in effect: errors are
+// values.
 #pragma once
 
 #include <array>
@@ -89,8 +91,8 @@ enum class ReduceFunction : std::uint8_t {
 std::string_view to_string(ReduceFunction function);
 
 /// What supports() may look at: only what all ranks of a collective know alike.
-/// bytes: kSend, kBcast, kReduce, kAllreduce: the message; the others: one rank's block. elements: of a reduction.
-/// ranks: of the communicator; a send has 2.
+/// bytes: kSend, kBcast, kReduce, kAllreduce: the message; the others: one rank's block. elements: of a
+/// reduction. ranks: of the communicator; a send has 2.
 struct Operation {
   OperationKind kind = OperationKind::kSend;
   ElementType element = ElementType::kByte;
@@ -110,8 +112,9 @@ struct Verdict {
   static Verdict decline(std::string_view why) { return {why}; }
 };
 
-/// One point-to-point message. Ranks are world ranks. number counts the messages of this (source, destination) pair that
-/// this backend has carried, from 0: with the seed of the fault script it fixes the message's fate.
+/// One point-to-point message. Ranks are world ranks. number counts the messages of this (source,
+/// destination) pair that this backend has carried, from 0: with the seed of the fault script it fixes the
+/// message's fate.
 struct Transfer {
   int source = 0;
   int destination = 0;
@@ -124,9 +127,10 @@ struct Transfer {
   std::uint64_t operation = 0;  // for spans
 };
 
-/// What a backend sends along with a message. first and last: when the message's first and last byte reach the
-/// receiving device (or, after a handshake departure, whatever match() needs); detail is the backend's own. Times are
-/// positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
+/// What a backend sends along with a message. first and last: when the message's first and last byte reach
+/// the receiving device (or, after a handshake departure, whatever match() needs); detail is the backend's
+/// own. Times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is
+/// dropped).
 struct Stamp {
   Time first;
   Time last;
@@ -137,9 +141,9 @@ struct Stamp {
   [[nodiscard]] bool failed() const { return (detail & kFailed) != 0; }
 };
 
-/// Availability of a device's units, charged in issue order. The index is the backend's own. A collective works on a
-/// copy taken when it is issued, which is merged back when the program sees its completion, so that operations in
-/// flight never depend on each other's progress.
+/// Availability of a device's units, charged in issue order. The index is the backend's own. A collective
+/// works on a copy taken when it is issued, which is merged back when the program sees its completion, so
+/// that operations in flight never depend on each other's progress.
 struct Units {
   static constexpr std::size_t kMaximum = 8;
   std::array<Arbiter, kMaximum> unit;
@@ -163,8 +167,8 @@ enum class Outcome : std::uint8_t {
   kCancelled
 };
 
-/// The ranks of one collective operation as its algorithm sees them: ranks are those of the communicator. The clock is
-/// the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
+/// The ranks of one collective operation as its algorithm sees them: ranks are those of the communicator. The
+/// clock is the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
 class Team {
  public:
   using Handle = void*;
@@ -187,7 +191,8 @@ class Team {
     Handle handle_;
   };
 
-  /// Starts a send or a receive of exactly data.size() bytes; co_await it once. Buffers stay valid until then.
+  /// Starts a send or a receive of exactly data.size() bytes; co_await it once. Buffers stay valid until
+  /// then.
   Pending send(int peer, Bytes data) { return {*this, start_send(peer, data)}; }
   Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data)}; }
 
@@ -219,10 +224,10 @@ class Team {
   bool carries_data_;
 };
 
-/// Buffers of a collective, packed (contiguous, in type-map order). send: this rank's contribution; receive: where this
-/// rank's result goes (empty where MPI gives it none). For bcast, receive is the buffer on every rank. Blocks of gather,
-/// scatter, allgather, reduce_scatter and alltoall lie in rank order. send and receive never overlap, except that they
-/// are the same memory where MPI_IN_PLACE says so (bcast always).
+/// Buffers of a collective, packed (contiguous, in type-map order). send: this rank's contribution; receive:
+/// where this rank's result goes (empty where MPI gives it none). For bcast, receive is the buffer on every
+/// rank. Blocks of gather, scatter, allgather, reduce_scatter and alltoall lie in rank order. send and
+/// receive never overlap, except that they are the same memory where MPI_IN_PLACE says so (bcast always).
 struct CollectiveBuffers {
   Bytes send;
   MutableBytes receive;

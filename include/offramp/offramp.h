@@ -1,8 +1,8 @@
 /* The C interface for programs that know of Offramp. Programs that do not need none of it.
  *
- * A program that should also run without Offramp declares these functions weak, or looks them up with dlsym. All of them
- * may be called from any thread between MPI_Init and MPI_Finalize; outside, and with the backend "off", they return what
- * is said at each. */
+ * A program that should also run without Offramp declares these functions weak, or looks them up with dlsym.
+ * All of them may be called from any thread between MPI_Init and MPI_Finalize; outside, and with the backend
+ * "off", they return what is said at each. */
 #ifndef OFFRAMP_H
 #define OFFRAMP_H
 

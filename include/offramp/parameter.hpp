@@ -1,5 +1,5 @@
-// Parameters of a backend: described once, as data. From the table come the configuration's checks, `offramp info`, the
-// documentation and the values that the model reads.
+// Parameters of a backend: described once, as data. From the table come the configuration's checks, `offramp
+// info`, the documentation and the values that the model reads.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace offramp {
 
 enum class ParameterKind : std::uint8_t { kInteger, kReal, kBoolean, kChoice };
 
-/// Texts are literals. For kChoice the default and the allowed values are names; otherwise they are numbers (booleans: 0
-/// or 1) between minimum and maximum, both allowed.
+/// Texts are literals. For kChoice the default and the allowed values are names; otherwise they are numbers
+/// (booleans: 0 or 1) between minimum and maximum, both allowed.
 struct Parameter {
   std::string_view name;
   ParameterKind kind = ParameterKind::kInteger;

@@ -1,8 +1,10 @@
-/* What Offramp needs of the MPI library's inside, behind one interface: progress, request and message objects in the
- * library's own layout (so that its completion functions and Fortran glue work on them unmodified), and a few
- * properties of handles. All knowledge of Open MPI's internals is in the implementation of this header.
+/* What Offramp needs of the MPI library's inside, behind one interface: progress, request and message objects
+ * in the library's own layout (so that its completion functions and Fortran glue work on them unmodified),
+ * and a few properties of handles. All knowledge of Open MPI's internals is in the implementation of this
+ * header.
  *
- * Plain C, because Open MPI's internal headers do not compile as C++. Callers serialise calls that change an object. */
+ * Plain C, because Open MPI's internal headers do not compile as C++. Callers serialise calls that change an
+ * object. */
 #ifndef OFFRAMP_NATIVE_H
 #define OFFRAMP_NATIVE_H
 
@@ -13,19 +15,20 @@
 extern "C" {
 #endif
 
-/* Null when the running library is the one that this was built for and a trial request behaves; else the reason. */
+/* Null when the running library is the one that this was built for and a trial request behaves; else the
+ * reason. */
 const char* offramp_native_check(void);
 
-/* progress: the callback runs in every turn of the library's progress engine and returns the number of events that it
- * handled. Register after MPI_Init, unregister before MPI_Finalize. Returns 0 on success. */
+/* progress: the callback runs in every turn of the library's progress engine and returns the number of events
+ * that it handled. Register after MPI_Init, unregister before MPI_Finalize. Returns 0 on success. */
 int offramp_native_progress_register(int (*callback)(void));
 int offramp_native_progress_unregister(int (*callback)(void));
 void offramp_native_progress(void);
 
 /* requests */
 typedef struct offramp_request_callbacks {
-  /* The handle goes away: after completion was reported to the program, or by MPI_Request_free. When `active`, the
-   * operation is still running and the object stays until offramp_native_request_recycle. */
+  /* The handle goes away: after completion was reported to the program, or by MPI_Request_free. When
+   * `active`, the operation is still running and the object stays until offramp_native_request_recycle. */
   void (*released)(void* body, int active);
   void (*cancel)(void* body);
   int (*start)(void* body); /* persistent requests; returns an MPI error code */
@@ -33,14 +36,16 @@ typedef struct offramp_request_callbacks {
 
 /* Once; body_bytes of zeroed memory come with each object and persist over its reuse. */
 void offramp_native_requests_open(size_t body_bytes, const offramp_request_callbacks* callbacks);
-/* An active (or, persistent, inactive) request. Null when memory is out. The communicator is for error handling. */
+/* An active (or, persistent, inactive) request. Null when memory is out. The communicator is for error
+ * handling. */
 MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** body);
 /* The body of one of our requests, or null for any other request (also MPI_REQUEST_NULL). */
 void* offramp_native_request_body(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);
 void offramp_native_request_activate(MPI_Request request);
 /* Completes a request; bytes are what MPI_Get_count divides. */
-void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes, int cancelled);
+void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes,
+                                   int cancelled);
 /* Gives an object back whose handle was released while it was active. */
 void offramp_native_request_recycle(MPI_Request request);
 /* Of any request, without progress. */

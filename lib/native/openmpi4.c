@@ -1,15 +1,13 @@
 /* Open MPI 4.1, by its installed internal headers. */
-#include "lib/native/native.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi_config.h"
-
+#include "lib/native/native.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/message/message.h"
 #include "ompi/request/request.h"
+#include "ompi_config.h"
 #include "opal/datatype/opal_datatype.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -29,7 +27,9 @@ static int on_free(ompi_request_t** handle);
 static int on_cancel(ompi_request_t* request, int flag);
 static int on_start(size_t count, ompi_request_t** requests);
 
-static int is_own(const ompi_request_t* request) { return request != NULL && request->req_free == on_free; }
+static int is_own(const ompi_request_t* request) {
+  return request != NULL && request->req_free == on_free;
+}
 
 static object* make_object(void) {
   object* o = calloc(1, sizeof *o + pool.body_bytes);
@@ -80,7 +80,9 @@ void* offramp_native_request_body(MPI_Request request) {
   return is_own(request) ? ((object*)request)->body : NULL;
 }
 
-int offramp_native_request_persistent(MPI_Request request) { return request->req_persistent; }
+int offramp_native_request_persistent(MPI_Request request) {
+  return request->req_persistent;
+}
 
 void offramp_native_request_activate(MPI_Request request) {
   request->req_complete = REQUEST_PENDING;
@@ -88,7 +90,8 @@ void offramp_native_request_activate(MPI_Request request) {
   reset_status(request);
 }
 
-void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes, int cancelled) {
+void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes,
+                                   int cancelled) {
   request->req_status.MPI_SOURCE = source;
   request->req_status.MPI_TAG = tag;
   request->req_status.MPI_ERROR = error;
@@ -97,7 +100,9 @@ void offramp_native_request_finish(MPI_Request request, int source, int tag, int
   ompi_request_complete(request, true);
 }
 
-int offramp_native_request_complete(MPI_Request request) { return REQUEST_COMPLETE(request); }
+int offramp_native_request_complete(MPI_Request request) {
+  return REQUEST_COMPLETE(request);
+}
 
 static int on_free(ompi_request_t** handle) {
   ompi_request_t* r = *handle;
@@ -129,9 +134,15 @@ static int on_start(size_t count, ompi_request_t** requests) {
   return OMPI_SUCCESS;
 }
 
-int offramp_native_progress_register(int (*callback)(void)) { return opal_progress_register(callback); }
-int offramp_native_progress_unregister(int (*callback)(void)) { return opal_progress_unregister(callback); }
-void offramp_native_progress(void) { opal_progress(); }
+int offramp_native_progress_register(int (*callback)(void)) {
+  return opal_progress_register(callback);
+}
+int offramp_native_progress_unregister(int (*callback)(void)) {
+  return opal_progress_unregister(callback);
+}
+void offramp_native_progress(void) {
+  opal_progress();
+}
 
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes) {
   ompi_message_t* m = ompi_message_alloc();
@@ -142,18 +153,30 @@ MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source
   m->count = bytes;
   return m;
 }
-void* offramp_native_message_payload(MPI_Message message) { return message->req_ptr; }
-MPI_Comm offramp_native_message_comm(MPI_Message message) { return message->comm; }
-void offramp_native_message_release(MPI_Message message) { ompi_message_return(message); }
+void* offramp_native_message_payload(MPI_Message message) {
+  return message->req_ptr;
+}
+MPI_Comm offramp_native_message_comm(MPI_Message message) {
+  return message->comm;
+}
+void offramp_native_message_release(MPI_Message message) {
+  ompi_message_return(message);
+}
 
-void offramp_native_type_retain(MPI_Datatype type) { OBJ_RETAIN(type); }
-void offramp_native_type_release(MPI_Datatype type) { OBJ_RELEASE(type); }
-int offramp_native_type_committed(MPI_Datatype type) { return ompi_datatype_is_committed(type); }
+void offramp_native_type_retain(MPI_Datatype type) {
+  OBJ_RETAIN(type);
+}
+void offramp_native_type_release(MPI_Datatype type) {
+  OBJ_RELEASE(type);
+}
+int offramp_native_type_committed(MPI_Datatype type) {
+  return ompi_datatype_is_committed(type);
+}
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
 }
-/* The layout that this file was compiled for is the running library's, if the library completes and frees a request that
- * we made. The library that is loaded must also say that it is 4.1. */
+/* The layout that this file was compiled for is the running library's, if the library completes and frees a
+ * request that we made. The library that is loaded must also say that it is 4.1. */
 const char* offramp_native_check(void) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;

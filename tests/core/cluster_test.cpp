@@ -116,7 +116,6 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   Cluster with(3, test::backend_named("zrlmpi"));
   EXPECT_EQ(with.engine(0).lane(0).name(), "zrlmpi");
   EXPECT_EQ(with.engine(0).lane(0).members().size(), 2U);
-  Buffer all(3 * 8);
   EXPECT_EQ(with.run([&](RankHandle& rank) -> Task<void> {
     Buffer mine = pattern(24, 1);
     Buffer got(24);
@@ -124,6 +123,10 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   }),
             "");
   EXPECT_EQ(with.engine(0).lane(0).counters.calls[0].declined, 1U);
+  // The hardware that declined was not used.
+  Lane& lane = with.engine(0).lane(0);
+  EXPECT_GT(lane.units(Lane::kHost).unit[0].free_at(), Time());
+  for (const Arbiter& unit : lane.units(1).unit) EXPECT_EQ(unit.free_at(), Time());
 }
 
 /// A collective goes on by itself between two of its messages, when nothing else holds its communicator.

@@ -107,9 +107,11 @@ class Mailroom {
   Letter& last() { return *letters.back(); }
 
   static void deliver(Letter& letter, Engine& to) {
+    // A payload of no bytes still has an address, as with UCX.
+    static constexpr std::byte kNothing{};
     const bool remote = letter.sender != nullptr;
-    to.deliver({letter.header, remote ? nullptr : letter.payload.data(), letter.payload.size(),
-                remote ? &letter : nullptr});
+    const std::byte* data = letter.payload.empty() ? &kNothing : letter.payload.data();
+    to.deliver({letter.header, remote ? nullptr : data, letter.payload.size(), remote ? &letter : nullptr});
   }
   void finish_pulls(bool ok = true) {
     for (const Pull& pull : std::exchange(pulls, {})) {

@@ -1,5 +1,5 @@
-// A fixed list of operations on three ranks. Prints the modelled time after each as "time STEP rank RANK PICOSECONDS"; -1
-// when no backend is on. The same list is in tests/core/fixed_ops.hpp.
+// A fixed list of operations on three ranks. Prints the modelled time after each as "time STEP rank RANK
+// PICOSECONDS"; -1 when no backend is on. The same list is in tests/core/fixed_ops.hpp.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -14,7 +14,7 @@ static char in[8][longest], out[longest];
 static int ints[most], results[3 * most];
 static int64_t (*modelled_time)(void);
 
-static void report(const char *what, int size, int root) {
+static void report(const char* what, int size, int root) {
   char tail[16] = "";
   if (root >= 0) snprintf(tail, sizeof tail, "/%d", root);
   printf("time %s/%d%s rank %d %lld\n", what, size, tail, me,
@@ -25,7 +25,7 @@ static void expect(int ok) {
   if (!ok) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void around(const char *what, int bytes, int synchronous) {
+static void around(const char* what, int bytes, int synchronous) {
   if (me != 0) MPI_Recv(in[0], bytes, MPI_BYTE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (synchronous)
     MPI_Ssend(out, bytes, MPI_BYTE, right, 1, MPI_COMM_WORLD);
@@ -56,7 +56,8 @@ static void window(int bytes) {
 }
 
 static void exchange(int bytes) {
-  MPI_Sendrecv(out, bytes, MPI_BYTE, right, 4, in[0], bytes, MPI_BYTE, left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out, bytes, MPI_BYTE, right, 4, in[0], bytes, MPI_BYTE, left, 4, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   report("sendrecv", bytes, -1);
 }
 
@@ -81,7 +82,7 @@ static void gather(int count, int root, int in_place) {
   report("gather", count, root);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int sent[] = {0, 8, 1000, 65536, 65537, 300000}, synchronous[] = {8, 100000};
   static const int bcasts[] = {4, 5000, 100000}, reduced[] = {1, 1000, 30000}, gathered[] = {1, 700, 20000};
   MPI_Init(&argc, &argv);
@@ -93,7 +94,7 @@ int main(int argc, char **argv) {
   }
   right = (me + 1) % np;
   left = (me + np - 1) % np;
-  *(void **)&modelled_time = dlsym(RTLD_DEFAULT, "offramp_modelled_time_ps");
+  *(void**)&modelled_time = dlsym(RTLD_DEFAULT, "offramp_modelled_time_ps");
 
   for (int i = 0; i < 6; ++i) around("send", sent[i], 0);
   for (int i = 0; i < 2; ++i) around("ssend", synchronous[i], 1);
