@@ -21,6 +21,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "offramp/kernel/arbiter.hpp"
@@ -192,9 +193,36 @@ class Team {
   };
 
   /// Starts a send or a receive of exactly data.size() bytes; co_await it once. Buffers stay valid until
-  /// then.
-  Pending send(int peer, Bytes data) { return {*this, start_send(peer, data)}; }
-  Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data)}; }
+  /// then. They cost what the backend's point-to-point model says.
+  Pending send(int peer, Bytes data) { return {*this, start_send(peer, data, nullptr)}; }
+  Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data, false)}; }
+
+  /// What came with a token: the stamp that its sender gave it.
+  struct Arrival {
+    Outcome outcome = Outcome::kOk;
+    Stamp stamp;
+  };
+  class [[nodiscard]] PendingToken {
+   public:
+    PendingToken(Team& team, Handle handle) : team_(team), handle_(handle) {}
+    [[nodiscard]] bool await_ready() const { return team_.ready(handle_); }
+    void await_suspend(std::coroutine_handle<> waiter) const { team_.wait(handle_, waiter); }
+    /// The clock stays; the handle is used up.
+    Arrival await_resume() const { return team_.take(handle_); }
+
+   private:
+    Team& team_;
+    Handle handle_;
+  };
+
+  /// The same for models with processes of their own on both sides, which know when each byte leaves and
+  /// arrives: a token of their network, with data or without. The library carries it and adds no time;
+  /// neither clock moves. Tokens of one pair arrive in order, and in order with send(): a token is received
+  /// as a token.
+  PendingToken send_token(int peer, Bytes data, const Stamp& stamp) {
+    return {*this, start_send(peer, data, &stamp)};
+  }
+  PendingToken receive_token(int peer, MutableBytes data) { return {*this, start_receive(peer, data, true)}; }
 
   /// inout = in (op) inout on whole elements: MPI's operand order, `in` comes from the lower ranks.
   void combine(Bytes in, MutableBytes inout) {
@@ -212,11 +240,13 @@ class Team {
   Team(int rank, int size, bool carries_data) : rank_(rank), size_(size), carries_data_(carries_data) {}
   [[nodiscard]] bool carries_data() const { return carries_data_; }
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
-  virtual Handle start_send(int peer, Bytes data) = 0;
-  virtual Handle start_receive(int peer, MutableBytes data) = 0;
+  /// stamp: of a token; null: the backend's point-to-point model prices the message.
+  virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;
+  virtual Handle start_receive(int peer, MutableBytes data, bool token) = 0;
   virtual bool ready(Handle handle) = 0;
   virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
   virtual Outcome finish(Handle handle) = 0;
+  virtual Arrival take(Handle handle) = 0;
 
  private:
   int rank_;
@@ -252,6 +282,12 @@ class Backend {
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
 
   [[nodiscard]] virtual WireCounters wire() const = 0;
+
+  /// What a failed stamp means, in the hardware's words: for the text of the MPI error. Lives as long as the
+  /// backend.
+  [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
+    return "the modelled protocol could not repair a fault";
+  }
 };
 
 /// What a backend is created with. The references outlive it.
@@ -263,6 +299,30 @@ struct BackendContext {
   SpanSink* spans = nullptr;
 };
 
+/// What an operation on many ranks takes, all of which begin at time 0.
+struct Forecast {
+  std::string declined;  // the hardware's reason; the rest is meaningless then
+  Time time;             // until the last rank is done
+  Time engine;           // the part that is counted in cycles of the modelled engine; usually the same
+  WireCounters wire;
+};
+
+/// One thing that `offramp explain` shows of a backend. Texts are literals.
+struct ExplainRequest {
+  const Settings& settings;
+  Operation operation;                     // where the topic is about one
+  std::span<const std::string> arguments;  // further words of the command line
+};
+struct Explanation {
+  std::string text;
+  std::string error;  // not empty: why there is no text
+};
+struct ExplainTopic {
+  std::string_view topic;
+  std::string_view description;
+  Explanation (*render)(const ExplainRequest& request) = nullptr;
+};
+
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
   static constexpr int kAbi = 1;
@@ -271,6 +331,13 @@ struct BackendDescription {
   std::string_view description;
   std::span<const Parameter> parameters;
   std::unique_ptr<Backend> (*create)(const BackendContext& context) = nullptr;
+
+  /// The parameter (in MHz) in whose cycles forecasts are counted; empty: none.
+  std::string_view clock_parameter = {};
+  /// Where all the hardware in one simulation says more than one device per rank does (links that ranks
+  /// share). Null: forecasts run one backend per rank.
+  Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
+  std::span<const ExplainTopic> topics = {};
 };
 
 }  // namespace offramp

@@ -27,8 +27,7 @@ std::uint64_t next_random(std::uint64_t& state) {  // xorshift; the state is nev
 
 }  // namespace
 
-// --- requests
-// ---------------------------------------------------------------------------------------------------------
+// --- requests ---
 
 class RankHandle::SendRequest final : public RankRequest {
  public:
@@ -115,8 +114,7 @@ void RankHandle::completed(const RankRequest& request) {
   cluster_.ready_.push_back(std::exchange(waiter_, nullptr));
 }
 
-// --- one rank
-// ---------------------------------------------------------------------------------------------------------
+// --- one rank ---
 
 int RankHandle::size() const {
   return cluster_.ranks();
@@ -197,8 +195,7 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequestPointer>& requests) {
   co_return outcome;
 }
 
-// --- collectives of one rank
-// ------------------------------------------------------------------------------------------
+// --- collectives of one rank ---
 
 RankRequestPointer RankHandle::start(const Operation& operation, const CollectiveBuffers& buffers,
                                      Reducer* reducer) {
@@ -275,8 +272,7 @@ Task<Outcome> RankHandle::barrier() {
   return collective(operation(OperationKind::kBarrier, {}, 0, 0), {});
 }
 
-// --- all ranks
-// --------------------------------------------------------------------------------------------------------
+// --- all ranks ---
 
 Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options)
     : lanes_(std::move(lanes)),

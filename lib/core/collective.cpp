@@ -57,22 +57,22 @@ class Collective::Run final : public Team {
  protected:
   void combine_elements(Bytes in, MutableBytes inout) override { reducer_->combine(in, inout); }
 
-  Handle start_send(int peer, Bytes data) override {
+  Handle start_send(int peer, Bytes data, const Stamp* stamp) override {
     TeamMessage* message = parent_.engine_.team_messages.take();
     message->sending = true;
     message->send.owner = message;
     message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
     SendArguments arguments{parent_.context_, peer, tag_, data, ElementType::kByte, false, carries_data()};
-    parent_.engine_.send(message->send, arguments, position());
+    parent_.engine_.send(message->send, arguments, position(), stamp);
     return message;
   }
 
-  Handle start_receive(int peer, MutableBytes data) override {
+  Handle start_receive(int peer, MutableBytes data, bool token) override {
     TeamMessage* message = parent_.engine_.team_messages.take();
     message->sending = false;
     message->receive.owner = message;
     message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
-    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data, position());
+    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data, position(), token);
     return message;
   }
 
@@ -89,6 +89,20 @@ class Collective::Run final : public Team {
                      : parent_.engine_.observe(message->receive, position());
     parent_.engine_.team_messages.give_back(message);
     return outcome;
+  }
+
+  Arrival take(Handle handle) override {
+    auto* message = static_cast<TeamMessage*>(handle);
+    Arrival arrival;
+    if (message->sending) {
+      arrival.outcome = message->send.outcome;
+      arrival.stamp = message->send.header.lanes[lane_].stamp;
+    } else {
+      arrival.outcome = message->receive.outcome;
+      arrival.stamp = message->receive.header.lanes[lane_].stamp;
+    }
+    parent_.engine_.team_messages.give_back(message);
+    return arrival;
   }
 
  private:

@@ -38,8 +38,7 @@ Engine::~Engine() {
   }
 }
 
-// --- contexts
-// ---------------------------------------------------------------------------------------------------------
+// --- contexts ---
 
 Context* Engine::find_context(std::uint64_t id) {
   if (recent_ != nullptr && recent_->id() == id) return recent_;
@@ -93,8 +92,7 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   (void)message.release();  // the fabric still writes into it
 }
 
-// --- sending
-// ----------------------------------------------------------------------------------------------------------
+// --- sending ---
 
 void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   Context& context = arguments.context;
@@ -126,12 +124,17 @@ void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   ++sends_;
 }
 
-void Engine::depart(SendRecord& record, const TeamPosition& at) {
-  Lane& lane = *lanes_[at.lane];
+LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
   LaneStamp& out = record.header.lanes[at.lane];
   out = LaneStamp{};
   out.backend = at.backend;
-  out.number = lane.next_number(at.backend, record.destination_world);
+  out.number = lanes_[at.lane]->next_number(at.backend, record.destination_world);
+  return out;
+}
+
+void Engine::depart(SendRecord& record, const TeamPosition& at) {
+  Lane& lane = *lanes_[at.lane];
+  LaneStamp& out = number(record, at);
   const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
   const Departure departure = lane.backend(at.backend).depart(transfer, *at.clock, *at.units);
   out.stamp = departure.stamp;
@@ -188,10 +191,15 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
   launch(record);
 }
 
-void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team) {
+void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team,
+                  const Stamp* token) {
   prepare(record, arguments);
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
-  depart(record, team);
+  if (token != nullptr) {
+    number(record, team).stamp = *token;
+  } else {
+    depart(record, team);
+  }
   launch(record);
 }
 
@@ -231,12 +239,18 @@ void Engine::complete(SendRecord& record) {
   if (record.on_complete != nullptr) record.on_complete(record);
 }
 
+/// The one of the two that says so.
+static const Stamp& failed_stamp(const SendRecord& record) {
+  const Stamp& out = record.header.lanes[0].stamp;
+  return out.failed() ? out : record.lanes[0].reply;
+}
+
 void Engine::note_fault(const SendRecord& record) {
   const Lane::Member& carrier = lanes_[0]->members()[record.header.lanes[0].backend];
   last_fault_ = fmt::format(
       "offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
       record.header.envelope.bytes, record.destination_world,
-      record.transport_done ? "the modelled protocol could not repair a fault" : "the peer is gone");
+      record.transport_done ? carrier.backend->failure(failed_stamp(record)) : "the peer is gone");
 }
 
 // Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
@@ -280,8 +294,7 @@ void Engine::on_reply(const Header& header) {
   if (record->transport_done) complete(*record);
 }
 
-// --- receiving
-// --------------------------------------------------------------------------------------------------------
+// --- receiving ---
 
 void Engine::prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   record.done = false;
@@ -315,9 +328,9 @@ void Engine::receive(ReceiveRecord& record, Context& context, int source, int ta
 }
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
-                     const TeamPosition& team) {
+                     const TeamPosition& team, bool token) {
   prepare(record, context, source, tag, buffer);
-  *team.clock += lanes_[team.lane]->backend(team.backend).post_receive_cost();
+  if (!token) *team.clock += lanes_[team.lane]->backend(team.backend).post_receive_cost();
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = *team.clock;
   post(record);
 }
@@ -450,13 +463,15 @@ void Engine::complete(ReceiveRecord& record) {
 
 void Engine::note_fault(const ReceiveRecord& record) {
   const Envelope& e = record.header.envelope;
-  last_fault_ =
-      fmt::format("offramp: rank {}: {} gave up receiving {} bytes from rank {}: a fault was not repaired",
-                  rank(), lanes_[0]->members()[record.header.lanes[0].backend].name, e.bytes, e.source_world);
+  const LaneStamp& in = record.header.lanes[0];
+  const Lane::Member& carrier = lanes_[0]->members()[in.backend];
+  last_fault_ = fmt::format(
+      "offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name, e.bytes,
+      e.source_world,
+      in.stamp.failed() || in.handshake != 0 ? carrier.backend->failure(in.stamp) : "the payload was lost");
 }
 
-// --- arrivals
-// ---------------------------------------------------------------------------------------------------------
+// --- arrivals ---
 
 void Engine::deliver(const Fabric::Inbound& inbound) {
   const EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};

@@ -69,10 +69,11 @@ class Engine final : public Fabric::Sink {
   void observe(SendRecord& record);
   void observe(ReceiveRecord& record);
 
-  // The same for the algorithm of a collective.
-  void send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team);
+  // The same for the algorithm of a collective. A token is stamped by the algorithm itself; it costs no clock
+  // anything and is not observed.
+  void send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team, const Stamp* token);
   void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
-               const TeamPosition& team);
+               const TeamPosition& team, bool token);
   void observe(SendRecord& record, const TeamPosition& team);
   void observe(ReceiveRecord& record, const TeamPosition& team);
 
@@ -103,6 +104,7 @@ class Engine final : public Fabric::Sink {
   void abandon(std::unique_ptr<UnexpectedMessage> message);
 
   void prepare(SendRecord& record, const SendArguments& arguments);
+  LaneStamp& number(SendRecord& record, const TeamPosition& at);
   void depart(SendRecord& record, const TeamPosition& at);
   void launch(SendRecord& record);
   void give_up(SendRecord& record);

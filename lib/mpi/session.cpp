@@ -29,8 +29,7 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
   restart_compute_time();
 }
 
-// --- progress
-// ---------------------------------------------------------------------------------------------------------
+// --- progress ---
 
 int Session::progress() {
   // A step may call the MPI library, whose progress engine calls back into here.
@@ -69,8 +68,7 @@ std::unique_ptr<BlockingRecords> Session::take_records() {
   return records;
 }
 
-// --- hang report
-// ------------------------------------------------------------------------------------------------------
+// --- hang report ---
 
 void Session::entered(Function function) {
   function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
@@ -113,8 +111,7 @@ void Session::print_hang_report(const char* why) {
   (void)std::fflush(stderr);
 }
 
-// --- compute time
-// -----------------------------------------------------------------------------------------------------
+// --- compute time ---
 
 namespace {
 Time cpu_time() {
@@ -143,8 +140,7 @@ void Session::restart_compute_time() {
   if (configuration_.compute.kind != Compute::Kind::kNone) cpu_ = cpu_time();
 }
 
-// --- calls
-// ------------------------------------------------------------------------------------------------------------
+// --- calls ---
 
 Call::Call(Function function)
     : session(*Session::current), engine(session.engine), lock_(session.lock()), function_(function) {
