@@ -8,6 +8,7 @@
 
 #include "lib/core/names.hpp"
 #include "offramp/version.hpp"
+#include "tools/predict.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -53,6 +54,17 @@ std::string description_of(std::string_view name) {
   return "read this file instead of ./offramp.toml";
 }
 
+/// KEY=VALUE as with --set. A key without a section that is none of the file's own is the backend's
+/// parameter.
+bool add_setting(const std::string& setting, const std::string& backend, std::vector<Override>& overrides) {
+  const auto equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) return false;
+  std::string key = setting.substr(0, equals);
+  if (!backend.empty() && key.find('.') == std::string::npos && !is_key(key)) key = backend + "." + key;
+  overrides.push_back({key, setting.substr(equals + 1), "--set " + key});
+  return true;
+}
+
 class RunCommand {
  public:
   explicit RunCommand(CLI::App& parent)
@@ -90,7 +102,7 @@ class RunCommand {
     }
     collect_shortcuts();
     for (const std::string& setting : settings_) {
-      if (!collect_setting(setting))
+      if (!add_setting(setting, values_[0], options_.overrides))
         return refuse(fmt::format("--set {} is not KEY=VALUE", in_quotes(setting)));
     }
     return run(options_);
@@ -117,21 +129,111 @@ class RunCommand {
     }
   }
 
-  bool collect_setting(const std::string& setting) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) return false;
-    std::string key = setting.substr(0, equals);
-    const std::string& backend = values_[0];
-    if (!backend.empty() && key.find('.') == std::string::npos && !is_key(key)) key = backend + "." + key;
-    options_.overrides.push_back({key, setting.substr(equals + 1), "--set " + key});
-    return true;
-  }
-
   CLI::App& app_;
   RunOptions options_;
   std::string values_[std::size(kShortcuts)];
   std::vector<std::string> settings_;
   std::vector<std::string> mpirun_arguments_;
+};
+
+/// The options that say which operation on which hardware.
+class QuestionOptions {
+ public:
+  QuestionOptions(CLI::App& app, PredictOptions& options) : options_(options) {
+    app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared")
+        ->type_name("NAME")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app.add_option("-n,--ranks", options.ranks, "how many ranks")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app.add_option("--bytes", options.bytes, "message, or one rank's block; with a unit: 64K, 1MiB")
+        ->type_name("SIZE")
+        ->capture_default_str();
+    app.add_option("--root", options.root, "root, or the sender")->type_name("RANK")->capture_default_str();
+    app.add_option("--type", options.type, "element type; int32 where something is reduced, else byte")
+        ->type_name("TYPE");
+    app.add_option("--function", options.function, "of a reduction; sum")->type_name("NAME");
+    app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--config", config_, "read this file instead of ./offramp.toml")->type_name("FILE");
+  }
+
+  /// The first --set that is none, or nothing.
+  std::string collect() {
+    if (!config_.empty()) options_.overrides.push_back({"config", config_, "--config"});
+    const std::string backend = options_.backends.size() == 1 ? options_.backends.front() : std::string();
+    for (const std::string& setting : settings_) {
+      if (!add_setting(setting, backend, options_.overrides))
+        return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
+    }
+    return {};
+  }
+
+ private:
+  PredictOptions& options_;
+  std::vector<std::string> settings_;
+  std::string config_;
+};
+
+constexpr const char* kPredictFooter = R"(
+Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
+at time 0; the time is when the last one is done.
+
+Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines.)";
+
+class PredictCommand {
+ public:
+  explicit PredictCommand(CLI::App& parent)
+      : app_(
+            *parent.add_subcommand("predict", "what an operation takes on many ranks, without running them")),
+        question_(app_, options_) {
+    app_.footer(kPredictFooter);
+    app_.add_option("operation", options_.operation, "send, bcast, reduce, gather, allreduce, ...");
+    app_.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
+        ->type_name("RANGE");
+    app_.add_option("--svg", options_.svg, "plot into this file")->type_name("FILE");
+    CLI::Option* const json = app_.add_flag("--json", options_.json, "print JSON");
+    app_.add_flag("--csv", options_.csv, "print comma-separated values")->excludes(json);
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute() {
+    std::string problem = question_.collect();
+    if (problem.empty() && options_.operation.empty()) problem = "no operation";
+    if (problem.empty()) return predict(options_);
+    complain(problem + "; see offramp predict --help");
+    return kUsage;
+  }
+
+ private:
+  CLI::App& app_;
+  PredictOptions options_;
+  QuestionOptions question_;
+};
+
+class ExplainCommand {
+ public:
+  explicit ExplainCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("explain", "show parts of the modelled hardware")),
+        question_(app_, options_.about) {
+    app_.add_option("topic", options_.topic, "what to show; not given: list what there is");
+    app_.add_option("arguments", options_.arguments, "what the topic wants to know");
+    app_.add_option("--operation", options_.about.operation, "for topics that are about one");
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute() {
+    const std::string problem = question_.collect();
+    if (problem.empty()) return explain(options_);
+    complain(problem + "; see offramp explain --help");
+    return kUsage;
+  }
+
+ private:
+  CLI::App& app_;
+  ExplainOptions options_;
+  QuestionOptions question_;
 };
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -162,7 +264,7 @@ std::string lower_first(std::string text) {
 
 /// What is wrong with the first word, or nothing.
 std::string unknown_subcommand(const std::vector<std::string>& words) {
-  constexpr std::string_view kSubcommands[] = {"run", "info"};
+  constexpr std::string_view kSubcommands[] = {"run", "info", "predict", "explain"};
   if (words.empty()) return "no subcommand; see offramp --help";
   if (words[0].starts_with('-') ||
       std::find(std::begin(kSubcommands), std::end(kSubcommands), words[0]) != std::end(kSubcommands)) {
@@ -182,7 +284,9 @@ int dispatch(std::vector<std::string> words) {
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
-  for (CLI::App* sub : {&run_command.app(), info_app}) sub->allow_extras();
+  PredictCommand predict_command(app);
+  ExplainCommand explain_command(app);
+  for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
 
   if (const std::string problem = unknown_subcommand(words); !problem.empty()) {
     complain(problem);
@@ -203,14 +307,17 @@ int dispatch(std::vector<std::string> words) {
   }
   CLI::App* const used = app.get_subcommands().front();
   std::string problem = unknown_option(*used);
-  if (problem.empty() && used == info_app && !used->remaining().empty()) {
+  if (problem.empty() && used != &run_command.app() && !used->remaining().empty()) {
     problem = fmt::format("unexpected argument {}", in_quotes(used->remaining().front()));
   }
   if (!problem.empty()) {
     complain(problem);
     return kUsage;
   }
-  return used == info_app ? info(info_options) : run_command.execute(std::move(command));
+  if (used == info_app) return info(info_options);
+  if (used == &predict_command.app()) return predict_command.execute();
+  if (used == &explain_command.app()) return explain_command.execute();
+  return run_command.execute(std::move(command));
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ namespace offramp::tool {
 // 126 and 127 as in shells. Any other code of `run` is mpirun's.
 enum ExitCode : int {
   kDone = 0,
-  kBroken = 1,  // this installation of offramp is incomplete
-  kUsage = 2,   // the command line or the configuration is wrong
+  kBroken = 1,    // this installation of offramp is incomplete
+  kUsage = 2,     // the command line or the configuration is wrong
+  kDeclined = 3,  // the hardware cannot do what was asked of it
   kNotExecutable = 126,
   kNotFound = 127,  // the program, or mpirun
 };

@@ -1,5 +1,7 @@
 #include "backends/zrlmpi/zrlmpi.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -25,7 +27,7 @@ const std::vector<Parameter>& parameters() {
        0,
        "seed",
        {"seed", "mpe2"},
-       "seed 001; MPE v2 (read in code)",
+       "original document; MPE v2 (read in code)",
        "which engine: the original document's (8-bit bus) or the reference's second version (64 bit)"},
       {"bus_width",
        Kind::kChoice,
@@ -35,7 +37,7 @@ const std::vector<Parameter>& parameters() {
        0,
        "preset",
        {"preset", "8", "32", "64"},
-       "seed 001 (8); read in code (32, 64)",
+       "original document (8); read in code (32, 64)",
        "of the role and network streams"},
       {"strict",
        Kind::kBoolean,
@@ -45,7 +47,7 @@ const std::vector<Parameter>& parameters() {
        1,
        {},
        {},
-       "seed 001",
+       "original document",
        "only what the original carries: INT and FLOAT, tag 0; the rest is declined"},
       {"clock",
        Kind::kReal,
@@ -405,15 +407,30 @@ class ZrlmpiBackend final : public Backend {
   WireCounters wire_;
 };
 
+Explanation explain_header(const ExplainRequest&) {
+  std::string text = "byte  size  field\n";
+  for (const zrlmpi::FieldSpec& field : zrlmpi::kFields)
+    text += fmt::format("{:>4}  {:>4}  {}\n", field.offset, field.width, field.name);
+  return {text, {}};
+}
+
+constexpr ExplainTopic kTopics[] = {
+    {"header", "the fields of the 32 bytes in front of every message", explain_header}};
+
 }  // namespace
 
 const BackendDescription& zrlmpi_backend() {
   static const BackendDescription description{
-      BackendDescription::kAbi, "zrlmpi",
-      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", parameters(),
+      BackendDescription::kAbi,
+      "zrlmpi",
+      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s",
+      parameters(),
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<ZrlmpiBackend>(context);
-      }};
+      },
+      "clock",
+      nullptr,
+      kTopics};
   return description;
 }
 

@@ -137,13 +137,13 @@ void RankHandle::compute(Time duration) {
 }
 
 Task<Outcome> RankHandle::send(int to, Bytes data, int tag, ElementType element) {
-  SendRequest request(*this, {world(), to, tag, data, element, false});
+  SendRequest request(*this, {world(), to, tag, data, element, false, engine().carries_payload()});
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
 
 Task<Outcome> RankHandle::ssend(int to, Bytes data, int tag, ElementType element) {
-  SendRequest request(*this, {world(), to, tag, data, element, true});
+  SendRequest request(*this, {world(), to, tag, data, element, true, engine().carries_payload()});
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
@@ -156,7 +156,8 @@ Task<Received> RankHandle::receive(int from, MutableBytes into, int tag) {
 
 Task<Received> RankHandle::sendrecv(int to, Bytes data, int from, MutableBytes into, int tag) {
   ReceiveRequest incoming(*this, from, tag, into);
-  SendRequest outgoing(*this, {world(), to, tag, data, ElementType::kByte, false});
+  SendRequest outgoing(*this,
+                       {world(), to, tag, data, ElementType::kByte, false, engine().carries_payload()});
   co_await Completion{*this, outgoing};
   co_await Completion{*this, incoming};
   const Outcome sent = outgoing.observe().outcome;
@@ -166,11 +167,13 @@ Task<Received> RankHandle::sendrecv(int to, Bytes data, int from, MutableBytes i
 }
 
 RankRequestPointer RankHandle::isend(int to, Bytes data, int tag, ElementType element) {
-  return std::make_unique<SendRequest>(*this, SendArguments{world(), to, tag, data, element, false});
+  return std::make_unique<SendRequest>(
+      *this, SendArguments{world(), to, tag, data, element, false, engine().carries_payload()});
 }
 
 RankRequestPointer RankHandle::issend(int to, Bytes data, int tag, ElementType element) {
-  return std::make_unique<SendRequest>(*this, SendArguments{world(), to, tag, data, element, true});
+  return std::make_unique<SendRequest>(
+      *this, SendArguments{world(), to, tag, data, element, true, engine().carries_payload()});
 }
 
 RankRequestPointer RankHandle::irecv(int from, MutableBytes into, int tag) {
@@ -292,7 +295,7 @@ Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions
       const bool traced = own.empty() && rank == options.span_rank;
       own.push_back(make_lane(lane, rank, traced ? options.spans : nullptr));
     }
-    engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(own)));
+    engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(own), options_.payload));
     worlds_.push_back(&engines_.back()->open_context(0, rank, order_));
     collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, order_));
     handles_.push_back(std::make_unique<RankHandle>(*this, rank));

@@ -40,6 +40,7 @@ struct ClusterOptions {
   std::uint64_t shuffle_seed = 0;  // not 0: messages and ranks get their turns in an order drawn from it
   std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
   FaultRates faults;               // of the modelled wires, in every lane
+  bool payload = true;             // false: buffers have sizes only and are never touched
   SpanSink* spans = nullptr;       // of rank span_rank in lane 0
   int span_rank = 0;
 };

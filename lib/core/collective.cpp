@@ -20,7 +20,7 @@ std::byte* no_memory(const std::byte* real) {
 class Collective::Run final : public Team {
  public:
   Run(Collective& parent, std::size_t lane, std::uint8_t backend, int tag, Reducer* reducer)
-      : Team(parent.context_.rank(), parent.context_.size(), lane == 0),
+      : Team(parent.context_.rank(), parent.context_.size(), lane == 0 && parent.engine_.carries_payload()),
         parent_(parent),
         lane_(lane),
         backend_(backend),

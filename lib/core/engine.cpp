@@ -26,8 +26,8 @@ struct Engine::Reply : FabricWaiter {
   Header header;
 };
 
-Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes)
-    : fabric_(fabric), lanes_(std::move(lanes)) {
+Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload)
+    : fabric_(fabric), lanes_(std::move(lanes)), carries_payload_(carries_payload) {
   assert(!lanes_.empty() && lanes_.size() <= kMaxLanes);
   static_assert(Header::size_with(kMaxLanes) <= Fabric::kMaxHeader);
 }
@@ -474,7 +474,8 @@ void Engine::note_fault(const ReceiveRecord& record) {
 // --- arrivals ---
 
 void Engine::deliver(const Fabric::Inbound& inbound) {
-  const EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};
+  EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};
+  limits.payload = carries_payload_;
   const std::optional<Header> header = decode_header(inbound.header, inbound.size, limits);
   if (!header || !known_backends(*header)) return reject(inbound);
   const Envelope& e = header->envelope;

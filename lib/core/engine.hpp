@@ -38,11 +38,13 @@ struct TeamPosition {
 
 class Engine final : public Fabric::Sink {
  public:
-  Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes);
+  /// carries_payload: false when every rank only forecasts: sizes are sent, and no buffer is touched.
+  Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload = true);
   ~Engine() override;
 
   [[nodiscard]] int rank() const { return fabric_.rank(); }
   [[nodiscard]] int ranks() const { return fabric_.ranks(); }
+  [[nodiscard]] bool carries_payload() const { return carries_payload_; }
   [[nodiscard]] std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
   [[nodiscard]] Lane& lane(std::size_t index) { return *lanes_[index]; }
 
@@ -141,6 +143,7 @@ class Engine final : public Fabric::Sink {
 
   Fabric& fabric_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  bool carries_payload_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
   std::unordered_set<std::uint64_t> retired_;
   std::size_t unattached_ = 0;  // contexts that only peers know of so far

@@ -80,6 +80,7 @@ struct EnvelopeLimits {
   std::size_t lanes = 1;
   std::uint32_t ranks = 1;
   std::size_t max_backends = 255;
+  bool payload = true;  // false: nobody in this run has any
 };
 
 /// Positions on the modelled clock that sums with the times of a model cannot overflow: 53 days.
@@ -89,8 +90,9 @@ inline bool plausible(const Stamp& stamp) {
 }
 
 /// Lanes that only watch have no memory behind their buffers, so that nobody else's payload may reach them.
-inline bool carries_as_agreed(const Envelope& e) {
+inline bool carries_as_agreed(const Envelope& e, const EnvelopeLimits& limits) {
   const bool carried = (e.flags & kNoPayload) == 0;
+  if (!limits.payload) return !carried;
   if ((e.context & kCollectiveContext) == 0) return carried;
   const std::size_t lane = lane_of_tag(e.tag);
   return lane < e.lanes && carried == (lane == 0);
@@ -113,7 +115,7 @@ inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std
   if (e.kind != EnvelopeKind::kMessage) return std::nullopt;
   if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return std::nullopt;
   if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return std::nullopt;
-  if (!carries_as_agreed(e)) return std::nullopt;
+  if (!carries_as_agreed(e, limits)) return std::nullopt;
   if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return std::nullopt;
   if (e.bytes >> 47U != 0)
     return std::nullopt;  // bytes that nobody carries: still no more than fit into memory

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", "build")).resolve()
 OFFRAMP = BUILD / "bin" / "offramp"
@@ -213,6 +214,54 @@ class Command(CliTest):
         self.assertIn('did you mean "run"?', self.refused("rnu"))
         self.assertIn('did you mean "--json"?', self.refused("info", "--jsn"))
         self.assertIn("no subcommand", self.refused())
+
+
+class Predict(CliTest):
+    def predict(self, *arguments, code=0):
+        return self.offramp("predict", *arguments, code=code).stdout
+
+    def test_gives_one_operation_as_json(self):
+        answer = json.loads(self.predict("reduce", "--backend", "zrlmpi", "--ranks", "7", "--bytes", "16", "--json"))
+        for key in ("operation", "backend", "ranks", "bytes", "time_ns", "cycles", "packets", "payload_bytes", "wire_bytes"):
+            self.assertIn(key, answer)
+        self.assertEqual((answer["operation"], answer["ranks"], answer["bytes"]), ("reduce", 7, 16))
+        self.assertEqual(answer["cycles"], int(answer["time_ps"] / 6400))  # 156.25 MHz
+
+    def test_sweeps_and_compares(self):
+        rows = self.predict("bcast", "--backend", "host,zrlmpi", "--sweep", "bytes=1K:4K", "--csv").splitlines()
+        self.assertEqual([row.split(",")[1:4] for row in rows[1:]],
+                         [[b, "2", size] for size in ("1024", "2048", "4096") for b in ("host", "zrlmpi")])
+        ranks = self.predict("barrier", "--backend", "host", "--sweep", "ranks=2:32:x4", "--csv").splitlines()
+        self.assertEqual([row.split(",")[2] for row in ranks[1:]], ["2", "8", "32"])
+
+    def test_parameters_change_the_answer(self):
+        slow = json.loads(self.predict("send", "--backend", "zrlmpi", "--bytes", "64K", "--json"))
+        fast = json.loads(self.predict("send", "--backend", "zrlmpi", "--bytes", "64K", "--set", "preset=mpe2", "--json"))
+        self.assertLess(fast["time_ns"], slow["time_ns"])
+
+    def test_a_decline_is_an_answer_with_a_code_of_its_own(self):
+        self.assertIn("declined: the tool chain has no such collective",
+                      self.predict("alltoall", "--backend", "zrlmpi", code=3))
+
+    def test_draws(self):
+        self.predict("bcast", "--backend", "host,zrlmpi", "--sweep", "ranks=2:16", "--svg", "plot.svg")
+        text = (self.folder / "plot.svg").read_text()
+        self.assertEqual(xml.etree.ElementTree.fromstring(text).tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertEqual(text.count("<circle"), 8)
+
+    def test_names_what_is_wrong(self):
+        for arguments, word in ((["alltol"], "alltoall"), (["bcast", "--backend", "zrlmpy"], "zrlmpi"),
+                                (["reduce", "--bytes", "7"], "int32"), (["bcast", "--bytes", "-1"], "-1"),
+                                (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
+                                (["bcast", "--sweep", "bytes=9:1"], "backwards")):
+            self.assertIn(word, self.refused("predict", *arguments))
+
+
+class Explain(CliTest):
+    def test_lists_topics_and_shows_one(self):
+        self.assertIn("header", self.offramp("explain").stdout)
+        self.assertIn("  28     4  end", self.offramp("explain", "header", "--backend", "zrlmpi").stdout)
+        self.assertIn('"header"', self.refused("explain", "hedder", "--backend", "zrlmpi"))
 
 
 if __name__ == "__main__":

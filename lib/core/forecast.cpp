@@ -1,0 +1,133 @@
+#include "lib/core/forecast.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/core/cluster.hpp"
+
+namespace offramp {
+namespace {
+
+// Buffers of ranks that have no payload: sizes at addresses that nobody reads. Two, so that nothing seems to
+// be in place.
+std::byte* nowhere(int which) {
+  return reinterpret_cast<std::byte*>(std::uintptr_t{1} << (40 + which));
+}
+
+CollectiveBuffers buffers_of(const Operation& operation, int rank) {
+  const std::size_t block = operation.bytes;
+  const std::size_t all = block * static_cast<std::size_t>(operation.ranks);
+  const bool root = rank == operation.root;
+  const auto send = [](std::size_t bytes) { return Bytes(nowhere(0), bytes); };
+  const auto receive = [](std::size_t bytes) { return MutableBytes(nowhere(1), bytes); };
+  switch (operation.kind) {
+    case OperationKind::kBcast:
+      return {receive(block), receive(block), block};
+    case OperationKind::kReduce:
+      return {send(block), root ? receive(block) : MutableBytes(), block};
+    case OperationKind::kGather:
+      return {send(block), root ? receive(all) : MutableBytes(), block};
+    case OperationKind::kScatter:
+      return {root ? send(all) : Bytes(), receive(block), block};
+    case OperationKind::kAllgather:
+      return {send(block), receive(all), block};
+    case OperationKind::kReduceScatter:
+      return {send(all), receive(block), block};
+    case OperationKind::kAlltoall:
+      return {send(all), receive(all), block};
+    case OperationKind::kAllreduce:
+      return {send(block), receive(block), block};
+    case OperationKind::kBarrier:
+    case OperationKind::kSend:
+    case OperationKind::kCount:
+      break;
+  }
+  return {};
+}
+
+Task<void> one_rank(RankHandle& rank, const Operation& operation, Outcome& outcome) {
+  if (operation.kind != OperationKind::kSend) {
+    const Outcome own = co_await rank.collective(operation, buffers_of(operation, rank.rank()));
+    if (own != Outcome::kOk) outcome = own;
+    co_return;
+  }
+  const int to = (operation.root + 1) % operation.ranks;
+  if (rank.rank() == operation.root) {
+    const Outcome own = co_await rank.send(to, Bytes(nowhere(0), operation.bytes), 0, operation.element);
+    if (own != Outcome::kOk) outcome = own;
+  } else if (rank.rank() == to) {
+    const Received own = co_await rank.receive(operation.root, MutableBytes(nowhere(1), operation.bytes));
+    if (own.outcome != Outcome::kOk) outcome = own.outcome;
+  }
+}
+
+Result<Forecast> on_cluster(const ForecastSetting& setting, const Operation& operation) {
+  ClusterOptions options;
+  options.payload = false;
+  options.faults = setting.faults;
+  Cluster cluster(operation.ranks, {ClusterLane(setting.backend, setting.settings)}, options);
+  Outcome outcome = Outcome::kOk;
+  const std::string stuck = cluster.run([&](RankHandle& rank) { return one_rank(rank, operation, outcome); });
+  if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
+  if (outcome != Outcome::kOk)
+    return Result<Forecast>::failure("the modelled protocol could not repair a fault");
+  Forecast forecast;
+  for (const Time clock : cluster.clocks()) forecast.time = later(forecast.time, clock);
+  forecast.engine = forecast.time;
+  forecast.wire = cluster.wire();
+  return forecast;
+}
+
+}  // namespace
+
+Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation) {
+  const int least = operation.kind == OperationKind::kSend ? 2 : 1;
+  if (operation.ranks < least)
+    return Result<Forecast>::failure(fmt::format("{} needs {} ranks", to_string(operation.kind), least));
+  if (operation.root < 0 || operation.root >= operation.ranks)
+    return Result<Forecast>::failure(
+        fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
+
+  const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
+  Forecast declined;
+  {
+    const std::unique_ptr<Backend> backend = setting.backend.create(context);
+    Operation asked = operation;
+    if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
+    declined.declined = backend->supports(asked).reason;
+  }
+  if (!declined.declined.empty()) return declined;
+  if (setting.backend.forecast != nullptr) {
+    Forecast whole = setting.backend.forecast(operation, context);
+    return whole;
+  }
+  return on_cluster(setting, operation);
+}
+
+std::size_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::kInt16:
+    case ElementType::kUint16:
+      return 2;
+    case ElementType::kInt32:
+    case ElementType::kUint32:
+    case ElementType::kFloat32:
+      return 4;
+    case ElementType::kInt64:
+    case ElementType::kUint64:
+    case ElementType::kFloat64:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+std::optional<std::int64_t> engine_cycles(const ForecastSetting& setting, const Forecast& forecast) {
+  if (setting.backend.clock_parameter.empty()) return std::nullopt;
+  const double megahertz = setting.settings.real(std::string(setting.backend.clock_parameter));
+  const auto clock = Frequency::hertz(static_cast<std::int64_t>(megahertz * 1e6 + 0.5));
+  return clock.cycles_in(forecast.engine);
+}
+
+}  // namespace offramp

@@ -1,0 +1,25 @@
+// Forecasts: one operation on many ranks, in this process and without payload.
+#pragma once
+
+#include "lib/core/registry.hpp"
+
+namespace offramp {
+
+struct ForecastSetting {
+  const BackendDescription& backend;  // lives as long as the forecast takes
+  Settings settings;
+  FaultRates faults;
+};
+
+/// The operation on operation.ranks ranks that all begin at time 0, by the backend's own simulation of all
+/// the hardware or by one backend per rank. kSend: from the root to the next rank. What the backend declines
+/// says so in the forecast; an error is an operation that makes no sense.
+Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation);
+
+/// Bytes of one element; 1 for the types that are not of one size.
+std::size_t element_bytes(ElementType type);
+
+/// Cycles of the modelled engine in which the forecast is counted; nothing for a backend without a clock.
+std::optional<std::int64_t> engine_cycles(const ForecastSetting& setting, const Forecast& forecast);
+
+}  // namespace offramp

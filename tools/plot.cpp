@@ -1,0 +1,137 @@
+#include "tools/plot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace offramp::tool {
+namespace {
+
+constexpr double kWidth = 760;
+constexpr double kHeight = 440;
+constexpr double kLeft = 76;
+constexpr double kRight = 130;
+constexpr double kTop = 44;
+constexpr double kBottom = 56;
+
+// Told apart by people who see colours differently (Okabe and Ito).
+constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a"};
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') {
+      out += "&lt;";
+    } else if (c == '&') {
+      out += "&amp;";
+    } else if (static_cast<unsigned char>(c) >= ' ') {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// A logarithmic axis over whole powers of its base.
+struct Axis {
+  double base;
+  int first = std::numeric_limits<int>::max();
+  int last = std::numeric_limits<int>::min();
+
+  void include(double value) {
+    const double power = std::log(value) / std::log(base);
+    first = std::min(first, static_cast<int>(std::floor(power + 1e-9)));
+    last = std::max(last, static_cast<int>(std::ceil(power - 1e-9)));
+  }
+  void close() {
+    if (first > last) first = last = 0;
+    if (first == last) ++last;
+  }
+  [[nodiscard]] double place(double value) const {
+    return (std::log(value) / std::log(base) - first) / (last - first);
+  }
+};
+
+bool shown(const std::pair<double, double>& point) {
+  return point.first > 0 && point.second > 0 && std::isfinite(point.first) && std::isfinite(point.second);
+}
+
+std::string power_of_two(int power) {
+  constexpr std::array kUnits = {"", "K", "M", "G", "T"};
+  const auto unit = static_cast<std::size_t>(std::clamp(power / 10, 0, 4));
+  return fmt::format("{}{}", std::exp2(power - 10 * static_cast<int>(unit)), kUnits.at(unit));
+}
+
+}  // namespace
+
+std::string svg(const Plot& plot) {
+  Axis x{2};
+  Axis y{10};
+  for (const PlotLine& line : plot.lines) {
+    for (const auto& point : line.points) {
+      if (!shown(point)) continue;
+      x.include(point.first);
+      y.include(point.second);
+    }
+  }
+  x.close();
+  y.close();
+  const double width = kWidth - kLeft - kRight;
+  const double height = kHeight - kTop - kBottom;
+  const auto at_x = [&](double v) { return kLeft + width * x.place(v); };
+  const auto at_y = [&](double v) { return kTop + height * (1 - y.place(v)); };
+
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"system-ui, sans-serif\" "
+      "font-size=\"12\">\n<style>svg{{color:#222;background:#fff}}@media(prefers-color-scheme:dark)"
+      "{{svg{{color:#ddd;background:#1b1b1b}}}}</style>\n",
+      kWidth, kHeight);
+  out += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"15\" fill=\"currentColor\">{}</text>\n", kLeft,
+                     escaped(plot.title));
+  const int every = std::max(1, (x.last - x.first + 9) / 10);
+  for (int power = x.first; power <= x.last; ++power) {
+    const double at = at_x(std::exp2(power));
+    out += fmt::format("<path d=\"M{0:.1f} {1}V{2}\" stroke=\"currentColor\" stroke-opacity=\".12\"/>\n", at,
+                       kTop, kTop + height);
+    if ((power - x.first) % every == 0)
+      out +=
+          fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n",
+                      at, kTop + height + 18, power_of_two(power));
+  }
+  for (int power = y.first; power <= y.last; ++power) {
+    const double at = at_y(std::pow(10, power));
+    out += fmt::format("<path d=\"M{0} {1:.1f}H{2}\" stroke=\"currentColor\" stroke-opacity=\".12\"/>\n",
+                       kLeft, at, kLeft + width);
+    out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"currentColor\">{:g}</text>\n",
+                       kLeft - 8, at + 4, std::pow(10, power));
+  }
+  out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n",
+                     kLeft + width / 2, kHeight - 14, escaped(plot.x));
+  out += fmt::format(
+      "<text x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"currentColor\" transform=\"rotate(-90 18 "
+      "{:.1f})\">"
+      "{}</text>\n",
+      kTop + height / 2, kTop + height / 2, escaped(plot.y));
+  for (std::size_t i = 0; i < plot.lines.size(); ++i) {
+    const PlotLine& line = plot.lines[i];
+    const char* colour = kColours.at(i % kColours.size());
+    std::string path;
+    std::string dots;
+    for (const auto& point : line.points) {
+      if (!shown(point)) continue;
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", at_x(point.first), at_y(point.second));
+      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", at_x(point.first),
+                          at_y(point.second));
+    }
+    out += fmt::format(
+        "<g fill=\"{0}\"><path d=\"{1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2\"/>{2}"
+        "<text x=\"{3}\" y=\"{4:.1f}\">{5}</text></g>\n",
+        colour, path, dots, kWidth - kRight + 14, kTop + 14 + 20 * static_cast<double>(i),
+        escaped(line.name));
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,25 @@
+// Plots as SVG: lines over two logarithmic axes, as benchmark results are shown.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace offramp::tool {
+
+struct PlotLine {
+  std::string name;
+  std::vector<std::pair<double, double>> points;  // x and y; those that are not positive are left out
+};
+
+struct Plot {
+  std::string title;
+  std::string x;  // what the axes show, with units
+  std::string y;
+  std::vector<PlotLine> lines;
+};
+
+/// A whole document. Colours follow the reader's light or dark preference.
+std::string svg(const Plot& plot);
+
+}  // namespace offramp::tool

@@ -1,0 +1,360 @@
+#include "tools/predict.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "lib/core/forecast.hpp"
+#include "lib/core/names.hpp"
+#include "tools/plot.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Says what is wrong by throwing it: these are the user's words, and dispatch() prints them.
+struct Misuse {
+  std::string text;
+};
+
+struct Question {
+  Operation operation;
+  const BackendDescription* backend;
+};
+
+struct Answer {
+  Question question;
+  Forecast forecast;
+  std::optional<std::int64_t> cycles;
+};
+
+template <typename T, typename Parse>
+T parse_name(const std::string& word, std::string_view what, int count, Parse parse) {
+  if (const std::optional<T> value = parse(word)) return *value;
+  std::vector<std::string_view> names;
+  for (int i = 0; i < count; ++i) names.push_back(to_string(static_cast<T>(i)));
+  throw Misuse{fmt::format("unknown {} {}{}", what, in_quotes(word), suggestion(word, names))};
+}
+
+std::size_t parse_bytes(const std::string& text) {
+  const std::optional<double> value = parse_quantity(text, "B");
+  if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
+    throw Misuse{fmt::format("{} is no number of bytes", in_quotes(text))};
+  return static_cast<std::size_t>(*value);
+}
+
+int parse_ranks(const std::string& text) {
+  const std::optional<double> value = parse_quantity(text, "");
+  if (!value || *value < 1 || *value > 1 << 20 || *value != std::floor(*value))
+    throw Misuse{fmt::format("{} is no number of ranks", in_quotes(text))};
+  return static_cast<int>(*value);
+}
+
+bool reduces(OperationKind kind) {
+  return kind == OperationKind::kReduce || kind == OperationKind::kAllreduce ||
+         kind == OperationKind::kReduceScatter;
+}
+
+Operation operation_of(const PredictOptions& options) {
+  Operation operation;
+  operation.kind = parse_name<OperationKind>(options.operation, "operation",
+                                             static_cast<int>(OperationKind::kCount), parse_operation);
+  operation.element = reduces(operation.kind) ? ElementType::kInt32 : ElementType::kByte;
+  if (!options.type.empty())
+    operation.element = parse_name<ElementType>(
+        options.type, "type", static_cast<int>(ElementType::kMixed) + 1, parse_element_type);
+  if (reduces(operation.kind)) {
+    operation.function = ReduceFunction::kSum;
+    if (!options.function.empty())
+      operation.function = parse_name<ReduceFunction>(
+          options.function, "function", static_cast<int>(ReduceFunction::kUser) + 1, parse_reduce_function);
+  }
+  operation.ranks = options.ranks;
+  operation.root = options.root;
+  operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : parse_bytes(options.bytes);
+  return operation;
+}
+
+void set_elements(Operation& operation) {
+  const std::size_t size = element_bytes(operation.element);
+  if (operation.bytes % size != 0)
+    throw Misuse{fmt::format("{} bytes are not whole elements of {} ({} bytes each)", operation.bytes,
+                             to_string(operation.element), size)};
+  operation.elements = operation.bytes / size;
+}
+
+/// The points of a sweep, in order; one point without.
+std::vector<Operation> points_of(const PredictOptions& options) {
+  const Operation base = operation_of(options);
+  std::vector<Operation> points;
+  const auto add = [&](Operation point) {
+    set_elements(point);
+    points.push_back(point);
+  };
+  if (options.sweep.empty()) {
+    add(base);
+    return points;
+  }
+  const auto equals = options.sweep.find('=');
+  const auto colon = options.sweep.find(':', equals);
+  const std::string what = options.sweep.substr(0, equals);
+  if (colon == std::string::npos || (what != "bytes" && what != "ranks"))
+    throw Misuse{fmt::format("--sweep {} is not bytes=FROM:TO or ranks=FROM:TO, with :xFACTOR if not doubled",
+                             in_quotes(options.sweep))};
+  std::string last = options.sweep.substr(colon + 1);
+  double factor = 2;
+  if (const auto second = last.find(":x"); second != std::string::npos) {
+    const std::optional<double> parsed = parse_quantity(last.substr(second + 2), "");
+    if (!parsed || *parsed < 1.01)
+      throw Misuse{fmt::format("{} is no factor above 1", in_quotes(last.substr(second + 2)))};
+    factor = *parsed;
+    last = last.substr(0, second);
+  }
+  const std::string first = options.sweep.substr(equals + 1, colon - equals - 1);
+  const bool bytes = what == "bytes";
+  const std::size_t from = bytes ? parse_bytes(first) : static_cast<std::size_t>(parse_ranks(first));
+  const std::size_t to = bytes ? parse_bytes(last) : static_cast<std::size_t>(parse_ranks(last));
+  if (from > to) throw Misuse{fmt::format("--sweep {} goes backwards", in_quotes(options.sweep))};
+  const std::size_t step = bytes ? element_bytes(base.element) : 1;
+  std::size_t value = from;
+  do {
+    Operation point = base;
+    if (bytes) {
+      point.bytes = value - value % step;
+    } else {
+      point.ranks = static_cast<int>(value);
+    }
+    const bool new_point =
+        points.empty() || points.back().bytes != point.bytes || points.back().ranks != point.ranks;
+    if (new_point) add(point);
+    const auto next = static_cast<std::size_t>(std::llround(static_cast<double>(value) * factor));
+    value = value == 0 ? step : std::max(next, value + 1);
+  } while (value <= to);
+  return points;
+}
+
+struct Setup {
+  Registry registry{built_in_backends()};
+  std::optional<Configuration> configuration;
+  std::vector<const BackendDescription*> backends;
+
+  explicit Setup(const PredictOptions& options) {
+    Surroundings surroundings = Surroundings::of_process();
+    surroundings.overrides = options.overrides;
+    auto loaded = load_configuration(surroundings, registry);
+    if (!loaded) throw Misuse{loaded.error()};
+    configuration = std::move(*loaded);
+    std::vector<std::string> names = options.backends;
+    if (names.empty()) names.push_back(configuration->off() ? "host" : configuration->backend);
+    for (const std::string& name : names) {
+      backends.push_back(registry.find(name));
+      if (backends.back() == nullptr)
+        throw Misuse{
+            fmt::format("unknown backend {}{}", in_quotes(name), suggestion(name, registry.names()))};
+    }
+  }
+
+  [[nodiscard]] ForecastSetting setting(const BackendDescription& backend) const {
+    Result<Settings> settings = configuration->settings_for(backend);
+    if (!settings) throw Misuse{settings.error()};
+    return {backend, std::move(*settings), configuration->faults};
+  }
+};
+
+class Progress {
+ public:
+  explicit Progress(std::size_t all) : all_(all), shown_(isatty(STDERR_FILENO) == 1 && all > 1) {}
+  void step(const Question& question) {
+    ++done_;
+    if (!shown_) return;
+    fmt::print(stderr, "\r{}/{} {} {} ranks {} bytes\033[K", done_, all_, question.backend->name,
+               question.operation.ranks, question.operation.bytes);
+    std::fflush(stderr);
+  }
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  std::size_t all_;
+  std::size_t done_ = 0;
+  bool shown_;
+};
+
+std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points) {
+  std::vector<Answer> answers;
+  Progress progress(points.size() * setup.backends.size());
+  for (const Operation& point : points) {
+    for (const BackendDescription* backend : setup.backends) {
+      Answer answer{{point, backend}, {}, {}};
+      progress.step(answer.question);
+      const ForecastSetting setting = setup.setting(*backend);
+      Result<Forecast> result = forecast(setting, point);
+      if (!result) throw Misuse{result.error()};
+      answer.forecast = std::move(*result);
+      if (answer.forecast.declined.empty()) answer.cycles = engine_cycles(setting, answer.forecast);
+      answers.push_back(std::move(answer));
+    }
+  }
+  return answers;
+}
+
+Json json_of(const Answer& answer) {
+  const Operation& o = answer.question.operation;
+  Json json = {{"operation", to_string(o.kind)},
+               {"backend", answer.question.backend->name},
+               {"ranks", o.ranks},
+               {"bytes", o.bytes},
+               {"root", o.root},
+               {"type", to_string(o.element)}};
+  if (reduces(o.kind)) json["function"] = to_string(o.function);
+  if (!answer.forecast.declined.empty()) {
+    json["declined"] = answer.forecast.declined;
+    return json;
+  }
+  const WireCounters& wire = answer.forecast.wire;
+  json["time_ns"] = answer.forecast.time.nanoseconds();
+  json["time_ps"] = answer.forecast.time.count();
+  json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
+  json["packets"] = wire.packets;
+  json["payload_bytes"] = wire.payload_bytes;
+  json["wire_bytes"] = wire.wire_bytes;
+  json["retransmissions"] = wire.retransmissions;
+  return json;
+}
+
+void print_json(const std::vector<Answer>& answers) {
+  if (answers.size() == 1) {
+    fmt::print("{}\n", json_of(answers.front()).dump(2));
+    return;
+  }
+  Json all = Json::array();
+  for (const Answer& answer : answers) all.push_back(json_of(answer));
+  fmt::print("{}\n", all.dump(2));
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+void print_csv(const std::vector<Answer>& answers) {
+  fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined\n");
+  for (const Answer& a : answers) {
+    const Operation& o = a.question.operation;
+    fmt::print("{},{},{},{},", to_string(o.kind), a.question.backend->name, o.ranks, o.bytes);
+    if (!a.forecast.declined.empty()) {
+      fmt::print(",,,,,{}\n", quoted(a.forecast.declined));
+      continue;
+    }
+    const WireCounters& w = a.forecast.wire;
+    fmt::print("{:.3f},{},{},{},{},\n", a.forecast.time.nanoseconds(),
+               a.cycles ? fmt::format("{}", *a.cycles) : "", w.packets, w.payload_bytes, w.wire_bytes);
+  }
+}
+
+void print_table(const std::vector<Answer>& answers) {
+  fmt::print("# {}, modelled\n", to_string(answers.front().question.operation.kind));
+  fmt::print("{:<10} {:>8} {:>12} {:>18} {:>14} {:>12} {:>16}\n", "# backend", "ranks", "bytes", "time (us)",
+             "cycles", "packets", "wire bytes");
+  for (const Answer& a : answers) {
+    const Operation& o = a.question.operation;
+    fmt::print("{:<10} {:>8} {:>12} ", a.question.backend->name, o.ranks, o.bytes);
+    if (!a.forecast.declined.empty()) {
+      fmt::print("declined: {}\n", printable(a.forecast.declined));
+      continue;
+    }
+    fmt::print("{:>18.6f} {:>14} {:>12} {:>16}\n", a.forecast.time.nanoseconds() / 1000,
+               a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
+               a.forecast.wire.wire_bytes);
+  }
+}
+
+void write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
+  const bool over_ranks = options.sweep.starts_with("ranks");
+  Plot plot;
+  plot.title = fmt::format("{}, modelled time", options.operation);
+  plot.x = over_ranks ? "ranks" : "bytes";
+  plot.y = "us";
+  for (const BackendDescription* backend : setup.backends) {
+    PlotLine line{std::string(backend->name), {}};
+    for (const Answer& a : answers) {
+      if (a.question.backend != backend || !a.forecast.declined.empty()) continue;
+      const Operation& o = a.question.operation;
+      line.points.emplace_back(over_ranks ? o.ranks : static_cast<double>(o.bytes),
+                               a.forecast.time.nanoseconds() / 1000);
+    }
+    plot.lines.push_back(std::move(line));
+  }
+  std::ofstream file(options.svg);
+  file << svg(plot);
+  if (!file.flush()) throw Misuse{fmt::format("{} cannot be written", in_quotes(options.svg))};
+}
+
+}  // namespace
+
+int predict(const PredictOptions& options) try {
+  const Setup setup(options);
+  const std::vector<Answer> answers = ask(setup, points_of(options));
+  if (!options.svg.empty()) write_plot(options, setup, answers);
+  if (options.json) {
+    print_json(answers);
+  } else if (options.csv) {
+    print_csv(answers);
+  } else {
+    print_table(answers);
+  }
+  const bool any = std::any_of(answers.begin(), answers.end(),
+                               [](const Answer& a) { return a.forecast.declined.empty(); });
+  return any ? kDone : kDeclined;
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+int explain(const ExplainOptions& options) try {
+  const Setup setup(options.about);
+  const BackendDescription& backend = *setup.backends.front();
+  if (options.topic.empty()) {
+    for (const BackendDescription* b :
+         options.about.backends.empty()
+             ? std::vector(setup.registry.all().begin(), setup.registry.all().end())
+             : setup.backends) {
+      for (const ExplainTopic& topic : b->topics)
+        fmt::print("{:<10} {:<14} {}\n", b->name, topic.topic, topic.description);
+    }
+    return kDone;
+  }
+  std::vector<std::string_view> names;
+  for (const ExplainTopic& topic : backend.topics) {
+    names.push_back(topic.topic);
+    if (topic.topic != options.topic) continue;
+    Operation operation;
+    if (!options.about.operation.empty()) {
+      operation = operation_of(options.about);
+      set_elements(operation);
+    }
+    const ForecastSetting setting = setup.setting(backend);
+    const Explanation explanation = topic.render({setting.settings, operation, options.arguments});
+    if (!explanation.error.empty()) throw Misuse{explanation.error};
+    fmt::print("{}", explanation.text);
+    return kDone;
+  }
+  throw Misuse{fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(options.topic),
+                           suggestion(options.topic, names))};
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+}  // namespace offramp::tool

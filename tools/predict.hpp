@@ -1,0 +1,36 @@
+// offramp predict: what an operation takes on hardware that is not here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/core/configuration.hpp"
+
+namespace offramp::tool {
+
+struct PredictOptions {
+  std::string operation;
+  std::vector<std::string> backends;  // compared side by side; empty: the configured one
+  int ranks = 2;
+  std::string bytes = "8";  // with or without a unit
+  int root = 0;
+  std::string type;      // empty: int32 where something is reduced, byte elsewhere
+  std::string function;  // empty: sum
+  std::string sweep;     // "bytes=1:1M", "ranks=2:4096"; doubling, or with ":xF" another factor
+  std::string svg;       // plot into this file
+  bool json = false;
+  bool csv = false;
+  std::vector<Override> overrides;
+};
+
+/// Prints one row per backend and point. Returns kDone, kUsage, or kDeclined when no row has a time.
+int predict(const PredictOptions& options);
+
+struct ExplainOptions {
+  std::string topic;  // empty: list
+  PredictOptions about;
+  std::vector<std::string> arguments;
+};
+int explain(const ExplainOptions& options);
+
+}  // namespace offramp::tool
