@@ -3,34 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/host/local_work.hpp"
+
 namespace offramp::host {
 namespace {
-
-// A failed message does not stop an algorithm: every rank goes on, so that nobody waits for ever, and the
-// failure is the operation's outcome.
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
-
-int wrap(int rank, int size) {
-  return (rank % size + size) % size;
-}
 
 MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
 }
 Bytes block_of(Bytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
-}
-
-void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) team.clock += costs.copy.bytes(static_cast<std::int64_t>(from.size()));
-  team.copy(from, to);
-}
-
-void local_combine(Team& team, const LocalCosts& costs, Bytes in, MutableBytes inout) {
-  team.clock += costs.combine.bytes(static_cast<std::int64_t>(in.size()));
-  team.combine(in, inout);
 }
 
 /// The subtree of relative rank r in a binomial tree is [r, r + extent) of `size` ranks.

@@ -24,5 +24,15 @@ Task<Outcome> reduce_scatter_by_reduce(Team& team, const LocalCosts& costs, Coll
                                        bool commutative);
 Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
 Task<Outcome> barrier_dissemination(Team& team);
+/// Inclusive or exclusive; the first rank's result of an exclusive one stays as it is.
+Task<Outcome> scan_recursive_doubling(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
+                                      bool inclusive);
+Task<Outcome> gatherv_linear(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
+Task<Outcome> scatterv_linear(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
+Task<Outcome> allgatherv_ring(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
+Task<Outcome> reduce_scatterv_by_reduce(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
+                                        bool commutative);
+/// The blocks of one call never overlap.
+Task<Outcome> alltoallv_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
 
 }  // namespace offramp::host

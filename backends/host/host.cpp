@@ -174,6 +174,19 @@ class HostBackend final : public Backend {
         return host::reduce_scatter_by_reduce(team, costs_, buffers, operation.commutative);
       case OperationKind::kAlltoall:
         return host::alltoall_pairwise(team, costs_, buffers);
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+        return host::scan_recursive_doubling(team, costs_, buffers, operation.kind == OperationKind::kScan);
+      case OperationKind::kGatherv:
+        return host::gatherv_linear(team, costs_, buffers, operation.root);
+      case OperationKind::kScatterv:
+        return host::scatterv_linear(team, costs_, buffers, operation.root);
+      case OperationKind::kAllgatherv:
+        return host::allgatherv_ring(team, costs_, buffers);
+      case OperationKind::kReduceScatterv:
+        return host::reduce_scatterv_by_reduce(team, costs_, buffers, operation.commutative);
+      case OperationKind::kAlltoallv:
+        return host::alltoallv_pairwise(team, costs_, buffers);
       case OperationKind::kBarrier:
       case OperationKind::kSend:
       case OperationKind::kCount:

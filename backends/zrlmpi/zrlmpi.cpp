@@ -195,7 +195,8 @@ class ZrlmpiBackend final : public Backend {
     if (ranks_ > zrlmpi::kMaximumNodes) return Verdict::decline("the shell knows 64 nodes");
     if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
       return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
-    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
+    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall ||
+        operation.kind > OperationKind::kBarrier)
       return Verdict::decline("the tool chain has no such collective");
     return strict_ ? supports_strictly(operation) : Verdict{};
   }
@@ -302,7 +303,7 @@ class ZrlmpiBackend final : public Backend {
   }
 
   [[nodiscard]] Verdict supports_strictly(const Operation& operation) const {
-    if (operation.kind == OperationKind::kBarrier) return {};  // seed 001 has a call for it
+    if (operation.kind == OperationKind::kBarrier) return {};  // the protocol has a call for it
     if (operation.tag != 0) return Verdict::decline("the strict header has no tag");
     if (operation.element != ElementType::kInt32 && operation.element != ElementType::kFloat32)
       return Verdict::decline("the strict header knows INT and FLOAT only");

@@ -47,6 +47,14 @@ enum class OperationKind : std::uint8_t {
   kReduceScatter,
   kAlltoall,
   kBarrier,
+  kScan,
+  kExscan,
+  // With blocks of different sizes (MPI_Gatherv and so on): carried by the host's algorithms.
+  kGatherv,
+  kScatterv,
+  kAllgatherv,
+  kReduceScatterv,
+  kAlltoallv,
   kCount
 };
 std::string_view to_string(OperationKind kind);
@@ -92,8 +100,9 @@ enum class ReduceFunction : std::uint8_t {
 std::string_view to_string(ReduceFunction function);
 
 /// What supports() may look at: only what all ranks of a collective know alike.
-/// bytes: kSend, kBcast, kReduce, kAllreduce: the message; the others: one rank's block. elements: of a
-/// reduction. ranks: of the communicator; a send has 2.
+/// bytes: kSend, kBcast, kReduce, kAllreduce, kScan, kExscan: the message; the others: one rank's block; 0
+/// where blocks differ. elements: of a reduction, as many as the bytes hold. ranks: of the communicator; a
+/// send has 2.
 struct Operation {
   OperationKind kind = OperationKind::kSend;
   ElementType element = ElementType::kByte;
@@ -262,6 +271,11 @@ struct CollectiveBuffers {
   Bytes send;
   MutableBytes receive;
   std::size_t block = 0;  // bytes of one rank's block
+  // Where blocks differ, one per rank, anywhere in memory. send_blocks: kScatterv at the root,
+  // kReduceScatterv (the parts of send), kAlltoallv. receive_blocks: kGatherv at the root, kAllgatherv,
+  // kAlltoallv.
+  std::span<const Bytes> send_blocks = {};
+  std::span<const MutableBytes> receive_blocks = {};
 };
 
 class Backend {

@@ -34,6 +34,12 @@ class Collective::Run final : public Team {
     if (!carries_data()) {
       buffers.send = {no_memory(buffers.send.data()), buffers.send.size()};
       buffers.receive = {no_memory(buffers.receive.data()), buffers.receive.size()};
+      for (const Bytes block : buffers.send_blocks)
+        send_blocks_.emplace_back(no_memory(block.data()), block.size());
+      for (const MutableBytes block : buffers.receive_blocks)
+        receive_blocks_.emplace_back(no_memory(block.data()), block.size());
+      buffers.send_blocks = send_blocks_;
+      buffers.receive_blocks = receive_blocks_;
     }
     task_ = parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers);
     task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
@@ -117,6 +123,8 @@ class Collective::Run final : public Team {
   Task<Outcome> task_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::uintptr_t no_scratch_ = kNoScratch;
+  std::vector<Bytes> send_blocks_;  // without memory
+  std::vector<MutableBytes> receive_blocks_;
 };
 
 Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
@@ -134,6 +142,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     CallCounter& counter = lane.counters.calls[engine_.function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
+    for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
     runs_[i] = std::make_unique<Run>(*this, i, choice.backend, collective_tag(number, i), reducer);
     runs_[i]->start(operation, buffers);
   }

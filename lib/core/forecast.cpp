@@ -37,13 +37,12 @@ CollectiveBuffers buffers_of(const Operation& operation, int rank) {
     case OperationKind::kAlltoall:
       return {send(all), receive(all), block};
     case OperationKind::kAllreduce:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
       return {send(block), receive(block), block};
-    case OperationKind::kBarrier:
-    case OperationKind::kSend:
-    case OperationKind::kCount:
-      break;
+    default:
+      return {};
   }
-  return {};
 }
 
 Task<void> one_rank(RankHandle& rank, const Operation& operation, Outcome& outcome) {
@@ -82,6 +81,9 @@ Result<Forecast> on_cluster(const ForecastSetting& setting, const Operation& ope
 }  // namespace
 
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation) {
+  if (operation.kind > OperationKind::kExscan)
+    return Result<Forecast>::failure(
+        fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
   const int least = operation.kind == OperationKind::kSend ? 2 : 1;
   if (operation.ranks < least)
     return Result<Forecast>::failure(fmt::format("{} needs {} ranks", to_string(operation.kind), least));

@@ -14,9 +14,10 @@ namespace {
 using std::string_view;
 
 // In the order of the enums.
-constexpr std::array<string_view, 10> kOperations = {"send",      "bcast",   "reduce",    "gather",
-                                                     "allreduce", "scatter", "allgather", "reduce_scatter",
-                                                     "alltoall",  "barrier"};
+constexpr std::array<string_view, 17> kOperations = {
+    "send",      "bcast",          "reduce",     "gather",          "allreduce", "scatter",
+    "allgather", "reduce_scatter", "alltoall",   "barrier",         "scan",      "exscan",
+    "gatherv",   "scatterv",       "allgatherv", "reduce_scatterv", "alltoallv"};
 static_assert(kOperations.size() == static_cast<std::size_t>(OperationKind::kCount));
 
 constexpr std::array<string_view, 16> kElementTypes = {

@@ -4,7 +4,10 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <deque>
 #include <memory>
+#include <vector>
 
 #include "lib/core/collective.hpp"
 #include "lib/mpi/buffers.hpp"
@@ -37,16 +40,43 @@ class CollectiveCall {
   MpiReducer reducer;
   SendBuffer outgoing;
   ReceiveBuffer incoming;
+  // Where blocks differ in size; deques, because buffers stay where they are.
+  std::vector<Bytes> send_blocks;
+  std::vector<MutableBytes> receive_blocks;
+  std::deque<SendBuffer> outgoing_blocks;
+  std::deque<ReceiveBuffer> incoming_blocks;
   Collective collective;
   bool truncated = false;
 
-  void start() { collective.start(operation, buffers, &reducer); }
+  /// What this rank sends to itself is at most so long.
+  void limit_receive(std::size_t sent) {
+    if (sent > buffers.receive.size()) truncated = true;
+    buffers.receive = buffers.receive.first(std::min(sent, buffers.receive.size()));
+  }
+  void cut_own_block(int rank) {
+    Bytes& sent = send_blocks[static_cast<std::size_t>(rank)];
+    MutableBytes& received = receive_blocks[static_cast<std::size_t>(rank)];
+    if (sent.size() > received.size()) truncated = true;
+    const std::size_t bytes = std::min(sent.size(), received.size());
+    sent = sent.first(bytes);
+    received = received.first(bytes);
+  }
+
+  void start() {
+    buffers.send_blocks = send_blocks;
+    buffers.receive_blocks = receive_blocks;
+    collective.start(operation, buffers, &reducer);
+  }
   [[nodiscard]] bool done() const { return collective.done(); }
   [[nodiscard]] Outcome outcome() const {
     return collective.outcome() == Outcome::kOk && truncated ? Outcome::kTruncated : collective.outcome();
   }
   /// Data is in place: unpacks it. Once, on completion.
-  void deliver() { incoming.finish(buffers.receive.size()); }
+  void deliver() {
+    incoming.finish(buffers.receive.size());
+    for (std::size_t i = 0; i < receive_blocks.size(); ++i)
+      incoming_blocks[i].finish(receive_blocks[i].size());
+  }
   void observe() { collective.observe(); }
 };
 
