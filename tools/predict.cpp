@@ -59,7 +59,8 @@ int parse_ranks(const std::string& text) {
 
 bool reduces(OperationKind kind) {
   return kind == OperationKind::kReduce || kind == OperationKind::kAllreduce ||
-         kind == OperationKind::kReduceScatter || kind == OperationKind::kScan || kind == OperationKind::kExscan;
+         kind == OperationKind::kReduceScatter || kind == OperationKind::kScan ||
+         kind == OperationKind::kExscan;
 }
 
 Operation operation_of(const PredictOptions& options) {

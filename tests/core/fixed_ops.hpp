@@ -35,6 +35,7 @@ class FixedOps {
     for (const std::size_t count : {1, 700, 20000}) {
       for (int root = 0; root < rank_.size(); ++root) co_await gather(count, root, count == 700);
     }
+    for (const std::size_t count : {1, 700, 20000}) co_await everywhere(count);
   }
 
  private:
@@ -114,6 +115,33 @@ class FixedOps {
       if (all[i] != static_cast<std::int32_t>(i / count)) std::abort();
     }
     report("gather", count, root);
+  }
+
+  /// The collectives without a root, and scatter from rank 1.
+  Task<void> everywhere(std::size_t count) {
+    const std::vector<std::int32_t> data(3 * count, rank_.rank());
+    std::vector<std::int32_t> result(3 * count);
+    const Bytes all = std::as_bytes(std::span(data));
+    const Bytes block = all.first(count * sizeof(std::int32_t));
+    const MutableBytes into = std::as_writable_bytes(std::span(result));
+    Int32Sum sum;
+    co_await rank_.allreduce(block, into.first(block.size()), sum);
+    if (result[count - 1] != 3) std::abort();
+    report("allreduce", count);
+    co_await rank_.allgather(block, into, kInts);
+    if (result.back() != 2) std::abort();
+    report("allgather", count);
+    co_await rank_.alltoall(all, into, kInts);
+    if (result.back() != 2) std::abort();
+    report("alltoall", count);
+    co_await rank_.reduce_scatter(all, into, sum);
+    if (result[count - 1] != 3) std::abort();
+    report("reduce_scatter", count);
+    co_await rank_.scatter(all, into.first(block.size()), 1, kInts);
+    if (result[count - 1] != 1) std::abort();
+    report("scatter", count);
+    co_await rank_.barrier();
+    report("barrier", 0);
   }
 
   RankHandle& rank_;

@@ -11,7 +11,7 @@ enum { longest = 300000, most = 30000 };
 
 static int me, np, left, right;
 static char in[8][longest], out[longest];
-static int ints[most], results[3 * most];
+static int ints[3 * most], results[3 * most];
 static int64_t (*modelled_time)(void);
 
 static void report(const char* what, int size, int root) {
@@ -82,6 +82,28 @@ static void gather(int count, int root, int in_place) {
   report("gather", count, root);
 }
 
+// The collectives without a root, and Scatter from rank 1.
+static void everywhere(int count) {
+  for (int i = 0; i < 3 * count; ++i) ints[i] = me;
+  MPI_Allreduce(ints, results, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect(results[count - 1] == 3);
+  report("allreduce", count, -1);
+  MPI_Allgather(ints, count, MPI_INT, results, count, MPI_INT, MPI_COMM_WORLD);
+  expect(results[3 * count - 1] == 2);
+  report("allgather", count, -1);
+  MPI_Alltoall(ints, count, MPI_INT, results, count, MPI_INT, MPI_COMM_WORLD);
+  expect(results[3 * count - 1] == 2);
+  report("alltoall", count, -1);
+  MPI_Reduce_scatter_block(ints, results, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect(results[count - 1] == 3);
+  report("reduce_scatter", count, -1);
+  MPI_Scatter(ints, count, MPI_INT, results, count, MPI_INT, 1, MPI_COMM_WORLD);
+  expect(results[count - 1] == 1);
+  report("scatter", count, -1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  report("barrier", 0, -1);
+}
+
 int main(int argc, char** argv) {
   static const int sent[] = {0, 8, 1000, 65536, 65537, 300000}, synchronous[] = {8, 100000};
   static const int bcasts[] = {4, 5000, 100000}, reduced[] = {1, 1000, 30000}, gathered[] = {1, 700, 20000};
@@ -109,6 +131,7 @@ int main(int argc, char** argv) {
     for (int root = 0; root < np; ++root) reduce(reduced[i], root);
   for (int i = 0; i < 3; ++i)
     for (int root = 0; root < np; ++root) gather(gathered[i], root, gathered[i] == 700);
+  for (int i = 0; i < 3; ++i) everywhere(gathered[i]);
   MPI_Finalize();
   return 0;
 }

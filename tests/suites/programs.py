@@ -60,8 +60,73 @@ def mpi4py_objects(arguments, backend, ranks):
     return result, lines if len(lines) > 20 * ranks else None
 
 
+SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests"
+
+
+def scalapack(arguments, backend, ranks):
+    """ScaLAPACK's own tests of LU and QR factorisations; they read their input from the folder."""
+    counts = []
+    for program in ("xdlu", "xdqr"):
+        result = mpirun(arguments.build, backend, ranks, [os.path.join(SCALAPACK, program)], 240, cwd=SCALAPACK)
+        counts += re.findall(r"(\d+) tests completed and (passed|failed) residual checks", result.output)
+        if not result.ok:
+            return result, None
+    passed = sum(int(count) for count, verdict in counts if verdict == "passed")
+    failed = sum(int(count) for count, verdict in counts if verdict == "failed")
+    return result, ("passed" if failed == 0 and passed > 100 else None)
+
+
+def grid(side):
+    """A square grid in Scotch's format: vertices, then each one's neighbours."""
+    lines = []
+    edges = 0
+    for i in range(side):
+        for j in range(side):
+            near = [(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)]
+            near = [x * side + y for x, y in near if 0 <= x < side and 0 <= y < side]
+            edges += len(near)
+            lines.append(" ".join(map(str, [len(near), *near])))
+    return "\n".join(["0", f"{side * side} {edges}", "0 000", *lines]) + "\n"
+
+
+def ptscotch(arguments, backend, ranks, side=60, parts=4):
+    """The partition depends on the order in which messages arrive, natively too: it has to be a good one."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "grid.grf"), os.path.join(folder, "parts.map")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(grid(side))
+        result = mpirun(arguments.build, backend, ranks, ["dgpart", str(parts), source, target], 120)
+        if not result.ok or not os.path.exists(target):
+            return result, None
+        with open(target, encoding="utf-8") as file:
+            rows = [tuple(map(int, line.split())) for line in file.read().splitlines()[1:]]
+    part = dict(rows)
+    sizes = [sum(1 for p in part.values() if p == k) for k in range(parts)]
+    cut = sum(1 for v in range(side * side) for n in (v + 1, v + side)
+              if n < side * side and (n % side or n == v + side) and part.get(v) != part.get(n))
+    result.output += f"\nsizes {sizes}, {cut} edges cut"
+    good = sorted(part) == list(range(side * side)) and min(sizes) > 0.9 * side * side / parts and cut < 3 * side
+    return result, ("good" if good else None)
+
+
+def own_program(name, pattern, with_file=False):
+    """A program of tests/programs that uses somebody else's library, and the line that it prints."""
+    def execute(arguments, backend, ranks):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [os.path.join(arguments.build, "tests/programs", name)]
+            command += [os.path.join(folder, "data")] if with_file else []
+            result = mpirun(arguments.build, backend, ranks, command, 120, {"OFFRAMP_SUMMARY": "false"})
+            lines = re.findall(pattern, result.output, flags=re.M)
+            return result, lines if len(lines) == 1 else None
+    return execute
+
+
 # NetPIPE is a program for one pair of processes: with four, this version hangs natively too.
-PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4py_objects, (2, 4))]
+PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4py_objects, (2, 4)),
+            ("scalapack", scalapack, (4,)), ("ptscotch", ptscotch, (2, 4)),
+            ("fftw", own_program("fftw", r"^fftw spectrum right, back again right$"), (2, 4)),
+            ("hdf5", own_program("hdf5", r"^hdf5 read \d+ values, 0 wrong$", True), (2, 4)),
+            ("boost", own_program("boost", r"^boost \d+ entries, joined \d+, right$"), (2, 4))]
 
 
 def run(arguments, tally):
