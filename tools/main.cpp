@@ -8,6 +8,7 @@
 
 #include "lib/core/names.hpp"
 #include "offramp/version.hpp"
+#include "tools/check.hpp"
 #include "tools/predict.hpp"
 #include "tools/tool.hpp"
 
@@ -264,7 +265,7 @@ std::string lower_first(std::string text) {
 
 /// What is wrong with the first word, or nothing.
 std::string unknown_subcommand(const std::vector<std::string>& words) {
-  constexpr std::string_view kSubcommands[] = {"run", "info", "predict", "explain"};
+  constexpr std::string_view kSubcommands[] = {"run", "info", "predict", "explain", "check"};
   if (words.empty()) return "no subcommand; see offramp --help";
   if (words[0].starts_with('-') ||
       std::find(std::begin(kSubcommands), std::end(kSubcommands), words[0]) != std::end(kSubcommands)) {
@@ -284,6 +285,14 @@ int dispatch(std::vector<std::string> words) {
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
+  CheckOptions check_options;
+  CLI::App* const check_app = app.add_subcommand("check", "what would happen to a program's MPI calls");
+  check_app->footer(
+      "\nExit codes: 0 it works; 2 Offramp cannot be put in front of it; 3 it works, with a risk that is "
+      "named.");
+  check_app->add_option("program", check_options.program, "a compiled program")->required();
+  check_app->add_option("--backend", check_options.backend, "only this hardware")->type_name("NAME");
+  check_app->add_flag("--json", check_options.json, "print JSON");
   PredictCommand predict_command(app);
   ExplainCommand explain_command(app);
   for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
@@ -315,6 +324,7 @@ int dispatch(std::vector<std::string> words) {
     return kUsage;
   }
   if (used == info_app) return info(info_options);
+  if (used == check_app) return check(check_options);
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
   return run_command.execute(std::move(command));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates the table of interposed MPI functions and its exported entry points.
 
-usage: generate.py functions.txt mpi.h table.hpp entries.cpp
+usage: generate.py functions.txt mpi.h table.hpp entries.cpp function_list.hpp
 """
 
 import re
@@ -61,6 +61,15 @@ def main():
                 result, parameters, _ = prototypes[name]
                 out.write(f"{result} {name}({parameters});\n")
         out.write("}  // namespace face\n\n}  // namespace offramp\n")
+
+    with open(sys.argv[5], "w", encoding="utf-8") as out:
+        out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
+        out.write("/// The functions that Offramp exports, without MPI_. own: carried while a backend is on.\n")
+        out.write("struct ListedFunction {\n  std::string_view name;\n  bool own;\n};\n")
+        out.write("inline constexpr ListedFunction kFunctionList[] = {\n")
+        for name, kind in functions:
+            out.write(f'    {{"{name}", {"true" if kind == "own" else "false"}}},\n')
+        out.write("};\n\n}  // namespace offramp\n")
 
     with open(sys.argv[4], "w", encoding="utf-8") as out:
         out.write(HEADER + '#include "lib/mpi/dispatch.hpp"\n\nnamespace offramp {\n\n')

@@ -257,6 +257,42 @@ class Predict(CliTest):
             self.assertIn(word, self.refused("predict", *arguments))
 
 
+class Check(CliTest):
+    def functions(self, program, *arguments, code=0):
+        answer = json.loads(self.offramp("check", "--json", *arguments, program, code=code).stdout)
+        return answer, {f["name"]: f["how"] for f in answer["functions"]}
+
+    def test_says_what_happens_to_each_function(self):
+        answer, functions = self.functions(BUILD / "tests/mpi/reduce")
+        self.assertTrue(answer["works"])
+        self.assertEqual((answer["language"], answer["mpi"]), ("C", "libmpi.so.40"))
+        self.assertEqual(functions["MPI_Reduce"], "offloaded")
+        _, functions = self.functions(BUILD / "tests/mpi/rma_beside")
+        self.assertEqual(functions["MPI_Win_fence"], "native")
+        _, functions = self.functions(BUILD / "tests/mpi/other_collectives", "--backend", "zrlmpi")
+        self.assertEqual(functions["MPI_Exscan"], "host algorithm")
+
+    def test_knows_fortran(self):
+        answer, functions = self.functions(BUILD / "tests/mpi/fortran_f08")
+        self.assertEqual(answer["language"], "Fortran")
+        self.assertEqual(functions["MPI_Allreduce"], "offloaded")
+
+    def test_looks_into_libraries(self):
+        _, functions = self.functions(BUILD / "tests/programs/fftw")
+        self.assertIn("MPI_Alltoall", functions)  # called by libfftw3_mpi only
+
+    def test_refuses_what_it_cannot_carry(self):
+        self.assertIn("no MPI", self.refused("check", "/bin/sh"))
+        self.assertIn("script", self.refused("check", BUILD.parent / "scripts/test"))
+        self.assertIn("not found", self.refused("check", "no_such_program"))
+        mpich = "/usr/lib/x86_64-linux-gnu/scalapack/mpich-tests/xdlu"
+        self.assertIn("libmpich", self.refused("check", mpich))
+        (self.folder / "cut").write_bytes(pathlib.Path("/bin/sh").read_bytes()[:5000])
+        self.refused("check", "./cut")
+        (self.folder / "noise").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 40)
+        self.refused("check", "./noise")
+
+
 class Explain(CliTest):
     def test_lists_topics_and_shows_one(self):
         self.assertIn("header", self.offramp("explain").stdout)

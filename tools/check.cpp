@@ -1,0 +1,292 @@
+#include "tools/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "lib/core/configuration.hpp"
+#include "lib/core/names.hpp"
+#include "offramp/generated/function_list.hpp"
+#include "tools/elf_image.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+enum class Fate : std::uint8_t { kOffloaded, kCarried, kHost, kNative, kRisk };
+
+std::string_view to_string(Fate fate) {
+  switch (fate) {
+    case Fate::kOffloaded:
+      return "offloaded";
+    case Fate::kCarried:
+      return "carried";
+    case Fate::kHost:
+      return "host algorithm";
+    case Fate::kNative:
+      return "native";
+    case Fate::kRisk:
+      return "risk";
+  }
+  return "?";
+}
+
+/// Which operation of a backend a function asks for. Names are in lower case, without the I of nonblocking
+/// forms.
+constexpr std::pair<std::string_view, OperationKind> kOperations[] = {
+    {"send", OperationKind::kSend},
+    {"bsend", OperationKind::kSend},
+    {"ssend", OperationKind::kSend},
+    {"rsend", OperationKind::kSend},
+    {"recv", OperationKind::kSend},
+    {"mrecv", OperationKind::kSend},
+    {"sendrecv", OperationKind::kSend},
+    {"sendrecv_replace", OperationKind::kSend},
+    {"send_init", OperationKind::kSend},
+    {"bsend_init", OperationKind::kSend},
+    {"ssend_init", OperationKind::kSend},
+    {"rsend_init", OperationKind::kSend},
+    {"recv_init", OperationKind::kSend},
+    {"bcast", OperationKind::kBcast},
+    {"reduce", OperationKind::kReduce},
+    {"gather", OperationKind::kGather},
+    {"allreduce", OperationKind::kAllreduce},
+    {"scatter", OperationKind::kScatter},
+    {"allgather", OperationKind::kAllgather},
+    {"reduce_scatter", OperationKind::kReduceScatter},
+    {"reduce_scatter_block", OperationKind::kReduceScatter},
+    {"alltoall", OperationKind::kAlltoall},
+    {"barrier", OperationKind::kBarrier},
+    {"scan", OperationKind::kScan},
+    {"exscan", OperationKind::kExscan},
+    {"gatherv", OperationKind::kGatherv},
+    {"scatterv", OperationKind::kScatterv},
+    {"allgatherv", OperationKind::kAllgatherv},
+    {"alltoallv", OperationKind::kAlltoallv},
+    {"alltoallw", OperationKind::kAlltoallv},
+};
+
+struct Risk {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr Risk kRisks[] = {
+    {"comm_spawn", "waits in the MPI library for other processes; messages to this rank wait too"},
+    {"comm_spawn_multiple", "waits in the MPI library for other processes; messages to this rank wait too"},
+    {"comm_accept", "waits in the MPI library for other processes; messages to this rank wait too"},
+    {"comm_connect", "waits in the MPI library for other processes; messages to this rank wait too"},
+    {"comm_join", "waits in the MPI library for another process; messages to this rank wait too"},
+};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+/// "send" for MPI_Send, PMPI_Send, mpi_send_, mpi_send_f08_; nothing for other symbols.
+std::optional<std::string> mpi_name(const std::string& symbol, bool& fortran) {
+  std::string name = lower(symbol.substr(0, symbol.find('@')));
+  if (name.starts_with('p')) name.erase(0, 1);
+  if (!name.starts_with("mpi_")) return std::nullopt;
+  name.erase(0, 4);
+  if (symbol.starts_with("mpi_") || symbol.starts_with("pmpi_")) {
+    fortran = true;
+    while (name.ends_with('_')) name.pop_back();
+    if (name.ends_with("_f08")) name.resize(name.size() - 4);
+  }
+  if (name.starts_with("fortran_") || name.empty()) return std::nullopt;
+  return name;
+}
+
+std::optional<OperationKind> operation_of(std::string_view name) {
+  for (const std::string_view candidate : {name, name.starts_with('i') ? name.substr(1) : name}) {
+    for (const auto& [known, kind] : kOperations) {
+      if (known == candidate) return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+struct Verdicts {
+  std::map<OperationKind, std::vector<std::string>> by;  // backends beside the host that carry an operation
+
+  Verdicts(const Registry& registry, const Configuration& configuration, const std::string& only) {
+    for (const BackendDescription* description : registry.all()) {
+      if (description->name == "host" || (!only.empty() && description->name != only)) continue;
+      Result<Settings> settings = configuration.settings_for(*description);
+      if (!settings) continue;
+      const std::unique_ptr<Backend> backend = description->create({0, 2, *settings, {}, nullptr});
+      if (backend == nullptr) continue;
+      for (int i = 0; i < static_cast<int>(OperationKind::kCount); ++i) {
+        Operation operation;
+        operation.kind = static_cast<OperationKind>(i);
+        operation.element = ElementType::kInt32;
+        operation.function = ReduceFunction::kSum;
+        operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : 64;
+        operation.elements = operation.bytes / 4;
+        if (backend->supports(operation).yes()) by[operation.kind].emplace_back(description->name);
+      }
+    }
+  }
+};
+
+struct Row {
+  std::string name;
+  Fate fate = Fate::kNative;
+  std::string detail;
+};
+
+/// As MPI spells it.
+std::string spelled(const std::string& name) {
+  for (const ListedFunction& function : kFunctionList) {
+    if (lower(function.name) == name) return fmt::format("MPI_{}", function.name);
+  }
+  std::string text = "MPI_" + name;
+  if (text[4] >= 'a' && text[4] <= 'z') text[4] = static_cast<char>(text[4] - 'a' + 'A');
+  return text;
+}
+
+Row judge(const std::string& name, const Verdicts& verdicts) {
+  Row row{name, Fate::kNative, {}};
+  for (const Risk& risk : kRisks) {
+    if (risk.name == name) return {name, Fate::kRisk, std::string(risk.why)};
+  }
+  const auto* const known = std::find_if(std::begin(kFunctionList), std::end(kFunctionList),
+                                         [&](const ListedFunction& f) { return lower(f.name) == name; });
+  if (known == std::end(kFunctionList) || !known->own) return row;
+  const std::optional<OperationKind> operation = operation_of(name);
+  if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};
+  const auto backends = verdicts.by.find(*operation);
+  if (backends == verdicts.by.end()) return {name, Fate::kHost, "no hardware has it"};
+  return {name, Fate::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
+}
+
+/// The program and, through what it needs, its libraries; not the MPI library itself.
+struct Survey {
+  std::set<std::string> functions;
+  std::vector<std::string> images;
+  std::vector<std::string> missing;
+  std::string mpi;  // the library's name
+  bool fortran = false;
+  bool c = false;
+  bool own_mpi = false;  // defines MPI functions itself
+
+  std::string walk(const std::string& path, bool program) {
+    Result<ElfImage> image = read_elf(path);
+    if (!image) return program ? image.error() : std::string();
+    images.push_back(path);
+    for (const std::string& symbol : image->imports) {
+      bool in_fortran = false;
+      const auto name = mpi_name(symbol, in_fortran);
+      if (!name) continue;
+      functions.insert(*name);
+      (in_fortran ? fortran : c) = true;
+    }
+    own_mpi = own_mpi || std::find(image->definitions.begin(), image->definitions.end(), "MPI_Init") !=
+                             image->definitions.end();
+    for (const std::string& needed : image->needed) {
+      if (is_mpi(needed)) {
+        if (mpi.empty() || needed.starts_with("libmpi.so") || needed.starts_with("libmpich.so")) mpi = needed;
+        continue;
+      }
+      const std::string found = find_library(needed, *image);
+      if (found.empty()) {
+        missing.push_back(needed);
+      } else if (std::find(images.begin(), images.end(), found) == images.end()) {
+        walk(found, false);
+      }
+    }
+    return {};
+  }
+
+  static bool is_mpi(const std::string& name) {
+    return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("libmpich") ||
+           name.starts_with("libmca_");
+  }
+  /// Why Offramp cannot be put in front of it; empty: it can.
+  [[nodiscard]] std::string obstacle() const {
+    if (mpi.empty() && own_mpi) return "it contains an MPI library itself: nothing can be put in front of it";
+    if (mpi.empty() && functions.empty())
+      return "it uses no MPI (or loads it only when it runs, as interpreters do)";
+    if (mpi.empty()) return "it calls MPI but names no MPI library";
+    if (mpi.starts_with("libmpich") || mpi.starts_with("libmpi.so.12"))
+      return fmt::format("it is linked to another MPI library ({}): Offramp needs Open MPI 4", mpi);
+    return {};
+  }
+};
+
+std::string languages(const Survey& survey) {
+  if (survey.c && survey.fortran) return "C and Fortran";
+  return survey.fortran ? "Fortran" : "C";
+}
+
+void print_json(const CheckOptions& options, const Survey& survey, const std::string& obstacle,
+                const std::vector<Row>& rows) {
+  nlohmann::ordered_json all = {{"program", options.program},    {"mpi", survey.mpi},
+                                {"language", languages(survey)}, {"works", obstacle.empty()},
+                                {"obstacle", obstacle},          {"missing_libraries", survey.missing}};
+  all["functions"] = nlohmann::ordered_json::array();
+  for (const Row& row : rows)
+    all["functions"].push_back(
+        {{"name", spelled(row.name)}, {"how", to_string(row.fate)}, {"detail", row.detail}});
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_text(const CheckOptions& options, const Survey& survey, const std::vector<Row>& rows) {
+  fmt::print("{}: {}, MPI from {}, {} MPI functions\n", printable(options.program), languages(survey),
+             survey.mpi, rows.size());
+  for (const std::string& name : survey.missing)
+    fmt::print("note: {} was not found; what it calls is not listed\n", printable(name));
+  for (const Row& row : rows)
+    fmt::print("  {:<28} {:<15} {}\n", printable(spelled(row.name)), to_string(row.fate), row.detail);
+}
+
+}  // namespace
+
+int check(const CheckOptions& options) {
+  Registry registry(built_in_backends());
+  auto configuration = load_configuration(Surroundings::of_process(), registry);
+  if (!configuration) {
+    complain(configuration.error());
+    return kUsage;
+  }
+  if (!options.backend.empty() && registry.find(options.backend) == nullptr) {
+    complain(fmt::format("unknown backend {}{}", in_quotes(options.backend),
+                         suggestion(options.backend, registry.names())));
+    return kUsage;
+  }
+  std::string path = options.program;
+  if (path.find('/') == std::string::npos) path = find_program(path);
+  if (path.empty()) {
+    complain(fmt::format("{} is not found", in_quotes(options.program)));
+    return kUsage;
+  }
+  Survey survey;
+  std::string obstacle = survey.walk(path, true);
+  if (obstacle.empty() && !survey.obstacle().empty())
+    obstacle = fmt::format("{}: {}", in_quotes(options.program), survey.obstacle());
+  const Verdicts verdicts(registry, *configuration, options.backend);
+  std::vector<Row> rows;
+  for (const std::string& name : survey.functions) rows.push_back(judge(name, verdicts));
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.fate < b.fate; });
+  if (options.json) {
+    print_json(options, survey, obstacle, rows);
+  } else if (obstacle.empty()) {
+    print_text(options, survey, rows);
+  }
+  if (!obstacle.empty()) {
+    if (!options.json) complain(obstacle);
+    return kUsage;
+  }
+  const bool risky =
+      std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.fate == Fate::kRisk; });
+  return risky ? kDeclined : kDone;
+}
+
+}  // namespace offramp::tool
