@@ -101,13 +101,19 @@ Memory part(Memory memory, const Chunk& chunk) {
 Task<void> scatter_sums(Processor& p, Chunks chunks, Bytes own, MutableBytes result) {
   const Ring ring(p);
   const Chunk first = chunks.at(ring.previous);
-  if (first.bytes > 0) co_await p.run(Primitive::send(ring.next, part(own, first)));
+  Bytes sent = part(own, first);
+  // In place the result may lie where the first chunk is, which has to leave unchanged.
+  if (!result.empty() && sent.data() == result.data()) {
+    const MutableBytes saved = p.team().scratch(sent.size());
+    p.team().copy(sent, saved);
+    sent = saved;
+  }
+  if (first.bytes > 0) co_await p.run(Primitive::send(ring.next, sent));
   for (int i = 2; i < ring.ranks; ++i) {
     const Chunk chunk = chunks.at(ring.wrap(ring.rank - i));
     if (chunk.bytes > 0)
       co_await p.run(Primitive::receive_reduce_send(ring.previous, part(own, chunk), ring.next));
   }
-  co_await p.drain();  // the result may lie where the first chunk was
   const Chunk mine = chunks.at(ring.rank);
   if (mine.bytes > 0) co_await p.run(Primitive::receive_reduce(ring.previous, part(own, mine), result));
 }
@@ -122,6 +128,7 @@ Task<void> allreduce(Processor& p, CallMemory m) {
   const Chunks chunks{m.send.size(), m.element_bytes, ring.ranks};
   const MutableBytes mine = part(m.receive, chunks.at(ring.rank));
   co_await scatter_sums(p, chunks, m.send, mine);
+  co_await p.drain();  // in place the next steps overwrite what the first ones sent
   for (int i = 0; i + 1 < ring.ranks; ++i) {
     const Chunk out = chunks.at(ring.wrap(ring.rank - i));
     const Chunk in = chunks.at(ring.wrap(ring.rank - i - 1));

@@ -37,7 +37,7 @@ struct Spec {
   Bandwidth link = Bandwidth::gigabits_per_second(100);
   Bandwidth engine = Bandwidth::bits_per_second(91'500'000'000);  // of the protocol engine
   std::uint32_t overhead = 78;                                    // framing per packet
-  Time latency = Time::ns(2350);                                  // first bit out to first bit in
+  Time latency = Time::ns(2362);                                  // first bit out to first bit in
   Time retransmission = Time::us(200);                            // timer of the TCP engine
   int retries = 10;
 
