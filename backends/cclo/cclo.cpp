@@ -84,14 +84,19 @@ class CcloBackend final : public Backend {
     const Plan& plan = plans_.eager(transfer.bytes);
     const Time begin = departure.first - plan.first;
     const Time shift = back_pressure(transfer, departure, posted);
-    Stamp reply{begin + plan.overflow + shift, begin + plan.complete + shift, failed};
+    // What of the message is still to go then, and when it has gone: nothing, when buffers took all of it.
+    const Time complete = begin + plan.complete + shift;
+    Stamp reply{waits_for_buffers(transfer, plan) ? begin + plan.overflow + shift : complete, complete,
+                failed};
     if ((departure.detail & kSynchronous) != 0) {
-      // The engine does not acknowledge a match: the receiver's driver answers with an empty message.
+      // The engine does not acknowledge a match: the receiver's driver answers with an empty message. Waiting
+      // for it takes no unit.
       const Plan& answer = plans_.eager(0);
       const Time matched = later(posted, departure.first) + driver_.start_cost();
-      reply.last = later(reply.last, matched + answer.first + answer.waiting);
+      const Time wait = later(matched + answer.first + answer.waiting - reply.last, {});
+      reply.first += wait;
+      reply.last += wait;
     }
-    reply.first = later(earlier(reply.first, reply.last), {});
     return reply;
   }
 

@@ -201,6 +201,17 @@ TEST(CcloBackend, LongMessagesWaitForBuffersThatALateReceiverHolds) {
   }
 }
 
+TEST(CcloBackend, WaitingForAMatchOccupiesNothing) {
+  Backendless b;
+  std::vector<Stamp> replies;
+  for (int i = 0; i < 10; ++i) {
+    const Departure departure = b->depart(message(8, true), {}, b.units);
+    replies.push_back(b->match(message(8, true), departure.stamp, Time::ms(1)));
+  }
+  for (const Stamp& reply : replies)
+    EXPECT_LT(b->complete_send(message(8, true), reply, b.units), Time::us(1100));
+}
+
 TEST(CcloBackend, MessagesThatFindNoBufferComeBackFromHostMemory) {
   Backendless b;
   std::vector<Stamp> stamps;
