@@ -39,7 +39,8 @@ class CcloBackend final : public Backend {
         faults_(context.faults),
         spans_(context.spans),
         rank_(context.rank),
-        ranks_(context.ranks) {}
+        ranks_(context.ranks),
+        world_fits_(fits(context.ranks)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     if (!driver_.problem().empty()) return Verdict::decline(driver_.problem());
@@ -233,10 +234,9 @@ class CcloBackend final : public Backend {
 
   /// That of the world; where it does not fit, one of the pair. Writing it takes the host's time.
   std::uint32_t communicator_with(int peer, Time& clock) {
-    const bool world = fits(ranks_);
-    const Driver::Placed placed =
-        driver_.place(world ? static_cast<std::uint32_t>(ranks_) : 2U, static_cast<std::uint32_t>(rank_),
-                      world ? 0U : static_cast<std::uint32_t>(peer) + 1U);
+    const Driver::Placed placed = driver_.place(world_fits_ ? static_cast<std::uint32_t>(ranks_) : 2U,
+                                                static_cast<std::uint32_t>(rank_),
+                                                world_fits_ ? 0U : static_cast<std::uint32_t>(peer) + 1U);
     clock += placed.cost;
     return placed.address;
   }
@@ -247,7 +247,7 @@ class CcloBackend final : public Backend {
                                    static_cast<std::uint32_t>(peer), address, 0,
                                    static_cast<std::uint32_t>(transfer.tag)));
     Communicator communicator(driver_.space(), address);
-    const std::uint32_t index = fits(ranks_) ? static_cast<std::uint32_t>(peer) : 1U;
+    const std::uint32_t index = world_fits_ ? static_cast<std::uint32_t>(peer) : 1U;
     const RankField field =
         scenario == Scenario::kSend ? RankField::kOutboundSequence : RankField::kInboundSequence;
     const auto segments = static_cast<std::uint32_t>(spec_.segments(transfer.bytes));
@@ -340,6 +340,7 @@ class CcloBackend final : public Backend {
   SpanSink* spans_;
   int rank_;
   int ranks_;
+  bool world_fits_;
   std::uint64_t collectives_ = 0;
   mutable std::map<int, std::string> reasons_;
   WireCounters wire_;

@@ -192,8 +192,7 @@ void Driver::write_rank(std::uint32_t address, std::uint32_t index, std::uint32_
 
 Driver::Started Driver::start(const CallWords& words) {
   if ((space_.read_control(kApCtrl) & kApIdle) == 0) space_.yield_call();
-  for (std::size_t i = 0; i < kArguments; ++i)
-    space_.write_control(offset_of(static_cast<Argument>(i)), words[i]);
+  space_.write_arguments(words);
   space_.write_control(kApCtrl, kApStart);
   return {space_.take_call().value_or(words), start_cost()};
 }

@@ -27,6 +27,12 @@ class IoSpace {
   /// The call block: in the same space, but for the second generation, where it is a kernel of its own.
   std::uint32_t read_control(std::uint32_t offset);
   void write_control(std::uint32_t offset, std::uint32_t value);
+  /// All arguments of a call: as many accesses as there are.
+  void write_arguments(const CallWords& words) {
+    accesses_.writes += kArguments;
+    for (std::size_t i = 0; i < kArguments; ++i)
+      call_block_[offset_of(static_cast<Argument>(i)) / 4] = words[i];
+  }
   struct Accesses {
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;

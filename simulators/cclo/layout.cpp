@@ -6,30 +6,6 @@
 namespace offramp::cclo {
 namespace {
 
-// Original document, Kernel Parameters; every argument is followed by a reserved word. It prints the two
-// halves of buf1 in both orders; all code has the low half first.
-constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
-    {0x00, "AP_CTRL", "", "b0 start, b1 done, b2 idle, b3 ready"},
-    {0x04, "GIE", "", "global interrupt enable"},
-    {0x08, "IER", "", "interrupt enable"},
-    {0x0c, "ISR", "", "interrupt status"},
-    {0x10, "call_type", "", "scenario: what to do"},
-    {0x18, "byte_count", "count", "bytes; elements in the second generation"},
-    {0x20, "comm_addr", "", "byte offset of the communicator"},
-    {0x28, "root_src_dst", "", "root, or the peer"},
-    {0x30, "function", "", "reduction, or sub-function of a configuration call"},
-    {0x38, "tag", "", "0xffffffff: any"},
-    {0x40, "buf0_type", "datapath_cfg", "ignored; second generation: arithmetic configuration"},
-    {0x48, "buf1_type", "compression_flags", "ignored; second generation: OP0 1, OP1 2, RES 4, ETH 8"},
-    {0x50, "buf2_type", "stream_host_flags", "ignored; second generation: streams 7:0, host memory 15:8"},
-    {0x58, "buf0_ptr_addrl", "addra_l", "source (receive: destination)"},
-    {0x5c, "buf0_ptr_addrh", "addra_h", ""},
-    {0x64, "buf1_ptr_addrl", "addrb_l", "destination; second operand"},
-    {0x68, "buf1_ptr_addrh", "addrb_h", ""},
-    {0x70, "buf2_ptr_addrl", "addrc_l", "second generation: result"},
-    {0x74, "buf2_ptr_addrh", "addrc_h", ""},
-}};
-
 using D = DescriptorField;
 constexpr std::array<WordOf<D>, 9> kDescriptor = {{
     {D::kAddressLow, "addrl", "of the buffer in device memory"},
@@ -113,14 +89,6 @@ std::string line(std::uint32_t offset, std::string_view name, std::string_view d
 }
 
 }  // namespace
-
-std::span<const Register> call_registers() {
-  return kCallRegisters;
-}
-
-std::uint32_t offset_of(Argument argument) {
-  return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
-}
 
 std::string_view to_string(BufferStatus status) {
   switch (status) {

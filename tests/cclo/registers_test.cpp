@@ -108,6 +108,13 @@ TEST(CcloExchangeMemory, HoldsWhatFits) {  // V4
   EXPECT_EQ(seed.free_words(16), 365U);
   EXPECT_EQ(seed.communicator_words(128), 642U);
   EXPECT_EQ(seed.free_words(1000), 0U);
+  const auto most_ranks = [](Profile profile) {
+    const Layout& layout = layout_of(profile);
+    return (layout.free_words(16) - kCommunicatorHeadWords) / layout.rank_words();
+  };
+  EXPECT_EQ(most_ranks(Profile::kSeed), 72U);
+  EXPECT_EQ(most_ranks(Profile::kDump), 174U);
+  EXPECT_EQ(most_ranks(Profile::kGen2), 310U);
 }
 
 TEST(CcloExchangeMemory, OfTheSecondGenerationHasSixConfigurationsBehindTheCommunicator) {  // V6
