@@ -93,26 +93,29 @@ class PacketNetwork {
     self.clock = at;  // the engine stages the next packet while this one is on the link
   }
 
+  /// Everything has been sent once. Three acknowledgements of the same packet, or the timer, begin a
+  /// recovery; within it every acknowledgement that leaves a gap names the next packet to repeat (NewReno).
   Task<void> repeat_until_acknowledged() {
     Process& self = co_await this_process();
     self.clock = later(self.clock, link_free);
     std::uint32_t received = 0;
     int duplicates = 0;
     int attempts = 0;
+    bool recovering = false;
     while (received < packets_) {
       std::optional<Acknowledgement> ack = co_await back_.receive_until(self.clock + spec_.retransmission);
       if (ack && ack->received > received) {
         received = ack->received;
         duplicates = attempts = 0;
+        if (!recovering || received == packets_) continue;
+      } else if (ack && (recovering || ++duplicates < kDuplicatesBeforeRepeat)) {
         continue;
-      }
-      if (ack && ++duplicates != kDuplicatesBeforeRepeat) continue;
-      duplicates = 0;
-      if (attempts++ >= spec_.retries) {
+      } else if (!ack && attempts++ >= spec_.retries) {
         result.error = Error::kPacketizerTimeout;  // the engine gives the session up
         result.last = later(result.last, self.clock);
         co_return;
       }
+      recovering = true;
       ++repeated_;
       co_await transmit(received, self.clock);
       self.clock = link_free;

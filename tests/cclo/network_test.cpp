@@ -126,6 +126,16 @@ TEST(CcloTcp, RepairsLossDuplicationAndReordering) {
   }
 }
 
+TEST(CcloTcp, RepairsManyLossesInOneLongSegment) {
+  const Spec spec;
+  const Flow in{Time::ns(100), Time::ns(100) + spec.stream_time(65536)};
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Transmitter transmitter(spec);
+    const Fate fate{{seed, 0.1, 0.05, 0.05}, 0, 1, 0};
+    EXPECT_EQ(transmitter.send(in, 65536, &fate).error, Error::kNone) << seed;
+  }
+}
+
 TEST(CcloTcp, GivesUpAfterItsRetries) {
   Spec spec;
   spec.retries = 2;
