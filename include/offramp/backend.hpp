@@ -155,7 +155,7 @@ struct Stamp {
 /// works on a copy taken when it is issued, which is merged back when the program sees its completion, so
 /// that operations in flight never depend on each other's progress.
 struct Units {
-  static constexpr std::size_t kMaximum = 8;
+  static constexpr std::size_t kMaximum = 24;
   std::array<Arbiter, kMaximum> unit;
   void merge(const Units& other) {
     for (std::size_t i = 0; i < kMaximum; ++i) unit[i].merge(other.unit[i].free_at());

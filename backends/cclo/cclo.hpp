@@ -1,0 +1,10 @@
+// The cclo backend: ACCL's collectives offload engine on an FPGA, and the host driver in front of it.
+#pragma once
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+const BackendDescription& cclo_backend();
+
+}  // namespace offramp

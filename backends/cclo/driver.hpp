@@ -1,0 +1,93 @@
+// The host's driver: it talks to the engine only through the IO space, and pays for every access.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/cclo/parameters.hpp"
+#include "simulators/cclo/codes.hpp"
+#include "simulators/cclo/exchange_memory.hpp"
+#include "simulators/cclo/firmware.hpp"
+
+namespace offramp::cclo {
+
+class Driver {
+ public:
+  /// Sets the engine up as the original document's "Expected flow" says: RX buffers, packetizers,
+  /// communicators, ports and connections. `spec` gets what the configuration calls set.
+  Driver(const Configuration& configuration, Spec& spec, int rank, int ranks);
+  /// Asks the engine to reset its peripherals and to disable interrupts.
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  /// What was wrong at set-up: the return code of the first configuration call that failed, or too many RX
+  /// buffers for the exchange memory.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  /// Words for communicators in all, and those that one of `ranks` ranks needs.
+  [[nodiscard]] std::uint64_t free_words() const { return layout_.free_words(buffers_); }
+  [[nodiscard]] std::uint64_t words(std::uint64_t ranks) const { return layout_.communicator_words(ranks); }
+
+  /// Where a communicator lies; one that is not there is written, and others that were used longest ago have
+  /// to go for it. It has to fit. peer: 0, or of a pair 1 + the other's world rank.
+  struct Placed {
+    std::uint32_t address = 0;
+    Time cost;
+  };
+  Placed place(std::uint32_t ranks, std::uint32_t local, std::uint32_t peer);
+
+  /// Writes a call's registers and starts it; the call as the control processor gets it.
+  struct Started {
+    CallWords words{};
+    Time cost;
+  };
+  Started start(const CallWords& words);
+  /// Sees that the call is done and reads the return code.
+  struct Finished {
+    Error error = Error::kNone;
+    Time cost;
+  };
+  Finished finish();
+  /// The same costs without the accesses.
+  [[nodiscard]] Time start_cost() const { return host_.read + host_.write * (kArguments + 1); }
+  [[nodiscard]] Time finish_cost() const { return host_.read * 2; }
+
+  [[nodiscard]] IoSpace& space() { return space_; }
+
+ private:
+  struct Entry {
+    std::uint32_t ranks;
+    std::uint32_t local;
+    std::uint32_t peer;
+    std::uint32_t address;
+    std::uint64_t used;  // the newest is the largest
+    [[nodiscard]] bool is(std::uint32_t r, std::uint32_t l, std::uint32_t p) const {
+      return ranks == r && local == l && peer == p;
+    }
+  };
+
+  void set_up_buffers();
+  void set_up_gen2();
+  void configure(Spec& spec, std::uint32_t function, std::uint32_t value);
+  std::uint32_t make_room(std::uint32_t bytes);
+  void write_communicator(const Entry& entry);
+  void write_rank(std::uint32_t address, std::uint32_t index, std::uint32_t identity);
+  [[nodiscard]] std::uint32_t region_begin() const { return layout_.communicators_offset(buffers_); }
+
+  Layout layout_;
+  HostCosts host_;
+  Transport transport_;
+  std::uint32_t buffers_;
+  std::uint32_t buffer_bytes_;
+  IoSpace space_;
+  std::vector<Entry> entries_;  // by address
+  std::uint64_t uses_ = 0;
+  std::string problem_;
+};
+
+/// The words of a call.
+CallWords call_words(Generation generation, Scenario scenario, std::uint64_t count, std::uint32_t peer,
+                     std::uint32_t communicator, std::uint32_t function = 0, std::uint32_t tag = kTagAny);
+
+}  // namespace offramp::cclo

@@ -1,0 +1,83 @@
+#include "backends/cclo/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "backends/cclo/parameters.hpp"
+#include "simulators/cclo/codes.hpp"
+#include "simulators/cclo/header.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+Explanation registers(const ExplainRequest& request) {
+  const Configuration c = configuration_of(request.settings);
+  return {print_layout(c.layout, c.rx_buffers), {}};
+}
+
+Explanation codes(const ExplainRequest& request) {
+  const Generation generation = configuration_of(request.settings).spec.generation;
+  std::string text = "Calls\n";
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Scenario::kNumber); ++i) {
+    const auto scenario = static_cast<Scenario>(i);
+    if (const auto code = code_of(generation, scenario))
+      text += fmt::format("{:>10}  {}\n", *code, to_string(scenario));
+  }
+  text += "\nReturn codes (every one but the first becomes MPI_ERR_OTHER at the call it belongs to)\n";
+  for (const ReturnCode& code : return_codes()) {
+    const bool there = generation == Generation::kFirst ? code.gen1 >= 0 : code.gen2_bit >= 0;
+    if (there || code.error == Error::kNone)
+      text += fmt::format("{:>10}  {}\n", fmt::format("{:#x}", encode(generation, code.error)), code.name);
+  }
+  return {text, {}};
+}
+
+Explanation header(const ExplainRequest& request) {
+  const Generation generation = configuration_of(request.settings).spec.generation;
+  std::string text = "Message header: 64 bytes in front of every segment, little endian\n";
+  for (const HeaderFieldSpec& f : header_fields(generation))
+    text += fmt::format("{:>4} .. {:<4} {}\n", f.offset, f.offset + f.width - 1, f.name);
+  return {text, {}};
+}
+
+Explanation arithmetic(const ExplainRequest& request) {
+  const Generation generation = configuration_of(request.settings).spec.generation;
+  std::string text = "The arithmetic unit, 64 bytes per cycle\n";
+  for (const ArithmeticLane& lane : arithmetic_lanes()) {
+    const int code = generation == Generation::kFirst ? lane.gen1_function : lane.gen2_lane;
+    if (code >= 0)
+      text += fmt::format("{:>4}  {} of {}\n", code, to_string(lane.function), to_string(lane.element));
+  }
+  return {text + "Everything else is declined.\n", {}};
+}
+
+Explanation limits(const ExplainRequest& request) {
+  const Configuration c = configuration_of(request.settings);
+  std::uint64_t ranks = 0;
+  const std::uint64_t words = c.layout.free_words(c.rx_buffers);
+  while (c.layout.communicator_words(ranks + 1) <= words) ++ranks;
+  return {fmt::format("Exchange memory: {} RX descriptors of {} words leave {} words for communicators.\n"
+                      "A communicator of P ranks has {} + {} P words: up to {} ranks.\n"
+                      "At most {} RX descriptors fit beside a communicator of two ranks.\n"
+                      "byte_count has 32 bits; a segment is an RX buffer of {} bytes.\n",
+                      c.rx_buffers, c.layout.descriptor_words(), words, kCommunicatorHeadWords,
+                      c.layout.rank_words(), ranks, c.layout.most_buffers(2), c.spec.rx_buffer_bytes),
+          {}};
+}
+
+constexpr std::array<ExplainTopic, 5> kTopics = {{
+    {"registers", "the IO space: call block, RX buffers, communicators, miscellaneous", registers},
+    {"codes", "calls and return codes", codes},
+    {"header", "the message header", header},
+    {"arithmetic", "what the arithmetic unit computes", arithmetic},
+    {"limits", "what fits into the exchange memory", limits},
+}};
+
+}  // namespace
+
+std::span<const ExplainTopic> topics() {
+  return kTopics;
+}
+
+}  // namespace offramp::cclo

@@ -1,0 +1,12 @@
+// What `offramp explain TOPIC --backend cclo` shows.
+#pragma once
+
+#include <span>
+
+#include "offramp/backend.hpp"
+
+namespace offramp::cclo {
+
+std::span<const ExplainTopic> topics();
+
+}  // namespace offramp::cclo

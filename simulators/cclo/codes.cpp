@@ -1,0 +1,185 @@
+#include "simulators/cclo/codes.hpp"
+
+#include <bit>
+#include <cstdio>
+
+namespace offramp::cclo {
+namespace {
+
+struct ScenarioCode {
+  Scenario scenario;
+  std::int16_t gen1;  // -1: none
+  std::int16_t gen2;
+  std::string_view name;
+};
+// SEND and RECV of the first generation: original document; the rest: read in code.
+constexpr std::array<ScenarioCode, static_cast<std::size_t>(Scenario::kNumber)> kScenarios = {{
+    {Scenario::kConfig, 0, 0, "CONFIG"},
+    {Scenario::kSend, 1, 3, "SEND"},
+    {Scenario::kReceive, 2, 4, "RECV"},
+    {Scenario::kBcast, 3, 5, "BCAST"},
+    {Scenario::kScatter, 4, 6, "SCATTER"},
+    {Scenario::kGather, 5, 7, "GATHER"},
+    {Scenario::kReduce, 6, 8, "REDUCE"},
+    {Scenario::kAllgather, 7, 9, "ALLGATHER"},
+    {Scenario::kAllreduce, 8, 10, "ALLREDUCE"},
+    {Scenario::kCombine, 9, 2, "COMBINE"},
+    {Scenario::kCopy, 10, 1, "COPY"},
+    {Scenario::kReduceScatter, 20, 11, "REDUCE_SCATTER"},
+    {Scenario::kBarrier, -1, 12, "BARRIER"},
+    {Scenario::kAlltoall, -1, 13, "ALLTOALL"},
+    {Scenario::kNop, 255, 255, "NOP"},
+}};
+
+// Original document, EXCEPTIONS (0-2); the rest: read in code.
+constexpr std::array<ReturnCode, static_cast<std::size_t>(Error::kNumber)> kReturnCodes = {{
+    {Error::kNone, 0, -1, "COLLECTIVE_OP_SUCCESS"},
+    {Error::kDmaMismatch, 1, 0, "DMA_MISMATCH_ERROR"},
+    {Error::kDmaInternal, 2, 1, "DMA_INTERNAL_ERROR"},
+    {Error::kDmaDecode, 3, 2, "DMA_DECODE_ERROR"},
+    {Error::kDmaSlave, 4, 3, "DMA_SLAVE_ERROR"},
+    {Error::kDmaNotOkay, 5, 4, "DMA_NOT_OKAY_ERROR"},
+    {Error::kDmaNotEndOfPacket, 6, 5, "DMA_NOT_END_OF_PACKET_ERROR"},
+    {Error::kDmaUnexpectedBytes, 7, 6, "DMA_NOT_EXPECTED_BTT_ERROR"},
+    {Error::kDmaTimeout, 8, 7, "DMA_TIMEOUT_ERROR"},
+    {Error::kSwitch, 9, 8, "CONFIG_SWITCH_ERROR"},
+    {Error::kDequeueTimeout, 10, 9, "DEQUEUE_BUFFER_TIMEOUT_ERROR"},
+    {Error::kBufferStatus, 11, 10, "DEQUEUE_BUFFER_SPARE_BUFFER_STATUS_ERROR"},
+    {Error::kReceiveTimeout, 12, 11, "RECEIVE_TIMEOUT_ERROR"},
+    {Error::kBufferTagMismatch, 13, 12, "DEQUEUE_BUFFER_SPARE_BUFFER_DMATAG_MISMATCH"},
+    {Error::kBufferIndex, 14, 13, "DEQUEUE_BUFFER_SPARE_BUFFER_INDEX_ERROR"},
+    {Error::kNotImplemented, 15, 14, "COLLECTIVE_NOT_IMPLEMENTED"},
+    {Error::kSpareBuffer, 16, 15, "RECEIVE_OFFCHIP_SPARE_BUFF_ID_NOT_VALID"},
+    {Error::kOpenPort, 17, -1, "OPEN_PORT_NOT_SUCCEEDED"},
+    {Error::kOpenConnection, 18, -1, "OPEN_CON_NOT_SUCCEEDED"},
+    {Error::kEagerThreshold, -1, 16, "EAGER_THRESHOLD_INVALID"},
+    {Error::kRendezvousThreshold, -1, 17, "RENDEZVOUS_THRESHOLD_INVALID"},
+    {Error::kDmaSize, 19, 18, "DMA_SIZE_ERROR"},
+    {Error::kArithmetic, 20, 19, "ARITH_ERROR"},
+    {Error::kPacketizerTimeout, 21, 20, "PACK_TIMEOUT_STS_ERROR"},
+    {Error::kPacketizerSequence, 22, 21, "PACK_SEQ_NUMBER_ERROR"},
+    {Error::kCompression, -1, 22, "COMPRESSION_ERROR"},
+    {Error::kKernelTimeout, -1, 23, "KRNL_TIMEOUT_STS_ERROR"},
+    {Error::kKernelCount, -1, 24, "KRNL_STS_COUNT_ERROR"},
+    {Error::kSegmenterBytes, -1, 25, "SEGMENTER_EXPECTED_BTT_ERROR"},
+    {Error::kSegmenterTag, -1, 26, "DMA_TAG_MISMATCH_ERROR"},
+    {Error::kNotReady, -1, 31, "NOT_READY"},
+}};
+
+constexpr std::array<ArithmeticLane, 8> kLanes = {{
+    {ElementType::kFloat32, ReduceFunction::kSum, 0, 0, 4},
+    {ElementType::kFloat64, ReduceFunction::kSum, 1, 1, 8},
+    {ElementType::kInt32, ReduceFunction::kSum, 2, 2, 4},
+    {ElementType::kInt64, ReduceFunction::kSum, 3, 3, 8},
+    {ElementType::kFloat32, ReduceFunction::kMaximum, -1, 5, 4},
+    {ElementType::kFloat64, ReduceFunction::kMaximum, -1, 6, 8},
+    {ElementType::kInt32, ReduceFunction::kMaximum, -1, 7, 4},
+    {ElementType::kInt64, ReduceFunction::kMaximum, -1, 8, 8},
+}};
+
+constexpr std::array<ArithmeticConfig, 6> kConfigs = {{
+    {"f16", {2, 2, 0, 0, 0, 2, 0, 4, 9}},
+    {"f32/f16", {4, 2, 0, 0, 1, 2, 1, 4, 9}},
+    {"f32", {4, 4, 0, 0, 0, 2, 0, 0, 5}},
+    {"f64", {8, 8, 0, 0, 0, 2, 0, 1, 6}},
+    {"i32", {4, 4, 0, 0, 0, 2, 0, 2, 7}},
+    {"i64", {8, 8, 0, 0, 0, 2, 0, 3, 8}},
+}};
+
+}  // namespace
+
+std::string_view to_string(Scenario scenario) {
+  return kScenarios[static_cast<std::size_t>(scenario)].name;
+}
+
+std::optional<std::uint32_t> code_of(Generation generation, Scenario scenario) {
+  const ScenarioCode& row = kScenarios[static_cast<std::size_t>(scenario)];
+  const std::int16_t code = generation == Generation::kFirst ? row.gen1 : row.gen2;
+  if (code < 0) return std::nullopt;
+  return static_cast<std::uint32_t>(code);
+}
+
+std::optional<Scenario> scenario_of(Generation generation, std::uint32_t code) {
+  for (const ScenarioCode& row : kScenarios) {
+    if (code_of(generation, row.scenario) == code) return row.scenario;
+  }
+  return std::nullopt;
+}
+
+std::span<const ReturnCode> return_codes() {
+  return kReturnCodes;
+}
+
+std::string_view to_string(Error error) {
+  return kReturnCodes[static_cast<std::size_t>(error)].name;
+}
+
+std::uint32_t encode(Generation generation, Error error) {
+  if (error == Error::kNone) return 0;
+  const ReturnCode& row = kReturnCodes[static_cast<std::size_t>(error)];
+  if (generation == Generation::kFirst)
+    return row.gen1 >= 0 ? static_cast<std::uint32_t>(row.gen1) : encode(generation, Error::kDmaInternal);
+  return row.gen2_bit >= 0 ? 1U << row.gen2_bit : encode(generation, Error::kDmaInternal);
+}
+
+Error decode(Generation generation, std::uint32_t value) {
+  if (value == 0) return Error::kNone;
+  const std::int64_t wanted = generation == Generation::kFirst ? value : std::countr_zero(value);
+  for (const ReturnCode& row : kReturnCodes) {
+    if ((generation == Generation::kFirst ? row.gen1 : row.gen2_bit) == wanted) return row.error;
+  }
+  return Error::kDmaInternal;
+}
+
+HardwareId decode_hardware_id(std::uint32_t word) {
+  const auto bit = [word](int n) { return (word >> n & 1U) != 0; };
+  HardwareId id;
+  id.stack = static_cast<HardwareId::Stack>(word & 3U);
+  id.internal_dma = bit(2);
+  id.arithmetic = bit(3);
+  id.compression = bit(4);
+  id.kernel_streams = bit(5);
+  id.debug = bit(6);
+  id.external_dma = bit(7);
+  id.commit = word >> 8;
+  return id;
+}
+
+std::uint32_t encode(const HardwareId& id) {
+  const auto bit = [](bool set, int n) { return static_cast<std::uint32_t>(set ? 1U : 0U) << n; };
+  return static_cast<std::uint32_t>(id.stack) | bit(id.internal_dma, 2) | bit(id.arithmetic, 3) |
+         bit(id.compression, 4) | bit(id.kernel_streams, 5) | bit(id.debug, 6) | bit(id.external_dma, 7) |
+         id.commit << 8;
+}
+
+std::string print(const HardwareId& id) {
+  static constexpr std::array<std::string_view, 4> kStacks = {"UDP", "TCP", "RDMA", "?"};
+  std::string text(kStacks[static_cast<std::size_t>(id.stack)]);
+  if (id.internal_dma) text += ", internal DMA";
+  if (id.arithmetic) text += ", arithmetic";
+  if (id.compression) text += ", compression";
+  if (id.kernel_streams) text += ", kernel streams";
+  if (id.debug) text += ", debug";
+  if (id.external_dma) text += ", external DMA";
+  std::array<char, 24> commit{};
+  std::snprintf(commit.data(), commit.size(), ", commit %06x", id.commit & 0xffffffU);
+  return text + commit.data();
+}
+
+std::span<const ArithmeticLane> arithmetic_lanes() {
+  return kLanes;
+}
+
+const ArithmeticLane* find_lane(Generation generation, ElementType element, ReduceFunction function) {
+  for (const ArithmeticLane& lane : kLanes) {
+    const bool there = generation == Generation::kFirst ? lane.gen1_function >= 0 : lane.gen2_lane >= 0;
+    if (there && lane.element == element && lane.function == function) return &lane;
+  }
+  return nullptr;
+}
+
+std::span<const ArithmeticConfig> arithmetic_configs() {
+  return kConfigs;
+}
+
+}  // namespace offramp::cclo

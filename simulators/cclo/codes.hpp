@@ -1,0 +1,156 @@
+// Codes of the engine: scenarios, configuration calls, return codes, hardware id, types and functions of the
+// arithmetic unit. Both generations number them differently; each is one table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "offramp/backend.hpp"
+#include "simulators/cclo/layout.hpp"
+
+namespace offramp::cclo {
+
+enum class Scenario : std::uint8_t {
+  kConfig,
+  kSend,
+  kReceive,
+  kBcast,
+  kScatter,
+  kGather,
+  kReduce,
+  kAllgather,
+  kAllreduce,
+  kCombine,
+  kCopy,
+  kReduceScatter,
+  kBarrier,
+  kAlltoall,
+  kNop,
+  kNumber
+};
+std::string_view to_string(Scenario scenario);
+/// Nothing: this generation has no such call.
+std::optional<std::uint32_t> code_of(Generation generation, Scenario scenario);
+std::optional<Scenario> scenario_of(Generation generation, std::uint32_t code);
+
+/// Sub-functions of CONFIG: the value is what `function` holds.
+enum class Gen1Config : std::uint32_t {
+  kInterruptsOn = 0,
+  kInterruptsOff = 1,
+  kReset = 2,
+  kPacketizersOn = 3,
+  kTimeout = 4,
+  kInitConnection = 5,
+  kOpenPort = 6,
+  kOpenConnections = 7,
+  kUseTcp = 8,
+  kUseUdp = 9,
+  kProfilingOn = 10,
+  kProfilingOff = 11,
+  kTransactionSize = 12,
+  kTransactionsInFlight = 13
+};
+enum class Gen2Config : std::uint32_t {
+  kReset = 0,
+  kEnginesOn = 1,
+  kTimeout = 2,
+  kMaximumEager = 3,
+  kMaximumRendezvous = 4
+};
+inline constexpr std::uint32_t kMaximumTransactionBytes = 0x7fffff;  // 23 bits of a DMA command
+inline constexpr std::uint32_t kMaximumTransactionsInFlight = 20;
+inline constexpr std::uint32_t kGen2MaximumTransferBytes = 8388544;  // whole words below 2^23
+
+enum class Error : std::uint8_t {
+  kNone,
+  kDmaMismatch,
+  kDmaInternal,
+  kDmaDecode,
+  kDmaSlave,
+  kDmaNotOkay,
+  kDmaNotEndOfPacket,
+  kDmaUnexpectedBytes,
+  kDmaTimeout,
+  kSwitch,
+  kDequeueTimeout,
+  kBufferStatus,
+  kReceiveTimeout,
+  kBufferTagMismatch,
+  kBufferIndex,
+  kNotImplemented,
+  kSpareBuffer,
+  kOpenPort,
+  kOpenConnection,
+  kEagerThreshold,
+  kRendezvousThreshold,
+  kDmaSize,
+  kArithmetic,
+  kPacketizerTimeout,
+  kPacketizerSequence,
+  kCompression,
+  kKernelTimeout,
+  kKernelCount,
+  kSegmenterBytes,
+  kSegmenterTag,
+  kNotReady,
+  kNumber
+};
+/// gen1: an integer; gen2: a bit. Negative: not in this generation.
+struct ReturnCode {
+  Error error;
+  std::int16_t gen1;
+  std::int16_t gen2_bit;
+  std::string_view name;
+};
+std::span<const ReturnCode> return_codes();
+std::string_view to_string(Error error);
+/// What RETVAL holds. An error that this generation does not know is given as its "internal" DMA error.
+std::uint32_t encode(Generation generation, Error error);
+/// The error of a return value; of several bits the lowest. Unknown values are kDmaInternal.
+Error decode(Generation generation, std::uint32_t value);
+
+inline constexpr std::uint32_t kTagAny = 0xffffffff;
+
+/// HWID of the second generation (read in code). The original document leaves the encoding open; the same is
+/// used for the first here, with stacks 0 and 1 only.
+struct HardwareId {
+  enum class Stack : std::uint8_t { kUdp, kTcp, kRdma, kReserved };
+  Stack stack = Stack::kTcp;
+  bool internal_dma = true;
+  bool arithmetic = true;
+  bool compression = false;
+  bool kernel_streams = false;
+  bool debug = false;
+  bool external_dma = false;
+  std::uint32_t commit = 0;  // first 24 bits of the source's hash
+  friend bool operator==(const HardwareId&, const HardwareId&) = default;
+};
+HardwareId decode_hardware_id(std::uint32_t word);
+std::uint32_t encode(const HardwareId& id);
+std::string print(const HardwareId& id);
+
+/// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by
+/// `function` code (original document, Software interface); the second one SUM and MAX of five, by lane.
+struct ArithmeticLane {
+  ElementType element;
+  ReduceFunction function;
+  std::int8_t gen1_function;  // -1: none
+  std::int8_t gen2_lane;      // tdest; -1: none
+  std::uint8_t bytes;         // of an element
+};
+/// Those that MPI programs can name (half precision has no MPI type).
+std::span<const ArithmeticLane> arithmetic_lanes();
+const ArithmeticLane* find_lane(Generation generation, ElementType element, ReduceFunction function);
+
+/// Arithmetic configuration of the second generation, as the driver writes it: nine words.
+struct ArithmeticConfig {
+  std::string_view name;
+  std::array<std::uint32_t, 9> words;
+};
+std::span<const ArithmeticConfig> arithmetic_configs();
+
+}  // namespace offramp::cclo

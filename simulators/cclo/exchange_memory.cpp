@@ -1,0 +1,104 @@
+#include "simulators/cclo/exchange_memory.hpp"
+
+#include <algorithm>
+
+namespace offramp::cclo {
+
+std::optional<std::uint32_t> Communicator::place(std::uint32_t rank, RankField field) const {
+  const Layout& layout = space_.layout();
+  const auto offset = layout.offset(field);
+  if (!offset || rank >= size()) return std::nullopt;
+  return address_ + 4 * (kCommunicatorHeadWords + rank * layout.rank_words()) + *offset;
+}
+
+std::uint32_t Communicator::get(std::uint32_t rank, RankField field) const {
+  const auto at = place(rank, field);
+  return at ? space_.peek(*at) : 0;
+}
+
+void Communicator::set(std::uint32_t rank, RankField field, std::uint32_t value) {
+  if (const auto at = place(rank, field)) space_.poke(*at, value);
+}
+
+std::uint32_t Communicator::next_outbound(std::uint32_t rank) {
+  const std::uint32_t before = get(rank, RankField::kOutboundSequence);
+  set(rank, RankField::kOutboundSequence, before + 1);
+  return second() ? before : before + 1;
+}
+
+std::uint32_t Communicator::expected_inbound(std::uint32_t rank) const {
+  return get(rank, RankField::kInboundSequence) + (second() ? 0U : 1U);
+}
+
+void Communicator::count_inbound(std::uint32_t rank) {
+  set(rank, RankField::kInboundSequence, get(rank, RankField::kInboundSequence) + 1);
+}
+
+std::uint32_t RxPool::get(std::uint32_t i, DescriptorField field) const {
+  const auto offset = space_.layout().offset(field);
+  return offset && i < buffers() ? space_.peek(space_.layout().descriptor_offset(i) + *offset) : 0;
+}
+
+void RxPool::set(std::uint32_t i, DescriptorField field, std::uint32_t value) {
+  const auto offset = space_.layout().offset(field);
+  if (offset && i < buffers()) space_.poke(space_.layout().descriptor_offset(i) + *offset, value);
+}
+
+BufferStatus RxPool::status(std::uint32_t i) const {
+  return static_cast<BufferStatus>(get(i, DescriptorField::kStatus));
+}
+
+/// One length for all buffers in the second generation.
+std::uint32_t RxPool::capacity(std::uint32_t i) const {
+  if (space_.layout().offset(DescriptorField::kMaximumLength)) return get(i, DescriptorField::kMaximumLength);
+  return space_.peek(kGen2BufferLength);
+}
+
+std::uint32_t RxPool::enqueue() {
+  const std::uint32_t count = buffers();
+  std::uint32_t in_flight = 0;
+  for (std::uint32_t i = 0; i < count; ++i) in_flight += status(i) == BufferStatus::kEnqueued ? 1 : 0;
+  std::uint32_t posted = 0;
+  for (std::uint32_t i = 0; i < count && in_flight < kMostEnqueued; ++i) {
+    if (status(i) != BufferStatus::kIdle) continue;
+    set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(BufferStatus::kEnqueued));
+    set(i, DescriptorField::kDmaTag, in_flight % 16);
+    ++in_flight;
+    ++posted;
+  }
+  return posted;
+}
+
+std::optional<std::uint32_t> RxPool::fill(const RxMessage& message) {
+  for (std::uint32_t i = 0; i < buffers(); ++i) {
+    if (status(i) != BufferStatus::kEnqueued) continue;
+    set(i, DescriptorField::kRxTag, message.tag);
+    set(i, DescriptorField::kRxLength, message.length);
+    set(i, DescriptorField::kRxSource, message.source);
+    set(i, DescriptorField::kSequence, message.sequence);
+    const bool fits = message.length <= capacity(i);
+    set(i, DescriptorField::kStatus,
+        static_cast<std::uint32_t>(fits ? BufferStatus::kReserved : BufferStatus::kError));
+    return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> RxPool::seek(std::uint32_t source, std::uint32_t tag,
+                                          std::uint32_t sequence) const {
+  const bool second = space_.layout().generation == Generation::kSecond;
+  for (std::uint32_t i = 0; i < buffers(); ++i) {
+    if (status(i) != BufferStatus::kReserved) continue;
+    const RxMessage m = message(i);
+    const bool tag_fits = m.tag == tag || (second ? m.tag : tag) == kTagAny;
+    if (m.source == source && m.sequence == sequence && tag_fits) return i;
+  }
+  return std::nullopt;
+}
+
+RxMessage RxPool::message(std::uint32_t i) const {
+  return {get(i, DescriptorField::kRxLength), get(i, DescriptorField::kRxTag),
+          get(i, DescriptorField::kRxSource), get(i, DescriptorField::kSequence)};
+}
+
+}  // namespace offramp::cclo

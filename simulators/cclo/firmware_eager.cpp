@@ -1,0 +1,181 @@
+// The eager collectives (read in code): rings for everything that gathers or reduces, a fan-out from the root
+// for bcast and scatter. Ranks count modulo their number. The second generation copies a rank's own block
+// first where the first one does it last, and cuts an allreduce into segments.
+#include <algorithm>
+
+#include "simulators/cclo/firmware.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+struct Ring {
+  explicit Ring(const Processor& p)
+      : ranks(p.size()), rank(p.rank()), next(wrap(rank + 1)), previous(wrap(rank - 1)) {}
+  [[nodiscard]] int wrap(int r) const { return (r + 2 * ranks) % ranks; }
+
+  int ranks;
+  int rank;
+  int next;
+  int previous;
+};
+
+template <typename Memory>
+Memory block_of(Memory memory, std::uint64_t bytes, int index) {
+  return memory.subspan(bytes * static_cast<std::uint64_t>(index), bytes);
+}
+
+Task<void> bcast(Processor& p, int root, CallMemory m) {
+  if (p.rank() != root) {
+    co_await p.run(Primitive::receive(root, m.receive));
+  } else {
+    co_await p.fan_out({m.receive, 0, m.receive.size()}, root);
+  }
+}
+
+Task<void> scatter(Processor& p, int root, CallMemory m) {
+  if (p.rank() != root) {
+    co_await p.run(Primitive::receive(root, m.receive));
+    co_return;
+  }
+  const std::uint64_t block = m.send.size() / static_cast<std::uint64_t>(p.size());
+  co_await p.fan_out({m.send, block, block}, root);
+  if (!m.receive.empty()) co_await p.run(Primitive::copy(block_of(m.send, block, root), m.receive));
+}
+
+/// The rank behind the root sends, the others relay what comes from behind them.
+Task<void> gather(Processor& p, int root, CallMemory m) {
+  const Ring ring(p);
+  const std::uint64_t block = m.send.size();
+  if (ring.rank != root) {
+    co_await p.run(Primitive::send(ring.next, m.send));
+    const int distance = ring.wrap(ring.rank - root);
+    for (int i = 1; i < distance; ++i) co_await p.run(Primitive::relay(ring.previous, ring.next, block));
+    co_return;
+  }
+  const bool own_first = p.spec().generation == Generation::kSecond;
+  const Primitive own = Primitive::copy(m.send, block_of(m.receive, block, root));
+  if (own_first) co_await p.run(own);
+  for (int i = 1; i < ring.ranks; ++i)
+    co_await p.run(Primitive::receive(ring.previous, block_of(m.receive, block, ring.wrap(root - i))));
+  if (!own_first) co_await p.run(own);
+}
+
+/// Store and forward: receive a slot, then send it on.
+Task<void> allgather(Processor& p, CallMemory m) {
+  const Ring ring(p);
+  const std::uint64_t block = m.send.size();
+  if (ring.ranks > 1) co_await p.run(Primitive::send(ring.next, m.send));
+  co_await p.run(Primitive::copy(m.send, block_of(m.receive, block, ring.rank)));
+  for (int i = 1; i < ring.ranks; ++i) {
+    const MutableBytes slot = block_of(m.receive, block, ring.wrap(ring.rank - i));
+    co_await p.run(Primitive::receive(ring.previous, slot));
+    if (i + 1 < ring.ranks) co_await p.run(Primitive::send(ring.next, slot));
+  }
+}
+
+Task<void> reduce(Processor& p, int root, CallMemory m) {
+  const Ring ring(p);
+  if (ring.rank == root) {
+    co_await p.run(Primitive::receive_reduce(ring.previous, m.send, m.receive));
+  } else if (ring.previous == root) {
+    co_await p.run(Primitive::send(ring.next, m.send));
+  } else {
+    co_await p.run(Primitive::receive_reduce_send(ring.previous, m.send, ring.next));
+  }
+}
+
+/// How reduce_scatter and allreduce cut their memory.
+struct Chunks {
+  std::uint64_t bytes;  // of all
+  std::uint64_t element_bytes;
+  int ranks;
+  [[nodiscard]] Chunk at(int index) const { return chunk_of(bytes, element_bytes, ranks, index); }
+};
+template <typename Memory>
+Memory part(Memory memory, const Chunk& chunk) {
+  return memory.subspan(chunk.offset, chunk.bytes);
+}
+
+/// Every chunk goes once around the ring and ends, summed up, at the rank of its number. Empty chunks are
+/// skipped by all.
+Task<void> scatter_sums(Processor& p, Chunks chunks, Bytes own, MutableBytes result) {
+  const Ring ring(p);
+  const Chunk first = chunks.at(ring.previous);
+  Bytes sent = part(own, first);
+  // In place the result may lie where the first chunk is, which has to leave unchanged.
+  if (!result.empty() && sent.data() == result.data()) {
+    const MutableBytes saved = p.team().scratch(sent.size());
+    p.team().copy(sent, saved);
+    sent = saved;
+  }
+  if (first.bytes > 0) co_await p.run(Primitive::send(ring.next, sent));
+  for (int i = 2; i < ring.ranks; ++i) {
+    const Chunk chunk = chunks.at(ring.wrap(ring.rank - i));
+    if (chunk.bytes > 0)
+      co_await p.run(Primitive::receive_reduce_send(ring.previous, part(own, chunk), ring.next));
+  }
+  const Chunk mine = chunks.at(ring.rank);
+  if (mine.bytes > 0) co_await p.run(Primitive::receive_reduce(ring.previous, part(own, mine), result));
+}
+
+Task<void> reduce_scatter(Processor& p, CallMemory m) {
+  const Chunks chunks{m.send.size(), m.send.size() / static_cast<std::uint64_t>(p.size()), p.size()};
+  co_await scatter_sums(p, chunks, m.send, m.receive);
+}
+
+Task<void> allreduce(Processor& p, CallMemory m) {
+  const Ring ring(p);
+  const Chunks chunks{m.send.size(), m.element_bytes, ring.ranks};
+  const MutableBytes mine = part(m.receive, chunks.at(ring.rank));
+  co_await scatter_sums(p, chunks, m.send, mine);
+  co_await p.drain();  // in place the next steps overwrite what the first ones sent
+  for (int i = 0; i + 1 < ring.ranks; ++i) {
+    const Chunk out = chunks.at(ring.wrap(ring.rank - i));
+    const Chunk in = chunks.at(ring.wrap(ring.rank - i - 1));
+    if (out.bytes > 0) co_await p.run(Primitive::send(ring.next, part(m.receive, out)));
+    if (in.bytes > 0) co_await p.run(Primitive::receive(ring.previous, part(m.receive, in)));
+  }
+}
+
+/// One RX buffer at a time, of whole chunks.
+Task<void> allreduce_by_segments(Processor& p, CallMemory m) {
+  const std::uint64_t unit =
+      std::max<std::uint64_t>(1, m.element_bytes) * static_cast<std::uint64_t>(p.size());
+  const std::uint64_t most = std::max(unit, p.spec().rx_buffer_bytes / unit * unit);
+  for (std::uint64_t at = 0; at < m.send.size(); at += most) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(most, m.send.size() - at);
+    co_await allreduce(p, {m.send.subspan(at, bytes), m.receive.subspan(at, bytes), m.element_bytes});
+  }
+}
+
+}  // namespace
+
+Task<void> run_eager(Processor& p, Scenario scenario, int root, CallMemory m) {
+  const bool alone = p.size() == 1;  // the original sends to itself and gets wrong results
+  switch (scenario) {
+    case Scenario::kBcast:
+      if (!alone) co_await bcast(p, root, m);
+      co_return;
+    case Scenario::kScatter:
+      co_return co_await scatter(p, root, m);
+    case Scenario::kGather:
+      co_return co_await gather(p, root, m);
+    case Scenario::kAllgather:
+      co_return co_await allgather(p, m);
+    case Scenario::kReduce:
+      if (!alone) co_return co_await reduce(p, root, m);
+      break;
+    case Scenario::kReduceScatter:
+      if (!alone) co_return co_await reduce_scatter(p, m);
+      break;
+    case Scenario::kAllreduce:
+      if (!alone && p.spec().generation == Generation::kFirst) co_return co_await allreduce(p, m);
+      if (!alone) co_return co_await allreduce_by_segments(p, m);
+      break;
+    default:
+      co_return;
+  }
+  co_await p.run(Primitive::copy(m.send, m.receive));
+}
+
+}  // namespace offramp::cclo

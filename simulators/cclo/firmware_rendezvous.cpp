@@ -1,0 +1,312 @@
+// The second generation's rendezvous collectives (read in code): the receiver announces an address, the
+// sender writes there and says so. Where the hardware serves whoever comes first, the order is that of the
+// modelled times (ties: of the ranks).
+//
+// Repaired against the reference: a tree reduction delivers its result for every number of ranks, scratch
+// memory is as large as it has to be, reduce_scatter leaves the source buffer alone, the root of a gather
+// announces to every rank but itself.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "simulators/cclo/firmware.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+struct Notice {
+  Time at;
+  int peer;
+  friend bool operator<(const Notice& a, const Notice& b) {
+    return a.at != b.at ? a.at < b.at : a.peer < b.peer;
+  }
+};
+
+template <typename Memory>
+Memory block_of(Memory memory, std::uint64_t bytes, int index) {
+  return memory.subspan(bytes * static_cast<std::uint64_t>(index), bytes);
+}
+
+Task<void> wait_address(Processor& p, int peer) {
+  const Time at = co_await p.address_of(peer);
+  p.take_notification(at);
+}
+
+Task<void> wait_written(Processor& p, int peer, MutableBytes into) {
+  const Time at = co_await p.written_by(peer, into);
+  p.take_notification(at);
+}
+
+/// Everybody's announcements, in order of their arrival.
+Task<std::vector<Notice>> addresses(Processor& p) {
+  std::vector<Notice> notices;
+  for (int peer = 0; peer < p.size(); ++peer) {
+    if (peer == p.rank()) continue;
+    const Time at = co_await p.address_of(peer);
+    notices.push_back({at, peer});
+  }
+  std::sort(notices.begin(), notices.end());
+  co_return notices;
+}
+
+Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
+  if (p.rank() != root) {
+    p.announce(root);
+    co_await wait_written(p, root, buffer);
+    co_return;
+  }
+  const std::vector<Notice> notices = co_await addresses(p);
+  for (const Notice& notice : notices) {
+    p.take_notification(notice.at);
+    p.write(notice.peer, buffer);
+  }
+  p.finish_moves();
+}
+
+Task<void> bcast_tree(Processor& p, int root, MutableBytes buffer) {
+  const int ranks = p.size();
+  const int relative = (p.rank() - root + ranks) % ranks;
+  int distance = 1;
+  while (2 * distance < ranks) distance *= 2;  // 2^floor(log2(P - 1))
+  bool holds = relative == 0;
+  for (; distance > 0; distance /= 2) {
+    const int peer = relative + distance;
+    if (holds && relative % (2 * distance) == 0 && peer < ranks) {
+      const int child = (peer + root) % ranks;
+      co_await wait_address(p, child);
+      p.write(child, buffer);
+      p.finish_moves();
+    } else if (!holds && relative % distance == 0) {
+      const int parent = (relative - distance + root) % ranks;
+      p.announce(parent);
+      co_await wait_written(p, parent, buffer);
+      holds = true;
+    }
+  }
+}
+
+Task<void> bcast(Processor& p, int root, MutableBytes buffer) {
+  if (p.size() > p.spec().bcast_flat_ranks) {
+    co_await bcast_tree(p, root, buffer);
+  } else {
+    co_await bcast_flat(p, root, buffer);
+  }
+}
+
+/// send: at the root all blocks in rank order.
+Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std::uint64_t block) {
+  if (p.rank() != root) {
+    p.announce(root);
+    co_await wait_written(p, root, receive);
+    co_return;
+  }
+  if (!receive.empty()) p.copy(block_of(send, block, root), receive);
+  const std::vector<Notice> notices = co_await addresses(p);
+  for (const Notice& notice : notices) {
+    p.take_notification(notice.at);
+    p.write(notice.peer, block_of(send, block, notice.peer));
+  }
+  p.finish_moves();
+}
+
+/// The root announces to as many peers as its fan-in allows and to the next one with each that is done.
+Task<void> gather(Processor& p, int root, CallMemory m) {
+  const std::uint64_t block = m.send.size();
+  if (p.rank() != root) {
+    co_await wait_address(p, root);
+    p.write(root, m.send);
+    p.finish_moves();
+    co_return;
+  }
+  p.copy(m.send, block_of(m.receive, block, root));
+  const int fan_in = block > p.spec().gather_flat_bytes ? p.spec().gather_fan_in : p.size();
+  std::vector<Notice> done;
+  int next = 0;
+  int announced = 0;
+  for (int served = 0; served + 1 < p.size();) {
+    for (; next < p.size() && announced - served < fan_in; ++next) {
+      if (next == root) continue;
+      p.announce(next);
+      ++announced;
+    }
+    for (int peer = 0; peer < next; ++peer) {  // those that nothing is known of yet
+      const auto known = [peer](const Notice& n) { return n.peer == peer; };
+      if (peer == root || std::any_of(done.begin(), done.end(), known)) continue;
+      const Time at = co_await p.written_by(peer, block_of(m.receive, block, peer));
+      done.push_back({at, peer});
+    }
+    std::sort(done.begin() + served, done.end());
+    p.take_notification(done[static_cast<std::size_t>(served++)].at);
+  }
+  p.finish_moves();
+}
+
+Task<void> allgather(Processor& p, CallMemory m) {
+  const int ranks = p.size();
+  const int next = (p.rank() + 1) % ranks;
+  const int previous = (p.rank() - 1 + ranks) % ranks;
+  const std::uint64_t block = m.send.size();
+  const MutableBytes own = block_of(m.receive, block, p.rank());
+  p.copy(m.send, own);
+  if (ranks == 1) co_return p.finish_moves();
+  p.announce(previous);
+  co_await wait_address(p, next);
+  p.write(next, m.send);
+  for (int i = 1; i < ranks; ++i) {
+    const MutableBytes slot = block_of(m.receive, block, (p.rank() - i + ranks) % ranks);
+    co_await wait_written(p, previous, slot);
+    if (i + 1 < ranks) p.write(next, slot);
+  }
+  p.finish_moves();
+}
+
+/// All to the root, which sums up in order of arrival.
+Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
+  if (p.rank() != root) {
+    co_await wait_address(p, root);
+    p.write(root, own);
+    p.finish_moves();
+    co_return;
+  }
+  std::vector<Notice> notices;
+  std::vector<MutableBytes> parts(static_cast<std::size_t>(p.size()));
+  for (int peer = 0; peer < p.size(); ++peer) {
+    if (peer != root) p.announce(peer);
+  }
+  for (int peer = 0; peer < p.size(); ++peer) {
+    if (peer == root) continue;
+    MutableBytes& part = parts[static_cast<std::size_t>(peer)];
+    part = p.team().scratch(own.size());
+    const Time at = co_await p.written_by(peer, part);
+    notices.push_back({at, peer});
+  }
+  std::sort(notices.begin(), notices.end());
+  // The first sum of the hardware has this rank's own memory as an operand: no copy of it is charged.
+  p.team().copy(own, result);
+  for (const Notice& notice : notices) {
+    p.take_notification(notice.at);
+    p.combine(parts[static_cast<std::size_t>(notice.peer)], result);
+  }
+  p.finish_moves();
+}
+
+/// Binomial: the sums of 2^n ranks go to the lowest of them.
+Task<void> reduce_tree(Processor& p, int root, Bytes own, MutableBytes result) {
+  const int ranks = p.size();
+  const int relative = (p.rank() - root + ranks) % ranks;
+  const MutableBytes sum = relative == 0 ? result : p.team().scratch(own.size());
+  MutableBytes part;
+  p.team().copy(own, sum);  // in the hardware the first operand is the source buffer
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    const int child = relative + distance;
+    if (relative % (2 * distance) != 0) {
+      const int parent = (relative - distance + root) % ranks;
+      co_await wait_address(p, parent);
+      p.write(parent, sum);
+      break;
+    }
+    if (child >= ranks) continue;
+    const int peer = (child + root) % ranks;
+    p.announce(peer);
+    if (part.empty()) part = p.team().scratch(own.size());
+    co_await wait_written(p, peer, part);
+    p.combine(part, sum);
+  }
+  p.finish_moves();
+}
+
+Task<void> reduce(Processor& p, int root, Bytes own, MutableBytes result) {
+  const Spec& spec = p.spec();
+  if (p.size() <= spec.reduce_flat_ranks || own.size() <= spec.reduce_flat_bytes) {
+    co_await reduce_flat(p, root, own, result);
+  } else {
+    co_await reduce_tree(p, root, own, result);
+  }
+}
+
+Task<void> reduce_scatter(Processor& p, CallMemory m) {
+  MutableBytes sums;
+  if (p.rank() == 0) sums = p.team().scratch(m.send.size());
+  co_await reduce(p, 0, m.send, sums);
+  co_await p.drain();  // where the result lies in the source
+  co_await scatter(p, 0, sums, m.receive, m.receive.size());
+}
+
+Task<void> allreduce(Processor& p, CallMemory m) {
+  co_await reduce(p, 0, m.send, m.receive);
+  co_await p.drain();
+  co_await bcast(p, 0, m.receive);
+}
+
+Task<void> alltoall(Processor& p, CallMemory m) {
+  const std::uint64_t block = m.send.size() / static_cast<std::uint64_t>(p.size());
+  Bytes out = m.send;
+  if (out.data() == m.receive.data()) {  // what comes would overwrite what is still to go
+    const MutableBytes saved = p.team().scratch(out.size());
+    p.copy(out, saved);
+    out = saved;
+  }
+  p.copy(block_of(out, block, p.rank()), block_of(m.receive, block, p.rank()));
+  for (int peer = 0; peer < p.size(); ++peer) {
+    if (peer != p.rank()) p.announce(peer);
+  }
+  const std::vector<Notice> notices = co_await addresses(p);
+  for (const Notice& notice : notices) {
+    p.take_notification(notice.at);
+    p.write(notice.peer, block_of(out, block, notice.peer));
+  }
+  Time last;
+  for (int peer = 0; peer < p.size(); ++peer) {
+    if (peer == p.rank()) continue;
+    const Time at = co_await p.written_by(peer, block_of(m.receive, block, peer));
+    last = later(last, at);
+    p.take_notification({});
+  }
+  p.wait(last);
+  p.finish_moves();
+}
+
+/// Rank 0 hears of every rank in order and answers all.
+Task<void> barrier(Processor& p) {
+  if (p.rank() != 0) {
+    p.announce(0);
+    co_await wait_address(p, 0);
+    co_return;
+  }
+  for (int peer = 1; peer < p.size(); ++peer) co_await wait_address(p, peer);
+  for (int peer = 1; peer < p.size(); ++peer) p.announce(peer);
+}
+
+}  // namespace
+
+Task<void> run_rendezvous(Processor& p, Scenario scenario, int root, CallMemory m) {
+  if (p.size() == 1 && scenario != Scenario::kBarrier) {
+    if (scenario != Scenario::kBcast) p.copy(m.send, m.receive);
+    co_return p.finish_moves();
+  }
+  switch (scenario) {
+    case Scenario::kBcast:
+      co_return co_await bcast(p, root, m.receive);
+    case Scenario::kScatter:
+      co_return co_await scatter(p, root, m.send, m.receive,
+                                 m.send.size() / static_cast<std::uint64_t>(p.size()));
+    case Scenario::kGather:
+      co_return co_await gather(p, root, m);
+    case Scenario::kAllgather:
+      co_return co_await allgather(p, m);
+    case Scenario::kReduce:
+      co_return co_await reduce(p, root, m.send, m.receive);
+    case Scenario::kReduceScatter:
+      co_return co_await reduce_scatter(p, m);
+    case Scenario::kAllreduce:
+      co_return co_await allreduce(p, m);
+    case Scenario::kAlltoall:
+      co_return co_await alltoall(p, m);
+    case Scenario::kBarrier:
+      co_return co_await barrier(p);
+    default:
+      co_return;
+  }
+}
+
+}  // namespace offramp::cclo

@@ -1,0 +1,94 @@
+// The ACCL message header: one 64-byte word of the stream in front of every message (segment), described
+// once per generation as a table of fields. And how packetizers cut a message.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "simulators/cclo/layout.hpp"
+
+namespace offramp::cclo {
+
+inline constexpr std::uint32_t kWordBytes = 64;  // 512-bit streams
+inline constexpr std::uint32_t kHeaderBytes = kWordBytes;
+
+enum class HeaderField : std::uint8_t {
+  kCount,  // bytes of the message
+  kTag,
+  kSource,
+  kSequence,
+  kStream,  // second generation: 0 is "to the RX buffers"
+  kDestination,
+  kType,
+  kHost,  // the address is in host memory
+  kAddress,
+  kNumber
+};
+enum class MessageType : std::uint8_t { kEager, kRendezvousData, kRendezvousInit, kWriteDone, kNumber };
+
+struct HeaderFieldSpec {
+  HeaderField field;
+  std::uint8_t offset;  // bytes
+  std::uint8_t width;   // bytes, little endian
+  std::string_view name;
+};
+/// Read in code. The first generation has the first four.
+std::span<const HeaderFieldSpec> header_fields(Generation generation);
+
+class Header {
+ public:
+  [[nodiscard]] std::uint64_t get(HeaderField field) const {
+    return values_[static_cast<std::size_t>(field)];
+  }
+  void set(HeaderField field, std::uint64_t value) { values_[static_cast<std::size_t>(field)] = value; }
+  friend bool operator==(const Header&, const Header&) = default;
+
+ private:
+  std::array<std::uint64_t, static_cast<std::size_t>(HeaderField::kNumber)> values_{};
+};
+
+using HeaderImage = std::array<std::byte, kHeaderBytes>;
+/// Values are cut to the width of their fields; the rest is zero.
+HeaderImage encode(Generation generation, const Header& header);
+/// Any bytes are safe. Nothing: fewer than 64 bytes, a message longer than a DMA transfer, or (second
+/// generation) a message type that does not exist.
+std::optional<Header> decode(Generation generation, std::span<const std::byte> bytes);
+std::string print(Generation generation, const Header& header);
+
+enum class Transport : std::uint8_t { kTcp, kUdp, kRdma };
+std::string_view to_string(Transport transport);
+
+/// A message as packets: full ones and one last. Bytes are those on the network, header included.
+struct PacketCut {
+  std::uint32_t full = 0;
+  std::uint32_t full_bytes = 0;
+  std::uint32_t last_bytes = 0;  // of the last packet, which may be full too
+  [[nodiscard]] std::uint64_t packets() const { return std::uint64_t{full} + 1; }
+  [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{full} * full_bytes + last_bytes; }
+};
+/// max_packet: bytes, whole words. UDP counts the header in the first packet; TCP and RDMA see one stream.
+/// The second generation's UDP pads the last word.
+PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
+                      std::uint64_t payload);
+
+/// A DMA command of the first generation: four words (read in code).
+std::array<std::uint32_t, 4> dma_command(std::uint32_t bytes, std::uint64_t address, std::uint32_t tag);
+/// Its status word.
+struct DmaStatus {
+  std::uint32_t tag = 0;
+  bool internal_error = false;
+  bool decode_error = false;
+  bool slave_error = false;
+  bool okay = true;
+  std::uint32_t bytes = 0;
+  bool end_of_packet = true;
+};
+std::uint32_t encode(const DmaStatus& status);
+DmaStatus decode_dma_status(std::uint32_t word);
+
+}  // namespace offramp::cclo

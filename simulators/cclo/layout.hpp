@@ -1,0 +1,183 @@
+// The 8 KB IO space of the CCL offload engine: every register, RX buffer descriptor and communicator as one
+// table of fields. Codec, printer, documentation and tests come from these tables.
+//
+// Three layouts exist. kSeed: the original document's text. kDump: the one its register dump was taken from
+// (the exchange memory begins at 0x1000). kGen2: the second generation (read in code), where the call block
+// is a kernel of its own and the exchange memory begins at 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace offramp::cclo {
+
+enum class Profile : std::uint8_t { kSeed, kDump, kGen2 };
+enum class Generation : std::uint8_t { kFirst, kSecond };
+
+inline constexpr std::uint32_t kIoSpaceBytes = 8192;  // original document, Kernel Interfaces
+inline constexpr std::uint32_t kCallBlockBytes = 0x80;
+
+/// One 32-bit register.
+struct Register {
+  std::uint32_t offset;
+  std::string_view name;       // of the first generation
+  std::string_view gen2_name;  // where it differs
+  std::string_view description;
+};
+
+/// The words of a call as the host writes them; the value is the place in the stream of 15 words that the
+/// call block hands to the control processor. Offsets are in kCallRegisters.
+enum class Argument : std::uint8_t {
+  kScenario,
+  kCount,
+  kCommunicator,
+  kRootSourceDestination,
+  kFunction,
+  kTag,
+  kType0,
+  kType1,
+  kType2,
+  kAddress0Low,
+  kAddress0High,
+  kAddress1Low,
+  kAddress1High,
+  kAddress2Low,
+  kAddress2High,
+  kNumber
+};
+inline constexpr std::size_t kArguments = static_cast<std::size_t>(Argument::kNumber);
+
+/// AP_CTRL, GIE, IER, ISR and then the arguments in the order of Argument.
+// Original document, Kernel Parameters; every argument is followed by a reserved word. It prints the two
+// halves of buf1 in both orders; all code has the low half first.
+inline constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
+    {0x00, "AP_CTRL", "", "b0 start, b1 done, b2 idle, b3 ready"},
+    {0x04, "GIE", "", "global interrupt enable"},
+    {0x08, "IER", "", "interrupt enable"},
+    {0x0c, "ISR", "", "interrupt status"},
+    {0x10, "call_type", "", "scenario: what to do"},
+    {0x18, "byte_count", "count", "bytes; elements in the second generation"},
+    {0x20, "comm_addr", "", "byte offset of the communicator"},
+    {0x28, "root_src_dst", "", "root, or the peer"},
+    {0x30, "function", "", "reduction, or sub-function of a configuration call"},
+    {0x38, "tag", "", "0xffffffff: any"},
+    {0x40, "buf0_type", "datapath_cfg", "ignored; second generation: arithmetic configuration"},
+    {0x48, "buf1_type", "compression_flags", "ignored; second generation: OP0 1, OP1 2, RES 4, ETH 8"},
+    {0x50, "buf2_type", "stream_host_flags", "ignored; second generation: streams 7:0, host memory 15:8"},
+    {0x58, "buf0_ptr_addrl", "addra_l", "source (receive: destination)"},
+    {0x5c, "buf0_ptr_addrh", "addra_h", ""},
+    {0x64, "buf1_ptr_addrl", "addrb_l", "destination; second operand"},
+    {0x68, "buf1_ptr_addrh", "addrb_h", ""},
+    {0x70, "buf2_ptr_addrl", "addrc_l", "second generation: result"},
+    {0x74, "buf2_ptr_addrh", "addrc_h", ""},
+}};
+constexpr std::uint32_t offset_of(Argument argument) {
+  return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
+}
+inline constexpr std::uint32_t kApCtrl = 0x00;
+
+/// AP_CTRL (ap_ctrl_hs; read in code).
+inline constexpr std::uint32_t kApStart = 1U << 0;
+inline constexpr std::uint32_t kApDone = 1U << 1;  // cleared by reading
+inline constexpr std::uint32_t kApIdle = 1U << 2;
+inline constexpr std::uint32_t kApReady = 1U << 3;
+
+/// Fields of an RX buffer descriptor; their order differs between the generations.
+enum class DescriptorField : std::uint8_t {
+  kAddressLow,
+  kAddressHigh,
+  kMaximumLength,
+  kDmaTag,
+  kStatus,
+  kRxTag,
+  kRxLength,
+  kRxSource,
+  kSequence,
+  kNumber
+};
+enum class BufferStatus : std::uint32_t { kIdle = 0, kEnqueued = 1, kReserved = 2, kError = 4 };
+std::string_view to_string(BufferStatus status);
+
+/// Fields of one rank in a communicator. In front of the ranks stand size and local rank.
+enum class RankField : std::uint8_t {
+  kIp,
+  kPort,
+  kInboundSequence,
+  kOutboundSequence,
+  kSession,
+  kMaximumSegment,
+  kNumber
+};
+inline constexpr std::uint32_t kCommunicatorHeadWords = 2;
+inline constexpr std::uint32_t kNoSession = 0xffffffff;
+
+template <typename Field>
+struct WordOf {
+  Field field;
+  std::string_view name;
+  std::string_view description;
+};
+
+struct Layout {
+  Profile profile;
+  Generation generation;
+  std::string_view name;
+  std::uint32_t exchange_base;   // first byte of the exchange memory
+  std::uint32_t tables_end;      // first byte behind the room for descriptors and communicators
+  std::uint32_t table_words;     // in front of the descriptors
+  std::uint32_t reserved_words;  // behind the first communicator: arithmetic configurations
+  std::uint32_t hardware_id;     // offsets
+  std::uint32_t return_value;
+  std::span<const WordOf<DescriptorField>> descriptor;
+  std::span<const WordOf<RankField>> rank;
+  std::span<const Register> registers;  // outside the tables
+
+  [[nodiscard]] std::uint32_t descriptor_words() const {
+    return static_cast<std::uint32_t>(descriptor.size());
+  }
+  [[nodiscard]] std::uint32_t rank_words() const { return static_cast<std::uint32_t>(rank.size()); }
+  [[nodiscard]] std::uint32_t descriptor_offset(std::uint32_t i) const {
+    return exchange_base + 4 * (table_words + i * descriptor_words());
+  }
+  /// Of communicator 0, behind `buffers` descriptors.
+  [[nodiscard]] std::uint32_t communicators_offset(std::uint32_t buffers) const {
+    return descriptor_offset(buffers);
+  }
+  [[nodiscard]] std::uint64_t communicator_words(std::uint64_t ranks) const {
+    return kCommunicatorHeadWords + ranks * rank_words();
+  }
+  /// Words left for communicators; nothing when the descriptors themselves do not fit.
+  [[nodiscard]] std::uint64_t free_words(std::uint64_t buffers) const;
+  /// Descriptors that fit beside one communicator.
+  [[nodiscard]] std::uint32_t most_buffers(std::uint64_t ranks) const;
+
+  /// Byte offset of a field within its record; nothing where this generation has no such field.
+  [[nodiscard]] std::optional<std::uint32_t> offset(DescriptorField field) const;
+  [[nodiscard]] std::optional<std::uint32_t> offset(RankField field) const;
+};
+
+const Layout& layout_of(Profile profile);
+
+/// The same layout with another amount of exchange memory, for what-if studies: bytes from the base on. HWID
+/// and RETVAL come behind it, as ever.
+Layout resized(const Layout& layout, std::uint32_t bytes);
+
+/// Every register and record of a layout, for people.
+std::string print_layout(const Layout& layout, std::uint32_t buffers);
+
+// --- the second generation's exchange memory (read in code) ---
+inline constexpr std::uint32_t kGen2BufferCount = 0x0000;  // written last
+inline constexpr std::uint32_t kGen2BufferLength = 0x0004;
+inline constexpr std::uint32_t kGatherMaximumFanIn = 0x1fc4;
+inline constexpr std::uint32_t kGatherMaximumBytes = 0x1fc8;
+inline constexpr std::uint32_t kBcastMaximumRanks = 0x1fcc;
+inline constexpr std::uint32_t kReduceMaximumRanks = 0x1fd0;
+inline constexpr std::uint32_t kReduceMaximumBytes = 0x1fd4;
+inline constexpr std::uint32_t kPerformanceCounter = 0x1ff0;
+inline constexpr std::uint32_t kConfigured = 0x1ff4;
+
+}  // namespace offramp::cclo

@@ -1,0 +1,93 @@
+// One point-to-point message between two engines: the sender's SEND call and the receiver's RECV call, each
+// run by its own control processor.
+#pragma once
+
+#include <vector>
+
+#include "simulators/cclo/firmware.hpp"
+
+namespace offramp::cclo {
+
+/// A team of two in which every token is there already, or goes nowhere: the surroundings of a single call.
+class SoloTeam final : public Team {
+ public:
+  SoloTeam(int rank, std::vector<Stamp> arrivals = {})
+      : Team(rank, 2, false), arrivals_(std::move(arrivals)) {}
+  MutableBytes scratch(std::size_t bytes) override { return {reinterpret_cast<std::byte*>(kNowhere), bytes}; }
+  [[nodiscard]] const std::vector<Stamp>& sent() const { return sent_; }
+
+ protected:
+  void combine_elements(Bytes, MutableBytes) override {}
+  Handle start_send(int peer, Bytes data, const Stamp* stamp) override;
+  Handle start_receive(int peer, MutableBytes data, bool token) override;
+  bool ready(Handle) override { return true; }
+  void wait(Handle, std::coroutine_handle<>) override {}
+  Outcome finish(Handle) override { return Outcome::kOk; }
+  Arrival take(Handle handle) override;
+
+ private:
+  static constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 55;
+  std::vector<Stamp> arrivals_;
+  std::vector<Stamp> sent_;
+  std::size_t taken_ = 0;
+};
+
+/// A SEND call from `begin` (the engine has the call) on.
+struct SendResult {
+  Time complete;                // the firmware is done
+  std::vector<Stamp> segments;  // when each is at the receiver
+  Error error = Error::kNone;   // of the first segment that failed
+  WireCounters wire;
+};
+/// A RECV call from `begin` on, for segments that come at these times.
+struct ReceiveResult {
+  Time complete;
+  Error error = Error::kNone;
+};
+
+/// Runs calls on engines that are otherwise idle. Keeps an IO space for them; not thread safe.
+class MessageRunner {
+ public:
+  explicit MessageRunner(const Spec& spec, const Layout& layout);
+  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate = {}, SpanSink* spans = nullptr,
+                  std::uint64_t operation = 0);
+  ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments,
+                        SpanSink* spans = nullptr, std::uint64_t operation = 0);
+  /// A message that waits for the receiver's address (second generation). Times from where both sides are
+  /// ready, announce: from the RECV call's beginning to the address at the sender.
+  struct Rendezvous {
+    Time ready;  // from the SEND call's beginning until it looks for the address
+    Time announce;
+    Time first;  // data at the receiver
+    Time last;
+    Time complete;  // the sender
+    Time received;  // the receiver
+    Error error = Error::kNone;
+    WireCounters wire;
+  };
+  Rendezvous rendezvous(std::uint64_t bytes, const Fate& fate = {});
+  /// A COPY call within this rank's memory: how long it takes.
+  Time copy(std::uint64_t bytes);
+  /// A call without data: NOP or a configuration call.
+  Time call(Scenario scenario, std::uint32_t function = 0, std::uint32_t value = 0);
+
+ private:
+  struct Run {
+    Time complete;
+    Error error = Error::kNone;
+    WireCounters wire;
+  };
+  Run run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin, const Fate& fate,
+          SpanSink* spans, std::uint64_t operation, std::uint32_t function = 0, std::uint32_t value = 0);
+
+  Spec spec_;
+  IoSpace space_;
+  std::uint32_t communicator_;
+};
+
+/// Writes the tables of RX buffers into an IO space as the control processor sees it; for engines that are
+/// not driven through their host port.
+void poke_buffers(IoSpace& space, const Spec& spec);
+void poke_communicator(IoSpace& space, std::uint32_t address, std::uint32_t ranks, std::uint32_t local);
+
+}  // namespace offramp::cclo

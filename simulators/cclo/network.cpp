@@ -1,0 +1,241 @@
+#include "simulators/cclo/network.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "offramp/kernel/channel.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+struct Packet {
+  std::uint32_t index = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// Cumulative: packets received without a gap.
+struct Acknowledgement {
+  std::uint32_t received = 0;
+};
+
+constexpr std::uint64_t kBack = std::uint64_t{1} << 63;  // wires of acknowledgements
+constexpr int kDuplicatesBeforeRepeat = 3;               // TCP's fast retransmission
+
+/// One message on its way, packet by packet.
+class PacketNetwork {
+ public:
+  PacketNetwork(Scheduler& scheduler, const Spec& spec, const PacketCut& cut, const Flow& in,
+                const Fate& fate)
+      : spec_(spec),
+        cut_(cut),
+        in_(in),
+        packets_(static_cast<std::uint32_t>(cut.packets())),
+        reliable_(spec.transport != Transport::kUdp),
+        staged_(scheduler, packets_ + 1),
+        forth_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 4 * std::size_t{packets_} + 64,
+               id(fate), fate.rates, fate.first_packet),
+        back_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 8 * std::size_t{packets_} + 256,
+              id(fate) | kBack, fate.rates, fate.first_packet),
+        there_(packets_, false) {}
+
+  void spawn(Scheduler& scheduler, Time engine_from, Time link_from) {
+    scheduler.spawn("packetizer", cut_stream(), {});
+    scheduler.spawn("engine", send(engine_from, link_from), {});
+    scheduler.spawn("receiver", receive(), {});
+  }
+
+  Passage result;
+  Time engine_free;
+  Time link_free;
+
+ private:
+  static std::uint64_t id(const Fate& fate) {
+    return static_cast<std::uint64_t>(fate.source) << 24 | static_cast<std::uint64_t>(fate.destination);
+  }
+  [[nodiscard]] std::uint32_t bytes_of(std::uint32_t index) const {
+    return index + 1 < packets_ ? cut_.full_bytes : cut_.last_bytes;
+  }
+
+  /// A packet is complete with its last word.
+  Task<void> cut_stream() {
+    std::int64_t words = 0;
+    const std::int64_t all = Spec::words(cut_.bytes());
+    for (std::uint32_t i = 0; i < packets_; ++i) {
+      words += Spec::words(bytes_of(i));
+      const Time paced = in_.first + spec_.cycles(1) * (words - 1);
+      const Time latest = in_.last - spec_.cycles(1) * (all - words);
+      co_await staged_.write_at(i, later(paced, latest));
+    }
+  }
+
+  Task<void> send(Time engine_from, Time link_from) {
+    Process& self = co_await this_process();
+    Time staged = engine_from;
+    link_free = link_from;
+    for (std::uint32_t i = 0; i < packets_; ++i) {
+      const std::uint32_t index = co_await staged_.read();
+      staged = later(self.clock, staged) + spec_.engine_time(bytes_of(index));
+      co_await transmit(index, staged);
+    }
+    result.accepted = in_.last;
+    engine_free = staged;
+    if (reliable_) co_await repeat_until_acknowledged();
+  }
+
+  Task<void> transmit(std::uint32_t index, Time at) {
+    Process& self = co_await this_process();
+    self.clock = later(at, link_free);
+    Packet packet{index, bytes_of(index)};
+    co_await forth_.send(packet, packet.bytes);
+    link_free = self.clock;
+    self.clock = at;  // the engine stages the next packet while this one is on the link
+  }
+
+  /// Everything has been sent once. Three acknowledgements of the same packet, or the timer, begin a
+  /// recovery; within it every acknowledgement that leaves a gap names the next packet to repeat (NewReno).
+  Task<void> repeat_until_acknowledged() {
+    Process& self = co_await this_process();
+    self.clock = later(self.clock, link_free);
+    std::uint32_t received = 0;
+    int duplicates = 0;
+    int attempts = 0;
+    bool recovering = false;
+    while (received < packets_) {
+      std::optional<Acknowledgement> ack = co_await back_.receive_until(self.clock + spec_.retransmission);
+      if (ack && ack->received > received) {
+        received = ack->received;
+        duplicates = attempts = 0;
+        if (!recovering || received == packets_) continue;
+      } else if (ack && (recovering || ++duplicates < kDuplicatesBeforeRepeat)) {
+        continue;
+      } else if (!ack && attempts++ >= spec_.retries) {
+        result.error = Error::kPacketizerTimeout;  // the engine gives the session up
+        result.last = later(result.last, self.clock);
+        co_return;
+      }
+      recovering = true;
+      ++repeated_;
+      co_await transmit(received, self.clock);
+      self.clock = link_free;
+    }
+  }
+
+  Task<void> receive() {
+    Process& self = co_await this_process();
+    std::uint32_t whole = 0;
+    std::uint32_t expected = 0;
+    for (;;) {
+      const Packet packet = co_await forth_.receive();
+      if (expected == 0 || self.clock < result.first) result.first = self.clock;
+      if (!reliable_) {
+        // The depacketizer counts bytes only: anything but the next packet spoils the message.
+        if (packet.index != expected) disordered_ = true;
+        ++expected;
+      }
+      if (!there_[packet.index]) result.last = later(result.last, self.clock);
+      there_[packet.index] = true;
+      while (whole < packets_ && there_[whole]) ++whole;
+      if (expected == 0) expected = 1;
+      if (reliable_) {
+        const Time arrived = self.clock;
+        const Acknowledgement ack{whole};
+        co_await back_.send(ack, 0);
+        self.clock = arrived;
+      }
+    }
+  }
+
+ public:
+  Passage finish() {
+    const bool complete = std::all_of(there_.begin(), there_.end(), [](bool b) { return b; });
+    if (!complete && result.error == Error::kNone) result.error = Error::kReceiveTimeout;
+    if (!reliable_ && complete && disordered_) result.error = Error::kDmaUnexpectedBytes;
+    if (result.error != Error::kNone) result.last = later(result.last, link_free + spec_.latency);
+    if (result.first == Time()) result.first = result.last;
+    result.wire = forth_.counters();
+    result.wire.retransmissions = repeated_;
+    return result;
+  }
+
+ private:
+  const Spec& spec_;
+  PacketCut cut_;
+  Flow in_;
+  std::uint32_t packets_;
+  bool reliable_;
+  Channel<std::uint32_t> staged_;
+  Wire<Packet> forth_;
+  Wire<Acknowledgement> back_;
+  std::vector<bool> there_;
+  std::uint64_t repeated_ = 0;
+  bool disordered_ = false;
+};
+
+}  // namespace
+
+Passage Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate) {
+  if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate);
+  return send_closed(in, cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload));
+}
+
+/// Two servers in a row, engine and link. Where each stands after the first packet, after the last full one
+/// and after the last one says everything, since packets never come faster later on.
+Passage Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
+  const Time cycle = spec_.cycles(1);
+  const std::int64_t tail = Spec::words(cut.last_bytes);
+  Time engine = engine_free_;
+  Time link = link_free_;
+  Passage passage;
+  if (cut.full > 0) {
+    const Time e = spec_.engine_time(cut.full_bytes);
+    const Time w = spec_.link_time(cut.full_bytes);
+    const std::int64_t per_packet = Spec::words(cut.full_bytes);
+    const std::int64_t more = std::int64_t{cut.full} - 1;
+    const std::int64_t behind = per_packet * more + tail;  // words behind the first packet
+    const Time ready = later(in.first + cycle * (per_packet - 1), in.last - cycle * behind);
+    const Time ready_last = later(ready + cycle * (per_packet * more), in.last - cycle * tail);
+    const Time engine_first = later(ready, engine) + e;
+    engine = later(engine_first + e * more, ready_last + e);
+    const Time link_first = later(engine_first, link) + w;
+    link = later(link_first + w * more, engine + w);
+    passage.first = link_first + spec_.latency;
+  }
+  engine_free_ = later(engine, in.last) + spec_.engine_time(cut.last_bytes);
+  link_free_ = later(link, engine_free_) + spec_.link_time(cut.last_bytes);
+  passage.last = link_free_ + spec_.latency;
+  if (cut.full == 0) passage.first = passage.last;
+  passage.accepted = in.last;
+  passage.wire.packets = cut.packets();
+  passage.wire.payload_bytes = cut.bytes();
+  passage.wire.wire_bytes = cut.bytes() + cut.packets() * spec_.overhead;
+  return passage;
+}
+
+Passage Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate) {
+  const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
+  Scheduler scheduler;
+  PacketNetwork network(scheduler, spec_, cut, in, fate);
+  network.spawn(scheduler, engine_free_, link_free_);
+  (void)scheduler.run();  // the receiver goes on waiting
+  engine_free_ = network.engine_free;
+  link_free_ = network.link_free;
+  return network.finish();
+}
+
+Time Receiver::land(Time first, Time last, std::uint64_t payload) {
+  const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
+  // The link into this engine carries one message after the other.
+  const Time occupied = cut.full == 0 ? spec_.link_time(cut.last_bytes)
+                                      : spec_.link_time(cut.full_bytes) * std::int64_t{cut.full} +
+                                            spec_.link_time(cut.last_bytes);
+  const Time first_on_link = first - spec_.link_time(cut.full == 0 ? cut.last_bytes : cut.full_bytes);
+  link_free_ = later(later(first_on_link, link_free_) + occupied, last);
+  // The depacketizer takes a word per cycle, faster than the link: it ends with the last packet's words.
+  const Time all = later(first, depacketizer_free_) + spec_.stream_time(cut.bytes());
+  depacketizer_free_ = later(all, link_free_ + spec_.stream_time(cut.last_bytes));
+  return depacketizer_free_ + spec_.cycles(spec_.memory_cycles);
+}
+
+}  // namespace offramp::cclo

@@ -1,0 +1,69 @@
+// The network between two engines: protocol engine (UDP, TCP or RDMA) -> wire -> protocol engine ->
+// depacketizer -> DMA into an RX buffer.
+//
+// Without faults a message is computed in closed form. With a fault script its packets go one by one through
+// a network of processes: over TCP (and RDMA) the engine acknowledges, repeats what is lost, and puts what
+// came early into its reorder buffer; over UDP what is lost stays lost. Without faults both ways give the
+// same times (a test holds that). Packets are stored and forwarded by the engines.
+#pragma once
+
+#include <cstdint>
+
+#include "offramp/kernel/arbiter.hpp"
+#include "offramp/kernel/scheduler.hpp"
+#include "offramp/kernel/wire.hpp"
+#include "simulators/cclo/codes.hpp"
+#include "simulators/cclo/data_plane.hpp"
+#include "simulators/cclo/spec.hpp"
+
+namespace offramp::cclo {
+
+/// What became of one message (segment).
+struct Passage {
+  Time accepted;  // the sender's protocol engine has all of it
+  Time first;     // its first packet is at the receiving engine
+  Time last;      // and its last one; everything before it too
+  Error error = Error::kNone;
+  WireCounters wire;
+};
+
+/// What selects the fate of a message's packets.
+struct Fate {
+  FaultRates rates;
+  int source = 0;
+  int destination = 0;
+  std::uint64_t first_packet = 0;
+};
+
+/// The sending side of one engine's port. Messages follow each other.
+class Transmitter {
+ public:
+  explicit Transmitter(const Spec& spec) : spec_(spec) {}
+  /// in: as it leaves the packetizer, header included.
+  Passage send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr);
+  /// The same, packet by packet; for tests.
+  Passage send_packets(const Flow& in, std::uint64_t payload, const Fate& fate);
+
+ private:
+  Passage send_closed(const Flow& in, const PacketCut& cut);
+
+  const Spec& spec_;
+  Time engine_free_;
+  Time link_free_;
+};
+
+/// The receiving side: engine, depacketizer and the write channel into RX buffers.
+class Receiver {
+ public:
+  explicit Receiver(const Spec& spec) : spec_(spec) {}
+  /// A message of `payload` bytes between its first and last packet; returns when its last word is in device
+  /// memory. It cannot come faster than the link carries it, so messages of several senders queue.
+  Time land(Time first, Time last, std::uint64_t payload);
+
+ private:
+  const Spec& spec_;
+  Time link_free_;
+  Time depacketizer_free_;
+};
+
+}  // namespace offramp::cclo

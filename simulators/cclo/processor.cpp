@@ -1,0 +1,344 @@
+#include "simulators/cclo/processor.hpp"
+
+#include <algorithm>
+
+namespace offramp::cclo {
+
+Processor::Processor(const CallContext& context, Time begin)
+    : context_(context),
+      spec_(context.spec),
+      communicator_(context.space, context.communicator),
+      pool_(context.space),
+      now_(begin),
+      plane_(spec_),
+      transmitter_(spec_),
+      receiver_(spec_),
+      packets_(context.first_packet) {}
+
+std::uint32_t Processor::window() const {
+  const std::uint32_t most = second() ? kGen2InFlight : std::min<std::uint32_t>(spec_.window, kMostInFlight);
+  return std::max(1U, std::min(most, spec_.rx_buffers));
+}
+
+/// First generation: one write per output of the switch, one to apply, one to poll (read in code). The second
+/// routes by the destination in each word.
+void Processor::configure_switch(const Primitive& primitive) {
+  if (second()) return;
+  const std::int64_t outputs = primitive.reduces() ? 3 : 1;
+  access(outputs + 2);
+  if (primitive.reduces()) access(1);  // starts the arithmetic unit for the whole length
+  spend(spec_.firmware.step);
+}
+
+/// Destination, count, tag, source, sequence number; session and number come from the exchange memory.
+void Processor::issue_header() {
+  spend(5 * spec_.firmware.word + spec_.firmware.step);
+  access(2);
+}
+
+Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, bool header) {
+  Commands commands;
+  if (second()) {
+    spend(spec_.firmware.move);
+    const Time decoded = decoder_.acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
+    return {decoded, decoded, decoded, decoded};
+  }
+  const std::int64_t command = 4 * spec_.firmware.word + spec_.firmware.step;
+  if (primitive.receives()) {
+    wait(reserved);
+    // Status, length, tag, source and number of the descriptor; then the number expected next.
+    access(6);
+    spend(spec_.firmware.step);
+  }
+  if (primitive.sends()) {
+    if (header) issue_header();
+    commands.header = now_;
+  }
+  if (primitive.has_own) spend(command);
+  commands.read0 = now_;
+  if (primitive.receives()) spend(command);
+  commands.read1 = now_;
+  if (!primitive.sends()) spend(command);
+  commands.write = now_;
+  return commands;
+}
+
+Flow Processor::source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes) {
+  if (!primitive.reduces())
+    return plane_.read(1, primitive.receives() ? commands.read1 : commands.read0, bytes);
+  const Flow own = plane_.read(0, commands.read0, bytes);
+  const Flow message = plane_.read(1, commands.read1, bytes);
+  const Flow result = plane_.reduce(own, message, bytes);
+  span("arithmetic", "reduce", result.first, result.last);
+  return result;
+}
+
+/// The message of one segment goes into an RX buffer; returns when it is RESERVED.
+Time Processor::land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& flight) {
+  const auto source = static_cast<std::uint32_t>(from);
+  const std::uint32_t slots = std::min(spec_.rx_buffers, kSlots);
+  flight.slot = landed_++ % slots;
+  // No buffer: the DMA stalls until one is claimed.
+  const Time stall = later(slot_free_[flight.slot] - stamp.first, {});
+  const Time landed = receiver_.land(stamp.first + stall, stamp.last + stall, bytes);
+  (void)pool_.enqueue();
+  const RxMessage message{static_cast<std::uint32_t>(bytes), kTagAny, source,
+                          communicator_.expected_inbound(source)};
+  flight.buffer = pool_.fill(message).value_or(kNoBuffer);
+  if (flight.buffer != kNoBuffer && pool_.status(flight.buffer) == BufferStatus::kError)
+    fail(Error::kBufferStatus);
+  communicator_.count_inbound(source);
+  const std::int64_t cycles = second() ? spec_.firmware.enqueue : spec_.firmware.interrupt;
+  const Arbiter::Grant service = service_.acquire(landed, spec_.cycles(cycles));
+  span("rx buffers", second() ? "dequeue" : "interrupt", service.begin, service.end);
+  return service.end;
+}
+
+void Processor::note_arrival(const Team::Arrival& arrival) {
+  if (arrival.outcome != Outcome::kOk && !arrival.stamp.failed()) fail(Error::kDmaUnexpectedBytes);
+  if (!arrival.stamp.failed()) return;
+  const std::uint64_t code = arrival.stamp.detail & kErrorMask;
+  fail(code > 0 && code < static_cast<std::uint64_t>(Error::kNumber) ? static_cast<Error>(code)
+                                                                     : Error::kReceiveTimeout);
+  // The firmware polls for the message until its timeout; who hears of it from others does not.
+  if ((arrival.stamp.detail & kLost) != 0) wait(later(now_, arrival.stamp.last) + spec_.timeout);
+}
+
+void Processor::push(const Flight& flight) {
+  flights_[(flight_head_ + flight_count_++) % kMostInFlight] = flight;
+}
+
+/// Acknowledgements of the oldest segment in flight.
+void Processor::retire() {
+  const Flight flight = flights_[flight_head_];
+  flight_head_ = (flight_head_ + 1) % kMostInFlight;
+  --flight_count_;
+  const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
+  if (second()) {
+    wait(later(flight.data, flight.packet) + spec_.cycles(spec_.firmware.retire));
+    spend(status);
+  } else {
+    wait(flight.data);
+    spend(status);
+    if (flight.sends) {
+      wait(flight.packet);
+      spend(status);
+    }
+    if (flight.receives) access(1);
+  }
+  if (!flight.receives) return;
+  slot_free_[flight.slot] = now_;
+  if (flight.buffer != kNoBuffer) pool_.release(flight.buffer);
+}
+
+Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes) {
+  const Flow words = plane_.packetize(flow, header, bytes);
+  const Fate fate{context_.faults, rank(), to, packets_};
+  packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
+  const Passage passage = transmitter_.send(words, bytes, &fate);
+  wire_ += passage.wire;
+  span("network", "message", words.first, passage.last);
+  return passage;
+}
+
+Stamp Processor::stamp_of(const Passage& passage) const {
+  Stamp stamp{passage.first, passage.last, 0};
+  if (passage.error != Error::kNone) {
+    stamp.detail = Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
+  } else if (error_ != Error::kNone) {  // what this rank sends is wrong already
+    stamp.detail = Stamp::kFailed | static_cast<std::uint64_t>(error_);
+  }
+  return stamp;
+}
+
+void Processor::send(int to, Bytes data, const Passage& passage, MutableBytes scratch) {
+  (void)communicator_.next_outbound(static_cast<std::uint32_t>(to));
+  outgoing_.emplace_back(team().send_token(to, data, stamp_of(passage)), scratch);
+}
+
+MutableBytes Processor::take_scratch(std::uint64_t bytes) {
+  if (!free_scratch_.empty() && free_scratch_.back().size() >= bytes) {
+    const MutableBytes memory = free_scratch_.back();
+    free_scratch_.pop_back();
+    return memory;
+  }
+  return team().scratch(bytes);
+}
+
+/// Gives back what has left.
+Task<void> Processor::reap() {
+  while (!outgoing_.empty() && outgoing_.front().pending.await_ready()) {
+    Outgoing& front = outgoing_.front();
+    const Team::Arrival arrival = co_await front.pending;
+    if (arrival.outcome != Outcome::kOk && !arrival.stamp.failed()) fail(Error::kPacketizerTimeout);
+    if (!front.scratch.empty()) free_scratch_.push_back(front.scratch);
+    outgoing_.pop_front();
+  }
+}
+
+Task<void> Processor::drain() {
+  while (!outgoing_.empty()) {
+    Outgoing& front = outgoing_.front();
+    const Team::Arrival arrival = co_await front.pending;
+    if (arrival.outcome != Outcome::kOk && !arrival.stamp.failed()) fail(Error::kPacketizerTimeout);
+    if (!front.scratch.empty()) free_scratch_.push_back(front.scratch);
+    outgoing_.pop_front();
+  }
+}
+
+Task<void> Processor::run(Primitive p) {
+  const std::uint64_t segments = spec_.segments(p.bytes);
+  const Time begin = now_;
+  configure_switch(p);
+  // SEND issues the headers of a whole window before the first read (read in code).
+  std::uint64_t headers = 0;
+  if (!second() && p.sends() && !p.receives()) {
+    headers = std::min<std::uint64_t>(segments, window());
+    for (std::uint64_t i = 0; i < headers; ++i) issue_header();
+  }
+  const bool in_place = p.has_own && p.own.data() == p.into.data();
+  for (std::uint64_t i = 0; i < segments; ++i) {
+    const std::uint64_t bytes = spec_.segment_bytes(p.bytes, i);
+    const std::uint64_t offset = i * spec_.rx_buffer_bytes;
+    if (flight_count_ == window()) retire();
+    Flight flight;
+    flight.sends = p.sends();
+    flight.receives = p.receives();
+    const Bytes own = p.has_own ? p.own.subspan(offset, bytes) : Bytes();
+    const MutableBytes into = p.sends() ? MutableBytes() : p.into.subspan(offset, bytes);
+    MutableBytes landing;
+    MutableBytes scratch;
+    Time reserved;
+    if (p.receives()) {
+      if (p.sends() || in_place) scratch = take_scratch(bytes);
+      landing = scratch.empty() ? into : scratch.first(bytes);
+      const Team::Arrival arrival = co_await team().receive_token(p.from, landing);
+      note_arrival(arrival);
+      reserved = land(arrival.stamp, bytes, p.from, flight);
+      if (p.reduces()) in_place ? team().combine(landing, into) : team().combine(own, landing);
+    } else if (!p.sends()) {
+      team().copy(own, into);
+    }
+    const Commands commands = issue(p, reserved, i >= headers);
+    const Flow flow = source(p, commands, bytes);
+    if (p.sends()) {
+      const Passage passage = transmit(p.to, flow, commands.header, bytes);
+      flight.data = flow.last;
+      flight.packet = passage.accepted;
+      send(p.to, p.receives() ? Bytes(landing) : own, passage, scratch);
+      co_await reap();
+    } else {
+      flight.data = plane_.write(flow, commands.write, bytes);
+      span("dma", "write", flow.first, flight.data);
+      if (!scratch.empty()) free_scratch_.push_back(scratch);
+    }
+    push(flight);
+  }
+  while (flight_count_ > 0) retire();
+  span("control processor", "primitive", begin, now_);
+}
+
+Task<void> Processor::fan_out(Slots slots, int root) {
+  const std::uint64_t segments = spec_.segments(slots.bytes);
+  const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
+  const Time begin = now_;
+  configure_switch(Primitive::send(root, slots.data));
+  for (std::uint64_t i = 0; i < segments; ++i) {
+    const std::uint64_t bytes = spec_.segment_bytes(slots.bytes, i);
+    std::vector<Time> accepted;
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == root) continue;
+      const std::uint64_t offset =
+          static_cast<std::uint64_t>(peer) * slots.stride + i * spec_.rx_buffer_bytes;
+      const Bytes data = slots.data.subspan(offset, bytes);
+      const Primitive one = Primitive::send(peer, data);
+      const Commands commands = issue(one, {}, true);
+      const Flow flow = source(one, commands, bytes);
+      const Passage passage = transmit(peer, flow, commands.header, bytes);
+      send(peer, data, passage);
+      co_await reap();
+      if (!second()) {
+        wait(flow.last);  // the read blocks
+        spend(status);
+      }
+      accepted.push_back(passage.accepted);
+    }
+    for (const Time at : accepted) {
+      wait(at + (second() ? spec_.cycles(spec_.firmware.retire) : Time()));
+      spend(status);
+    }
+  }
+  span("control processor", "fan out", begin, now_);
+}
+
+// --- second generation: rendezvous ---
+
+void Processor::announce(int peer) {
+  spend(7 * spec_.firmware.word + spec_.firmware.step);
+  const Flow header{now_ + spec_.cycles(1), now_ + spec_.cycles(1)};
+  const Passage passage = transmit(peer, header, now_, 0);
+  outgoing_.emplace_back(team().send_token(peer, {}, stamp_of(passage)), MutableBytes());
+}
+
+Task<Time> Processor::address_of(int peer) {
+  const Team::Arrival arrival = co_await team().receive_token(peer, {});
+  note_arrival(arrival);
+  co_await reap();
+  co_return arrival.stamp.last + spec_.stream_time(kHeaderBytes);
+}
+
+/// Type, source, tag, address, place and count: seven words.
+void Processor::take_notification(Time at) {
+  wait(at);
+  spend(7 * spec_.firmware.word + spec_.firmware.step);
+}
+
+void Processor::write(int peer, Bytes data) {
+  if (flight_count_ == window()) retire();
+  const Primitive p = Primitive::send(peer, data);
+  const Commands commands = issue(p, {}, true);
+  const Flow flow = source(p, commands, data.size());
+  // The write carries no header of this engine; its done message, a header, follows on the same connection.
+  Passage passage = transmit(peer, flow, commands.header, data.size());
+  Flight flight;
+  flight.sends = true;
+  flight.data = flow.last;
+  flight.packet = passage.accepted;
+  push(flight);
+  outgoing_.emplace_back(team().send_token(peer, data, stamp_of(passage)), MutableBytes());
+}
+
+void Processor::combine(Bytes in, MutableBytes inout) {
+  if (flight_count_ == window()) retire();
+  const Primitive p = Primitive::receive_reduce(rank(), in, inout);
+  const Commands commands = issue(p, {}, true);
+  const Flow flow = source(p, commands, in.size());
+  Flight flight;
+  flight.data = plane_.write(flow, commands.write, in.size());
+  push(flight);
+  team().combine(in, inout);
+}
+
+void Processor::copy(Bytes from, MutableBytes into) {
+  if (flight_count_ == window()) retire();
+  const Primitive p = Primitive::copy(from, into);
+  const Commands commands = issue(p, {}, true);
+  Flight flight;
+  flight.data = plane_.write(source(p, commands, from.size()), commands.write, from.size());
+  push(flight);
+  team().copy(from, into);
+}
+
+/// Data land in place; the notification goes to the control processor.
+Task<Time> Processor::written_by(int peer, MutableBytes into) {
+  const Team::Arrival arrival = co_await team().receive_token(peer, into);
+  note_arrival(arrival);
+  co_await reap();
+  co_return receiver_.land(arrival.stamp.first, arrival.stamp.last, into.size());
+}
+
+void Processor::finish_moves() {
+  while (flight_count_ > 0) retire();
+}
+
+}  // namespace offramp::cclo

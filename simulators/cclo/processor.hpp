@@ -1,0 +1,190 @@
+// The control processor: the firmware's clock and primitives over the data plane, the network and the RX
+// buffers of one engine. One object serves one call.
+//
+// The firmware is a coroutine. Where the hardware polls for a message it waits for a token of the team; the
+// token's stamp says when the message's packets reach this engine. Everything else is charged here, in the
+// order in which the firmware issues its commands: they go into FIFOs, so the processor runs ahead of the
+// units until its window of segments in flight is full.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "offramp/backend.hpp"
+#include "simulators/cclo/data_plane.hpp"
+#include "simulators/cclo/exchange_memory.hpp"
+#include "simulators/cclo/network.hpp"
+
+namespace offramp::cclo {
+
+/// One primitive: operands are own memory and a peer's message, the result goes to a peer or into memory.
+/// COPY: own -> into. SEND: own -> to. RECV: from -> into. RECV+REDUCE: from, own -> into.
+/// RECV+REDUCE+SEND: from, own -> to. RELAY: from -> to.
+struct Primitive {
+  static constexpr int kNobody = -1;
+  int from = kNobody;
+  int to = kNobody;
+  bool has_own = false;
+  Bytes own;
+  MutableBytes into;
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] bool receives() const { return from != kNobody; }
+  [[nodiscard]] bool sends() const { return to != kNobody; }
+  [[nodiscard]] bool reduces() const { return receives() && has_own; }
+
+  static Primitive copy(Bytes own, MutableBytes into) {
+    return {kNobody, kNobody, true, own, into, own.size()};
+  }
+  static Primitive send(int to, Bytes own) { return {kNobody, to, true, own, {}, own.size()}; }
+  static Primitive receive(int from, MutableBytes into) {
+    return {from, kNobody, false, {}, into, into.size()};
+  }
+  static Primitive receive_reduce(int from, Bytes own, MutableBytes into) {
+    return {from, kNobody, true, own, into, own.size()};
+  }
+  static Primitive receive_reduce_send(int from, Bytes own, int to) {
+    return {from, to, true, own, {}, own.size()};
+  }
+  static Primitive relay(int from, int to, std::uint64_t bytes) { return {from, to, false, {}, {}, bytes}; }
+};
+
+/// The surroundings of a call. References outlive it.
+struct CallContext {
+  const Spec& spec;
+  IoSpace& space;
+  Team& team;
+  std::uint32_t communicator = 0;  // address
+  FaultRates faults;
+  std::uint64_t first_packet = 0;  // of this call, on every wire
+  SpanSink* spans = nullptr;
+  std::uint64_t operation = 0;
+};
+
+// Stamp::detail of a token: an Error in the low bits, with kLost where it happened. The others pass it on.
+inline constexpr std::uint64_t kErrorMask = 0xff;
+inline constexpr std::uint64_t kLost = 0x100;
+
+class Processor {
+ public:
+  Processor(const CallContext& context, Time begin);
+  Processor(const Processor&) = delete;
+  Processor& operator=(const Processor&) = delete;
+
+  // --- the firmware's clock ---
+  [[nodiscard]] Time now() const { return now_; }
+  void spend(std::int64_t cycles) { now_ += spec_.cycles(cycles); }
+  void wait(Time t) { now_ = later(now_, t); }
+  void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
+
+  // --- primitives ---
+  Task<void> run(Primitive primitive);
+  /// First generation's BCAST and SCATTER at the root: for every segment a header and a blocking read per
+  /// peer, then all acknowledgements. part(rank) of `bytes` goes to each rank.
+  struct Slots {
+    Bytes data;
+    std::uint64_t stride = 0;  // bytes from one rank's part to the next; 0: the same for all
+    std::uint64_t bytes = 0;
+  };
+  Task<void> fan_out(Slots slots, int root);
+
+  // --- second generation: rendezvous ---
+  /// Tells a peer where its data may go: a message of a header only.
+  void announce(int peer);
+  /// When a peer's announcement is here. The clock stays.
+  Task<Time> address_of(int peer);
+  /// Writes into a peer's memory: data, then write-done. At most three moves are in flight.
+  void write(int peer, Bytes data);
+  /// Combines two buffers of this rank into one of them and, for a peer, writes the result there.
+  void combine(Bytes in, MutableBytes inout);
+  void copy(Bytes from, MutableBytes into);
+  /// When a peer's data and write-done are here. The clock stays.
+  Task<Time> written_by(int peer, MutableBytes into);
+  /// Takes a notification: waits until it is there and reads it.
+  void take_notification(Time at);
+  void finish_moves();
+
+  /// Until every token of this call has left; modelled time does not move.
+  Task<void> drain();
+
+  [[nodiscard]] const Spec& spec() const { return spec_; }
+  [[nodiscard]] Team& team() { return context_.team; }
+  [[nodiscard]] int rank() const { return context_.team.rank(); }
+  [[nodiscard]] int size() const { return context_.team.size(); }
+  [[nodiscard]] Error error() const { return error_; }
+  [[nodiscard]] const WireCounters& wire() const { return wire_; }
+  void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
+    if (context_.spans != nullptr) context_.spans->record({unit, what, begin, end, context_.operation});
+  }
+
+ private:
+  static constexpr std::size_t kMostInFlight = 32;
+  static constexpr std::uint32_t kGen2InFlight = 3;  // moves (read in code)
+  static constexpr std::uint32_t kNoBuffer = 0xffffffff;
+  static constexpr std::uint32_t kSlots = 64;
+
+  struct Flight {
+    Time data;    // the DMA's acknowledgement
+    Time packet;  // the packetizer's
+    bool sends = false;
+    bool receives = false;
+    std::uint32_t buffer = kNoBuffer;
+    std::uint32_t slot = 0;
+  };
+  struct Commands {  // when each unit has its command
+    Time header;
+    Time read0;
+    Time read1;
+    Time write;
+  };
+  struct Outgoing {
+    Outgoing(Team::PendingToken token, MutableBytes memory) : pending(token), scratch(memory) {}
+    Team::PendingToken pending;
+    MutableBytes scratch;
+  };
+
+  [[nodiscard]] bool second() const { return spec_.generation == Generation::kSecond; }
+  [[nodiscard]] std::uint32_t window() const;
+  void configure_switch(const Primitive& primitive);
+  Commands issue(const Primitive& primitive, Time reserved, bool header);
+  void issue_header();
+  Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
+  Time land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& flight);
+  void note_arrival(const Team::Arrival& arrival);
+  void retire();
+  void push(const Flight& flight);
+  Passage transmit(int to, const Flow& flow, Time header, std::uint64_t bytes);
+  [[nodiscard]] Stamp stamp_of(const Passage& passage) const;
+  void send(int to, Bytes data, const Passage& passage, MutableBytes scratch = {});
+  Task<void> reap();
+  MutableBytes take_scratch(std::uint64_t bytes);
+  void fail(Error error) {
+    if (error_ == Error::kNone) error_ = error;
+  }
+
+  CallContext context_;
+  const Spec& spec_;
+  Communicator communicator_;
+  RxPool pool_;
+  Time now_;
+  DataPlane plane_;
+  Transmitter transmitter_;
+  Receiver receiver_;
+  Arbiter service_;  // of filled RX buffers: interrupt, or the second generation's hardware
+  Arbiter decoder_;  // the second generation's data movement processor
+  std::array<Flight, kMostInFlight> flights_;
+  std::uint32_t flight_head_ = 0;
+  std::uint32_t flight_count_ = 0;
+  std::array<Time, kSlots> slot_free_;  // RX buffers, by the order of their filling
+  std::uint32_t landed_ = 0;
+  std::uint64_t packets_ = 0;
+  std::deque<Outgoing> outgoing_;
+  std::vector<MutableBytes> free_scratch_;
+  Error error_ = Error::kNone;
+  WireCounters wire_;
+};
+
+}  // namespace offramp::cclo

@@ -1,0 +1,80 @@
+// What one engine, its network stack and its firmware are built of: widths, clocks, depths, costs. Plain
+// values: any thread. Sources of the figures: the backend's table of parameters.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "offramp/kernel/time.hpp"
+#include "simulators/cclo/header.hpp"
+
+namespace offramp::cclo {
+
+/// Cycles of the control processor (a MicroBlaze) for what its firmware does.
+struct FirmwareCosts {
+  std::int64_t fetch = 83;       // take the 15 words of a call and dispatch it
+  std::int64_t finish = 40;      // RETVAL, performance counter, completion word
+  std::int64_t axi = 8;          // one AXI-lite access: switch, arithmetic unit, exchange memory
+  std::int64_t word = 2;         // one word to or from a command or status stream
+  std::int64_t step = 10;        // branches and loop around one such group
+  std::int64_t interrupt = 200;  // first generation: service of one filled RX buffer
+  std::int64_t move = 60;        // second generation: one move instruction
+  std::int64_t decode = 32;      // its decoding by the data movement processor
+  std::int64_t retire = 10;
+  std::int64_t enqueue = 20;  // its hardware for RX buffers, per buffer
+};
+
+struct Spec {
+  Generation generation = Generation::kFirst;
+  Transport transport = Transport::kTcp;
+  Frequency clock = Frequency::megahertz(250);
+  FirmwareCosts firmware;
+  std::int64_t memory_cycles = 50;      // first word of a read, response of a write
+  std::int64_t arithmetic_cycles = 10;  // depth of the arithmetic unit
+  std::int64_t switch_cycles = 2;       // stream switch
+  std::uint32_t max_packet = 1536;      // bytes on the network without framing
+
+  Bandwidth link = Bandwidth::gigabits_per_second(100);
+  Bandwidth engine = Bandwidth::bits_per_second(91'500'000'000);  // of the protocol engine
+  std::uint32_t overhead = 78;                                    // framing per packet
+  Time latency = Time::ns(2362);                                  // first bit out to first bit in
+  Time retransmission = Time::us(200);                            // timer of the TCP engine
+  int retries = 10;
+
+  std::uint32_t rx_buffers = 16;
+  std::uint32_t rx_buffer_bytes = 65536;
+  std::uint32_t window = 10;  // segments in flight
+  Time timeout = Time::ms(800);
+
+  // Second generation: choice of the algorithm (exchange memory words of the same names).
+  std::uint64_t max_eager = 1024;
+  int bcast_flat_ranks = 3;
+  int reduce_flat_ranks = 4;
+  std::uint64_t reduce_flat_bytes = 8192;
+  int gather_fan_in = 2;
+  std::uint64_t gather_flat_bytes = 32768;
+
+  [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
+  /// Words of the 512-bit streams; a header or an empty message takes one.
+  [[nodiscard]] static std::int64_t words(std::uint64_t bytes) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>((bytes + kWordBytes - 1) / kWordBytes));
+  }
+  [[nodiscard]] Time stream_time(std::uint64_t bytes) const { return cycles(words(bytes)); }
+  [[nodiscard]] Time engine_time(std::uint64_t bytes) const {
+    return engine.bytes(static_cast<std::int64_t>(bytes));
+  }
+  [[nodiscard]] Time link_time(std::uint64_t bytes) const {
+    return link.bytes(static_cast<std::int64_t>(bytes + overhead));
+  }
+  [[nodiscard]] std::uint64_t segments(std::uint64_t bytes) const {
+    return bytes == 0 ? 1 : (bytes + rx_buffer_bytes - 1) / rx_buffer_bytes;
+  }
+  /// Bytes of segment i of a message.
+  [[nodiscard]] std::uint64_t segment_bytes(std::uint64_t bytes, std::uint64_t i) const {
+    return std::min<std::uint64_t>(rx_buffer_bytes, bytes - i * rx_buffer_bytes);
+  }
+  /// Segments in flight: the window of the firmware, and not more than there are RX buffers.
+  [[nodiscard]] std::uint32_t in_flight() const { return std::min(window, rx_buffers); }
+};
+
+}  // namespace offramp::cclo

@@ -1,0 +1,441 @@
+// The driver's plans against the engines themselves, collectives' results, declines, faults.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backends/cclo/parameters.hpp"
+#include "backends/cclo/plans.hpp"
+#include "tests/cclo/support.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+Buffer noise(std::size_t bytes, std::uint32_t seed) {
+  Buffer out(bytes);
+  std::mt19937 random(seed);
+  for (std::byte& b : out) b = static_cast<std::byte>(random());
+  return out;
+}
+
+// The backend asks the engines twice per size and adds; here they run for each distance of the two calls.
+TEST(CcloPlans, TakeTheTimeOfTheEngines) {
+  for (const Spec& spec : {Spec(), udp_spec(), gen2_spec()}) {
+    const Layout& layout =
+        layout_of(spec.generation == Generation::kSecond ? Profile::kGen2 : Profile::kSeed);
+    Plans plans(spec, layout);
+    MessageRunner runner(spec, layout);
+    for (const std::uint64_t bytes : {0U, 8U, 1000U, 1025U, 65536U, 65537U, 300000U}) {
+      const Plan& plan = plans.eager(bytes);
+      const Time begin = Time::us(100);
+      const SendResult sent = runner.send(bytes, begin);
+      EXPECT_EQ(sent.complete, begin + plan.complete);
+      EXPECT_EQ(sent.segments.front().first, begin + plan.first);
+      EXPECT_EQ(sent.segments.back().last, begin + plan.last);
+      for (int i = -40; i < 80; ++i) {
+        const Time call = begin + Time::ns(997) * i;
+        const Time done = runner.receive(bytes, call, sent.segments).complete;
+        EXPECT_EQ(done, later(call + plan.late, begin + plan.first + plan.waiting)) << bytes << " " << i;
+      }
+    }
+  }
+}
+
+TEST(CcloMessages, AreNumberedSegmentBySegment) {  // V14
+  for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
+    Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
+    spec.rx_buffer_bytes = 1024;
+    IoSpace space(layout_of(profile));
+    poke_buffers(space, spec);
+    const std::uint32_t address = space.layout().communicators_offset(spec.rx_buffers);
+    poke_communicator(space, address, 2, 0);
+    SoloTeam team(0);
+    Processor processor({spec, space, team, address, {}, 0, nullptr, 0}, {});
+    Task<void> task = processor.run(Primitive::send(1, Bytes(team.scratch(2500))));
+    task.start();
+    EXPECT_EQ(team.sent().size(), 3U);
+    EXPECT_EQ(Communicator(space, address).get(1, RankField::kOutboundSequence), 3U);
+    EXPECT_EQ(spec.segment_bytes(2500, 2), 452U);
+  }
+}
+
+TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {  // V13
+  for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
+    const Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
+    IoSpace space(layout_of(profile));
+    SoloTeam team(0);
+    Processor processor({spec, space, team, 0x900, {}, 0, nullptr, 0}, {});
+    CallWords words{};
+    words[0] = 77;
+    Task<Error> task = run_call(processor, space, words, {});
+    task.start();
+    EXPECT_EQ(space.read(space.layout().return_value), profile == Profile::kSeed ? 0U : 0x4000U);
+  }
+}
+
+TEST(CcloFirmware, ChoosesTheProtocolByTheThreshold) {  // V16
+  Spec spec = gen2_spec();
+  EXPECT_FALSE(is_rendezvous(spec, Scenario::kBcast, 4 * 256)) << "equal is eager";
+  EXPECT_TRUE(is_rendezvous(spec, Scenario::kBcast, 4 * 257));
+  EXPECT_TRUE(is_rendezvous(spec, Scenario::kAlltoall, 0));
+  spec.transport = Transport::kTcp;
+  EXPECT_FALSE(is_rendezvous(spec, Scenario::kBcast, 4 * 257));
+  EXPECT_FALSE(is_rendezvous(Spec(), Scenario::kBcast, 1 << 20));
+}
+
+TEST(CcloFirmware, CutsChunksOfWholeElements) {  // V19, with the tail repaired
+  const auto sizes = [](std::uint64_t bytes, int ranks) {
+    std::vector<std::uint64_t> out;
+    for (int i = 0; i < ranks; ++i) out.push_back(chunk_of(bytes, 4, ranks, i).bytes / 4);
+    return out;
+  };
+  using Sizes = std::vector<std::uint64_t>;
+  EXPECT_EQ(sizes(40, 4), (Sizes{3, 3, 3, 1}));
+  EXPECT_EQ(sizes(64, 4), (Sizes{4, 4, 4, 4}));
+  EXPECT_EQ(sizes(20, 4), (Sizes{2, 2, 1, 0}));
+  EXPECT_EQ(sizes(36, 8), (Sizes{2, 2, 2, 2, 1, 0, 0, 0}));
+  EXPECT_EQ(chunk_of(0, 0, 4, 2).bytes, 0U);
+}
+
+struct Backendless {
+  explicit Backendless(const Values& values = {}, const FaultRates& faults = {}, int ranks = 4)
+      : settings(settings_with(values)),
+        backend(cclo_backend().create({0, ranks, settings, faults, nullptr})) {}
+  Backend* operator->() const { return backend.get(); }
+  Settings settings;
+  std::unique_ptr<Backend> backend;
+  Units units;
+};
+
+Operation operation(OperationKind kind, int ranks = 4) {
+  Operation o;
+  o.kind = kind;
+  o.ranks = ranks;
+  o.bytes = 400;
+  o.elements = 100;
+  o.element = ElementType::kInt32;
+  o.function = ReduceFunction::kSum;
+  return o;
+}
+
+TEST(CcloBackend, DeclinesACommunicatorThatDoesNotFitWithItsFigures) {
+  Backendless b;
+  EXPECT_TRUE(b->supports(operation(OperationKind::kBcast, 72)).yes());
+  EXPECT_EQ(b->supports(operation(OperationKind::kBcast, 128)).reason,
+            "a communicator of 128 ranks needs 642 words, 365 free");
+  Operation send = operation(OperationKind::kSend, 2);
+  EXPECT_TRUE(b->supports(send).yes());
+  send.bytes = std::size_t{1} << 32;
+  EXPECT_FALSE(b->supports(send).yes());
+}
+
+TEST(CcloBackend, DeclinesWhatTheArithmeticUnitLacks) {
+  Backendless first;
+  Backendless second({{"profile", word("gen2")}});
+  Operation o = operation(OperationKind::kAllreduce);
+  for (const ElementType type :
+       {ElementType::kFloat32, ElementType::kFloat64, ElementType::kInt32, ElementType::kInt64}) {
+    o.element = type;
+    EXPECT_TRUE(first->supports(o).yes());
+    EXPECT_TRUE(second->supports(o).yes());
+  }
+  o.function = ReduceFunction::kMaximum;
+  EXPECT_FALSE(first->supports(o).yes());
+  EXPECT_TRUE(second->supports(o).yes());
+  o.function = ReduceFunction::kProduct;
+  EXPECT_FALSE(second->supports(o).yes());
+  o.function = ReduceFunction::kSum;
+  o.element = ElementType::kUint32;
+  EXPECT_FALSE(first->supports(o).yes());
+}
+
+TEST(CcloBackend, HasAlltoallAndBarrierInTheSecondGenerationOnly) {
+  for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kBarrier}) {
+    EXPECT_FALSE(Backendless()->supports(operation(kind)).yes());
+    EXPECT_TRUE(Backendless({{"profile", word("gen2")}})->supports(operation(kind)).yes());
+    EXPECT_FALSE(Backendless({{"profile", word("gen2")}, {"transport", word("tcp")}})
+                     ->supports(operation(kind))
+                     .yes());
+  }
+}
+
+TEST(CcloBackend, DeclinesEverythingWhenItsSetUpFailed) {
+  EXPECT_FALSE(Backendless({{"transport", word("rdma")}})->supports(operation(OperationKind::kSend)).yes());
+  EXPECT_FALSE(Backendless({{"rx_buffers", number(100)}})->supports(operation(OperationKind::kSend)).yes());
+}
+
+Transfer message(std::size_t bytes, bool synchronous = false, std::uint32_t index = 0) {
+  Transfer transfer;
+  transfer.destination = 1;
+  transfer.bytes = bytes;
+  transfer.synchronous = synchronous;
+  transfer.number = index;
+  return transfer;
+}
+
+TEST(CcloBackend, SmallSendsNeverWaitForTheirReceive) {
+  for (const Values& values :
+       {Values{}, Values{{"profile", word("gen2")}}, Values{{"rx_buffer_bytes", number(64)}},
+        Values{{"rx_buffers", number(1)}, {"rx_buffer_bytes", number(64)}}}) {
+    Backendless b(values);
+    EXPECT_FALSE(b->depart(message(65536), {}, b.units).handshake);
+    EXPECT_TRUE(b->depart(message(8, true), {}, b.units).handshake);
+  }
+}
+
+TEST(CcloBackend, LongMessagesWaitForBuffersThatALateReceiverHolds) {
+  Backendless b;
+  const std::size_t bytes = 4 << 20;
+  const Departure departure = b->depart(message(bytes), {}, b.units);
+  ASSERT_TRUE(departure.handshake);
+  Time before;
+  for (const Time posted : {Time(), Time::us(100), Time::ms(5)}) {
+    const Stamp reply = b->match(message(bytes), departure.stamp, posted);
+    EXPECT_GE(reply.last, departure.complete - Time::us(2));
+    if (posted == Time::ms(5)) {
+      EXPECT_GT(reply.last, posted);
+    }
+    Units units;
+    const Time done = b->receive(message(bytes), departure.stamp, posted, units);
+    EXPECT_GE(done, before);
+    before = done;
+  }
+}
+
+TEST(CcloBackend, WaitingForAMatchOccupiesNothing) {
+  Backendless b;
+  std::vector<Stamp> replies;
+  for (int i = 0; i < 10; ++i) {
+    const Departure departure = b->depart(message(8, true), {}, b.units);
+    replies.push_back(b->match(message(8, true), departure.stamp, Time::ms(1)));
+  }
+  for (const Stamp& reply : replies)
+    EXPECT_LT(b->complete_send(message(8, true), reply, b.units), Time::us(1100));
+}
+
+TEST(CcloBackend, MessagesThatFindNoBufferComeBackFromHostMemory) {
+  Backendless b;
+  std::vector<Stamp> stamps;
+  Units sender;
+  for (int i = 0; i < 20; ++i) stamps.push_back(b->depart(message(1000), {}, sender).stamp);
+  Units receiver;
+  Time last;
+  std::vector<Time> steps;
+  for (const Stamp& stamp : stamps) {
+    const Time done = b->receive(message(1000), stamp, Time::ms(1), receiver);
+    steps.push_back(done - last);
+    last = done;
+  }
+  EXPECT_LT(steps[15], Time::us(3));
+  EXPECT_GT(steps[16], steps[15] + Time::us(3)) << "the 17th found all 16 buffers taken";
+}
+
+TEST(CcloBackend, LossIsRepairedOverTcpAndAnErrorOverUdp) {
+  const FaultRates faults{5, 0.02, 0.01, 0.01};
+  Backendless tcp({}, faults);
+  Backendless udp({{"transport", word("udp")}}, faults);
+  int failed = 0;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    Units units;
+    EXPECT_FALSE(tcp->depart(message(20000, false, i), {}, units).stamp.failed());
+    Units other;
+    const Departure departure = udp->depart(message(20000, false, i), {}, other);
+    if (!departure.stamp.failed()) continue;
+    ++failed;
+    const std::string_view why = udp->failure(departure.stamp);
+    EXPECT_TRUE(why == "RECEIVE_TIMEOUT_ERROR" || why == "DMA_NOT_EXPECTED_BTT_ERROR") << why;
+    EXPECT_GT(udp->receive(message(20000, false, i), departure.stamp, {}, other), Time::ms(700));
+  }
+  EXPECT_GT(failed, 10);
+  EXPECT_GT(tcp->wire().retransmissions, 0U);
+}
+
+TEST(CcloBackend, IsTheSameWithAndWithoutMemory) {
+  Backendless warm;
+  for (const std::size_t bytes : {0U, 8U, 1000U, 65536U, 65537U, 2000000U}) {
+    for (int i = 0; i < 3; ++i) {
+      Backendless cold;
+      Units a;
+      Units b;
+      const Departure x = warm->depart(message(bytes), Time::us(3), a);
+      const Departure y = cold->depart(message(bytes), Time::us(3), b);
+      EXPECT_EQ(x.complete, y.complete);
+      EXPECT_EQ(x.stamp.first, y.stamp.first);
+      EXPECT_EQ(warm->receive(message(bytes), x.stamp, Time::us(1), a),
+                cold->receive(message(bytes), y.stamp, Time::us(1), b));
+    }
+  }
+}
+
+template <typename T>
+MutableBytes bytes_of(std::vector<T>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+std::int32_t value(int rank, std::size_t i) {
+  return rank * 1000 + static_cast<std::int32_t>(i % 997);
+}
+
+/// Every collective, every root, in place too.
+void expect_right(const Values& values, int ranks, std::size_t count) {
+  Cluster cluster(ranks, {ClusterLane(cclo_backend(), settings_with(values))});
+  const auto n = static_cast<std::size_t>(ranks);
+  const std::string stuck = cluster.run([&](RankHandle& rank) -> Task<void> {
+    Int32Sum sum;
+    const int me = rank.rank();
+    std::vector<std::int32_t> mine(count);
+    for (std::size_t i = 0; i < count; ++i) mine[i] = value(me, i);
+    std::vector<std::int32_t> total(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (int r = 0; r < ranks; ++r) total[i] += value(r, i);
+    }
+    std::vector<std::int32_t> blocks(count * n);
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = value(static_cast<int>(i / count), i % count);
+    for (int root = 0; root < ranks; ++root) {
+      std::vector<std::int32_t> data = me == root ? mine : std::vector<std::int32_t>(count);
+      EXPECT_EQ(co_await rank.bcast(bytes_of(data), root), Outcome::kOk);
+      EXPECT_EQ(data.back(), value(root, count - 1));
+      std::vector<std::int32_t> all(me == root ? blocks.size() : 0);
+      EXPECT_EQ(co_await rank.gather(bytes_of(mine), bytes_of(all), root), Outcome::kOk);
+      if (me == root) {
+        EXPECT_EQ(all, blocks);
+      }
+      std::vector<std::int32_t> part(count);
+      std::vector<std::int32_t> source = me == root ? blocks : std::vector<std::int32_t>();
+      EXPECT_EQ(co_await rank.scatter(bytes_of(source), bytes_of(part), root), Outcome::kOk);
+      EXPECT_EQ(part, mine);
+      std::vector<std::int32_t> result(me == root ? count : 0);
+      EXPECT_EQ(co_await rank.reduce(bytes_of(mine), bytes_of(result), root, sum), Outcome::kOk);
+      if (me == root) {
+        EXPECT_EQ(result, total) << "root " << root;
+      }
+      std::vector<std::int32_t> in_place = mine;
+      const MutableBytes into = me == root ? bytes_of(in_place) : MutableBytes();
+      EXPECT_EQ(co_await rank.reduce(bytes_of(in_place), into, root, sum), Outcome::kOk);
+      if (me == root) {
+        EXPECT_EQ(in_place, total);
+      }
+    }
+    std::vector<std::int32_t> result(count);
+    EXPECT_EQ(co_await rank.allreduce(bytes_of(mine), bytes_of(result), sum), Outcome::kOk);
+    EXPECT_EQ(result, total);
+    std::vector<std::int32_t> in_place = mine;
+    EXPECT_EQ(co_await rank.allreduce(bytes_of(in_place), bytes_of(in_place), sum), Outcome::kOk);
+    EXPECT_EQ(in_place, total);
+    std::vector<std::int32_t> all(blocks.size());
+    EXPECT_EQ(co_await rank.allgather(bytes_of(mine), bytes_of(all)), Outcome::kOk);
+    EXPECT_EQ(all, blocks);
+    std::vector<std::int32_t> part(count);
+    EXPECT_EQ(co_await rank.reduce_scatter(bytes_of(blocks), bytes_of(part), sum), Outcome::kOk);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(part[i], ranks * value(me, i));
+    std::vector<std::int32_t> whole = blocks;
+    EXPECT_EQ(co_await rank.reduce_scatter(bytes_of(whole), bytes_of(whole).first(count * 4), sum),
+              Outcome::kOk);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(whole[i], ranks * value(me, i));
+    std::vector<std::int32_t> out(blocks.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = me * 100 + static_cast<std::int32_t>(i / count);
+    std::vector<std::int32_t> in(blocks.size());
+    EXPECT_EQ(co_await rank.alltoall(bytes_of(out), bytes_of(in)), Outcome::kOk);
+    for (std::size_t i = 0; i < in.size(); ++i)
+      EXPECT_EQ(in[i], static_cast<std::int32_t>(i / count) * 100 + me);
+    EXPECT_EQ(co_await rank.alltoall(bytes_of(out), bytes_of(out)), Outcome::kOk);
+    EXPECT_EQ(out, in);
+    EXPECT_EQ(co_await rank.barrier(), Outcome::kOk);
+  });
+  EXPECT_EQ(stuck, "");
+}
+
+TEST(CcloCollectives, AreRightForEveryRootAndNumberOfRanks) {
+  for (const char* profile : {"seed", "gen2"}) {
+    for (int ranks = 1; ranks <= 9; ++ranks) {
+      for (const std::size_t count : {1U, 5U, 3000U})
+        expect_right({{"profile", word(profile)}}, ranks, count);
+    }
+    expect_right({{"profile", word(profile)}}, 3, 100000);
+    expect_right({{"profile", word(profile)}}, 16, 300);
+  }
+  expect_right({{"profile", word("dump")}, {"transport", word("udp")}}, 4, 3000);
+  expect_right({{"profile", word("gen2")}, {"transport", word("tcp")}}, 4, 3000);
+  expect_right({{"profile", word("gen2")}, {"max_eager", number(1e6)}}, 5, 3000);
+  expect_right({{"rx_buffer_bytes", number(64)}, {"rx_buffers", number(2)}}, 4, 500);
+  expect_right({{"rx_buffer_bytes", number(1 << 20)}}, 4, 100000);
+}
+
+TEST(CcloCollectives, SurviveFaultsOverTcp) {
+  ClusterOptions options;
+  options.faults = {3, 0.02, 0.02, 0.02};
+  std::vector<Time> clocks;
+  for (int run = 0; run < 2; ++run) {
+    Cluster cluster(4, cclo_backend(), options);
+    EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+      Int32Sum sum;
+      std::vector<std::int32_t> data(20000, rank.rank());
+      for (int i = 0; i < 5; ++i) {
+        std::vector<std::int32_t> total(data.size());
+        EXPECT_EQ(co_await rank.allreduce(bytes_of(data), bytes_of(total), sum), Outcome::kOk);
+        EXPECT_EQ(total.back(), 6);
+      }
+    }),
+              "");
+    EXPECT_GT(cluster.wire().lost, 0U);
+    if (run == 1) {
+      EXPECT_EQ(cluster.clocks(), clocks);
+    }
+    clocks = cluster.clocks();
+  }
+}
+
+TEST(CcloCollectives, TellEveryRankThatIsHurtByALossOverUdp) {
+  ClusterOptions options;
+  options.faults = {4, 0.05, 0, 0};
+  Cluster cluster(4, {ClusterLane(cclo_backend(), settings_with({{"transport", word("udp")}}))}, options);
+  int wrong = 0;
+  int told = 0;
+  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    Int32Sum sum;
+    for (int i = 0; i < 30; ++i) {
+      std::vector<std::int32_t> data(3000, rank.rank());
+      std::vector<std::int32_t> total(data.size());
+      const Outcome outcome = co_await rank.allreduce(bytes_of(data), bytes_of(total), sum);
+      if (outcome == Outcome::kFault) ++told;
+      if (outcome == Outcome::kOk && total != std::vector<std::int32_t>(3000, 6)) ++wrong;
+    }
+  }),
+            "")
+      << "nothing hangs";
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(told, 0);
+}
+
+TEST(CcloDeterminism, ShufflingChangesNoTime) {
+  for (const char* profile : {"seed", "gen2"}) {
+    std::vector<Time> clocks;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      ClusterOptions options;
+      options.shuffle_seed = seed;
+      Cluster cluster(5, {ClusterLane(cclo_backend(), settings_with({{"profile", word(profile)}}))}, options);
+      EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+        Int32Sum sum;
+        std::vector<std::int32_t> data(9000, 1);
+        std::vector<std::int32_t> total(9000);
+        const int right = (rank.rank() + 1) % rank.size();
+        const int left = (rank.rank() + rank.size() - 1) % rank.size();
+        Buffer in(100000);
+        const Buffer out = noise(100000, 1);
+        for (int i = 0; i < 3; ++i) {
+          co_await rank.allreduce(bytes_of(data), bytes_of(total), sum);
+          co_await rank.sendrecv(right, out, left, in);
+          co_await rank.bcast(bytes_of(total), i);
+          co_await rank.reduce(bytes_of(data), bytes_of(total), i, sum);
+        }
+      }),
+                "");
+      if (seed > 0) {
+        EXPECT_EQ(cluster.clocks(), clocks) << profile;
+      }
+      clocks = cluster.clocks();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace offramp::cclo

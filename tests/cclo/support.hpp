@@ -1,0 +1,63 @@
+// Helpers of the cclo tests.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cclo/cclo.hpp"
+#include "lib/core/cluster.hpp"
+#include "simulators/cclo/message.hpp"
+
+namespace offramp::cclo {
+
+using Buffer = std::vector<std::byte>;
+
+inline std::string hex(std::span<const std::byte> bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const std::byte b : bytes) {
+    out += kDigits[std::to_integer<std::size_t>(b >> 4)];
+    out += kDigits[std::to_integer<std::size_t>(b & std::byte{15})];
+  }
+  return out;
+}
+
+using Values = std::vector<std::pair<std::string, Settings::Value>>;
+
+inline Settings settings_with(const Values& values) {
+  Settings settings = Settings::defaults(cclo_backend().parameters);
+  for (const auto& [name, value] : values) settings.set(name, value);
+  return settings;
+}
+inline Settings::Value word(const std::string& text) {
+  return {0, text};
+}
+inline Settings::Value number(double value) {
+  return {value, {}};
+}
+
+/// The first generation over UDP, whose engine adds nothing to the wire.
+inline Spec udp_spec() {
+  Spec spec;
+  spec.transport = Transport::kUdp;
+  spec.engine = Bandwidth::gigabits_per_second(128);
+  spec.overhead = 66;
+  spec.latency = Time::ns(1362);
+  return spec;
+}
+inline Spec gen2_spec() {
+  Spec spec;
+  spec.generation = Generation::kSecond;
+  spec.transport = Transport::kRdma;
+  spec.max_packet = 4096;
+  spec.overhead = 82;
+  spec.engine = Bandwidth::gigabits_per_second(95);
+  spec.rx_buffer_bytes = 1024;
+  return spec;
+}
+
+}  // namespace offramp::cclo
