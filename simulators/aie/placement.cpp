@@ -42,6 +42,10 @@ class Board {
           near_[at(a)].push_back(b);
       }
     }
+    reached_by_.resize(at(tiles_));
+    for (int a = 0; a < tiles_; ++a) {
+      for (const Tile module : reach_[at(a)]) reached_by_[at(array_.index(module))].push_back(a);
+    }
     fill_costs();
     kernel_.assign(at(tiles_), -1);
     place_.resize(at(tree.size()));
@@ -79,9 +83,9 @@ class Board {
   [[nodiscard]] double crowding(int a, int b) const {
     if (!how_.spread) return 0;
     double cost = 0;
-    for (const int centre : {a, b}) {
-      cost += crowded(centre);
-      for (const int tile : near_[at(centre)]) cost += crowded(tile);
+    for (const int tile : reached_by_[at(a)]) cost += crowded(tile);
+    for (const int tile : reached_by_[at(b)]) {
+      if (!reach_[at(tile)].has(array_.tile(a))) cost += crowded(tile);
     }
     return cost;
   }
@@ -95,7 +99,7 @@ class Board {
   }
 
  private:
-  static constexpr double kCrowded = 30;
+  static constexpr double kCrowded = 120;
   static constexpr double kFanIn = 40;
 
   void fill_costs() {
@@ -137,6 +141,7 @@ class Board {
   int tiles_;
   std::vector<std::vector<int>> near_;  // tiles that share a module
   std::vector<Modules> reach_;
+  std::vector<std::vector<int>> reached_by_;  // tiles whose cores reach a tile's module
   std::vector<double> costs_;
   std::vector<int> kernel_;  // of a tile
   std::vector<int> place_;   // of a kernel

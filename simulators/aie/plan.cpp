@@ -26,10 +26,11 @@ Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   how.spread = pairs_beside_data < 3;
   how.columns = how.spread ? array.columns
                            : std::min(array.columns, (tree.size() + array.rows - 1) / array.rows + 2);
-  const std::uint64_t tries = tree.size() >= kLarge ? 2 : 6;
-  how.moves_per_kernel = tree.size() >= kLarge ? 1500 : 3000;
+  const std::uint64_t tries = tree.size() >= kLarge ? (how.spread ? 2 : 3) : 6;
+  how.moves_per_kernel = how.spread ? 6000 : 4000;
   Plan plan;
   for (how.seed = 1; how.seed <= tries; ++how.seed) {
+    how.fan_in = how.seed == 1 || how.spread ? 4 : 2;
     plan = complete(array, graph, refine_placement(array, tree, how));
     if (plan.ok()) break;
   }

@@ -47,7 +47,9 @@ TEST(Plans, OfNAryTreesThatFillTheArray) {
     std::printf("%d-ary, 400 kernels: %.3f s, %d shared %s\n", arity, planned.seconds, planned.shared,
                 planned.plan.limit.c_str());
     EXPECT_LT(planned.seconds, 1);
-    if (arity <= 10) EXPECT_EQ(planned.plan.limit, "") << arity;
+    if (arity <= 10) {
+      EXPECT_EQ(planned.plan.limit, "") << arity;
+    }
   }
 }
 
@@ -95,7 +97,9 @@ TEST(Plans, OfAThousandRandomTreesKeepEveryLimit) {
     const Placement placement = random() % 20 == 0 ? Placement::kRefined : Placement::kSnake;
     const Plan plan = plan_tree(array, tree, graph, placement);
     plan.ok() ? ++placed : ++declined;
-    if (plan.ok()) ASSERT_EQ(check_plan(graph, plan), "") << "tree " << i;
+    if (plan.ok()) {
+      ASSERT_EQ(check_plan(graph, plan), "") << "tree " << i;
+    }
   }
   std::printf("%d placed, %d declined\n", placed, declined);
   EXPECT_GT(placed, 500);
