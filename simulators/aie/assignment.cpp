@@ -161,7 +161,7 @@ void fill_connections(const ArraySpec& array, const Graph& graph, const std::vec
     if (pair.kind != kTarget) connection.source = module;
     if (pair.kind != kSource) connection.target = module;
   }
-  if (!graph.multicast) return;
+  if (!graph.multicast || plan.connections.empty()) return;
   for (Connection& connection : plan.connections) connection.source = plan.connections.front().source;
 }
 

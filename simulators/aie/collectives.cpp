@@ -42,13 +42,9 @@ struct RepeatedReduce {
   int calls = 1;
   double gap = 0;
   std::vector<Time>* log = nullptr;
-  Time local_window;
-  Time local_latency;
 };
 
 Task<void> repeat_reduce(Core core, RepeatedReduce* what) {
-  HostSource local(core.clock, core.clock, what->local_latency, what->local_window);
-  if (what->local_window > Time()) what->call.local = &local;
   for (int i = 0; i < what->calls; ++i) {
     const Time begin = core.clock;
     co_await reduce_kernel(core, what->call);
@@ -63,9 +59,9 @@ Time Run::last() const {
   return ends.empty() ? Time() : *std::max_element(ends.begin(), ends.end());
 }
 
-std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node, bool as_published) {
+std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node) {
   std::vector<int> order = tree.children(node);
-  if (as_published) {
+  if (plan.as_published) {
     std::sort(order.begin(), order.end());
     return order;
   }
@@ -88,7 +84,7 @@ Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, const A
   for (int node = 0; node < tree.size(); ++node) {
     RepeatedReduce& repeated = calls[at(node)];
     ReduceCall& call = repeated.call;
-    for (const int child : acquisition_order(tree, plan, node, options.as_published))
+    for (const int child : acquisition_order(tree, plan, node))
       call.inputs.push_back(edges[at(child)].inputs.front());
     call.output = node == 0 ? static_cast<Output*>(&result) : edges[at(node)].output;
     call.chunks = arithmetic.chunks;
@@ -98,8 +94,6 @@ Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, const A
     repeated.calls = options.calls;
     repeated.gap = node == 0 ? timing.costs().repeat_root : timing.costs().repeat;
     repeated.log = node == 0 ? &log : nullptr;
-    repeated.local_window = options.local_window;
-    repeated.local_latency = options.local_latency;
     RepeatedReduce* const pointer = &repeated;
     network.add("aie.core", [pointer](Core core) { return repeat_reduce(core, pointer); },
                 begin_of(options.begins, node));

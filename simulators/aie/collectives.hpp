@@ -26,16 +26,13 @@ struct Run {
   [[nodiscard]] Time last() const;
 };
 
-/// The order in which a kernel acquires its inputs. As in the original document: by number. Otherwise what
-/// arrives earliest first: shared windows, then the shortest routes.
-std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node, bool as_published);
+/// The order in which a kernel acquires its inputs. In the published layout: by number. Otherwise what arrives
+/// earliest first: shared windows, then the shortest routes.
+std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node);
 
 struct ReduceOptions {
   int calls = 1;              // one after the other, as in the benchmark
-  bool as_published = false;  // acquisition order
   std::vector<Time> begins;
-  Time local_window;  // not zero: own data comes from the host, a window in this time
-  Time local_latency;
 };
 Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, const Arithmetic& arithmetic,
                const ReduceOptions& options = {});

@@ -37,13 +37,19 @@ Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   return plan;
 }
 
+Plan published(const ArraySpec& array, const Tree& tree, const Graph& graph) {
+  Plan plan = complete(array, graph, place_as_published(array, tree));
+  plan.as_published = true;
+  return plan;
+}
+
 constexpr int kPublishedKernels = 63;  // the largest tree that the original document's tools placed
 
 Plan automatic(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   const bool measured_shape = tree.perfect_binary() && tree.size() >= 7 && tree.size() <= kPublishedKernels;
   if (measured_shape) {
     const bool compact = graph.window_bytes > array.minimum_window && 2 * graph.window_bytes <= array.bank_bytes;
-    Plan plan = compact ? refined(array, tree, graph) : complete(array, graph, place_as_published(array, tree));
+    Plan plan = compact ? refined(array, tree, graph) : published(array, tree, graph);
     if (plan.ok()) return plan;
   }
   Plan plan = complete(array, graph, place_on_snake(array, tree));
@@ -67,7 +73,7 @@ Plan plan_tree(const ArraySpec& array, const Tree& tree, const Graph& graph, Pla
   if (!plan.ok()) return plan;
   switch (placement) {
     case Placement::kPublished:
-      return complete(array, graph, place_as_published(array, tree));
+      return published(array, tree, graph);
     case Placement::kSnake:
       return complete(array, graph, place_on_snake(array, tree));
     case Placement::kRefined:

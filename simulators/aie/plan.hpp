@@ -47,6 +47,7 @@ struct Plan {
   std::vector<Tile> tiles;              // of kernels
   std::vector<Connection> connections;  // of edges
   std::string limit;                    // not empty: does not fit, and why
+  bool as_published = false;            // laid out like the original document's benchmarks
   [[nodiscard]] bool ok() const { return limit.empty(); }
 };
 

@@ -35,7 +35,6 @@ Times modelled(const Row& row) {
   const auto window = static_cast<std::size_t>(row.window);
   ReduceOptions options;
   options.calls = 4;
-  options.as_published = true;
   options.begins.assign(static_cast<std::size_t>(tree.size()), Time());
   options.begins[0] = timing.cycles(timing.costs().skew);
   const Run run = run_reduce(timing, tree, plan, {{window, window}}, options);

@@ -1,0 +1,168 @@
+#include "backends/aie/planner.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace offramp::aie {
+namespace {
+
+// Sizes are rounded up for plans, so that a program with many sizes needs few plans.
+std::size_t rounded_window(std::size_t window) {
+  constexpr std::size_t kLargest = 8192;
+  return window <= kLargest ? std::bit_ceil(window) : window;
+}
+std::size_t rounded_data(std::size_t data, std::size_t most) {
+  constexpr std::size_t kFine = 1024;
+  constexpr std::size_t kDoubling = 16384;
+  if (data <= kDoubling) return std::bit_ceil(data);
+  return std::min((data + kFine - 1) / kFine * kFine, most);
+}
+
+}  // namespace
+
+std::size_t Planner::most_data() const {
+  return static_cast<std::size_t>(setup_.array.memory_bytes - setup_.array.own_bytes());
+}
+
+bool Planner::fits_tile(std::size_t bytes) const {
+  return bytes <= most_data();
+}
+
+std::string_view Planner::resident_limit(std::size_t bytes) {
+  if (fits_tile(bytes)) return {};
+  std::string& text = limits_[bytes];
+  if (text.empty())
+    text = std::to_string(bytes) + " B of local data: a tile has " + std::to_string(setup_.array.memory_bytes) +
+           " B, less " + std::to_string(setup_.array.own_bytes()) + " B of stack, heap and synchronisation";
+  return text;
+}
+
+const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
+                                   bool from_host) {
+  const std::size_t window = rounded_window(largest);
+  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
+  std::unique_ptr<TreePlan>& entry = trees_[key];
+  if (entry != nullptr) return *entry;
+  entry = std::make_unique<TreePlan>(TreePlan{Tree::filled(kernels, setup_.arity), {}, streamed});
+  Graph graph = graph_of(entry->tree, static_cast<int>(window), static_cast<int>(data));
+  graph.to_host.push_back(0);
+  if (streamed || from_host) {
+    for (int kernel = 0; kernel < kernels; ++kernel) graph.from_host.push_back(kernel);
+  }
+  entry->plan = plan_tree(setup_.array, entry->tree, graph, setup_.placement);
+  return *entry;
+}
+
+const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_t bytes) {
+  const std::size_t window = rounded_window(largest);
+  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kMulticast}];
+  if (entry != nullptr) return *entry;
+  Graph graph;
+  graph.kernels = kernels;
+  graph.multicast = true;
+  for (int kernel = 1; kernel < kernels; ++kernel) graph.edges.push_back({0, kernel});
+  if (setup_.host_data) {
+    graph.from_host.push_back(0);
+    for (int kernel = 1; kernel < kernels; ++kernel) graph.to_host.push_back(kernel);
+  }
+  graph.window_bytes = static_cast<int>(window);
+  graph.data_bytes = static_cast<int>(data);
+  entry = std::make_unique<Plan>(plan_on_snake(setup_.array, graph));
+  return *entry;
+}
+
+const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_t bytes) {
+  const std::size_t window = rounded_window(largest);
+  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kButterfly}];
+  if (entry != nullptr) return *entry;
+  const int rounds = std::bit_width(static_cast<unsigned>(kernels)) - 1;
+  const Graph graph = butterfly_graph(rounds, static_cast<int>(window), static_cast<int>(data));
+  entry = std::make_unique<Plan>();
+  for (int stride = setup_.array.tiles() / kernels; stride >= 1; --stride) {
+    *entry = plan_on_snake(setup_.array, graph, stride);
+    if (entry->ok()) break;
+  }
+  return *entry;
+}
+
+Need Planner::reduce(int kernels, std::size_t bytes) {
+  Need need;
+  need.window = edge_window(bytes, setup_.window);
+  if (fits_tile(bytes)) {
+    const TreePlan& resident = tree_plan(kernels, need.window, bytes, false, false);
+    need.tree = &resident;
+    need.limit = resident.plan.limit;
+    if (need.limit.empty()) return need;
+  } else {
+    need.limit = resident_limit(bytes);
+  }
+  if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
+  const TreePlan& streamed = tree_plan(kernels, need.window, 0, true, false);
+  need.tree = &streamed;
+  need.limit = streamed.plan.limit;
+  return need;
+}
+
+Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
+  Need need;
+  const std::size_t whole = block * static_cast<std::size_t>(kernels);
+  const bool header = whole_at_root && setup_.gather != GatherDesign::kPacked;
+  need.window = edge_window(header ? block : whole, setup_.window);
+  const bool resident = !setup_.host_data || header;
+  if (resident) need.limit = resident_limit(whole);
+  if (!need.limit.empty()) return need;
+  const TreePlan& planned = tree_plan(kernels, need.window, resident ? block : 0, false, !resident);
+  need.tree = &planned;
+  need.limit = planned.plan.limit;
+  return need;
+}
+
+Need Planner::gather(int kernels, std::size_t block) {
+  return blocks(kernels, block, true);
+}
+
+Need Planner::scatter(int kernels, std::size_t block) {
+  return blocks(kernels, block, false);
+}
+
+Need Planner::bcast(int kernels, std::size_t bytes) {
+  Need need;
+  need.window = edge_window(bytes, setup_.window);
+  if (!setup_.host_data) need.limit = resident_limit(bytes);
+  if (!need.limit.empty()) return need;
+  need.multicast = &multicast_plan(kernels, need.window, setup_.host_data ? 0 : bytes);
+  need.limit = need.multicast->limit;
+  return need;
+}
+
+Need Planner::allreduce(int kernels, std::size_t bytes) {
+  if (setup_.allreduce == AllreduceDesign::kButterfly && fits_tile(bytes) &&
+      std::has_single_bit(static_cast<unsigned>(kernels)) && kernels > 1 && kernels <= setup_.array.tiles()) {
+    Need need;
+    need.window = edge_window(bytes, setup_.window);
+    need.butterfly = &butterfly_plan(kernels, need.window, bytes);
+    need.limit = need.butterfly->limit;
+    if (need.limit.empty()) return need;
+  }
+  Need need = reduce(kernels, bytes);
+  if (!need.limit.empty()) return need;
+  const Need out = bcast(kernels, bytes);
+  need.multicast = out.multicast;
+  need.limit = out.limit;
+  return need;
+}
+
+Need Planner::allgather(int kernels, std::size_t block) {
+  Need need = gather(kernels, block);
+  if (!need.limit.empty()) return need;
+  const Need out = bcast(kernels, block * static_cast<std::size_t>(kernels));
+  need.multicast = out.multicast;
+  need.limit = out.limit;
+  return need;
+}
+
+}  // namespace offramp::aie
