@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/aie/algorithms.hpp"
+#include "backends/aie/explain.hpp"
 #include "backends/aie/forecast.hpp"
 #include "backends/aie/messages.hpp"
 #include "backends/aie/setup.hpp"
@@ -142,6 +143,7 @@ const BackendDescription& aie_backend() {
     };
     d.clock_parameter = "clock";
     d.forecast = aie::forecast;
+    d.topics = aie::topics();
     return d;
   }();
   return description;

@@ -11,8 +11,6 @@
 namespace offramp::aie {
 namespace {
 
-constexpr std::size_t kBarrierBytes = 16;  // the smallest window
-
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
@@ -54,6 +52,13 @@ class Part {
   /// Windows come from a node, or go to it; connection: from `from` to `to`.
   Input& input(int peer, std::size_t windows, Slices slices) {
     inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices));
+    return inputs_.back();
+  }
+  /// From the peer to which the last output goes.
+  Input& input_back(int peer, std::size_t windows, Slices slices) {
+    credits_.emplace_back();
+    outputs_.back().take_credits_from(&credits_.back());
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
     return inputs_.back();
   }
   Output& output(int peer, const Connection& connection, std::size_t window, Slices slices) {
@@ -110,6 +115,7 @@ class Part {
   int node_ = 0;
   bool begun_ = false;
   Traffic traffic_;
+  std::deque<Credits> credits_;
   std::deque<TeamInput> inputs_;
   std::deque<TeamOutput> outputs_;
   std::deque<HostSource> sources_;
@@ -157,7 +163,7 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
 Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team, int root,
                           Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
   Part part(model, team, root, need.tree);
-  const Chunks chunks{bytes, need.window};
+  const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
   const bool streamed = need.tree->streamed;
   ReduceCall call = reduce_call(model.setup, operation, chunks);
   std::vector<MutableBytes> buffers;
@@ -175,15 +181,15 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   const bool host_data = !own.empty();  // a barrier has none
   if (!part.is_top()) {
     call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
-                               part.plan().connections[at(part.node() - 1)], need.window,
+                               part.plan().connections[at(part.node() - 1)], chunks.window,
                                chunks_of(data.result(), chunks));
   } else if (streamed) {
-    call.output = &part.to_host(need.window, 1);
+    call.output = &part.to_host(chunks.window, 1);
   } else {
     call.output = &open;
   }
   if (streamed) {
-    call.local = &part.from_host(need.window, part.size());
+    call.local = &part.from_host(chunks.window, part.size());
   } else if (host_data) {
     part.move_with_host(bytes, part.size());
   }
@@ -200,7 +206,7 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
 Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int root, MutableBytes buffer,
                         std::size_t bytes, bool in_tile) {
   Part part(model, team, root, nullptr);
-  const Chunks chunks{bytes, edge_window(bytes, model.setup.window)};
+  const Chunks chunks{bytes, edge_window(bytes, need.multicast_window)};
   const bool with_host = model.setup.host_data && !buffer.empty();
   CopyCall call{nullptr, nullptr, chunks, model.setup.copies};
   if (part.is_top()) {
@@ -234,8 +240,7 @@ MutableBytes subtree_of(const Part& part, MutableBytes held, int node, std::size
   return held.subspan(block * at(offset), block * at(part.tree().extent(node)));
 }
 
-Task<void> packed_gather(Part& part, std::size_t block, MutableBytes held) {
-  const std::size_t largest = part.setup().window;
+Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
   PackCall call;
   call.copies = part.setup().copies;
   const bool with_host = part.setup().host_data;
@@ -271,9 +276,9 @@ Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks ow
   return [windows = std::move(windows)](std::size_t window) { return windows[window]; };
 }
 
-Task<void> header_gather(Part& part, std::size_t block, MutableBytes held) {
+Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
   const bool in_turns = part.setup().gather == GatherDesign::kHeaderInTurns;
-  const Chunks own{block, edge_window(block, part.setup().window)};
+  const Chunks own{block, edge_window(block, largest)};
   HeaderGatherCall call;
   std::vector<std::size_t> counts;
   for (const int child : part.tree().children(part.node())) {
@@ -304,9 +309,9 @@ Task<Outcome> gather(const Model& model, const Need& need, Team& team, Collectiv
       in_place ? buffers.receive : team.scratch(block * at(part.tree().extent(part.node())));
   team.copy(buffers.send, held.first(block));
   if (model.setup.gather == GatherDesign::kPacked) {
-    co_await packed_gather(part, block, held);
+    co_await packed_gather(part, need.tree_window, block, held);
   } else {
-    co_await header_gather(part, block, held);
+    co_await header_gather(part, need.tree_window, block, held);
   }
   if (part.is_top() && !in_place) to_rank_order(team, held, buffers.receive, root, block);
   co_return part.outcome();
@@ -315,7 +320,7 @@ Task<Outcome> gather(const Model& model, const Need& need, Team& team, Collectiv
 Task<Outcome> scatter(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
   Part part(model, team, root, need.tree);
   const std::size_t block = buffers.block;
-  const std::size_t largest = model.setup.window;
+  const std::size_t largest = need.tree_window;
   const bool with_host = model.setup.host_data;
   const MutableBytes held = team.scratch(block * at(part.tree().extent(part.node())));
   const Chunks whole{held.size(), edge_window(held.size(), largest)};
@@ -371,7 +376,7 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
                         CollectiveBuffers buffers) {
   Part part(model, team, 0, nullptr);
   const int rounds = std::bit_width(static_cast<unsigned>(team.size())) - 1;
-  const Chunks chunks{buffers.send.size(), need.window};
+  const Chunks chunks{buffers.send.size(), need.butterfly_window};
   const ReduceCall arithmetic = reduce_call(model.setup, operation, chunks);
   ButterflyCall call;
   call.chunks = chunks;
@@ -393,8 +398,8 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
     };
     call.outputs.push_back(&part.output(partner,
                                         need.butterfly->connections[at(round * team.size() + team.rank())],
-                                        need.window, std::move(copy)));
-    call.inputs.push_back(&part.input(partner, chunks.count(), chunks_of(incoming, chunks)));
+                                        need.butterfly_window, std::move(copy)));
+    call.inputs.push_back(&part.input_back(partner, chunks.count(), chunks_of(incoming, chunks)));
     data.emplace_back(team, chunks, sum, incoming, partner < team.rank());
     call.data.push_back(&data.back());
   }
@@ -499,14 +504,8 @@ Need need_of(Planner& planner, const Operation& operation) {
       return planner.reduce(operation.ranks, operation.bytes);
     case OperationKind::kAllreduce:
       return planner.allreduce(operation.ranks, operation.bytes);
-    case OperationKind::kBarrier: {
-      Need need = planner.reduce(operation.ranks, kBarrierBytes);
-      if (!need.limit.empty()) return need;
-      const Need down = planner.bcast(operation.ranks, kBarrierBytes);
-      need.multicast = down.multicast;
-      need.limit = down.limit;
-      return need;
-    }
+    case OperationKind::kBarrier:
+      return planner.barrier(operation.ranks);
     case OperationKind::kBcast:
       return planner.bcast(operation.ranks, operation.bytes);
     case OperationKind::kGather:

@@ -7,6 +7,8 @@
 namespace offramp::aie {
 namespace {
 
+constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
+
 // Sizes are rounded up for plans, so that a program with many sizes needs few plans.
 std::size_t rounded_window(std::size_t window) {
   constexpr std::size_t kLargest = 8192;
@@ -81,44 +83,50 @@ const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_
   if (entry != nullptr) return *entry;
   const int rounds = std::bit_width(static_cast<unsigned>(kernels)) - 1;
   const Graph graph = butterfly_graph(rounds, static_cast<int>(window), static_cast<int>(data));
-  entry = std::make_unique<Plan>();
-  for (int stride = setup_.array.tiles() / kernels; stride >= 1; --stride) {
-    *entry = plan_on_snake(setup_.array, graph, stride);
-    if (entry->ok()) break;
-  }
+  entry = std::make_unique<Plan>(plan_apart(setup_.array, graph));
   return *entry;
+}
+
+Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host) {
+  Need need;
+  for (std::size_t size = window;; size = edge_window(size / 2, size)) {
+    const TreePlan& planned = tree_plan(kernels, size, data, streamed, from_host);
+    const bool least = size <= kLeastShrunk || kernels > setup_.array.tiles();
+    if (!planned.plan.ok() && !least) continue;
+    need.tree = &planned;
+    need.tree_window = size;
+    need.limit = planned.plan.limit;
+    return need;
+  }
 }
 
 Need Planner::reduce(int kernels, std::size_t bytes) {
   Need need;
-  need.window = edge_window(bytes, setup_.window);
+  const std::size_t window = edge_window(bytes, setup_.window);
   if (fits_tile(bytes)) {
-    const TreePlan& resident = tree_plan(kernels, need.window, bytes, false, false);
+    // A window that takes the room of the data is no reason for smaller ones: data can stream.
+    const TreePlan& resident = tree_plan(kernels, window, bytes, false, false);
     need.tree = &resident;
+    need.tree_window = window;
     need.limit = resident.plan.limit;
     if (need.limit.empty()) return need;
+    if (!setup_.host_data) return shrunk_tree(kernels, window, bytes, false, false);
   } else {
     need.limit = resident_limit(bytes);
   }
   if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
-  const TreePlan& streamed = tree_plan(kernels, need.window, 0, true, false);
-  need.tree = &streamed;
-  need.limit = streamed.plan.limit;
-  return need;
+  return shrunk_tree(kernels, window, 0, true, false);
 }
 
 Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
-  Need need;
   const std::size_t whole = block * static_cast<std::size_t>(kernels);
   const bool header = whole_at_root && setup_.gather != GatherDesign::kPacked;
-  need.window = edge_window(header ? block : whole, setup_.window);
   const bool resident = !setup_.host_data || header;
+  Need need;
   if (resident) need.limit = resident_limit(whole);
   if (!need.limit.empty()) return need;
-  const TreePlan& planned = tree_plan(kernels, need.window, resident ? block : 0, false, !resident);
-  need.tree = &planned;
-  need.limit = planned.plan.limit;
-  return need;
+  const std::size_t window = edge_window(header ? block : whole, setup_.window);
+  return shrunk_tree(kernels, window, resident ? block : 0, false, !resident);
 }
 
 Need Planner::gather(int kernels, std::size_t block) {
@@ -131,37 +139,46 @@ Need Planner::scatter(int kernels, std::size_t block) {
 
 Need Planner::bcast(int kernels, std::size_t bytes) {
   Need need;
-  need.window = edge_window(bytes, setup_.window);
   if (!setup_.host_data) need.limit = resident_limit(bytes);
   if (!need.limit.empty()) return need;
-  need.multicast = &multicast_plan(kernels, need.window, setup_.host_data ? 0 : bytes);
-  need.limit = need.multicast->limit;
-  return need;
+  for (std::size_t size = edge_window(bytes, setup_.window);; size = edge_window(size / 2, size)) {
+    need.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
+    need.multicast_window = size;
+    need.limit = need.multicast->limit;
+    if (need.limit.empty() || size <= kLeastShrunk || kernels > setup_.array.tiles()) return need;
+  }
+}
+
+void Planner::add_multicast(Need& need, int kernels, std::size_t bytes) {
+  if (!need.limit.empty()) return;
+  const Need out = bcast(kernels, bytes);
+  need.multicast = out.multicast;
+  need.multicast_window = out.multicast_window;
+  need.limit = out.limit;
 }
 
 Need Planner::allreduce(int kernels, std::size_t bytes) {
   if (setup_.allreduce == AllreduceDesign::kButterfly && fits_tile(bytes) &&
       std::has_single_bit(static_cast<unsigned>(kernels)) && kernels > 1 && kernels <= setup_.array.tiles()) {
     Need need;
-    need.window = edge_window(bytes, setup_.window);
-    need.butterfly = &butterfly_plan(kernels, need.window, bytes);
-    need.limit = need.butterfly->limit;
-    if (need.limit.empty()) return need;
+    need.butterfly_window = edge_window(bytes, setup_.window);
+    need.butterfly = &butterfly_plan(kernels, need.butterfly_window, bytes);
+    if (need.butterfly->ok()) return need;
   }
   Need need = reduce(kernels, bytes);
-  if (!need.limit.empty()) return need;
-  const Need out = bcast(kernels, bytes);
-  need.multicast = out.multicast;
-  need.limit = out.limit;
+  add_multicast(need, kernels, bytes);
+  return need;
+}
+
+Need Planner::barrier(int kernels) {
+  Need need = reduce(kernels, kBarrierBytes);
+  add_multicast(need, kernels, kBarrierBytes);
   return need;
 }
 
 Need Planner::allgather(int kernels, std::size_t block) {
   Need need = gather(kernels, block);
-  if (!need.limit.empty()) return need;
-  const Need out = bcast(kernels, block * static_cast<std::size_t>(kernels));
-  need.multicast = out.multicast;
-  need.limit = out.limit;
+  add_multicast(need, kernels, block * static_cast<std::size_t>(kernels));
   return need;
 }
 

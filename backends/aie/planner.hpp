@@ -13,19 +13,24 @@
 
 namespace offramp::aie {
 
+inline constexpr std::size_t kBarrierBytes = 16;  // the smallest window
+
 struct TreePlan {
   Tree tree;
   Plan plan;
   bool streamed = false;  // own data comes from the host window by window: it does not fit into the tile
 };
 
-/// What an operation needs of the array.
+/// What an operation needs of the array. Windows: the largest on an edge; less than the parameter where more does
+/// not fit.
 struct Need {
-  std::size_t window = 16;
-  const TreePlan* tree = nullptr;    // reduce, gather, scatter
-  const Plan* multicast = nullptr;   // bcast
+  const TreePlan* tree = nullptr;  // reduce, gather, scatter
+  std::size_t tree_window = 16;
+  const Plan* multicast = nullptr;  // bcast
+  std::size_t multicast_window = 16;
   const Plan* butterfly = nullptr;
-  std::string_view limit;            // not empty: declined; lives as long as the planner
+  std::size_t butterfly_window = 16;
+  std::string_view limit;  // not empty: declined; lives as long as the planner
 };
 
 class Planner {
@@ -40,6 +45,7 @@ class Planner {
   /// Reduce and broadcast, or the butterfly where that is asked for and possible.
   Need allreduce(int kernels, std::size_t bytes);
   Need allgather(int kernels, std::size_t block);
+  Need barrier(int kernels);
 
   /// Of a tree as operations use it, for drawings.
   const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed, bool from_host);
@@ -47,7 +53,10 @@ class Planner {
  private:
   using Key = std::tuple<int, std::size_t, std::size_t, int>;
   enum Kind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
+  /// The tree for windows of this size, or of a half, a quarter and so on.
+  Need shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host);
   Need blocks(int kernels, std::size_t block, bool whole_at_root);
+  void add_multicast(Need& need, int kernels, std::size_t bytes);
   const Plan& multicast_plan(int kernels, std::size_t largest, std::size_t bytes);
   const Plan& butterfly_plan(int kernels, std::size_t largest, std::size_t bytes);
   [[nodiscard]] std::string_view resident_limit(std::size_t bytes);

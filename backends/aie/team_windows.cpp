@@ -3,6 +3,12 @@
 namespace offramp::aie {
 
 Task<void> TeamInput::wait_full() {
+  if (credits_ != nullptr && taken_ > 0 && taken_ + 1 < windows_) {  // of the window before this one
+    Team::PendingToken credit = team_.receive_token(peer_, {});
+    const Team::Arrival arrival = co_await credit;
+    traffic_.note(arrival.outcome);
+    credits_->push_back(arrival.stamp.first);
+  }
   Team::PendingToken token = team_.receive_token(peer_, slices_(taken_++));
   const Team::Arrival arrival = co_await token;
   traffic_.note(arrival.outcome);
@@ -18,6 +24,11 @@ Task<void> TeamInput::set_empty() {
 }
 
 Task<void> TeamOutput::wait_for_credits(Time& until) {
+  if (credits_ != nullptr) {
+    until = later(until, credits_->front());
+    credits_->pop_front();
+    co_return;
+  }
   for (const Target& target : targets_) {
     Team::PendingToken token = team_.receive_token(target.peer, {});
     const Team::Arrival arrival = co_await token;

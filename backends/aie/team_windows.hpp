@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -25,11 +26,21 @@ struct Traffic {
 /// The data of window k; empty for a window without data.
 using Slices = std::function<MutableBytes(std::size_t window)>;
 
+/// Where two ranks exchange windows both ways, each one's credits stand between its windows; the input takes them
+/// in that order and keeps them for the output.
+using Credits = std::deque<Time>;
+
 /// windows: of this operation. Both ends know the number, so that no token is sent that nobody waits for.
 class TeamInput final : public Input {
  public:
-  TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, Slices slices)
-      : team_(team), traffic_(traffic), peer_(peer), windows_(windows), slices_(std::move(slices)) {}
+  TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, Slices slices,
+            Credits* credits = nullptr)
+      : team_(team),
+        traffic_(traffic),
+        peer_(peer),
+        windows_(windows),
+        slices_(std::move(slices)),
+        credits_(credits) {}
   Task<void> wait_full() override;
   Task<void> set_empty() override;
 
@@ -39,6 +50,7 @@ class TeamInput final : public Input {
   int peer_;
   std::size_t windows_;
   Slices slices_;
+  Credits* credits_;
   std::size_t taken_ = 0;
   std::size_t emptied_ = 0;
 };
@@ -61,6 +73,8 @@ class TeamOutput final : public Output {
         slices_(std::move(slices)) {}
   Task<void> wait_empty() override;
   Task<void> set_full() override;
+  /// Credits come by the input that the same rank has from there.
+  void take_credits_from(Credits* credits) { credits_ = credits; }
   /// Until the library has no use for the buffers any more. Costs no modelled time.
   Task<void> drain();
 
@@ -75,6 +89,7 @@ class TeamOutput final : public Output {
   Time occupied_;  // of the stream, by one window
   std::size_t window_bytes_;
   Slices slices_;
+  Credits* credits_ = nullptr;
   std::size_t filled_ = 0;
   Time engine_free_;
   std::array<Time, 2> freed_;  // buffers at the source

@@ -170,10 +170,10 @@ Tile snake_tile(const ArraySpec& array, int i) {
   return {column, column % 2 == 0 ? step : array.rows - 1 - step};
 }
 
-std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree) {
-  if (tree.size() > array.tiles()) return {};
+std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree, int stride) {
+  if ((tree.size() - 1) * stride >= array.tiles()) return {};
   std::vector<Tile> tiles(at(tree.size()));
-  for (int i = 0; i < tree.size(); ++i) tiles[at(tree.preorder()[at(i)])] = snake_tile(array, i);
+  for (int i = 0; i < tree.size(); ++i) tiles[at(tree.preorder()[at(i)])] = snake_tile(array, i * stride);
   return tiles;
 }
 

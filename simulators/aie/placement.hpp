@@ -15,8 +15,9 @@ namespace offramp::aie {
 std::vector<Tile> place_as_published(const ArraySpec& array, const Tree& tree);
 
 /// Preorder along a snake: column 0 upward, column 1 downward, and so on, so that consecutive kernels always
-/// share a memory module. Empty if the array is too small.
-std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree);
+/// share a memory module. stride: from kernel to kernel; the tiles between give their memory to the neighbours.
+/// Empty if the array is too small.
+std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree, int stride = 1);
 /// The i-th tile of the snake.
 Tile snake_tile(const ArraySpec& array, int i);
 

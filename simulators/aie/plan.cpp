@@ -18,6 +18,15 @@ Plan complete(const ArraySpec& array, const Graph& graph, std::vector<Tile> tile
   return plan;
 }
 
+constexpr int kStrides = 4;  // further apart, kernels share no memory
+
+Plan on_snake(const ArraySpec& array, const Tree& tree, const Graph& graph) {
+  Plan plan = complete(array, graph, place_on_snake(array, tree));
+  for (int stride = 2; !plan.ok() && stride <= kStrides && tree.size() * stride <= array.tiles(); ++stride)
+    plan = complete(array, graph, place_on_snake(array, tree, stride));
+  return plan;
+}
+
 Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   const int pairs_beside_data =
       (array.memory_bytes - graph.data_bytes - array.own_bytes()) / (2 * graph.window_bytes);
@@ -26,7 +35,7 @@ Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   how.spread = pairs_beside_data < 3;
   how.columns = how.spread ? array.columns
                            : std::min(array.columns, (tree.size() + array.rows - 1) / array.rows + 2);
-  const std::uint64_t tries = tree.size() >= kLarge ? (how.spread ? 2 : 3) : 6;
+  const std::uint64_t tries = tree.size() >= kLarge && how.spread ? 2 : 3;
   how.moves_per_kernel = how.spread ? 6000 : 4000;
   Plan plan;
   for (how.seed = 1; how.seed <= tries; ++how.seed) {
@@ -52,7 +61,7 @@ Plan automatic(const ArraySpec& array, const Tree& tree, const Graph& graph) {
     Plan plan = compact ? refined(array, tree, graph) : published(array, tree, graph);
     if (plan.ok()) return plan;
   }
-  Plan plan = complete(array, graph, place_on_snake(array, tree));
+  Plan plan = on_snake(array, tree, graph);
   return plan.ok() ? plan : refined(array, tree, graph);
 }
 
@@ -75,7 +84,7 @@ Plan plan_tree(const ArraySpec& array, const Tree& tree, const Graph& graph, Pla
     case Placement::kPublished:
       return published(array, tree, graph);
     case Placement::kSnake:
-      return complete(array, graph, place_on_snake(array, tree));
+      return on_snake(array, tree, graph);
     case Placement::kRefined:
       return refined(array, tree, graph);
     default:
@@ -83,13 +92,35 @@ Plan plan_tree(const ArraySpec& array, const Tree& tree, const Graph& graph, Pla
   }
 }
 
-Plan plan_on_snake(const ArraySpec& array, const Graph& graph, int stride) {
-  Plan plan;
-  plan.limit = fixed_limit(array, graph);
-  if (!plan.ok()) return plan;
+namespace {
+
+Plan in_order(const ArraySpec& array, const Graph& graph, int stride) {
   std::vector<Tile> tiles;
   for (int i = 0; i < graph.kernels; ++i) tiles.push_back(snake_tile(array, i * stride));
   return complete(array, graph, std::move(tiles));
+}
+
+}  // namespace
+
+Plan plan_on_snake(const ArraySpec& array, const Graph& graph) {
+  Plan plan;
+  plan.limit = fixed_limit(array, graph);
+  if (!plan.ok()) return plan;
+  plan = in_order(array, graph, 1);
+  for (int stride = 2; !plan.ok() && stride <= kStrides && graph.kernels * stride <= array.tiles(); ++stride)
+    plan = in_order(array, graph, stride);
+  return plan;
+}
+
+Plan plan_apart(const ArraySpec& array, const Graph& graph) {
+  Plan plan;
+  plan.limit = fixed_limit(array, graph);
+  if (!plan.ok()) return plan;
+  for (int stride = array.tiles() / graph.kernels; stride >= 1; --stride) {
+    plan = in_order(array, graph, stride);
+    if (plan.ok()) break;
+  }
+  return plan;
 }
 
 }  // namespace offramp::aie

@@ -77,10 +77,12 @@ enum class Placement : std::uint8_t {
 /// Places, assigns and routes. kAuto: the published layout where the measured trees follow it (perfect binary
 /// ones of at most 63 kernels, with windows of 16 B or with pairs that fill more than a bank), the refined one for the
 /// other windows of such trees (measured times show shared windows there), and for all other trees the snake,
-/// refined if that does not fit.
+/// with more and more tiles between kernels, refined if that does not fit.
 Plan plan_tree(const ArraySpec& array, const Tree& tree, const Graph& graph, Placement placement);
-/// Kernel i on the i-th tile of the snake, `stride` tiles apart.
-Plan plan_on_snake(const ArraySpec& array, const Graph& graph, int stride = 1);
+/// Kernels in their order on the snake, as close together as memory and channels allow.
+Plan plan_on_snake(const ArraySpec& array, const Graph& graph);
+/// The same, as far apart as the array allows: for graphs with many streams per kernel.
+Plan plan_apart(const ArraySpec& array, const Graph& graph);
 
 // Memory accounting of section 4.6 of the original document.
 
