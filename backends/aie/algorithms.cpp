@@ -1,0 +1,561 @@
+#include "backends/aie/algorithms.hpp"
+
+#include <bit>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backends/aie/team_windows.hpp"
+
+namespace offramp::aie {
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+Slices chunks_of(MutableBytes data, Chunks chunks) {
+  return [data, chunks](std::size_t window) {
+    return data.empty() ? MutableBytes() : data.subspan(chunks.begin(window), chunks.size(window));
+  };
+}
+/// Bytes that are only sent.
+Slices chunks_of(Bytes data, Chunks chunks) {
+  return chunks_of(MutableBytes(const_cast<std::byte*>(data.data()), data.size()), chunks);  // NOLINT
+}
+
+/// One rank's part in one operation: its place, its windows, and what they cost.
+class Part {
+ public:
+  Part(const Model& model, Team& team, int root, const TreePlan* tree)
+      : model_(model), team_(team), root_(root), tree_(tree) {
+    relative_ = (team.rank() - root + team.size()) % team.size();
+    if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() { model_.wire += traffic_.wire; }
+
+  [[nodiscard]] const Setup& setup() const { return model_.setup; }
+  [[nodiscard]] const Tree& tree() const { return tree_->tree; }
+  [[nodiscard]] const Plan& plan() const { return tree_->plan; }
+  [[nodiscard]] bool is_top() const { return relative_ == 0; }
+  [[nodiscard]] int relative() const { return relative_; }
+  [[nodiscard]] int node() const { return node_; }
+  [[nodiscard]] int size() const { return team_.size(); }
+  [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
+  [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
+  [[nodiscard]] Core core() const { return {team_.clock, setup().timing, model_.spans, 0}; }
+  [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
+
+  /// Windows come from a node, or go to it; connection: from `from` to `to`.
+  Input& input(int peer, std::size_t windows, Slices slices) {
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices));
+    return inputs_.back();
+  }
+  /// From the peer to which the last output goes.
+  Input& input_back(int peer, std::size_t windows, Slices slices) {
+    credits_.emplace_back();
+    outputs_.back().take_credits_from(&credits_.back());
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
+    return inputs_.back();
+  }
+  Output& output(int peer, const Connection& connection, std::size_t window, Slices slices) {
+    const Time passage = connection.shared ? Time() : setup().timing.passage(connection.hops());
+    outputs_.emplace_back(team_, traffic_, std::vector<TeamOutput::Target>{{peer, passage}},
+                          connection.shared, setup().timing.stream(window), window, std::move(slices));
+    return outputs_.back();
+  }
+  /// To all others at once.
+  Output& multicast(const Plan& plan, std::size_t window, Slices slices) {
+    std::vector<TeamOutput::Target> targets;
+    for (int other = 1; other < size(); ++other)
+      targets.push_back({rank_of(other), setup().timing.passage(plan.connections[at(other - 1)].hops())});
+    outputs_.emplace_back(team_, traffic_, std::move(targets), false, setup().timing.stream(window), window,
+                          std::move(slices));
+    return outputs_.back();
+  }
+  /// Own data out of the host's memory, shared with that many others.
+  Input& from_host(std::size_t window, int users) {
+    const HostPath& host = setup().host;
+    sources_.emplace_back(team_.clock, team_.clock, host.latency, host.transfer(window, users));
+    return sources_.back();
+  }
+  HostSink& to_host(std::size_t window, int users) {
+    const HostPath& host = setup().host;
+    sinks_.emplace_back(team_.clock, host.latency, host.transfer(window, users));
+    return sinks_.back();
+  }
+  /// All at once, between a tile's memory and the host's.
+  void move_with_host(std::size_t bytes, int users) {
+    if (setup().host_data && bytes > 0)
+      team_.clock += setup().host.latency + setup().host.transfer(bytes, users);
+  }
+
+  void begin_kernel() {
+    if (is_top()) team_.clock += model_.skew;
+    if (model_.times != nullptr && !begun_) model_.times->begin = earlier(model_.times->begin, team_.clock);
+    begun_ = true;
+  }
+  /// The kernel is done; what it still has on the way to the host ends later.
+  Task<void> end_kernel() {
+    if (model_.times != nullptr) model_.times->end = team_.clock;
+    for (const HostSink& sink : sinks_) team_.clock = later(team_.clock, sink.done());
+    for (TeamOutput& output : outputs_) co_await output.drain();
+    sinks_.clear();
+  }
+
+ private:
+  const Model& model_;
+  Team& team_;
+  int root_;
+  const TreePlan* tree_;
+  int relative_ = 0;
+  int node_ = 0;
+  bool begun_ = false;
+  Traffic traffic_;
+  std::deque<Credits> credits_;
+  std::deque<TeamInput> inputs_;
+  std::deque<TeamOutput> outputs_;
+  std::deque<HostSource> sources_;
+  std::deque<HostSink> sinks_;
+};
+
+/// Own data and the inputs' in the order of ranks; the result ends up in the last input's buffer.
+class ReducedData final : public Data {
+ public:
+  ReducedData(Team& team, Chunks chunks, Bytes own, std::vector<MutableBytes> inputs)
+      : team_(team), chunks_(chunks), own_(own), inputs_(std::move(inputs)) {}
+  void reduce(std::size_t chunk) override {
+    if (own_.empty()) return;
+    const std::size_t begin = chunks_.begin(chunk);
+    const std::size_t size = chunks_.size(chunk);
+    Bytes sum = own_.subspan(begin, size);
+    for (const MutableBytes& input : inputs_) {
+      const MutableBytes part = input.subspan(begin, size);
+      team_.combine(sum, part);
+      sum = part;
+    }
+  }
+  [[nodiscard]] Bytes result() const { return inputs_.empty() ? own_ : Bytes(inputs_.back()); }
+
+ private:
+  Team& team_;
+  Chunks chunks_;
+  Bytes own_;
+  std::vector<MutableBytes> inputs_;
+};
+
+ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chunks& chunks) {
+  ReduceCall call;
+  call.chunks = chunks;
+  call.code = setup.kernels;
+  if (operation.kind != OperationKind::kBarrier) {
+    call.element_bytes = element_bytes_of(operation.element);
+    call.operations = operations_of(operation.function);
+  }
+  return call;
+}
+
+/// Towards the top; returns the result there (elsewhere a partial one). bytes: of the operation, also where a
+/// barrier has no data. deliver: the top's host wants the result.
+Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team, int root,
+                          Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
+  Part part(model, team, root, need.tree);
+  const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
+  const bool streamed = need.tree->streamed;
+  ReduceCall call = reduce_call(model.setup, operation, chunks);
+  std::vector<MutableBytes> buffers;
+  std::vector<Input*> by_child(at(part.size()), nullptr);
+  for (const int child : part.tree().children(part.node())) {
+    buffers.push_back(team.scratch(own.size()));
+    by_child[at(child)] =
+        &part.input(part.rank_of_node(child), chunks.count(), chunks_of(buffers.back(), chunks));
+  }
+  for (const int child : acquisition_order(part.tree(), part.plan(), part.node()))
+    call.inputs.push_back(by_child[at(child)]);
+  ReducedData data(team, chunks, own, std::move(buffers));
+  call.data = &data;
+  OpenOutput open;
+  const bool host_data = !own.empty();  // a barrier has none
+  if (!part.is_top()) {
+    call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
+                               part.plan().connections[at(part.node() - 1)], chunks.window,
+                               chunks_of(data.result(), chunks));
+  } else if (streamed) {
+    call.output = &part.to_host(chunks.window, 1);
+  } else {
+    call.output = &open;
+  }
+  if (streamed) {
+    call.local = &part.from_host(chunks.window, part.size());
+  } else if (host_data) {
+    part.move_with_host(bytes, part.size());
+  }
+  part.begin_kernel();
+  co_await reduce_kernel(part.core(), call);
+  co_await part.end_kernel();
+  if (part.is_top() && !streamed && deliver && host_data) part.move_with_host(bytes, 1);
+  *result = data.result();
+  co_return part.outcome();
+}
+
+/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's kernel
+/// has the data in its own memory.
+Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int root, MutableBytes buffer,
+                        std::size_t bytes, bool in_tile) {
+  Part part(model, team, root, nullptr);
+  const Chunks chunks{bytes, edge_window(bytes, need.multicast_window)};
+  const bool with_host = model.setup.host_data && !buffer.empty();
+  CopyCall call{nullptr, nullptr, chunks, model.setup.copies};
+  if (part.is_top()) {
+    if (with_host && !in_tile) call.input = &part.from_host(chunks.window, 1);
+    call.output = &part.multicast(*need.multicast, chunks.window, chunks_of(buffer, chunks));
+  } else {
+    call.input = &part.input(part.rank_of(0), chunks.count(), chunks_of(buffer, chunks));
+    if (with_host) call.output = &part.to_host(chunks.window, part.size() - 1);
+  }
+  part.begin_kernel();
+  co_await copy_kernel(part.core(), call);
+  co_await part.end_kernel();
+  co_return part.outcome();
+}
+
+/// Where MPI wants the blocks of relative ranks: two runs.
+void to_rank_order(Team& team, Bytes held, MutableBytes result, int root, std::size_t block) {
+  const std::size_t split = block * at(team.size() - root);
+  team.copy(held.first(split), result.last(split));
+  team.copy(held.subspan(split), result.first(result.size() - split));
+}
+void to_relative_order(Team& team, Bytes sent, MutableBytes held, int root, std::size_t block) {
+  const std::size_t split = block * at(team.size() - root);
+  team.copy(sent.last(split), held.first(split));
+  team.copy(sent.first(sent.size() - split), held.subspan(split));
+}
+
+/// The run of blocks that belongs to a node's subtree, as this rank holds it.
+MutableBytes subtree_of(const Part& part, MutableBytes held, int node, std::size_t block) {
+  const int offset = part.tree().place_in_preorder(node) - part.relative();
+  return held.subspan(block * at(offset), block * at(part.tree().extent(node)));
+}
+
+Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
+  PackCall call;
+  call.copies = part.setup().copies;
+  const bool with_host = part.setup().host_data;
+  const std::size_t own = edge_window(block, largest);
+  call.segments.push_back({with_host ? &part.from_host(own, part.size()) : nullptr, block, own});
+  for (const int child : part.tree().children(part.node())) {
+    const MutableBytes run = subtree_of(part, held, child, block);
+    const Chunks chunks{run.size(), edge_window(run.size(), largest)};
+    call.segments.push_back({&part.input(part.rank_of_node(child), chunks.count(), chunks_of(run, chunks)),
+                             run.size(), chunks.window});
+  }
+  const Chunks whole{held.size(), edge_window(held.size(), largest)};
+  call.output_window = whole.window;
+  if (!part.is_top()) {
+    call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
+                               part.plan().connections[at(part.node() - 1)], whole.window,
+                               chunks_of(held, whole));
+  } else if (with_host) {
+    call.output = &part.to_host(whole.window, 1);
+  }
+  part.begin_kernel();
+  co_await pack_kernel(part.core(), call);
+  co_await part.end_kernel();
+}
+
+/// Windows of an edge in the header design: the header first, then one block's chunk each.
+Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks own, bool in_turns) {
+  std::vector<MutableBytes> windows = {MutableBytes()};
+  for (const Forwarded& one : forwarded_windows(part.tree(), node, own.count(), in_turns)) {
+    const int offset = part.tree().place_in_preorder(one.node) - part.relative();
+    windows.push_back(held.subspan(own.bytes * at(offset) + own.begin(one.chunk), own.size(one.chunk)));
+  }
+  return [windows = std::move(windows)](std::size_t window) { return windows[window]; };
+}
+
+Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
+  const bool in_turns = part.setup().gather == GatherDesign::kHeaderInTurns;
+  const Chunks own{block, edge_window(block, largest)};
+  HeaderGatherCall call;
+  std::vector<std::size_t> counts;
+  for (const int child : part.tree().children(part.node())) {
+    counts.push_back(own.count() * at(part.tree().extent(child)));
+    call.inputs.push_back(&part.input(part.rank_of_node(child), counts.back() + 1,
+                                      forwarded_slices(part, child, held, own, in_turns)));
+  }
+  call.order = forwarding_order(counts, in_turns);
+  if (!part.is_top())
+    call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
+                               part.plan().connections[at(part.node() - 1)], own.window,
+                               forwarded_slices(part, part.node(), held, own, in_turns));
+  call.window = own.window;
+  call.own = own;
+  call.copies = part.setup().copies;
+  part.move_with_host(block, part.size());
+  part.begin_kernel();
+  co_await header_gather_kernel(part.core(), call);
+  co_await part.end_kernel();
+  if (part.is_top()) part.move_with_host(held.size(), 1);
+}
+
+Task<Outcome> gather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
+  Part part(model, team, root, need.tree);
+  const std::size_t block = buffers.block;
+  const bool in_place = part.is_top() && root == 0;
+  const MutableBytes held =
+      in_place ? buffers.receive : team.scratch(block * at(part.tree().extent(part.node())));
+  team.copy(buffers.send, held.first(block));
+  if (model.setup.gather == GatherDesign::kPacked) {
+    co_await packed_gather(part, need.tree_window, block, held);
+  } else {
+    co_await header_gather(part, need.tree_window, block, held);
+  }
+  if (part.is_top() && !in_place) to_rank_order(team, held, buffers.receive, root, block);
+  co_return part.outcome();
+}
+
+Task<Outcome> scatter(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
+  Part part(model, team, root, need.tree);
+  const std::size_t block = buffers.block;
+  const std::size_t largest = need.tree_window;
+  const bool with_host = model.setup.host_data;
+  const MutableBytes held = team.scratch(block * at(part.tree().extent(part.node())));
+  const Chunks whole{held.size(), edge_window(held.size(), largest)};
+  UnpackCall call;
+  call.copies = model.setup.copies;
+  call.input_window = whole.window;
+  if (!part.is_top()) {
+    const int parent = part.rank_of_node(part.tree().parent(part.node()));
+    call.input = &part.input(parent, whole.count(), chunks_of(held, whole));
+  } else {
+    to_relative_order(team, buffers.send, held, root, block);
+    if (with_host) call.input = &part.from_host(whole.window, 1);
+  }
+  const std::size_t own = edge_window(block, largest);
+  call.shares.push_back({with_host ? &part.to_host(own, part.size()) : nullptr, block, own});
+  for (const int child : part.tree().children(part.node())) {
+    const MutableBytes run = subtree_of(part, held, child, block);
+    const Chunks chunks{run.size(), edge_window(run.size(), largest)};
+    const Connection& connection = part.plan().connections[at(child - 1)];
+    call.shares.push_back(
+        {&part.output(part.rank_of_node(child), connection, chunks.window, chunks_of(run, chunks)), run.size(),
+         chunks.window});
+  }
+  part.begin_kernel();
+  co_await unpack_kernel(part.core(), call);
+  co_await part.end_kernel();
+  if (!buffers.receive.empty()) team.copy(held.first(block), buffers.receive);
+  co_return part.outcome();
+}
+
+/// The partner's partial result of one round; lower ranks stay on the left of the operation.
+class RoundData final : public Data {
+ public:
+  RoundData(Team& team, Chunks chunks, MutableBytes sum, MutableBytes incoming, bool partner_is_lower)
+      : team_(team), chunks_(chunks), sum_(sum), incoming_(incoming), partner_is_lower_(partner_is_lower) {}
+  void reduce(std::size_t chunk) override {
+    const MutableBytes sum = sum_.subspan(chunks_.begin(chunk), chunks_.size(chunk));
+    const MutableBytes incoming = incoming_.subspan(chunks_.begin(chunk), chunks_.size(chunk));
+    if (partner_is_lower_) return team_.combine(incoming, sum);
+    team_.combine(sum, incoming);
+    team_.copy(incoming, sum);
+  }
+
+ private:
+  Team& team_;
+  Chunks chunks_;
+  MutableBytes sum_;
+  MutableBytes incoming_;
+  bool partner_is_lower_;
+};
+
+Task<Outcome> butterfly(const Model& model, const Operation& operation, const Need& need, Team& team,
+                        CollectiveBuffers buffers) {
+  Part part(model, team, 0, nullptr);
+  const int rounds = std::bit_width(static_cast<unsigned>(team.size())) - 1;
+  const Chunks chunks{buffers.send.size(), need.butterfly_window};
+  const ReduceCall arithmetic = reduce_call(model.setup, operation, chunks);
+  ButterflyCall call;
+  call.chunks = chunks;
+  call.element_bytes = arithmetic.element_bytes;
+  call.operations = arithmetic.operations;
+  call.code = arithmetic.code;
+  const MutableBytes sum = team.scratch(chunks.bytes);
+  team.copy(buffers.send, sum);
+  std::deque<RoundData> data;
+  for (int round = 0; round < rounds; ++round) {
+    const int partner = team.rank() ^ (1 << round);
+    const MutableBytes incoming = team.scratch(chunks.bytes);
+    // What is sent is what the sum was in that round: later rounds go on changing it.
+    const MutableBytes outgoing = team.scratch(chunks.bytes);
+    Slices copy = [&team, sum, outgoing, chunks](std::size_t chunk) {
+      const MutableBytes part_of_it = outgoing.subspan(chunks.begin(chunk), chunks.size(chunk));
+      team.copy(sum.subspan(chunks.begin(chunk), chunks.size(chunk)), part_of_it);
+      return part_of_it;
+    };
+    call.outputs.push_back(&part.output(partner,
+                                        need.butterfly->connections[at(round * team.size() + team.rank())],
+                                        need.butterfly_window, std::move(copy)));
+    call.inputs.push_back(&part.input_back(partner, chunks.count(), chunks_of(incoming, chunks)));
+    data.emplace_back(team, chunks, sum, incoming, partner < team.rank());
+    call.data.push_back(&data.back());
+  }
+  part.move_with_host(chunks.bytes, team.size());
+  part.begin_kernel();
+  co_await butterfly_kernel(part.core(), call);
+  co_await part.end_kernel();
+  part.move_with_host(chunks.bytes, team.size());
+  team.copy(sum, buffers.receive);
+  co_return part.outcome();
+}
+
+void note(Outcome& outcome, Outcome step) {
+  if (outcome == Outcome::kOk) outcome = step;
+}
+
+Task<Outcome> allreduce(const Model& model, const Operation& operation, const Need& need, Team& team,
+                        CollectiveBuffers buffers) {
+  if (need.butterfly != nullptr) co_return co_await butterfly(model, operation, need, team, buffers);
+  Bytes result;
+  const std::size_t bytes = buffers.send.size();
+  const bool in_tile = !need.tree->streamed;
+  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, true, &result);
+  if (team.rank() == 0) team.copy(result, buffers.receive);
+  Model second = model;
+  second.skew = {};
+  note(outcome, co_await multicast(second, need, team, 0, buffers.receive, bytes, in_tile));
+  co_return outcome;
+}
+
+Task<Outcome> allgather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers) {
+  Outcome outcome = co_await gather(model, need, team, buffers, 0);
+  Model second = model;
+  second.skew = {};
+  note(outcome,
+       co_await multicast(second, need, team, 0, buffers.receive, buffers.receive.size(), false));
+  co_return outcome;
+}
+
+Task<Outcome> barrier(const Model& model, const Operation& operation, const Need& need, Team& team) {
+  Bytes result;
+  Outcome outcome =
+      co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, &result);
+  Model second = model;
+  second.skew = {};
+  note(outcome, co_await multicast(second, need, team, 0, {}, kBarrierBytes, true));
+  co_return outcome;
+}
+
+Task<Outcome> reduce(const Model& model, const Operation& operation, const Need& need, Team& team,
+                     CollectiveBuffers buffers) {
+  Bytes result;
+  const Outcome outcome = co_await reduce_tree(model, operation, need, team, operation.root, buffers.send,
+                                               buffers.send.size(), true, &result);
+  if (team.rank() == operation.root) team.copy(result, buffers.receive);
+  co_return outcome;
+}
+
+}  // namespace
+
+int operations_of(ReduceFunction function) {
+  switch (function) {
+    case ReduceFunction::kSum:
+    case ReduceFunction::kProduct:
+    case ReduceFunction::kMaximum:
+    case ReduceFunction::kMinimum:
+    case ReduceFunction::kBitAnd:
+    case ReduceFunction::kBitOr:
+    case ReduceFunction::kBitXor:
+      return 1;
+    case ReduceFunction::kLogicalAnd:
+    case ReduceFunction::kLogicalOr:
+      return 2;  // compare with zero, combine
+    case ReduceFunction::kLogicalXor:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+std::size_t element_bytes_of(ElementType type) {
+  switch (type) {
+    case ElementType::kByte:
+    case ElementType::kInt8:
+    case ElementType::kUint8:
+      return 1;
+    case ElementType::kInt16:
+    case ElementType::kUint16:
+      return 2;
+    case ElementType::kInt32:
+    case ElementType::kUint32:
+    case ElementType::kFloat32:
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+Need need_of(Planner& planner, const Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::kReduce:
+      return planner.reduce(operation.ranks, operation.bytes);
+    case OperationKind::kAllreduce:
+      return planner.allreduce(operation.ranks, operation.bytes);
+    case OperationKind::kBarrier:
+      return planner.barrier(operation.ranks);
+    case OperationKind::kBcast:
+      return planner.bcast(operation.ranks, operation.bytes);
+    case OperationKind::kGather:
+      return planner.gather(operation.ranks, operation.bytes);
+    case OperationKind::kScatter:
+      return planner.scatter(operation.ranks, operation.bytes);
+    case OperationKind::kAllgather:
+      return planner.allgather(operation.ranks, operation.bytes);
+    default: {
+      Need need;
+      need.limit = "there are no kernels for this operation";
+      return need;
+    }
+  }
+}
+
+Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  const Operation what = operation;
+  const Need need = need_of(model.planner, what);
+  team.clock += model.setup.command;
+  Outcome outcome = Outcome::kFault;  // supports() said no
+  if (need.limit.empty()) {
+    switch (what.kind) {
+      case OperationKind::kBcast:
+        outcome = co_await multicast(model, need, team, what.root, buffers.receive, what.bytes, false);
+        break;
+      case OperationKind::kReduce:
+        outcome = co_await reduce(model, what, need, team, buffers);
+        break;
+      case OperationKind::kGather:
+        outcome = co_await gather(model, need, team, buffers, what.root);
+        break;
+      case OperationKind::kScatter:
+        outcome = co_await scatter(model, need, team, buffers, what.root);
+        break;
+      case OperationKind::kAllreduce:
+        outcome = co_await allreduce(model, what, need, team, buffers);
+        break;
+      case OperationKind::kAllgather:
+        outcome = co_await allgather(model, need, team, buffers);
+        break;
+      case OperationKind::kBarrier:
+        outcome = co_await barrier(model, what, need, team);
+        break;
+      default:
+        break;
+    }
+  }
+  team.clock += model.setup.command;
+  co_return outcome;
+}
+
+}  // namespace offramp::aie

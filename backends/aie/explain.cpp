@@ -1,0 +1,128 @@
+#include "backends/aie/explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "backends/aie/setup.hpp"
+#include "simulators/aie/drawing.hpp"
+
+namespace offramp::aie {
+namespace {
+
+/// The tree that a topic is about: from the operation, or from words like ranks=127 and bytes=16.
+struct Subject {
+  int ranks = 63;
+  std::size_t bytes = 16;
+  std::string error;
+};
+
+bool read_number(std::string_view text, std::uint64_t& value) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() && end == text.data() + text.size();
+}
+
+Subject subject_of(const ExplainRequest& request) {
+  constexpr std::uint64_t kMostRanks = 100'000;
+  Subject subject;
+  if (request.operation.bytes > 0) {  // the operation was given
+    subject.ranks = request.operation.ranks;
+    subject.bytes = request.operation.bytes;
+  }
+  for (const std::string& word : request.arguments) {
+    const std::size_t equals = word.find('=');
+    const std::string_view name = std::string_view(word).substr(0, equals);
+    std::uint64_t value = 0;
+    const bool valid = equals != std::string::npos &&
+                       read_number(std::string_view(word).substr(equals + 1), value) && value > 0;
+    if (valid && name == "ranks" && value <= kMostRanks) {
+      subject.ranks = static_cast<int>(value);
+    } else if (valid && name == "bytes" && value <= (std::uint64_t{1} << 40)) {
+      subject.bytes = value;
+    } else {
+      subject.error = "\"" + word + "\" is not ranks=N or bytes=N with a number from 1 on";
+    }
+  }
+  if (subject.ranks < 1 || static_cast<std::uint64_t>(subject.ranks) > kMostRanks)
+    subject.error = "the number of ranks is from 1 to " + std::to_string(kMostRanks);
+  return subject;
+}
+
+/// As a reduction lays it out.
+Graph graph_for(const Setup& setup, const Tree& tree, const Subject& subject) {
+  const auto most = static_cast<std::size_t>(setup.array.memory_bytes - setup.array.own_bytes());
+  const bool resident = subject.bytes <= most;
+  Graph graph = graph_of(tree, static_cast<int>(edge_window(subject.bytes, setup.window)),
+                         resident ? static_cast<int>(subject.bytes) : 0);
+  graph.to_host.push_back(0);
+  for (int kernel = 0; !resident && kernel < tree.size(); ++kernel) graph.from_host.push_back(kernel);
+  return graph;
+}
+
+Explanation explain_placement(const ExplainRequest& request) {
+  const Subject subject = subject_of(request);
+  if (!subject.error.empty()) return {{}, subject.error};
+  const Setup setup(request.settings);
+  const Tree tree = Tree::filled(subject.ranks, setup.arity);
+  const Graph graph = graph_for(setup, tree, subject);
+  const Plan plan = plan_tree(setup.array, tree, graph, setup.placement);
+  if (!plan.ok()) return {{}, plan.limit};
+  return {draw_plan(setup.array, graph, plan), {}};
+}
+
+std::string line(const char* what, double value, const char* unit, const char* limit) {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), "%-44s %12.0f %-8s %s\n", what, value, unit, limit);
+  return text.data();
+}
+
+Explanation explain_limits(const ExplainRequest& request) {
+  const Subject subject = subject_of(request);
+  if (!subject.error.empty()) return {{}, subject.error};
+  const Setup setup(request.settings);
+  const Tree tree = Tree::filled(subject.ranks, setup.arity);
+  const Graph graph = graph_for(setup, tree, subject);
+  const Plan plan = plan_tree(setup.array, tree, graph, setup.placement);
+  int most = 0;
+  for (const int windows : count_windows(graph)) most = std::max(most, windows);
+  const double local = graph.data_bytes + setup.array.own_bytes();
+  const auto limit = [](int n) { return "of " + std::to_string(n); };
+  std::string text = "reduce of " + std::to_string(subject.bytes) + " B on " + std::to_string(subject.ranks) +
+                     " ranks, windows of " + std::to_string(graph.window_bytes) + " B\n";
+  text += line("kernels", graph.kernels, "", limit(setup.array.tiles()).c_str());
+  text += line("windows of the busiest kernel", most, "", limit(setup.array.windows).c_str());
+  text += line("local data, stack, heap, synchronisation", local, "B", limit(setup.array.memory_bytes).c_str());
+  text += line("reach of the busiest kernel",
+               local + static_cast<double>(window_bytes(most, graph.window_bytes)), "B",
+               limit(4 * setup.array.memory_bytes).c_str());
+  std::array<char, 160> depth{};
+  std::snprintf(depth.data(), depth.size(), "%-44s %12.2f levels   equation 4.9, as if memory were divisible\n",
+                "perfect binary trees are shallower than",
+                depth_limit(setup.array, graph.window_bytes, graph.data_bytes, 1024));
+  text += depth.data();
+  if (!plan.ok()) return {text + "does not fit: " + plan.limit + "\n", {}};
+  const Occupancy used = occupancy_of(setup.array, graph, plan);
+  text += line("windows in shared memory", used.shared, "", "");
+  text += line("windows through DMA and streams", used.streams, "", "");
+  text += line("longest route", used.hops, "hops", "");
+  text += line("streams east across one column boundary", used.boundary, "",
+               limit(setup.array.channels(Direction::kEast) * (setup.array.rows + 1)).c_str());
+  return {text, {}};
+}
+
+}  // namespace
+
+std::span<const ExplainTopic> topics() {
+  static const std::array<ExplainTopic, 2> table = {{
+      {"placement", "the array with kernels, buffers and routes of a tree, as SVG (ranks=N bytes=N)",
+       explain_placement},
+      {"limits", "what a tree takes of the array's memory, windows and channels (ranks=N bytes=N)",
+       explain_limits},
+  }};
+  return table;
+}
+
+}  // namespace offramp::aie

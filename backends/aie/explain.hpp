@@ -1,0 +1,12 @@
+// What `offramp explain` shows of the array.
+#pragma once
+
+#include <span>
+
+#include "offramp/backend.hpp"
+
+namespace offramp::aie {
+
+std::span<const ExplainTopic> topics();
+
+}  // namespace offramp::aie

@@ -1,0 +1,39 @@
+// Messages between two ranks: which way they take on the array, and how long it takes, once per size and way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "backends/aie/setup.hpp"
+
+namespace offramp::aie {
+
+/// World rank r is on the r-th tile of the snake. Neighbours on the snake share windows. All others reach each
+/// other through one packet-switched stream out of each tile and one into it.
+class Messages {
+ public:
+  /// Packet identifiers are five bits per channel; with both channels of a tile a kernel reaches that many others.
+  static constexpr int kIdentifiers = 32;
+
+  explicit Messages(const Setup& setup) : setup_(setup) {}
+
+  [[nodiscard]] int most_ranks() const { return kIdentifiers * setup_.array.mm2s + 1; }
+  /// Times count from the sender's kernel on; the receiver is ready. The network runs once per size and
+  /// distance.
+  const Message& between(int source, int destination, std::size_t bytes);
+  /// The same by the network itself.
+  [[nodiscard]] Message simulate(int source, int destination, std::size_t bytes) const;
+  [[nodiscard]] Connection connection(int source, int destination) const;
+  [[nodiscard]] std::size_t window(std::size_t bytes) const { return edge_window(bytes, setup_.window); }
+
+ private:
+  struct Memo {
+    std::size_t bytes = 0;
+    int hops = -1;  // unused; 0: shared
+    Message message;
+  };
+  const Setup& setup_;
+  std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
+};
+
+}  // namespace offramp::aie

@@ -1,0 +1,185 @@
+#include "backends/aie/planner.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace offramp::aie {
+namespace {
+
+constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
+
+// Sizes are rounded up for plans, so that a program with many sizes needs few plans.
+std::size_t rounded_window(std::size_t window) {
+  constexpr std::size_t kLargest = 8192;
+  return window <= kLargest ? std::bit_ceil(window) : window;
+}
+std::size_t rounded_data(std::size_t data, std::size_t most) {
+  constexpr std::size_t kFine = 1024;
+  constexpr std::size_t kDoubling = 16384;
+  if (data <= kDoubling) return std::bit_ceil(data);
+  return std::min((data + kFine - 1) / kFine * kFine, most);
+}
+
+}  // namespace
+
+std::size_t Planner::most_data() const {
+  return static_cast<std::size_t>(setup_.array.memory_bytes - setup_.array.own_bytes());
+}
+
+bool Planner::fits_tile(std::size_t bytes) const {
+  return bytes <= most_data();
+}
+
+std::string_view Planner::resident_limit(std::size_t bytes) {
+  if (fits_tile(bytes)) return {};
+  std::string& text = limits_[bytes];
+  if (text.empty())
+    text = std::to_string(bytes) + " B of local data: a tile has " + std::to_string(setup_.array.memory_bytes) +
+           " B, less " + std::to_string(setup_.array.own_bytes()) + " B of stack, heap and synchronisation";
+  return text;
+}
+
+const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
+                                   bool from_host) {
+  const std::size_t window = rounded_window(largest);
+  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
+  std::unique_ptr<TreePlan>& entry = trees_[key];
+  if (entry != nullptr) return *entry;
+  entry = std::make_unique<TreePlan>(TreePlan{Tree::filled(kernels, setup_.arity), {}, streamed});
+  Graph graph = graph_of(entry->tree, static_cast<int>(window), static_cast<int>(data));
+  graph.to_host.push_back(0);
+  if (streamed || from_host) {
+    for (int kernel = 0; kernel < kernels; ++kernel) graph.from_host.push_back(kernel);
+  }
+  entry->plan = plan_tree(setup_.array, entry->tree, graph, setup_.placement);
+  return *entry;
+}
+
+const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_t bytes) {
+  const std::size_t window = rounded_window(largest);
+  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kMulticast}];
+  if (entry != nullptr) return *entry;
+  Graph graph;
+  graph.kernels = kernels;
+  graph.multicast = true;
+  for (int kernel = 1; kernel < kernels; ++kernel) graph.edges.push_back({0, kernel});
+  if (setup_.host_data) {
+    graph.from_host.push_back(0);
+    for (int kernel = 1; kernel < kernels; ++kernel) graph.to_host.push_back(kernel);
+  }
+  graph.window_bytes = static_cast<int>(window);
+  graph.data_bytes = static_cast<int>(data);
+  entry = std::make_unique<Plan>(plan_on_snake(setup_.array, graph));
+  return *entry;
+}
+
+const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_t bytes) {
+  const std::size_t window = rounded_window(largest);
+  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kButterfly}];
+  if (entry != nullptr) return *entry;
+  const int rounds = std::bit_width(static_cast<unsigned>(kernels)) - 1;
+  const Graph graph = butterfly_graph(rounds, static_cast<int>(window), static_cast<int>(data));
+  entry = std::make_unique<Plan>(plan_apart(setup_.array, graph));
+  return *entry;
+}
+
+Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host) {
+  Need need;
+  for (std::size_t size = window;; size = edge_window(size / 2, size)) {
+    const TreePlan& planned = tree_plan(kernels, size, data, streamed, from_host);
+    const bool least = size <= kLeastShrunk || kernels > setup_.array.tiles();
+    if (!planned.plan.ok() && !least) continue;
+    need.tree = &planned;
+    need.tree_window = size;
+    need.limit = planned.plan.limit;
+    return need;
+  }
+}
+
+Need Planner::reduce(int kernels, std::size_t bytes) {
+  Need need;
+  const std::size_t window = edge_window(bytes, setup_.window);
+  if (fits_tile(bytes)) {
+    // A window that takes the room of the data is no reason for smaller ones: data can stream.
+    const TreePlan& resident = tree_plan(kernels, window, bytes, false, false);
+    need.tree = &resident;
+    need.tree_window = window;
+    need.limit = resident.plan.limit;
+    if (need.limit.empty()) return need;
+    if (!setup_.host_data) return shrunk_tree(kernels, window, bytes, false, false);
+  } else {
+    need.limit = resident_limit(bytes);
+  }
+  if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
+  return shrunk_tree(kernels, window, 0, true, false);
+}
+
+Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
+  const std::size_t whole = block * static_cast<std::size_t>(kernels);
+  const bool header = whole_at_root && setup_.gather != GatherDesign::kPacked;
+  const bool resident = !setup_.host_data || header;
+  Need need;
+  if (resident) need.limit = resident_limit(whole);
+  if (!need.limit.empty()) return need;
+  const std::size_t window = edge_window(header ? block : whole, setup_.window);
+  return shrunk_tree(kernels, window, resident ? block : 0, false, !resident);
+}
+
+Need Planner::gather(int kernels, std::size_t block) {
+  return blocks(kernels, block, true);
+}
+
+Need Planner::scatter(int kernels, std::size_t block) {
+  return blocks(kernels, block, false);
+}
+
+Need Planner::bcast(int kernels, std::size_t bytes) {
+  Need need;
+  if (!setup_.host_data) need.limit = resident_limit(bytes);
+  if (!need.limit.empty()) return need;
+  for (std::size_t size = edge_window(bytes, setup_.window);; size = edge_window(size / 2, size)) {
+    need.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
+    need.multicast_window = size;
+    need.limit = need.multicast->limit;
+    if (need.limit.empty() || size <= kLeastShrunk || kernels > setup_.array.tiles()) return need;
+  }
+}
+
+void Planner::add_multicast(Need& need, int kernels, std::size_t bytes) {
+  if (!need.limit.empty()) return;
+  const Need out = bcast(kernels, bytes);
+  need.multicast = out.multicast;
+  need.multicast_window = out.multicast_window;
+  need.limit = out.limit;
+}
+
+Need Planner::allreduce(int kernels, std::size_t bytes) {
+  if (setup_.allreduce == AllreduceDesign::kButterfly && fits_tile(bytes) &&
+      std::has_single_bit(static_cast<unsigned>(kernels)) && kernels > 1 && kernels <= setup_.array.tiles()) {
+    Need need;
+    need.butterfly_window = edge_window(bytes, setup_.window);
+    need.butterfly = &butterfly_plan(kernels, need.butterfly_window, bytes);
+    if (need.butterfly->ok()) return need;
+  }
+  Need need = reduce(kernels, bytes);
+  add_multicast(need, kernels, bytes);
+  return need;
+}
+
+Need Planner::barrier(int kernels) {
+  Need need = reduce(kernels, kBarrierBytes);
+  add_multicast(need, kernels, kBarrierBytes);
+  return need;
+}
+
+Need Planner::allgather(int kernels, std::size_t block) {
+  Need need = gather(kernels, block);
+  add_multicast(need, kernels, block * static_cast<std::size_t>(kernels));
+  return need;
+}
+
+}  // namespace offramp::aie

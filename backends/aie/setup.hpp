@@ -1,0 +1,34 @@
+// The backend's parameters, and what they mean to the models.
+#pragma once
+
+#include <span>
+
+#include "offramp/parameter.hpp"
+#include "simulators/aie/collectives.hpp"
+
+namespace offramp::aie {
+
+std::span<const Parameter> parameters();
+
+enum class AllreduceDesign : std::uint8_t { kTree, kButterfly };
+
+struct Setup {
+  explicit Setup(const Settings& settings);
+
+  ArraySpec array;
+  Timing timing;
+  Placement placement;
+  int arity;
+  std::size_t window;  // the largest, in bytes
+  Code kernels;        // of reductions
+  Code copies;         // of everything else
+  GatherDesign gather;
+  AllreduceDesign allreduce;
+  bool host_data;  // messages lie in the host's memory, not in the tiles
+  HostPath host;
+  Time command;
+  std::size_t eager_limit;
+  Bandwidth bounce;
+};
+
+}  // namespace offramp::aie

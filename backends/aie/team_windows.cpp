@@ -1,0 +1,82 @@
+#include "backends/aie/team_windows.hpp"
+
+namespace offramp::aie {
+
+Task<void> TeamInput::wait_full() {
+  if (credits_ != nullptr && taken_ > 0 && taken_ + 1 < windows_) {  // of the window before this one
+    Team::PendingToken credit = team_.receive_token(peer_, {});
+    const Team::Arrival arrival = co_await credit;
+    traffic_.note(arrival.outcome);
+    credits_->push_back(arrival.stamp.first);
+  }
+  Team::PendingToken token = team_.receive_token(peer_, slices_(taken_++));
+  const Team::Arrival arrival = co_await token;
+  traffic_.note(arrival.outcome);
+  team_.clock = later(team_.clock, arrival.stamp.first);
+}
+
+Task<void> TeamInput::set_empty() {
+  if (emptied_++ + 2 >= windows_) co_return;  // the producer has no use for this buffer any more
+  const Stamp stamp{team_.clock, team_.clock, 0};
+  Team::PendingToken token = team_.send_token(peer_, {}, stamp);
+  const Team::Arrival arrival = co_await token;
+  traffic_.note(arrival.outcome);
+}
+
+Task<void> TeamOutput::wait_for_credits(Time& until) {
+  if (credits_ != nullptr) {
+    until = later(until, credits_->front());
+    credits_->pop_front();
+    co_return;
+  }
+  for (const Target& target : targets_) {
+    Team::PendingToken token = team_.receive_token(target.peer, {});
+    const Team::Arrival arrival = co_await token;
+    traffic_.note(arrival.outcome);
+    until = later(until, arrival.stamp.first);
+  }
+}
+
+Task<void> TeamOutput::wait_empty() {
+  if (filled_ < 2) co_return;
+  if (shared_) {
+    co_await wait_for_credits(team_.clock);
+  } else {
+    team_.clock = later(team_.clock, freed_[filled_ & 1U]);
+  }
+}
+
+Task<void> TeamOutput::set_full() {
+  const std::size_t window = filled_++;
+  Time visible = team_.clock;
+  if (!shared_) {
+    Time begin = later(team_.clock, engine_free_);
+    if (window >= 2) co_await wait_for_credits(begin);
+    visible = engine_free_ = freed_[window & 1U] = begin + occupied_;
+  }
+  const MutableBytes data = slices_(window);
+  std::vector<Team::PendingToken>& sent = sent_[window & 1U];
+  co_await drain(sent);
+  for (const Target& target : targets_) {
+    const Time arrival = visible + target.passage;
+    const Stamp stamp{arrival, arrival, 0};
+    sent.push_back(team_.send_token(target.peer, data, stamp));
+    ++traffic_.wire.packets;
+    traffic_.wire.payload_bytes += data.size();
+    traffic_.wire.wire_bytes += window_bytes_;
+  }
+}
+
+Task<void> TeamOutput::drain(std::vector<Team::PendingToken>& sent) {
+  for (const Team::PendingToken& token : sent) {
+    const Team::Arrival arrival = co_await token;
+    traffic_.note(arrival.outcome);
+  }
+  sent.clear();
+}
+
+Task<void> TeamOutput::drain() {
+  for (std::vector<Team::PendingToken>& sent : sent_) co_await drain(sent);
+}
+
+}  // namespace offramp::aie

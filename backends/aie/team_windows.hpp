@@ -1,0 +1,99 @@
+// Windows between ranks: the locks' tokens travel as tokens of the team, with the data of the full ones. The DMA
+// engines of an edge are computed at its source, from the same rule as in simulators/aie/network.cpp.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "offramp/backend.hpp"
+#include "simulators/aie/plan.hpp"
+#include "simulators/aie/window.hpp"
+
+namespace offramp::aie {
+
+/// What went wrong, first come first noted; shared by the windows of one collective.
+struct Traffic {
+  Outcome outcome = Outcome::kOk;
+  WireCounters wire;
+  void note(Outcome step) {
+    if (outcome == Outcome::kOk) outcome = step;
+  }
+};
+
+/// The data of window k; empty for a window without data.
+using Slices = std::function<MutableBytes(std::size_t window)>;
+
+/// Where two ranks exchange windows both ways, each one's credits stand between its windows; the input takes them
+/// in that order and keeps them for the output.
+using Credits = std::deque<Time>;
+
+/// windows: of this operation. Both ends know the number, so that no token is sent that nobody waits for.
+class TeamInput final : public Input {
+ public:
+  TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, Slices slices,
+            Credits* credits = nullptr)
+      : team_(team),
+        traffic_(traffic),
+        peer_(peer),
+        windows_(windows),
+        slices_(std::move(slices)),
+        credits_(credits) {}
+  Task<void> wait_full() override;
+  Task<void> set_empty() override;
+
+ private:
+  Team& team_;
+  Traffic& traffic_;
+  int peer_;
+  std::size_t windows_;
+  Slices slices_;
+  Credits* credits_;
+  std::size_t taken_ = 0;
+  std::size_t emptied_ = 0;
+};
+
+/// One target with a shared buffer, or one and more through DMA.
+class TeamOutput final : public Output {
+ public:
+  struct Target {
+    int peer = 0;
+    Time passage;  // of the stream, without its serialisation
+  };
+  TeamOutput(Team& team, Traffic& traffic, std::vector<Target> targets, bool shared, Time occupied,
+             std::size_t window_bytes, Slices slices)
+      : team_(team),
+        traffic_(traffic),
+        targets_(std::move(targets)),
+        shared_(shared),
+        occupied_(occupied),
+        window_bytes_(window_bytes),
+        slices_(std::move(slices)) {}
+  Task<void> wait_empty() override;
+  Task<void> set_full() override;
+  /// Credits come by the input that the same rank has from there.
+  void take_credits_from(Credits* credits) { credits_ = credits; }
+  /// Until the library has no use for the buffers any more. Costs no modelled time.
+  Task<void> drain();
+
+ private:
+  Task<void> wait_for_credits(Time& until);
+  Task<void> drain(std::vector<Team::PendingToken>& sent);
+
+  Team& team_;
+  Traffic& traffic_;
+  std::vector<Target> targets_;
+  bool shared_;
+  Time occupied_;  // of the stream, by one window
+  std::size_t window_bytes_;
+  Slices slices_;
+  Credits* credits_ = nullptr;
+  std::size_t filled_ = 0;
+  Time engine_free_;
+  std::array<Time, 2> freed_;  // buffers at the source
+  std::array<std::vector<Team::PendingToken>, 2> sent_;
+};
+
+}  // namespace offramp::aie

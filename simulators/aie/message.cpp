@@ -1,0 +1,119 @@
+// Two kernels: a message between them, and the ping-pong of the latency measurements.
+#include <optional>
+
+#include "simulators/aie/collectives.hpp"
+#include "simulators/aie/network.hpp"
+
+namespace offramp::aie {
+namespace {
+
+/// Notes when a window came for the first time.
+class FirstNoted final : public Input {
+ public:
+  FirstNoted(Input& input, Time& clock, Time& first) : input_(input), clock_(clock), first_(first) {}
+  Task<void> wait_full() override {
+    co_await input_.wait_full();
+    if (!seen_) first_ = clock_;
+    seen_ = true;
+  }
+  Task<void> set_empty() override { return input_.set_empty(); }
+
+ private:
+  Input& input_;
+  Time& clock_;
+  Time& first_;
+  bool seen_ = false;
+};
+
+struct MessageCall {
+  Chunks chunks;
+  Code copies;
+  const HostPath* host;
+  Output* output;
+  Input* input;
+  Message* result;
+};
+
+Task<void> send_kernel(Core core, const MessageCall* what) {
+  std::optional<HostSource> source;
+  CopyCall call{nullptr, what->output, what->chunks, what->copies};
+  if (what->host != nullptr) {
+    source.emplace(core.clock, core.clock, what->host->latency, what->host->transfer(what->chunks.window, 1));
+    call.input = &*source;
+  }
+  co_await copy_kernel(core, call);
+  what->result->complete = core.clock;
+}
+
+Task<void> receive_kernel(Core core, const MessageCall* what) {
+  FirstNoted input(*what->input, core.clock, what->result->first);
+  std::optional<HostSink> sink;
+  CopyCall call{&input, nullptr, what->chunks, what->copies};
+  if (what->host != nullptr) {
+    sink.emplace(core.clock, what->host->latency, what->host->transfer(what->chunks.window, 1));
+    call.output = &*sink;
+  }
+  co_await copy_kernel(core, call);
+  what->result->last = sink ? sink->done() : core.clock;
+}
+
+// Cycles of a kernel's body between the locks, of the latency benchmark. The four of the partner are in the
+// simulator trace; the others are assumed (two each).
+constexpr double kTouch = 2;
+constexpr double kAnswer = 4;
+constexpr int kRounds = 8;
+
+Task<void> ping(Core core, Output* out, Input* in, Time* round_trip) {
+  for (int i = 0; i < kRounds; ++i) {
+    const Time begin = core.clock;
+    co_await acquire(core, *out, Acquire::kSingle);
+    core.spend(kTouch);
+    co_await release(core, *out);
+    co_await acquire(core, *in, Acquire::kSingle);
+    core.spend(kTouch);
+    co_await release(core, *in);
+    core.spend(kTouch);
+    *round_trip = core.clock - begin;
+  }
+}
+
+Task<void> pong(Core core, Output* out, Input* in) {
+  for (int i = 0; i < kRounds; ++i) {
+    co_await acquire(core, *out, Acquire::kSingle);
+    co_await acquire(core, *in, Acquire::kSingle);
+    core.spend(kAnswer);
+    co_await release(core, *in);
+    co_await release(core, *out);
+  }
+}
+
+}  // namespace
+
+Message run_message(const Timing& timing, const Connection& connection, const Chunks& chunks, Code copies,
+                    const HostPath* host, int header_words) {
+  Network network(timing);
+  const Network::Ends ends = network.connect(connection, chunks.window, header_words);
+  Message result;
+  const MessageCall call{chunks, copies, host, ends.output, ends.inputs.front(), &result};
+  network.add("aie.core", [&call](Core core) { return send_kernel(core, &call); }, {});
+  network.add("aie.core", [&call](Core core) { return receive_kernel(core, &call); }, {});
+  network.run();
+  result.windows = network.windows();
+  return result;
+}
+
+Time ping_pong(const Timing& timing, const Connection& connection) {
+  constexpr std::size_t kBytes = 16;
+  Network network(timing);
+  const Network::Ends forth = network.connect(connection, kBytes);
+  const Network::Ends back = network.connect(connection, kBytes);
+  Time round_trip;
+  network.add(
+      "aie.core",
+      [&](Core core) { return ping(core, forth.output, back.inputs.front(), &round_trip); }, {});
+  network.add("aie.core", [&](Core core) { return pong(core, back.output, forth.inputs.front()); }, {});
+  network.run();
+  return Time::ps(round_trip.count() / 2);
+}
+
+}  // namespace offramp::aie

@@ -1,0 +1,75 @@
+// The whole array in one process: kernels, and the DMA engines between them, as processes of a timed network.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "offramp/kernel/channel.hpp"
+#include "simulators/aie/plan.hpp"
+#include "simulators/aie/window.hpp"
+
+namespace offramp::aie {
+
+/// Not thread safe. Kernels are added in a fixed order; run() then runs all of them to their ends.
+class Network {
+ public:
+  explicit Network(const Timing& timing);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+  ~Network();
+
+  struct Ends {
+    Output* output;
+    std::vector<Input*> inputs;  // one, or more of a multicast
+  };
+  /// A window between two kernels. header_words: in front of each window on the stream (packet switching).
+  Ends connect(const Connection& connection, std::size_t window_bytes, int header_words = 0);
+  /// One producer, many consumers; the slowest holds up all.
+  Ends multicast(const std::vector<int>& hops, std::size_t window_bytes);
+
+  using Kernel = std::function<Task<void>(Core core)>;
+  /// Returns the kernel's number.
+  int add(std::string_view name, Kernel kernel, Time begin);
+  void observe(SpanSink* spans, std::uint64_t operation) { spans_ = spans, operation_ = operation; }
+  /// True when all kernels have ended.
+  bool run();
+  [[nodiscard]] Time end(int kernel) const { return stations_[static_cast<std::size_t>(kernel)].end; }
+  /// Of all kernels.
+  [[nodiscard]] Time last_end() const;
+  [[nodiscard]] std::uint64_t windows() const { return windows_; }
+
+ private:
+  struct Token {};
+  struct Pair;      // two buffers with their locks
+  struct Consumer;  // ends of a pair
+  struct Producer;
+  struct Station {
+    Kernel kernel;
+    Time end;
+    bool done = false;
+  };
+  Pair& add_pair();
+  Producer* producer(Pair& pair);
+  Consumer* consumer(Pair& pair);
+  void add_engine(Pair& from, const std::vector<Pair*>& to, const std::vector<int>& hops, Time occupied);
+  static Task<void> station(Network* network, Station* station);
+  struct Engine;
+  static Task<void> engine(Network* network, const Engine* engine);
+
+  const Timing& timing_;
+  Scheduler scheduler_;
+  std::vector<std::unique_ptr<Pair>> pairs_;
+  std::vector<std::unique_ptr<Input>> inputs_;
+  std::vector<std::unique_ptr<Output>> outputs_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::deque<Station> stations_;
+  SpanSink* spans_ = nullptr;
+  std::uint64_t operation_ = 0;
+  std::uint64_t windows_ = 0;
+};
+
+}  // namespace offramp::aie

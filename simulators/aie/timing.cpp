@@ -1,0 +1,42 @@
+#include "simulators/aie/timing.hpp"
+
+#include <algorithm>
+
+namespace offramp::aie {
+namespace {
+
+constexpr std::size_t kWord = 4;
+constexpr std::size_t kVector = 32;  // bytes of one load or store
+
+std::size_t parts(std::size_t bytes, std::size_t size) {
+  return (bytes + size - 1) / size;
+}
+
+}  // namespace
+
+Time Timing::stream(std::size_t bytes, int header_words) const {
+  const std::size_t words = std::max<std::size_t>(parts(bytes, kWord), 1);
+  return cycles(costs_.word * static_cast<double>(words + static_cast<std::size_t>(header_words)));
+}
+
+Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t bytes, int operations) const {
+  if (code == Code::kScalar) {
+    // Every operation beyond the first of a function costs one more cycle per input and element.
+    const double element =
+        inputs == 0 ? costs_.leaf_element
+                    : costs_.outer_element + (costs_.input_element + operations - 1) * inputs;
+    return cycles(element * static_cast<double>(elements));
+  }
+  // Per step two loads, one vector operation and one store at the same time: the busiest unit counts.
+  const int loads = (inputs + 2) / 2;
+  const int cycles_per_step = std::max({loads, inputs * operations, 1});
+  return cycles(static_cast<double>(cycles_per_step) * static_cast<double>(bytes) / kVector);
+}
+
+Time Timing::copy(Code code, std::size_t bytes, bool own) const {
+  if (code == Code::kVector) return cycles(static_cast<double>(bytes) / kVector);
+  const double element = own ? costs_.leaf_element : costs_.input_element;
+  return cycles(element * static_cast<double>(parts(bytes, kWord)));
+}
+
+}  // namespace offramp::aie

@@ -1,0 +1,58 @@
+// Windows as kernels see them: double buffers guarded by locks.
+//
+// A lock's two values become two streams of tokens: "full" from producer to consumer and "empty" back, of which
+// two are there at first (ping and pong). Acquiring waits for a token, releasing sends one. Who carries the
+// tokens is open: the network in this folder (array.hpp's tiles in one process) or a team of ranks; the kernels
+// are the same.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "offramp/kernel/span.hpp"
+#include "offramp/kernel/task.hpp"
+#include "simulators/aie/timing.hpp"
+
+namespace offramp::aie {
+
+/// The consumer's end of a window.
+class Input {
+ public:
+  virtual ~Input() = default;
+  /// Takes the core's clock to when the next window is full, if that is later.
+  virtual Task<void> wait_full() = 0;
+  /// The window is empty from the core's clock on.
+  virtual Task<void> set_empty() = 0;
+};
+
+/// The producer's end.
+class Output {
+ public:
+  virtual ~Output() = default;
+  virtual Task<void> wait_empty() = 0;
+  virtual Task<void> set_full() = 0;
+};
+
+/// One core that runs a kernel: where it stands, and what it costs.
+struct Core {
+  Time& clock;
+  const Timing& timing;
+  SpanSink* spans = nullptr;
+  std::uint64_t operation = 0;
+
+  void spend(double cycles) const { clock += timing.cycles(cycles); }
+  void span(std::string_view what, Time begin) const {
+    if (spans != nullptr && clock > begin) spans->record({"aie.core", what, begin, clock, operation});
+  }
+};
+
+enum class Acquire : std::uint8_t { kInLoop, kSingle };
+
+/// Acquire: some cycles, the wait, and a few more. Release: the lock flips within the call, so that a waiting
+/// partner goes on hand_over cycles after the call began.
+Task<void> acquire(Core core, Input& input, Acquire how);
+Task<void> acquire(Core core, Output& output, Acquire how);
+Task<void> release(Core core, Input& input);
+Task<void> release(Core core, Output& output);
+
+}  // namespace offramp::aie
