@@ -43,6 +43,9 @@ struct Configuration {
   /// Instructions that a rank's threads share.
   [[nodiscard]] Time work(std::uint64_t instructions) const;
   [[nodiscard]] Time copy(std::uint64_t bytes) const;
+  /// When a rank has a message that its threads had in memory from `first` to `last`. What came before its
+  /// receive lies in the rank's own DRAM and is copied from there.
+  [[nodiscard]] Time taken_up(Time posted, Time first, Time last, std::uint64_t bytes) const;
   [[nodiscard]] Time combine(const Operation& operation, std::uint64_t bytes) const;
 };
 

@@ -1,5 +1,6 @@
-// Idle detection: the machine's own barrier. A master on the bridge board probes every board's detector in turn,
-// in three phases (probe, release with acknowledgement, sends enabled again); original: Safra's algorithm.
+// Idle detection: the machine's own barrier. A master on the bridge board probes every board's detector in
+// turn, in three phases (probe, release with acknowledgement, sends enabled again); original: Safra's
+// algorithm.
 #pragma once
 
 #include "simulators/tinsel/spec.hpp"
@@ -7,8 +8,8 @@
 namespace offramp::tinsel {
 
 struct IdleSpec {
-  int token_cycles = 26;     // the master's work per board and round; fitted to P3
-  int round_cycles = 398;    // fixed part of a round; fitted to P3
+  int token_cycles = 26;       // the master's work per board and round; fitted to P3
+  int round_cycles = 398;      // fixed part of a round; fitted to P3
   int wake_instructions = 20;  // of each thread between two calls; assumed
 };
 

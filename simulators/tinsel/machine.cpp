@@ -69,7 +69,8 @@ void Machine::send(Time at, const Place& from, const Message& message) {
   sent.lag = cycle_noc_flit_ * (message.flits - 1);
   Mailbox& box = boards_[from.board].mailboxes[from.mailbox];
   const Time out = box.flits.acquire(at, spec_.cycles(message.flits)).begin;
-  const Time port = box.inject.acquire(out, cycle_noc_flit_ * message.flits + spec_.cycles(spec_.noc_turn_cycles)).begin;
+  const Time port =
+      box.inject.acquire(out, cycle_noc_flit_ * message.flits + spec_.cycles(spec_.noc_turn_cycles)).begin;
   push(port + spec_.cycles(spec_.noc_hop_cycles), Step::kHop, keep(sent));
 }
 
@@ -164,7 +165,8 @@ void Machine::deliver(std::uint32_t id) {
   Delivery delivery{message, unused_slots_.back(), {}};
   unused_slots_.pop_back();
   const std::uint64_t mask = message.to.mask;
-  slots_[delivery.slot] = {message.board, message.mailbox, static_cast<std::uint8_t>(std::popcount(mask)), {}};
+  slots_[delivery.slot] = {
+      message.board, message.mailbox, static_cast<std::uint8_t>(std::popcount(mask)), {}};
   const Time written = box.flits.acquire(now_, spec_.cycles(message.flits)).end + message.lag;
   for (int core = 0; core < kCores; ++core) {
     std::uint64_t here = (mask >> (core * kThreadsPerCore)) & 0xffffU;
@@ -215,7 +217,8 @@ void Machine::fetch(std::uint32_t id) {
   const std::uint16_t here = m.board;
   const std::uint8_t port = m.port;
   const int requests = (key.beats + kMaximumBurst - 1) / kMaximumBurst;
-  const Time begin = fetcher.consume.acquire(now_, later(m.lag, {}) + spec_.cycles(1 + m.flits + 2 * requests)).begin;
+  const Time begin =
+      fetcher.consume.acquire(now_, later(m.lag, {}) + spec_.cycles(1 + m.flits + 2 * requests)).begin;
   const Time buffered = begin + m.lag + spec_.cycles(1 + m.flits);
   if (key.beats == 0) {
     ++counters_.dropped;
@@ -307,7 +310,8 @@ void Machine::emit_record(int board_index, int port, Lookup& lookup, const Recor
     copy.words[0] = static_cast<std::uint32_t>(local);
     if (record.type() == RecordType::kUrm2) copy.words[1] = static_cast<std::uint32_t>(local >> 32U);
   }
-  copy.to = Address::threads(static_cast<std::uint16_t>(board_index), static_cast<std::uint8_t>(record.mailbox()), mask);
+  copy.to = Address::threads(static_cast<std::uint16_t>(board_index),
+                             static_cast<std::uint8_t>(record.mailbox()), mask);
   copy.port = static_cast<std::uint8_t>(kLinks + column(copy.to.mailbox));
   push(at, Step::kOutput, keep(copy));
 }
@@ -321,8 +325,8 @@ void Machine::output(std::uint32_t id) {
   push(begin + spec_.cycles(spec_.noc_hop_cycles), Step::kHop, id);
 }
 
-/// A lost packet is sent again after the timeout, and what is behind it waits (go back N); one out of sequence is
-/// dropped by the receiver, which is the same; a second copy only takes its time.
+/// A lost packet is sent again after the timeout, and what is behind it waits (go back N); one out of
+/// sequence is dropped by the receiver, which is the same; a second copy only takes its time.
 void Machine::cross_link(std::uint32_t id, Time at) {
   Message& m = messages_[id];
   const int next = spec_.mesh.neighbour(m.board, static_cast<Direction>(m.port));
@@ -335,7 +339,8 @@ void Machine::cross_link(std::uint32_t id, Time at) {
   const auto count = [&](std::uint64_t& kind) {
     ++kind;
     ++counters_.link.packets;
-    counters_.link.wire_bytes += static_cast<std::uint64_t>(m.flits) * static_cast<std::uint64_t>(spec_.flit_link_bytes);
+    counters_.link.wire_bytes +=
+        static_cast<std::uint64_t>(m.flits) * static_cast<std::uint64_t>(spec_.flit_link_bytes);
   };
   std::uint64_t ignored = 0;
   count(ignored);

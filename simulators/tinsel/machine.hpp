@@ -1,11 +1,11 @@
 // The whole machine: boards with mailboxes, their network on chip, the programmable router with its eight
 // fetchers, and the links between boards.
 //
-// All boards live in one simulation, and messages meet at units that serve whoever comes first. That needs the
-// order of time, so unlike the process networks of the kernel this model has an event queue; ties are broken by
-// order of creation, so every run is the same. Messages move as wholes: a unit is taken for as long as all flits
-// need, the head goes on at once. Buffers between units do not fill up (what would fill them is the mailbox, and
-// its slots are counted). Every keyed hop is decoded from the bytes of the board's tables.
+// All boards live in one simulation, and messages meet at units that serve whoever comes first. That needs
+// the order of time, so unlike the process networks of the kernel this model has an event queue; ties are
+// broken by order of creation, so every run is the same. Messages move as wholes: a unit is taken for as long
+// as all flits need, the head goes on at once. Buffers between units do not fill up (what would fill them is
+// the mailbox, and its slots are counted). Every keyed hop is decoded from the bytes of the board's tables.
 #pragma once
 
 #include <array>
@@ -48,9 +48,9 @@ struct Message {
   // On its way:
   std::uint16_t board = 0;
   std::uint8_t mailbox = 0;
-  std::uint8_t port = 0;   // of the router: N, S, E, W, then the four columns
+  std::uint8_t port = 0;  // of the router: N, S, E, W, then the four columns
   std::uint16_t hops = 0;
-  Time lag;                // of the last flit behind the first
+  Time lag;  // of the last flit behind the first
 };
 
 /// A message in a mailbox. Each thread of the mask gets a pointer to its slot and has to free it.
@@ -70,17 +70,17 @@ class Software {
 
 struct MachineCounters {
   std::uint64_t injected = 0;
-  std::uint64_t delivered = 0;        // messages into mailboxes
-  std::uint64_t pointers = 0;         // threads that they were for
-  std::uint64_t records = 0;          // that routers have gone through, IND too ("sent")
-  std::uint64_t inter_records = 0;    // of these RR
-  std::uint64_t lookups = 0;          // keys ("received")
+  std::uint64_t delivered = 0;      // messages into mailboxes
+  std::uint64_t pointers = 0;       // threads that they were for
+  std::uint64_t records = 0;        // that routers have gone through, IND too ("sent")
+  std::uint64_t inter_records = 0;  // of these RR
+  std::uint64_t lookups = 0;        // keys ("received")
   std::uint64_t beats = 0;
-  std::uint64_t dropped = 0;          // null keys
+  std::uint64_t dropped = 0;  // null keys
   std::uint64_t freed = 0;
-  std::uint64_t most_slots = 0;       // of a mailbox at once
-  std::uint64_t slot_waits = 0;       // messages that found no slot
-  WireCounters link;                  // packets: messages over links
+  std::uint64_t most_slots = 0;  // of a mailbox at once
+  std::uint64_t slot_waits = 0;  // messages that found no slot
+  WireCounters link;             // packets: messages over links
   /// Nothing is on its way and everything was freed: what idle detection sees. Lookups count their keyed
   /// message as received, and each record's copy as sent.
   [[nodiscard]] bool quiescent() const { return delivered == freed; }
@@ -97,9 +97,7 @@ class Machine {
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
   void run_on(Software* software) { software_ = software; }
   /// For the links; number is where the count of packets begins.
-  void set_faults(const FaultRates& faults, std::uint64_t number) {
-    faults_ = faults, fault_base_ = number;
-  }
+  void set_faults(const FaultRates& faults, std::uint64_t number) { faults_ = faults, fault_base_ = number; }
 
   /// A thread has written the message to its send slot and sends it. Returns the event's time.
   void send(Time at, const Place& from, const Message& message);
@@ -188,7 +186,7 @@ class Machine {
   void stop(Trap trap) { trap_ = trap_ == Trap::kNone ? trap : trap_; }
 
   MachineSpec spec_;
-  Time flit_;      // on a link
+  Time flit_;  // on a link
   Time cycle_noc_flit_;
   std::vector<Board> boards_;
   std::vector<Tables> tables_;

@@ -94,7 +94,8 @@ Place place_of(int rank, Policy policy, const Mesh& mesh) {
 Tree grow_tree(Machine& machine, int root_board, std::span<const Place> destinations, std::uint16_t local_key,
                DimensionOrder order) {
   BoardMasks masks;
-  for (const Place& place : destinations) masks[place.board][place.mailbox] |= std::uint64_t{1} << place.thread;
+  for (const Place& place : destinations)
+    masks[place.board][place.mailbox] |= std::uint64_t{1} << place.thread;
   Grower grower(machine, local_key, order);
   if (!masks.empty()) grower.tree.key = grower.grow(root_board, masks, std::nullopt);
   return std::move(grower.tree);
@@ -110,8 +111,9 @@ int parent_board(const Mesh& mesh, int root_board, int board, DimensionOrder ord
   const bool along_y = mesh.y(board) != mesh.y(root_board);
   const bool x_last = order == DimensionOrder::kYFirst ? along_x : !along_y;
   if (!along_x && !along_y) return -1;
-  const Direction back = x_last ? (mesh.x(board) > mesh.x(root_board) ? Direction::kWest : Direction::kEast)
-                                : (mesh.y(board) > mesh.y(root_board) ? Direction::kSouth : Direction::kNorth);
+  const Direction back = x_last
+                             ? (mesh.x(board) > mesh.x(root_board) ? Direction::kWest : Direction::kEast)
+                             : (mesh.y(board) > mesh.y(root_board) ? Direction::kSouth : Direction::kNorth);
   return mesh.neighbour(board, back);
 }
 

@@ -22,8 +22,8 @@ Place place_of(int rank, Policy policy, const Mesh& mesh);
 /// Threads that work for a rank.
 int workers_of(Policy policy);
 
-/// The lists of one multicast tree, each on its board, and the key with which a thread of the root's board uses
-/// it. Leaves are laid out first, since an RR holds the key of the next board.
+/// The lists of one multicast tree, each on its board, and the key with which a thread of the root's board
+/// uses it. Leaves are laid out first, since an RR holds the key of the next board.
 struct Tree {
   Trap trap = Trap::kNone;
   Key key;

@@ -22,7 +22,8 @@ constexpr std::array<FieldSpec, 4> kMrmFields = {{{Field::kTag, 93, 3, "tag"},
                                                   {Field::kMailbox, 89, 4, "mbox"},
                                                   {Field::kLocalKey, 64, 16, "localKey"},
                                                   {Field::kDestMask, 0, 64, "destMask"}}};
-constexpr std::array<FieldSpec, 2> kIndFields = {{{Field::kTag, 45, 3, "tag"}, {Field::kNewKey, 0, 32, "newKey"}}};
+constexpr std::array<FieldSpec, 2> kIndFields = {
+    {{Field::kTag, 45, 3, "tag"}, {Field::kNewKey, 0, 32, "newKey"}}};
 
 constexpr std::array<RecordSpec, static_cast<std::size_t>(RecordType::kCount)> kRecords = {
     {{RecordType::kUrm1, 0, 1, "URM1", kUrm1Fields},
@@ -207,8 +208,7 @@ BeatRecords decode_beat(std::span<const std::byte> bytes) {
       beat.trap = Trap::kStraddle;
       return beat;
     }
-    const Wide bits =
-        spec.chunks == 1 ? top : read_wide(bytes.subspan(offset_of(chunk, 2), 2 * kChunkBytes));
+    const Wide bits = spec.chunks == 1 ? top : read_wide(bytes.subspan(offset_of(chunk, 2), 2 * kChunkBytes));
     Record record(spec.type);
     for (const FieldSpec& field : spec.fields)
       record.set(field.field, static_cast<std::uint64_t>(bits >> field.low) & ones(field.width));

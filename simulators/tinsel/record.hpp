@@ -21,12 +21,21 @@ inline constexpr std::size_t kChunkBytes = 6;
 inline constexpr std::size_t kSizeOffset = 30;  // of a beat's record count, 16 bits
 inline constexpr unsigned kMaximumKeyBeats = 31;
 
-/// URM1, URM2: to one thread, with a local key of 32 or 64 bits. RR: to a neighbouring board. MRM: to any set of
-/// the 64 threads of one mailbox. IND: to a further list of records.
+/// URM1, URM2: to one thread, with a local key of 32 or 64 bits. RR: to a neighbouring board. MRM: to any set
+/// of the 64 threads of one mailbox. IND: to a further list of records.
 enum class RecordType : std::uint8_t { kUrm1, kUrm2, kRr, kMrm, kInd, kCount };
 std::string_view to_string(RecordType type);
 
-enum class Field : std::uint8_t { kTag, kMailbox, kThread, kDirection, kLocalKey, kNewKey, kDestMask, kCount };
+enum class Field : std::uint8_t {
+  kTag,
+  kMailbox,
+  kThread,
+  kDirection,
+  kLocalKey,
+  kNewKey,
+  kDestMask,
+  kCount
+};
 
 struct FieldSpec {
   Field field;

@@ -9,9 +9,9 @@
 namespace offramp::tinsel {
 namespace {
 
-constexpr std::uint32_t kCredit = 0xffffffff;     // tag of a credit; data carry their fragment's number
-constexpr int kMostWorkers = 32;                  // four cores of eight instructions in flight
-constexpr std::uint64_t kShortest = 6;            // periods until a stream is taken for periodic
+constexpr std::uint32_t kCredit = 0xffffffff;  // tag of a credit; data carry their fragment's number
+constexpr int kMostWorkers = 32;               // four cores of eight instructions in flight
+constexpr std::uint64_t kShortest = 6;         // periods until a stream is taken for periodic
 
 class Stream final : public Software {
  public:
@@ -33,7 +33,8 @@ class Stream final : public Software {
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
     machine_.set_faults({}, 0);
-    for (const Receiver& receiver : receivers_) result_.ok = result_.ok && receiver.received == result_.fragments;
+    for (const Receiver& receiver : receivers_)
+      result_.ok = result_.ok && receiver.received == result_.fragments;
     result_.ok = result_.ok && whole;
     result_.counters = machine_.counters();
     return std::move(result_);
@@ -67,9 +68,10 @@ class Stream final : public Software {
   /// The receivers of a mailbox count together; one of them passes credits on towards the source.
   struct Group {
     std::vector<std::size_t> members;
-    At parent{-1, -1};  // none: the source
+    At parent{-1, -1};      // none: the source
     std::size_t below = 0;  // groups that send their credits here
-    std::map<std::uint64_t, std::pair<std::size_t, Time>> blocks;  // reports of a block so far, and their latest
+    std::map<std::uint64_t, std::pair<std::size_t, Time>>
+        blocks;  // reports of a block so far, and their latest
   };
 
   void make_groups() {
@@ -148,7 +150,8 @@ class Stream final : public Software {
       for (const auto& [where, group] : groups_) {
         std::uint64_t mask = 0;
         for (const std::size_t d : group.members) mask |= std::uint64_t{1} << request_.destinations[d].thread;
-        message.to = Address::threads(static_cast<std::uint16_t>(where.first), static_cast<std::uint8_t>(where.second), mask);
+        message.to = Address::threads(static_cast<std::uint16_t>(where.first),
+                                      static_cast<std::uint8_t>(where.second), mask);
         done = send_one(at, message);
       }
       return done;
@@ -185,7 +188,8 @@ class Stream final : public Software {
     result_.destinations[d].last = later(result_.destinations[d].last, done);
     machine_.free(done, delivery.slot);
     const std::uint64_t block = m.tag / block_;
-    if ((m.tag + 1) % block_ == 0 && needs_credit(block)) report({place.board, place.mailbox}, group, block, done);
+    if ((m.tag + 1) % block_ == 0 && needs_credit(block))
+      report({place.board, place.mailbox}, group, block, done);
   }
 
   /// Nobody waits for the credits of the last window.

@@ -33,8 +33,8 @@ BeatList fill(std::span<const Record>& records, std::size_t beats) {
   return list;
 }
 
-/// A 31-beat block: 30 full ones, and a last one that begins with IND (its key is filled in later). At least one
-/// record stays for the next block, since an IND to no beats would never be finished.
+/// A 31-beat block: 30 full ones, and a last one that begins with IND (its key is filled in later). At least
+/// one record stays for the next block, since an IND to no beats would never be finished.
 BeatList fill_chained(std::span<const Record>& records) {
   BeatList list = fill(records, kTailBeats);
   std::vector<Record> last = {Record::ind(0)};

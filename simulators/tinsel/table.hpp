@@ -1,5 +1,5 @@
-// The routing tables of one board: bytes in the two modelled DRAMs, a builder that lays lists of records out in
-// them, and the lookup that the router's fetchers make.
+// The routing tables of one board: bytes in the two modelled DRAMs, a builder that lays lists of records out
+// in them, and the lookup that the router's fetchers make.
 #pragma once
 
 #include <array>
@@ -36,10 +36,10 @@ struct Block {
 
 class Tables {
  public:
-  /// Lays the records out in order and gives the key, in the DRAM that has fewer beats in use. Long lists become
-  /// chains of 31-beat blocks, each with an IND. arrived_from: messages come over that link, so no RR may
-  /// lead back there. The proposal's restrictions and the hardware's stricter ones hold for everything that is
-  /// laid out; a list that breaks them is refused. No records: the null key.
+  /// Lays the records out in order and gives the key, in the DRAM that has fewer beats in use. Long lists
+  /// become chains of 31-beat blocks, each with an IND. arrived_from: messages come over that link, so no RR
+  /// may lead back there. The proposal's restrictions and the hardware's stricter ones hold for everything
+  /// that is laid out; a list that breaks them is refused. No records: the null key.
   Placed place(std::span<const Record> records, std::optional<Direction> arrived_from = std::nullopt);
   /// Gives the memory of a list back.
   void release(const Placed& placed);
