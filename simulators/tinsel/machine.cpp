@@ -228,7 +228,7 @@ void Machine::fetch(std::uint32_t id) {
   fetcher.lookups.emplace_back();
   fetcher.lookups.back().message = m;
   drop(id);
-  look_up(here, fetcher, fetcher.lookups.back(), key, buffered);
+  look_up(here, fetcher.lookups.back(), key, buffered);
   if (fetcher.running || trap_ != Trap::kNone) return;
   fetcher.running = true;
   push(fetcher.lookups.front().beats.front().first, Step::kEmit, std::uint64_t{here} * kFetchers + port);
@@ -236,14 +236,13 @@ void Machine::fetch(std::uint32_t id) {
 
 /// Requests the beats of a key from DRAM: bursts of four, at most 16 beats outstanding per DRAM over all
 /// fetchers, so a DRAM gives 16 beats per latency.
-void Machine::look_up(int board_index, Fetcher& fetcher, Lookup& lookup, const Key& key, Time at) {
+void Machine::look_up(int board_index, Lookup& lookup, const Key& key, Time at) {
   const Block block = tables_[static_cast<std::size_t>(board_index)].read(key);
   if (block.trap != Trap::kNone) return stop(block.trap);
   ++counters_.lookups;
   counters_.beats += key.beats;
   lookup.read += key.beats;
-  if (lookup.read > kTableBeats) return stop(Trap::kLoop);
-  static_cast<void>(fetcher);
+  if (lookup.read > tables_[static_cast<std::size_t>(board_index)].extent(key.ram)) return stop(Trap::kLoop);
   Arbiter& dram = boards_[static_cast<std::size_t>(board_index)].dram[key.ram];
   for (std::size_t i = 0; i < block.beats.size(); i += kMaximumBurst) {
     const std::size_t burst = std::min<std::size_t>(kMaximumBurst, block.beats.size() - i);
@@ -270,7 +269,7 @@ void Machine::emit(std::uint64_t which) {
   const Record record = beat.records[static_cast<std::size_t>(lookup.record)];
   ++counters_.records;
   if (record.type() == RecordType::kInd) {
-    look_up(board_index, fetcher, lookup, Key::decode(record.new_key()), grant.begin);
+    look_up(board_index, lookup, Key::decode(record.new_key()), grant.begin);
   } else {
     emit_record(board_index, port, lookup, record, grant.begin);
   }
@@ -342,8 +341,8 @@ void Machine::cross_link(std::uint32_t id, Time at) {
     counters_.link.wire_bytes +=
         static_cast<std::uint64_t>(m.flits) * static_cast<std::uint64_t>(spec_.flit_link_bytes);
   };
-  std::uint64_t ignored = 0;
-  count(ignored);
+  std::uint64_t first_try = 0;  // not counted as a retransmission
+  count(first_try);
   for (int attempt = 0; faults_.any(); ++attempt) {
     const std::uint64_t wire = std::uint64_t{m.board} * kLinks + m.port;
     const Fault fault = fault_of(faults_, wire, fault_base_ + from.packets[m.port]++);

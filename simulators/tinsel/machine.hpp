@@ -177,7 +177,7 @@ class Machine {
   void receive(std::uint32_t id);
   void deliver(std::uint32_t id);
   void fetch(std::uint32_t id);
-  void look_up(int board, Fetcher& fetcher, Lookup& lookup, const Key& key, Time at);
+  void look_up(int board, Lookup& lookup, const Key& key, Time at);
   void emit(std::uint64_t fetcher);
   void emit_record(int board, int port, Lookup& lookup, const Record& record, Time at);
   void output(std::uint32_t id);

@@ -194,7 +194,7 @@ Expansion expand(const Tables& tables, const Key& key) {
   Expansion all;
   std::optional<Key> next = key;
   while (next) {
-    if (all.beats > kTableBeats) {
+    if (all.beats > tables.extent(key.ram)) {
       all.trap = Trap::kLoop;
       return all;
     }

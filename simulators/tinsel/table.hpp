@@ -50,6 +50,10 @@ class Tables {
   /// Beats in use, and the memory itself (its first byte is beat kFirstBeat), of one DRAM.
   [[nodiscard]] std::uint32_t used(int ram) const { return rams_[index(ram)].used; }
   [[nodiscard]] std::span<std::byte> memory(int ram) { return rams_[index(ram)].bytes; }
+  /// Beats up to the end of the tables: no chain is longer, unless it goes in circles.
+  [[nodiscard]] std::uint32_t extent(int ram) const {
+    return static_cast<std::uint32_t>(rams_[index(ram)].bytes.size() / kBeatBytes);
+  }
   /// Puts bytes into memory as they are, for tests: contents that no builder made.
   void poke(int ram, std::uint32_t beat, std::span<const std::byte> bytes);
 
