@@ -67,11 +67,16 @@ void Machine::send(Time at, const Place& from, const Message& message) {
   sent.mailbox = from.mailbox;
   sent.hops = 0;
   sent.lag = cycle_noc_flit_ * (message.flits - 1);
-  Mailbox& box = boards_[from.board].mailboxes[from.mailbox];
-  const Time out = box.flits.acquire(at, spec_.cycles(message.flits)).begin;
-  const Time port =
-      box.inject.acquire(out, cycle_noc_flit_ * message.flits + spec_.cycles(spec_.noc_turn_cycles)).begin;
-  push(port + spec_.cycles(spec_.noc_hop_cycles), Step::kHop, keep(sent));
+  push(at, Step::kInject, keep(sent));
+}
+
+/// From the send slot through the port that it shares with receiving, into the network on chip.
+void Machine::inject(std::uint32_t id) {
+  const Message& m = messages_[id];
+  Mailbox& box = mailbox(m);
+  const Time out = box.flits.acquire(now_, spec_.cycles(m.flits)).begin;
+  const Time occupied = cycle_noc_flit_ * m.flits + spec_.cycles(spec_.noc_turn_cycles);
+  push(box.inject.acquire(out, occupied).begin + spec_.cycles(spec_.noc_hop_cycles), Step::kHop, id);
 }
 
 void Machine::set_timer(Time at, std::uint64_t cookie) {
@@ -96,6 +101,8 @@ bool Machine::run() {
 void Machine::perform(const Event& event) {
   const auto id = static_cast<std::uint32_t>(event.argument);
   switch (event.step) {
+    case Step::kInject:
+      return inject(id);
     case Step::kHop:
       return hop(id);
     case Step::kReceive:

@@ -99,13 +99,14 @@ class Machine {
   /// For the links; number is where the count of packets begins.
   void set_faults(const FaultRates& faults, std::uint64_t number) { faults_ = faults, fault_base_ = number; }
 
-  /// A thread has written the message to its send slot and sends it. Returns the event's time.
+  /// A thread has written the message to its send slot and sends it. Not before now.
   void send(Time at, const Place& from, const Message& message);
   /// Calls the software's timer().
   void set_timer(Time at, std::uint64_t cookie);
   /// A thread frees its pointer. Not before now.
   void free(Time at, std::uint32_t slot);
-  /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end.
+  /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end. Call
+  /// it when it happens (from a timer): the port serves whoever comes first.
   Time touch(Time at, const Place& place, int words);
 
   /// Until nothing is left to happen. False: a router trapped, or a link broke.
@@ -118,7 +119,7 @@ class Machine {
   void reset();
 
  private:
-  enum class Step : std::uint8_t { kHop, kReceive, kFetch, kOutput, kEmit, kFree, kTimer };
+  enum class Step : std::uint8_t { kInject, kHop, kReceive, kFetch, kOutput, kEmit, kFree, kTimer };
   struct Event {
     Time at;
     std::uint64_t number;
@@ -173,6 +174,7 @@ class Machine {
   std::uint32_t keep(const Message& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
   void perform(const Event& event);
+  void inject(std::uint32_t id);
   void hop(std::uint32_t id);
   void receive(std::uint32_t id);
   void deliver(std::uint32_t id);

@@ -47,11 +47,12 @@ class Stream final : public Software {
     if (group == groups_.end()) return;
     for (const std::size_t d : group->second.members) {
       const Place& place = request_.destinations[d];
-      if ((m.to.mask >> place.thread & 1U) != 0) receive(delivery, d, group->second);
+      if ((m.to.mask >> place.thread & 1U) != 0) receive(delivery, d);
     }
   }
 
-  void timer(Time at, std::uint64_t) override {
+  void timer(Time at, std::uint64_t cookie) override {
+    if (cookie != kSourceTimer) return read(at, cookie);
     waiting_ = false;
     go_on(at);
   }
@@ -59,6 +60,15 @@ class Stream final : public Software {
  private:
   using At = std::pair<int, int>;  // board, mailbox
 
+  static constexpr std::uint64_t kSourceTimer = ~std::uint64_t{0};
+
+  /// A fragment that a receiver's thread takes up.
+  struct Reading {
+    std::size_t destination = 0;
+    std::uint32_t slot = 0;
+    std::uint32_t tag = 0;
+    int flits = 1;
+  };
   struct Receiver {
     Arbiter engine;
     std::uint64_t received = 0;
@@ -85,6 +95,12 @@ class Stream final : public Software {
     for (std::size_t d = 0; d < receivers_.size(); ++d) {
       const Place& place = request_.destinations[d];
       receivers_[d].crowd = crowds[{{place.board, place.mailbox}, place.core()}];
+    }
+    for (const auto& [where, group] : groups_) {
+      std::uint64_t mask = 0;
+      for (const std::size_t d : group.members) mask |= std::uint64_t{1} << request_.destinations[d].thread;
+      mailboxes_.push_back(Address::threads(static_cast<std::uint16_t>(where.first),
+                                            static_cast<std::uint8_t>(where.second), mask));
     }
     if (groups_.size() < 2) return;
     // Mailboxes report to the first one of their board, boards to the board before them on the tree.
@@ -125,42 +141,33 @@ class Stream final : public Software {
     return machine_.spec().cycles((count * std::max(software_.pipeline, crowd) + workers - 1) / workers);
   }
 
-  /// Sends what the credits allow.
+  /// One send after the other, as far as the credits allow.
   void go_on(Time at) {
     if (waiting_ || next_ == result_.fragments || next_ >= allowed_) return;
-    const Time done = send_fragment(at);
-    ++next_;
-    result_.sent = later(result_.sent, done);
+    result_.sent = later(result_.sent, send_one(at, next_message()));
     waiting_ = true;
-    machine_.set_timer(later(source_.free_at(), at), 0);
+    machine_.set_timer(later(source_.free_at(), at), kSourceTimer);
   }
 
-  Time send_fragment(Time at) {
+  /// The next fragment's copy for the next target.
+  Message next_message() {
     Message message;
     message.flits = static_cast<std::uint8_t>(flits(next_));
     message.tag = static_cast<std::uint32_t>(next_);
     message.words[0] = static_cast<std::uint32_t>(next_) << 16U;
     message.words[1] = static_cast<std::uint32_t>(next_);
-    Time done = at;
+    std::size_t targets = 1;
     if (request_.multicast == Multicast::kHardware) {
       message.to = Address::with_key(request_.key.encode());
-      return send_one(at, message);
+    } else if (request_.multicast == Multicast::kMailbox) {
+      message.to = mailboxes_[target_];
+      targets = mailboxes_.size();
+    } else {
+      message.to = Address::thread(request_.destinations[target_]);
+      targets = request_.destinations.size();
     }
-    if (request_.multicast == Multicast::kMailbox) {
-      for (const auto& [where, group] : groups_) {
-        std::uint64_t mask = 0;
-        for (const std::size_t d : group.members) mask |= std::uint64_t{1} << request_.destinations[d].thread;
-        message.to = Address::threads(static_cast<std::uint16_t>(where.first),
-                                      static_cast<std::uint8_t>(where.second), mask);
-        done = send_one(at, message);
-      }
-      return done;
-    }
-    for (const Place& place : request_.destinations) {
-      message.to = Address::thread(place);
-      done = send_one(at, message);
-    }
-    return done;
+    if (++target_ == targets) target_ = 0, ++next_;
+    return message;
   }
 
   /// Header and words into the send slot, then the send: by one of the rank's threads.
@@ -174,22 +181,39 @@ class Stream final : public Software {
     return done;
   }
 
-  void receive(const Delivery& delivery, std::size_t d, Group& group) {
+  void receive(const Delivery& delivery, std::size_t d) {
     Receiver& receiver = receivers_[d];
     const Message& m = delivery.message;
     const Place& place = request_.destinations[d];
     const Time pointer = delivery.pointer[place.thread];
     if (receiver.received++ == 0) result_.destinations[d].first = pointer;
     if (m.words[1] != receiver.next++) ++result_.out_of_order;
-    const int words = m.flits * kWordsPerFlit;
-    const std::int64_t count = instructions(software_.fragment_receive, words);
+    const std::int64_t count = instructions(software_.fragment_receive, m.flits * kWordsPerFlit);
     const Time begin = receiver.engine.acquire(pointer, interval(count, receiver.crowd)).begin;
-    const Time done = later(begin + latency(count, receiver.crowd), machine_.touch(begin, place, words));
-    result_.destinations[d].last = later(result_.destinations[d].last, done);
-    machine_.free(done, delivery.slot);
-    const std::uint64_t block = m.tag / block_;
-    if ((m.tag + 1) % block_ == 0 && needs_credit(block))
-      report({place.board, place.mailbox}, group, block, done);
+    if (unused_.empty()) {
+      unused_.push_back(readings_.size());
+      readings_.emplace_back();
+    }
+    readings_[unused_.back()] = {d, delivery.slot, m.tag, m.flits};
+    machine_.set_timer(begin, unused_.back());
+    unused_.pop_back();
+  }
+
+  void read(Time begin, std::uint64_t cookie) {
+    const Reading reading = readings_[cookie];
+    unused_.push_back(cookie);
+    const Place& place = request_.destinations[reading.destination];
+    const int words = reading.flits * kWordsPerFlit;
+    const std::int64_t count = instructions(software_.fragment_receive, words);
+    const int crowd = receivers_[reading.destination].crowd;
+    const Time done = later(begin + latency(count, crowd), machine_.touch(begin, place, words));
+    Time& last = result_.destinations[reading.destination].last;
+    last = later(last, done);
+    machine_.free(done, reading.slot);
+    const std::uint64_t block = reading.tag / block_;
+    if ((reading.tag + 1) % block_ != 0 || !needs_credit(block)) return;
+    const At at{place.board, place.mailbox};
+    report(at, groups_.at(at), block, done);
   }
 
   /// Nobody waits for the credits of the last window.
@@ -234,7 +258,7 @@ class Stream final : public Software {
     credits_.erase(m.words[1]);
     if (!waiting_ && next_ < result_.fragments) {
       waiting_ = true;
-      machine_.set_timer(later(at, source_.free_at()), 0);
+      machine_.set_timer(later(at, source_.free_at()), kSourceTimer);
     }
   }
 
@@ -244,12 +268,16 @@ class Stream final : public Software {
   StreamResult result_;
   std::vector<Receiver> receivers_;
   std::map<At, Group> groups_;
+  std::vector<Address> mailboxes_;
+  std::vector<Reading> readings_;
+  std::vector<std::size_t> unused_;  // of the readings
   std::size_t reporters_ = 0;
   std::map<std::uint64_t, std::pair<std::size_t, Time>> credits_;
   Arbiter source_;
   std::uint64_t window_ = 0;
   std::uint64_t block_ = 0;
   std::uint64_t next_ = 0;     // fragment
+  std::size_t target_ = 0;     // of its copies, the next one
   std::uint64_t allowed_ = 0;  // fragments
   bool waiting_ = false;       // for the timer
 };
