@@ -23,10 +23,9 @@ std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
 
 /// A tree of contiguous parts: the first of a range is the parent of the firsts of at most fan_in equal parts
 /// of the rest.
-void locate_in(const std::vector<int>& list, int fan_in, int rank, Position& position) {
+void locate_in(const std::vector<int>& list, int fan_in, std::size_t index, Position& position) {
   std::size_t low = 0;
   std::size_t high = list.size();
-  const auto index = static_cast<std::size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
   const auto parts = static_cast<std::size_t>(fan_in);
   for (;;) {
     const std::size_t rest = high - low - 1;
@@ -48,37 +47,52 @@ void locate_in(const std::vector<int>& list, int fan_in, int rank, Position& pos
 
 }  // namespace
 
-Position locate(const Configuration& configuration, const std::vector<Place>& places, int rank, int root,
-                bool any_order) {
-  Position position;
-  if (!any_order) {
-    std::vector<int> all(places.size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-    locate_in(all, configuration.fan_in, rank, position);
-    return position;
-  }
+TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+                   bool any_order) {
+  TreeShape shape;
+  const auto ranks = static_cast<int>(places.size());
   const auto place = [&](int r) -> const Place& { return places[static_cast<std::size_t>(r)]; };
-  std::map<int, std::vector<int>> boards;
-  for (int r = 0; r < static_cast<int>(places.size()); ++r) boards[place(r).board].push_back(r);
-  for (auto& [board, ranks] : boards) {
-    std::sort(ranks.begin(), ranks.end(), [&](int a, int b) {
-      if ((a == root) != (b == root)) return a == root;
-      return place(a) < place(b);
-    });
+  std::map<int, std::vector<int>> boards;  // in one heap when order matters
+  for (int r = 0; r < ranks; ++r) boards[any_order ? place(r).board : 0].push_back(r);
+  std::map<int, int> index;
+  for (auto& [board, list] : boards) {
+    if (any_order) {
+      std::sort(list.begin(), list.end(), [&](int a, int b) {
+        if ((a == root) != (b == root)) return a == root;
+        return place(a) < place(b);
+      });
+    }
+    index[board] = static_cast<int>(shape.lists.size());
+    shape.lists.push_back(list);
   }
-  const int mine = place(rank).board;
-  locate_in(boards.at(mine), configuration.fan_in, rank, position);
-  if (boards.at(mine).front() != rank) return position;
-  const int root_board = place(root).board;
-  const auto above = [&](int board) {  // the nearest board towards the root that has ranks
-    do board = parent_board(configuration.machine.mesh, root_board, board);
-    while (board >= 0 && boards.find(board) == boards.end());
-    return board;
-  };
-  for (const auto& [board, ranks] : boards) {
-    if (board != mine && above(board) == mine) position.children.push_back(ranks.front());
+  shape.parents.assign(shape.lists.size(), -1);
+  shape.at.resize(places.size());
+  for (std::size_t l = 0; l < shape.lists.size(); ++l) {
+    for (std::size_t i = 0; i < shape.lists[l].size(); ++i)
+      shape.at[static_cast<std::size_t>(shape.lists[l][i])] = {static_cast<int>(l), static_cast<int>(i)};
   }
-  if (const int up = above(mine); up >= 0) position.parent = boards.at(up).front();
+  if (!any_order) return shape;
+  const Mesh& mesh = configuration.machine.mesh;
+  for (const auto& [board, list] : index) {
+    int above = board;  // the nearest board towards the root that has ranks
+    do above = parent_board(mesh, place(root).board, above);
+    while (above >= 0 && !index.contains(above));
+    if (above >= 0) shape.parents[static_cast<std::size_t>(list)] = index.at(above);
+  }
+  return shape;
+}
+
+Position locate(const TreeShape& shape, int fan_in, int rank) {
+  Position position;
+  const auto [list, index] = shape.at[static_cast<std::size_t>(rank)];
+  const auto l = static_cast<std::size_t>(list);
+  locate_in(shape.lists[l], fan_in, static_cast<std::size_t>(index), position);
+  if (index > 0) return position;
+  for (std::size_t other = 0; other < shape.lists.size(); ++other) {
+    if (shape.parents[other] == list) position.children.push_back(shape.lists[other].front());
+  }
+  if (shape.parents[l] >= 0)
+    position.parent = shape.lists[static_cast<std::size_t>(shape.parents[l])].front();
   return position;
 }
 
@@ -189,10 +203,10 @@ const StreamResult& Device::multicast(Communicator& communicator, int root, Root
   return found->second;
 }
 
-const Position& Device::position(Communicator& communicator, int rank, int root, bool any_order) {
-  const auto [found, fresh] = communicator.positions.try_emplace({root, any_order});
-  if (fresh) found->second = locate(configuration_, communicator.places, rank, root, any_order);
-  return found->second;
+Position Device::position(Communicator& communicator, int rank, int root, bool any_order) {
+  const auto [found, fresh] = communicator.shapes.try_emplace({root, any_order});
+  if (fresh) found->second = shape_of(configuration_, communicator.places, root, any_order);
+  return locate(found->second, configuration_.fan_in, rank);
 }
 
 }  // namespace offramp::tinsel

@@ -37,10 +37,19 @@ struct RootPlan {
   std::map<std::uint64_t, StreamResult> results;  // by size
 };
 
+/// The ranks in the order of a reduction's tree: one list per board that has any, or one list of all.
+struct TreeShape {
+  std::vector<std::vector<int>> lists;
+  std::vector<int> parents;             // of the lists: the list before it on the way to the root; -1: none
+  std::vector<std::pair<int, int>> at;  // by rank: its list, and where in it
+};
+TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+                   bool any_order);
+
 struct Communicator {
   std::vector<Place> places;  // by rank
   std::map<int, RootPlan> roots;
-  std::map<std::pair<int, bool>, Position> positions;  // by root, and whether the order of ranks is free
+  std::map<std::pair<int, bool>, TreeShape> shapes;  // by root, and whether the order of ranks is free
 };
 
 class Device {
@@ -59,11 +68,12 @@ class Device {
   /// The plan with its keys in the tables; setup: what writing them takes now (nothing the second time).
   RootPlan& plan(Communicator& communicator, int root, Time& setup);
   const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes);
-  const Position& position(Communicator& communicator, int rank, int root, bool any_order);
+  Position position(Communicator& communicator, int rank, int root, bool any_order);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
   void count(const WireCounters& wire) { wire_ += wire; }
+  void forget_traffic() { wire_ = {}; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
 
  private:
@@ -86,7 +96,6 @@ class Device {
 /// The place of a rank in the tree over all ranks: on each board a tree of contiguous ranks below its first
 /// one (the root, on the root's board), and between boards the way to the root's board. Where operands have
 /// to stay in order of rank: one tree of contiguous ranks below rank 0.
-Position locate(const Configuration& configuration, const std::vector<Place>& places, int rank, int root,
-                bool any_order);
+Position locate(const TreeShape& shape, int fan_in, int rank);
 
 }  // namespace offramp::tinsel

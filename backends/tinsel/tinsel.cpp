@@ -7,6 +7,8 @@
 #include "backends/tinsel/algorithms.hpp"
 #include "backends/tinsel/configuration.hpp"
 #include "backends/tinsel/device.hpp"
+#include "backends/tinsel/explain.hpp"
+#include "backends/tinsel/forecast.hpp"
 
 namespace offramp {
 namespace tinsel {
@@ -162,7 +164,9 @@ const BackendDescription& tinsel_backend() {
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<tinsel::TinselBackend>(context);
       },
-      "clock"};
+      "clock",
+      tinsel::forecast,
+      tinsel::topics()};
   return description;
 }
 

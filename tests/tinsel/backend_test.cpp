@@ -200,15 +200,15 @@ TEST(TinselTree, EveryRankHasOneParentAndAllLeadToTheRoot) {
       for (const bool any_order : {true, false}) {
         std::vector<int> parents(static_cast<std::size_t>(ranks), -1);
         const int top = any_order ? root : 0;
+        const TreeShape shape = shape_of(configuration, places, top, any_order);
         for (int r = 0; r < ranks; ++r) {
-          for (const int child : locate(configuration, places, r, top, any_order).children) {
+          for (const int child : locate(shape, configuration.fan_in, r).children) {
             EXPECT_EQ(parents[static_cast<std::size_t>(child)], -1);
             parents[static_cast<std::size_t>(child)] = r;
           }
         }
         for (int r = 0; r < ranks; ++r) {
-          EXPECT_EQ(locate(configuration, places, r, top, any_order).parent,
-                    parents[static_cast<std::size_t>(r)]);
+          EXPECT_EQ(locate(shape, configuration.fan_in, r).parent, parents[static_cast<std::size_t>(r)]);
           EXPECT_EQ(parents[static_cast<std::size_t>(r)] < 0, r == top);
         }
       }
