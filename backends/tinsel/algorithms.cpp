@@ -71,8 +71,9 @@ Task<Outcome> receive_multicast(Device& device, Team& team, MutableBytes buffer,
   const Time posted = team.clock;
   const Team::Arrival arrival = co_await team.receive_token(root, buffer);
   const Stamp& stamp = arrival.stamp;
+  // An idle release is the hardware's; what the tree would have taken meanwhile does not count.
   team.clock = (stamp.detail & kIdleRelease) != 0
-                   ? later(posted, stamp.last)
+                   ? stamp.last
                    : device.configuration().taken_up(posted, stamp.first, stamp.last, buffer.size());
   Outcome outcome = arrival.outcome;
   if (stamp.failed()) note(outcome, Outcome::kFault);

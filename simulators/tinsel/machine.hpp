@@ -105,8 +105,8 @@ class Machine {
   void set_timer(Time at, std::uint64_t cookie);
   /// A thread frees its pointer. Not before now.
   void free(Time at, std::uint32_t slot);
-  /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end. Call
-  /// it when it happens (from a timer): the port serves whoever comes first.
+  /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end.
+  /// Call it when it happens (from a timer): the port serves whoever comes first.
   Time touch(Time at, const Place& place, int words);
 
   /// Until nothing is left to happen. False: a router trapped, or a link broke.

@@ -356,6 +356,10 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
   const Time idle = idle_barrier(configuration.machine, configuration.idle);
   const auto quiet = [](RankHandle& rank) -> Task<void> { co_await rank.barrier(); };
   for (const Time clock : clocks_of(6, values, 0, quiet)) EXPECT_EQ(clock, idle);
+  // Also where the tree that tells the model of it would take longer.
+  const Configuration many(settings_with(values), 96);
+  const Time rounds = idle_barrier(many.machine, many.idle);
+  for (const Time clock : clocks_of(96, values, 0, quiet)) EXPECT_EQ(clock, rounds);
   // A message crosses the barrier: the hardware would wait for ever, so a tree does it.
   const auto crossing = [](RankHandle& rank) -> Task<void> {
     Buffer data(8);
