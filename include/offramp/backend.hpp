@@ -186,6 +186,10 @@ class Team {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+  /// Where the members are, for hardware to which their places matter: the world rank of a rank.
+  [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
+  /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
+  [[nodiscard]] virtual std::uint64_t context() const { return 0; }
   Time clock;
 
   class [[nodiscard]] Pending {
@@ -296,6 +300,9 @@ class Backend {
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
 
   [[nodiscard]] virtual WireCounters wire() const = 0;
+
+  /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
+  virtual void forget(std::uint64_t /*context*/) {}
 
   /// What a failed stamp means, in the hardware's words: for the text of the MPI error. Lives as long as the
   /// backend.

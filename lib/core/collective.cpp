@@ -47,6 +47,9 @@ class Collective::Run final : public Team {
 
   Outcome outcome() { return task_.result(); }
 
+  [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world(rank); }
+  [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
+
   void observe() {
     Lane& lane = parent_.engine_.lane(lane_);
     lane.units(backend_).merge(units_);

@@ -86,6 +86,11 @@ class Lane {
                     static_cast<std::size_t>(destination)]++;
   }
 
+  /// A communicator is gone.
+  void forget(std::uint64_t context) {
+    for (const Member& member : members_) member.backend->forget(context);
+  }
+
   void advance_to(Time t) { clock = later(clock, t); }
   [[nodiscard]] WireCounters wire() const;
 

@@ -1,0 +1,52 @@
+// The parameters of the backend, and what the models are told of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "offramp/backend.hpp"
+#include "simulators/tinsel/idle.hpp"
+#include "simulators/tinsel/placement.hpp"
+#include "simulators/tinsel/stream.hpp"
+
+namespace offramp::tinsel {
+
+const std::vector<Parameter>& parameters();
+
+enum class BarrierKind : std::uint8_t { kIdle, kTree };
+
+struct Configuration {
+  /// ranks: of the world.
+  Configuration(const Settings& settings, int ranks);
+
+  bool fits = true;      // the ranks on the chosen boards
+  std::string too_many;  // otherwise the reason
+  int ranks;
+  Policy policy;
+  MachineSpec machine;
+  SoftwareSpec software;
+  IdleSpec idle;
+  Multicast multicast;
+  DimensionOrder order;
+  BarrierKind barrier;
+  std::uint64_t eager_limit;
+  std::uint64_t segment;  // bytes of a reduction that travel together
+  int fan_in;
+  Time send_call;
+  Time receive_call;
+  Time wake;
+
+  [[nodiscard]] Place place(int rank) const { return place_of(rank, policy, machine.mesh); }
+  [[nodiscard]] int workers() const { return workers_of(policy); }
+  /// Memory that a rank has: the DRAM partitions of its threads.
+  [[nodiscard]] std::uint64_t memory() const { return static_cast<std::uint64_t>(workers()) * kThreadMemory; }
+  /// Instructions that a rank's threads share.
+  [[nodiscard]] Time work(std::uint64_t instructions) const;
+  [[nodiscard]] Time copy(std::uint64_t bytes) const;
+  /// When a rank has a message that its threads had in memory from `first` to `last`. What came before its
+  /// receive lies in the rank's own DRAM and is copied from there.
+  [[nodiscard]] Time taken_up(Time posted, Time first, Time last, std::uint64_t bytes) const;
+  [[nodiscard]] Time combine(const Operation& operation, std::uint64_t bytes) const;
+};
+
+}  // namespace offramp::tinsel

@@ -1,0 +1,212 @@
+#include "backends/tinsel/device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace offramp::tinsel {
+namespace {
+
+constexpr std::size_t kMostResults = 64;  // sizes that a root remembers
+
+/// All that the network's times between two threads depend on: hops between boards, and hops in the boards'
+/// meshes.
+std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
+  const int a_row = a.mailbox / kMailboxColumns;
+  const int b_row = b.mailbox / kMailboxColumns;
+  if (a.board != b.board)
+    return static_cast<std::uint64_t>(
+        ((mesh.distance(a.board, b.board) * kMailboxColumns + a_row) * kMailboxColumns + b_row) * 2 + 1);
+  const int hops =
+      std::abs(a.mailbox % kMailboxColumns - b.mailbox % kMailboxColumns) + std::abs(a_row - b_row);
+  return static_cast<std::uint64_t>(hops) * 2;
+}
+
+/// A tree of contiguous parts: the first of a range is the parent of the firsts of at most fan_in equal parts
+/// of the rest.
+void locate_in(const std::vector<int>& list, int fan_in, std::size_t index, Position& position) {
+  std::size_t low = 0;
+  std::size_t high = list.size();
+  const auto parts = static_cast<std::size_t>(fan_in);
+  for (;;) {
+    const std::size_t rest = high - low - 1;
+    const std::size_t begin = low + 1;
+    const auto bound = [&](std::size_t part) { return begin + rest * part / parts; };
+    if (index == low) {
+      for (std::size_t p = 0; p < parts; ++p) {
+        if (bound(p) < bound(p + 1)) position.children.push_back(list[bound(p)]);
+      }
+      return;
+    }
+    std::size_t part = 0;
+    while (index >= bound(part + 1)) ++part;
+    position.parent = list[low];
+    low = bound(part);
+    high = bound(part + 1);
+  }
+}
+
+}  // namespace
+
+TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+                   bool any_order) {
+  TreeShape shape;
+  const auto ranks = static_cast<int>(places.size());
+  const auto place = [&](int r) -> const Place& { return places[static_cast<std::size_t>(r)]; };
+  std::map<int, std::vector<int>> boards;  // in one heap when order matters
+  for (int r = 0; r < ranks; ++r) boards[any_order ? place(r).board : 0].push_back(r);
+  std::map<int, int> index;
+  for (auto& [board, list] : boards) {
+    if (any_order) {
+      std::sort(list.begin(), list.end(), [&](int a, int b) {
+        if ((a == root) != (b == root)) return a == root;
+        return place(a) < place(b);
+      });
+    }
+    index[board] = static_cast<int>(shape.lists.size());
+    shape.lists.push_back(list);
+  }
+  shape.parents.assign(shape.lists.size(), -1);
+  shape.at.resize(places.size());
+  for (std::size_t l = 0; l < shape.lists.size(); ++l) {
+    for (std::size_t i = 0; i < shape.lists[l].size(); ++i)
+      shape.at[static_cast<std::size_t>(shape.lists[l][i])] = {static_cast<int>(l), static_cast<int>(i)};
+  }
+  if (!any_order) return shape;
+  const Mesh& mesh = configuration.machine.mesh;
+  for (const auto& [board, list] : index) {
+    int above = board;  // the nearest board towards the root that has ranks
+    do above = parent_board(mesh, place(root).board, above);
+    while (above >= 0 && !index.contains(above));
+    if (above >= 0) shape.parents[static_cast<std::size_t>(list)] = index.at(above);
+  }
+  return shape;
+}
+
+Position locate(const TreeShape& shape, int fan_in, int rank) {
+  Position position;
+  const auto [list, index] = shape.at[static_cast<std::size_t>(rank)];
+  const auto l = static_cast<std::size_t>(list);
+  locate_in(shape.lists[l], fan_in, static_cast<std::size_t>(index), position);
+  if (index > 0) return position;
+  for (std::size_t other = 0; other < shape.lists.size(); ++other) {
+    if (shape.parents[other] == list) position.children.push_back(shape.lists[other].front());
+  }
+  if (shape.parents[l] >= 0)
+    position.parent = shape.lists[static_cast<std::size_t>(shape.parents[l])].front();
+  return position;
+}
+
+Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
+                           std::uint64_t number) {
+  StreamRequest request;
+  request.source = source;
+  request.destinations.push_back(destination);
+  request.bytes = bytes;
+  request.envelope = true;
+  request.workers = configuration_.workers();
+  request.faults = faults_;
+  request.number = number;
+  const StreamResult result = run_stream(machine_, configuration_.software, request);
+  Trip trip{result.sent, result.destinations[0].first, result.destinations[0].last, result.ok,
+            result.counters.link};
+  trip.wire.payload_bytes = bytes;
+  if (source.board == destination.board) {  // the network on chip: fragments as packets
+    trip.wire.packets = result.counters.injected;
+    trip.wire.wire_bytes = result.counters.injected * kMaximumFlits * kFlitBytes;
+  }
+  if (!trip.ok) trip.last = later(trip.last, later(trip.first, trip.sent));
+  return trip;
+}
+
+/// Without faults the times depend on the distance and the size only: the network runs once for each.
+Trip Device::memorised(const Place& source, const Place& destination, std::uint64_t bytes,
+                       std::uint64_t number) {
+  if (faults_.any()) return whole_unicast(source, destination, bytes, number);
+  const std::uint64_t key = bytes << 10U | path_class(configuration_.machine.mesh, source, destination);
+  Memo& memo = memos_[key % memos_.size()];
+  if (memo.key != key) memo = {key, whole_unicast(source, destination, bytes, number)};
+  return memo.trip;
+}
+
+Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number) {
+  const auto pair = static_cast<std::uint64_t>(source) * static_cast<std::uint64_t>(configuration_.ranks) +
+                    static_cast<std::uint64_t>(destination);
+  return memorised(configuration_.place(source), configuration_.place(destination), bytes,
+                   (pair << 20U) + number);
+}
+
+Communicator& Device::communicator(const Team& team) {
+  Communicator& communicator = communicators_[team.context()];
+  if (communicator.places.empty()) {
+    for (int r = 0; r < team.size(); ++r)
+      communicator.places.push_back(configuration_.place(team.world_rank(r)));
+  }
+  return communicator;
+}
+
+void Device::forget(std::uint64_t context) {
+  const auto found = communicators_.find(context);
+  if (found == communicators_.end()) return;
+  for (const auto& [root, plan] : found->second.roots) fell_tree(machine_, plan.tree);
+  communicators_.erase(found);
+}
+
+RootPlan& Device::plan(Communicator& communicator, int root, Time& setup) {
+  RootPlan& plan = communicator.roots[root];
+  if (plan.ready) return plan;
+  plan.ready = true;
+  for (int r = 0; r < static_cast<int>(communicator.places.size()); ++r) {
+    if (r == root) continue;
+    plan.ranks.push_back(r);
+    plan.places.push_back(communicator.places[static_cast<std::size_t>(r)]);
+  }
+  if (configuration_.multicast != Multicast::kHardware || plan.ranks.empty()) return plan;
+  const Place& from = communicator.places[static_cast<std::size_t>(root)];
+  plan.tree = grow_tree(machine_, from.board, plan.places, next_flow_++, configuration_.order);
+  plan.trap = plan.tree.trap;
+  setup += setup_time(from, plan.tree);
+  return plan;
+}
+
+/// The root sends each board's beats to the first thread there, which writes and flushes them and answers.
+Time Device::setup_time(const Place& root, const Tree& tree) {
+  Time begin;
+  Time end;
+  for (const auto& [board, placed] : tree.lists) {
+    Place leader;
+    leader.board = static_cast<std::uint16_t>(board);
+    const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0);
+    const Trip back = memorised(leader, root, 0, 0);
+    end = later(end, begin + there.last + back.last);
+    begin += there.sent;
+    count(there.wire);
+    count(back.wire);
+  }
+  return end;
+}
+
+const StreamResult& Device::multicast(Communicator& communicator, int root, RootPlan& plan,
+                                      std::uint64_t bytes) {
+  if (plan.results.size() >= kMostResults) plan.results.clear();
+  auto [found, fresh] = plan.results.try_emplace(bytes);
+  if (!fresh && !faults_.any()) return found->second;
+  StreamRequest request;
+  request.source = communicator.places[static_cast<std::size_t>(root)];
+  request.destinations = plan.places;
+  request.multicast = configuration_.multicast;
+  request.key = plan.tree.key;
+  request.bytes = bytes;
+  request.workers = configuration_.workers();
+  request.faults = faults_;
+  request.number = (std::uint64_t{1} << 38U) + (std::uint64_t{request.source.board} << 30U) + plan.number++;
+  found->second = run_stream(machine_, configuration_.software, request);
+  return found->second;
+}
+
+Position Device::position(Communicator& communicator, int rank, int root, bool any_order) {
+  const auto [found, fresh] = communicator.shapes.try_emplace({root, any_order});
+  if (fresh) found->second = shape_of(configuration_, communicator.places, root, any_order);
+  return locate(found->second, configuration_.fan_in, rank);
+}
+
+}  // namespace offramp::tinsel

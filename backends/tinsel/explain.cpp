@@ -1,0 +1,122 @@
+#include "backends/tinsel/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "backends/tinsel/device.hpp"
+
+namespace offramp::tinsel {
+namespace {
+
+std::vector<Place> others(const Configuration& configuration, int root) {
+  std::vector<Place> places;
+  for (int r = 0; r < configuration.ranks; ++r) {
+    if (r != root) places.push_back(configuration.place(r));
+  }
+  return places;
+}
+
+std::string problem(const Configuration& configuration, const Operation& operation) {
+  if (!configuration.fits) return configuration.too_many;
+  if (operation.ranks < 2) return "a broadcast needs two ranks";
+  return operation.root < operation.ranks && operation.root >= 0 ? "" : "there is no such root";
+}
+
+/// Key, beats and records of every board that a broadcast goes through.
+Explanation explain_tables(const ExplainRequest& request) {
+  Explanation result;
+  const Configuration configuration(request.settings, request.operation.ranks);
+  result.error = problem(configuration, request.operation);
+  if (!result.error.empty()) return result;
+  Machine machine(configuration.machine);
+  const int root = request.operation.root;
+  const Tree tree = grow_tree(machine, configuration.place(root).board, others(configuration, root), 0,
+                              configuration.order);
+  const Mesh& mesh = configuration.machine.mesh;
+  auto out = std::back_inserter(result.text);
+  fmt::format_to(out,
+                 "{} boards of {} x {}, {} beats of 32 bytes in {} tables; the root sends with key {:08x}\n",
+                 mesh.boards(), mesh.columns, mesh.rows, tree.beats, tree.lists.size(), tree.key.encode());
+  for (auto it = tree.lists.rbegin(); it != tree.lists.rend(); ++it) {
+    const auto& [board, placed] = *it;
+    fmt::format_to(out, "board ({}, {}): key {:08x} ({})\n", mesh.x(board), mesh.y(board),
+                   placed.key.encode(), print(placed.key));
+    for (const Record& record : expand(machine.tables(board), placed.key).records)
+      fmt::format_to(out, "  {}\n", print(record));
+  }
+  return result;
+}
+
+Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, Multicast multicast) {
+  Machine machine(configuration.machine);
+  StreamRequest request;
+  request.source = configuration.place(root);
+  request.destinations = others(configuration, root);
+  request.multicast = multicast;
+  request.key = grow_tree(machine, request.source.board, request.destinations, 0, configuration.order).key;
+  request.bytes = bytes;
+  request.workers = configuration.workers();
+  Time last;
+  for (const auto& destination : run_stream(machine, configuration.software, request).destinations)
+    last = later(last, destination.last);
+  return last;
+}
+
+/// The proposal's point: what the router's multicast saves, over fan-out and size.
+Explanation explain_multicast(const ExplainRequest& request) {
+  Explanation result;
+  std::vector<int> counts = {4, 16, 96, 768, 3072, 12288, 49152};
+  if (request.operation.ranks > 2) counts = {request.operation.ranks};
+  std::vector<std::uint64_t> sizes = {8, 64, 1024};
+  if (request.operation.bytes > 0) sizes = {request.operation.bytes};
+  auto out = std::back_inserter(result.text);
+  fmt::format_to(out, "until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
+                 "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
+  for (const int ranks : counts) {
+    for (const std::uint64_t bytes : sizes) {
+      const Configuration configuration(request.settings, ranks);
+      if (!configuration.fits) continue;
+      // The software's sends alone would be hundreds of millions of events.
+      if (static_cast<std::uint64_t>(ranks) * bytes > 64'000'000) continue;
+      std::array<double, 3> us{};
+      for (const Multicast kind : {Multicast::kHardware, Multicast::kMailbox, Multicast::kSoftware})
+        us[static_cast<std::size_t>(kind)] = time_of(configuration, 0, bytes, kind).nanoseconds() / 1000;
+      fmt::format_to(out, "{:>7} {:>8} {:>12.2f} {:>12.2f} {:>12.2f} {:>8.1f}\n", ranks, bytes, us[0], us[1],
+                     us[2], us[2] / us[0]);
+    }
+  }
+  return result;
+}
+
+/// The formats, from the tables that the codec uses.
+Explanation explain_records(const ExplainRequest&) {
+  Explanation result;
+  auto out = std::back_inserter(result.text);
+  fmt::format_to(out, "key ");
+  for (const KeyField& f : key_fields())
+    fmt::format_to(out, " [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
+  fmt::format_to(out, "\n");
+  for (const RecordSpec& spec : record_specs()) {
+    fmt::format_to(out, "{:<4}", spec.name);
+    for (const FieldSpec& f : spec.fields)
+      fmt::format_to(out, " [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
+    fmt::format_to(out, "\n");
+  }
+  return result;
+}
+
+constexpr std::array<ExplainTopic, 3> kTopics = {
+    {{"records", "the fields of routing keys and records", explain_records},
+     {"tables", "the routing tables of a broadcast, board by board", explain_tables},
+     {"multicast", "broadcasts by router, by mailbox and by software", explain_multicast}}};
+
+}  // namespace
+
+std::span<const ExplainTopic> topics() {
+  return kTopics;
+}
+
+}  // namespace offramp::tinsel

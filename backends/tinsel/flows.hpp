@@ -1,0 +1,76 @@
+// Point-to-point messages of many ranks in one machine, for forecasts: every fragment, credit, request and
+// grant crosses the same network.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "backends/tinsel/configuration.hpp"
+
+namespace offramp::tinsel {
+
+class Flows final : public Software {
+ public:
+  /// What became of a message; called when it happens.
+  struct Events {
+    std::function<void(std::uint32_t flow, Time sent)> sent;
+    std::function<void(std::uint32_t flow, Time first, Time last)> arrived;
+  };
+
+  Flows(const Configuration& configuration, Events events);
+
+  /// A rank's threads send so many bytes after what they have been given before. begin: not before now.
+  std::uint32_t send(int from, int to, std::uint64_t bytes, Time begin);
+  /// Until nothing is left to happen; false if the hardware stopped.
+  bool run() { return machine_.run(); }
+  [[nodiscard]] Time now() const { return machine_.now(); }
+  [[nodiscard]] const MachineCounters& counters() const { return machine_.counters(); }
+
+  void delivered(const Delivery& delivery) override;
+  void timer(Time at, std::uint64_t cookie) override;
+
+ private:
+  enum Kind : std::uint64_t { kSource, kReading };
+  struct Flow {
+    int from = 0;
+    int to = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t fragments = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t read = 0;
+    std::uint64_t allowed = 0;
+    Time begin;
+    Time first;
+    Time last;
+  };
+  struct Rank {
+    Arbiter source;
+    Arbiter engine;
+    std::deque<std::uint32_t> flows;
+    bool waiting = false;  // for its timer
+  };
+  struct Reading {
+    std::uint32_t flow = 0;
+    std::uint32_t slot = 0;
+    int flits = 1;
+  };
+
+  [[nodiscard]] Time latency(std::int64_t count) const;
+  [[nodiscard]] Time interval(std::int64_t count) const;
+  void wake(int rank, Time at);
+  void send_next(int rank, Time at);
+  void read(const Reading& reading, Time at);
+  void credited(const Delivery& delivery);
+
+  const Configuration& configuration_;
+  Events events_;
+  Machine machine_;
+  std::vector<Flow> flows_;
+  std::vector<Rank> ranks_;
+  std::vector<Reading> readings_;
+  std::vector<std::uint32_t> unused_;
+};
+
+}  // namespace offramp::tinsel

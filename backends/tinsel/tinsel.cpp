@@ -1,0 +1,173 @@
+#include "backends/tinsel/tinsel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/tinsel/algorithms.hpp"
+#include "backends/tinsel/configuration.hpp"
+#include "backends/tinsel/device.hpp"
+#include "backends/tinsel/explain.hpp"
+#include "backends/tinsel/forecast.hpp"
+
+namespace offramp {
+namespace tinsel {
+namespace {
+
+// Stamp::detail of a departure.
+constexpr std::uint64_t kHandshake = 1;
+constexpr std::uint64_t kLocal = 2;
+
+/// Set in the context of collectives: their messages are no business of idle detection, since they are over
+/// when the collective is.
+constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
+
+class TinselBackend final : public Backend {
+ public:
+  explicit TinselBackend(const BackendContext& context)
+      : configuration_(context.settings, context.ranks),
+        device_(configuration_, context.faults),
+        spans_(context.spans),
+        too_long_(
+            fmt::format("a rank has {} MiB of memory with this placement", configuration_.memory() >> 20U)) {}
+
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    if (!configuration_.fits) return Verdict::decline(configuration_.too_many);
+    if (held_bytes(operation) > configuration_.memory()) return Verdict::decline(too_long_);
+    return {};
+  }
+
+  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
+    count_sent(transfer);
+    Departure departure;
+    const Time called = issued + configuration_.send_call;
+    if (transfer.source == transfer.destination) {
+      departure.handshake = transfer.synchronous;
+      departure.complete = departure.host_free = called + configuration_.copy(transfer.bytes);
+      departure.stamp = {called, departure.complete, kLocal};
+      return departure;
+    }
+    departure.handshake = transfer.synchronous || transfer.bytes > configuration_.eager_limit;
+    const Trip trip = trip_of(transfer, departure.handshake ? 0 : transfer.bytes);
+    const Time begin = units.unit[kSending].acquire(called, trip.sent).begin;
+    const Time sent = begin + trip.sent;
+    // A rank with one thread sends by itself; others leave it to the tile's threads.
+    departure.host_free = configuration_.workers() == 1 ? sent : called;
+    departure.complete = sent;
+    const std::uint64_t fate = trip.ok ? 0 : Stamp::kFailed;
+    if (departure.handshake) {
+      departure.stamp = {begin, begin + trip.last, kHandshake | fate};
+    } else {
+      departure.stamp = {begin + trip.first, begin + trip.last, fate};
+    }
+    device_.count(trip.wire);
+    span(transfer, "tinsel.threads", departure.handshake ? "request" : "send", begin, sent);
+    span(transfer, "tinsel.network", "fragments", begin + trip.first, begin + trip.last);
+    return departure;
+  }
+
+  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
+    if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
+    const Trip trip = trip_of(transfer, transfer.bytes);
+    const Time begin = data_begin(transfer, departure, posted);
+    device_.count(trip.wire);
+    return {begin, begin + trip.sent, trip.ok && !departure.failed() ? 0 : Stamp::kFailed};
+  }
+
+  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
+    count_received(transfer);
+    if ((departure.detail & kLocal) != 0) return later(departure.last, posted) + configuration_.receive_call;
+    Time first = departure.first;
+    Time last = departure.last;
+    if ((departure.detail & kHandshake) != 0) {
+      const Trip trip = trip_of(transfer, transfer.bytes);
+      const Time begin = data_begin(transfer, departure, posted);
+      first = begin + trip.first;
+      last = begin + trip.last;
+    }
+    last = later(last, units.unit[kReceiving].acquire(first, last - first).end);
+    const Time done = configuration_.taken_up(posted, first, last, transfer.bytes);
+    span(transfer, "tinsel.threads", "receive", first, done);
+    return done;
+  }
+
+  Time complete_send(const Transfer&, const Stamp& reply, Units& units) override {
+    const Time late = units.unit[kLate].acquire(reply.first, reply.last - reply.first).end;
+    return later(reply.last, late);
+  }
+
+  [[nodiscard]] Time post_receive_cost() const override { return configuration_.receive_call; }
+
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    return run_collective(device_, operation, team, buffers, in_flight_);
+  }
+
+  [[nodiscard]] WireCounters wire() const override { return device_.wire(); }
+  void forget(std::uint64_t context) override { device_.forget(context); }
+
+  [[nodiscard]] std::string_view failure(const Stamp&) const override {
+    return "an inter-board link gave up";
+  }
+
+ private:
+  enum Unit : std::size_t { kSending, kReceiving, kLate };
+
+  /// What one rank has to hold at once.
+  [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
+    const auto ranks = static_cast<std::uint64_t>(std::max(1, operation.ranks));
+    const bool all = operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter ||
+                     operation.kind == OperationKind::kAllgather ||
+                     operation.kind == OperationKind::kAlltoall ||
+                     operation.kind == OperationKind::kReduceScatter;
+    if (!all) return operation.bytes;
+    return operation.bytes > ~std::uint64_t{0} / ranks ? ~std::uint64_t{0} : operation.bytes * ranks;
+  }
+
+  Trip trip_of(const Transfer& transfer, std::uint64_t bytes) {
+    return device_.unicast(transfer.source, transfer.destination, bytes, transfer.number);
+  }
+
+  /// The receiver grants a request once its receive is posted, and the grant goes back.
+  Time data_begin(const Transfer& transfer, const Stamp& departure, Time posted) {
+    const Trip grant = device_.unicast(transfer.destination, transfer.source, 0, transfer.number);
+    const Time asked = later(departure.last, posted) + configuration_.receive_call;
+    return asked + grant.last + configuration_.receive_call;
+  }
+
+  static bool counts(const Transfer& t) {
+    return (t.context & kCollectiveContext) == 0 && t.source != t.destination;
+  }
+  void count_sent(const Transfer& t) { in_flight_ += counts(t) ? 1 : 0; }
+  void count_received(const Transfer& t) { in_flight_ -= counts(t) ? 1 : 0; }
+
+  void span(const Transfer& transfer, std::string_view unit, std::string_view what, Time begin,
+            Time end) const {
+    if (spans_ != nullptr) spans_->record({unit, what, begin, end, transfer.operation});
+  }
+
+  Configuration configuration_;
+  Device device_;
+  SpanSink* spans_;
+  std::string too_long_;
+  std::int64_t in_flight_ = 0;  // sent less received, point to point
+};
+
+}  // namespace
+}  // namespace tinsel
+
+const BackendDescription& tinsel_backend() {
+  static const BackendDescription description{
+      BackendDescription::kAbi,
+      "tinsel",
+      "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads",
+      tinsel::parameters(),
+      [](const BackendContext& context) -> std::unique_ptr<Backend> {
+        return std::make_unique<tinsel::TinselBackend>(context);
+      },
+      "clock",
+      tinsel::forecast,
+      tinsel::topics()};
+  return description;
+}
+
+}  // namespace offramp

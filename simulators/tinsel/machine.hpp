@@ -1,0 +1,213 @@
+// The whole machine: boards with mailboxes, their network on chip, the programmable router with its eight
+// fetchers, and the links between boards.
+//
+// All boards live in one simulation, and messages meet at units that serve whoever comes first. That needs
+// the order of time, so unlike the process networks of the kernel this model has an event queue; ties are
+// broken by order of creation, so every run is the same. Messages move as wholes: a unit is taken for as long
+// as all flits need, the head goes on at once. Buffers between units do not fill up (what would fill them is
+// the mailbox, and its slots are counted). Every keyed hop is decoded from the bytes of the board's tables.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "offramp/kernel/arbiter.hpp"
+#include "offramp/kernel/wire.hpp"
+#include "simulators/tinsel/spec.hpp"
+#include "simulators/tinsel/table.hpp"
+
+namespace offramp::tinsel {
+
+/// Where a message goes: to a set of threads of one mailbox, or to wherever a key of the sender's board says.
+struct Address {
+  bool keyed = false;
+  std::uint32_t key = 0;
+  std::uint16_t board = 0;
+  std::uint8_t mailbox = 0;
+  std::uint64_t mask = 0;
+
+  static Address thread(const Place& place) {
+    return {false, 0, place.board, place.mailbox, std::uint64_t{1} << place.thread};
+  }
+  static Address threads(std::uint16_t board, std::uint8_t mailbox, std::uint64_t mask) {
+    return {false, 0, board, mailbox, mask};
+  }
+  static Address with_key(std::uint32_t key) { return {true, key, 0, 0, 0}; }
+};
+
+using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
+
+struct Message {
+  Address to;
+  Payload words{};
+  std::uint8_t flits = 1;
+  std::uint32_t tag = 0;  // for the software of the simulation; no hardware has it
+  // On its way:
+  std::uint16_t board = 0;
+  std::uint8_t mailbox = 0;
+  std::uint8_t port = 0;  // of the router: N, S, E, W, then the four columns
+  std::uint16_t hops = 0;
+  Time lag;  // of the last flit behind the first
+};
+
+/// A message in a mailbox. Each thread of the mask gets a pointer to its slot and has to free it.
+struct Delivery {
+  const Message& message;
+  std::uint32_t slot = 0;
+  std::array<Time, kThreadsPerMailbox> pointer;  // for threads of the mask: when it shows up
+};
+
+/// What runs on the threads.
+class Software {
+ public:
+  virtual ~Software() = default;
+  virtual void delivered(const Delivery& delivery) = 0;
+  virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
+};
+
+struct MachineCounters {
+  std::uint64_t injected = 0;
+  std::uint64_t delivered = 0;      // messages into mailboxes
+  std::uint64_t pointers = 0;       // threads that they were for
+  std::uint64_t records = 0;        // that routers have gone through, IND too ("sent")
+  std::uint64_t inter_records = 0;  // of these RR
+  std::uint64_t lookups = 0;        // keys ("received")
+  std::uint64_t beats = 0;
+  std::uint64_t dropped = 0;  // null keys
+  std::uint64_t freed = 0;
+  std::uint64_t most_slots = 0;  // of a mailbox at once
+  std::uint64_t slot_waits = 0;  // messages that found no slot
+  WireCounters link;             // packets: messages over links
+  /// Nothing is on its way and everything was freed: what idle detection sees. Lookups count their keyed
+  /// message as received, and each record's copy as sent.
+  [[nodiscard]] bool quiescent() const { return delivered == freed; }
+};
+
+class Machine {
+ public:
+  explicit Machine(const MachineSpec& spec);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  [[nodiscard]] const MachineSpec& spec() const { return spec_; }
+  [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
+  void run_on(Software* software) { software_ = software; }
+  /// For the links; number is where the count of packets begins.
+  void set_faults(const FaultRates& faults, std::uint64_t number) { faults_ = faults, fault_base_ = number; }
+
+  /// A thread has written the message to its send slot and sends it. Not before now.
+  void send(Time at, const Place& from, const Message& message);
+  /// Calls the software's timer().
+  void set_timer(Time at, std::uint64_t cookie);
+  /// A thread frees its pointer. Not before now.
+  void free(Time at, std::uint32_t slot);
+  /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end.
+  /// Call it when it happens (from a timer): the port serves whoever comes first.
+  Time touch(Time at, const Place& place, int words);
+
+  /// Until nothing is left to happen. False: a router trapped, or a link broke.
+  bool run();
+  [[nodiscard]] Trap trap() const { return trap_; }
+  [[nodiscard]] bool broken() const { return broken_; }
+  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] const MachineCounters& counters() const { return counters_; }
+  /// Back to time zero and idle units; tables stay.
+  void reset();
+
+ private:
+  enum class Step : std::uint8_t { kInject, kHop, kReceive, kFetch, kOutput, kEmit, kFree, kTimer };
+  struct Event {
+    Time at;
+    std::uint64_t number;
+    std::uint64_t argument;  // message, fetcher, slot or cookie
+    Step step;
+    friend bool operator<(const Event& a, const Event& b) {
+      return a.at != b.at ? a.at > b.at : a.number > b.number;  // the heap's top is the earliest
+    }
+  };
+  /// A lookup in progress: a keyed message and the beats that its key and its chain led to.
+  struct Lookup {
+    Message message;
+    std::deque<std::pair<Time, BeatRecords>> beats;  // with the time at which they are there
+    int record = 0;                                  // next one of the front beat
+    std::uint32_t read = 0;                          // beats so far
+  };
+  struct Fetcher {
+    Arbiter consume;
+    Arbiter emit;
+    std::deque<Lookup> lookups;
+    bool running = false;
+  };
+  struct Mailbox {
+    Arbiter flits;  // the port that sending and receiving share
+    Arbiter words;  // the threads' port
+    Arbiter inject;
+    Arbiter eject;
+    std::array<Arbiter, kCores> fan;
+    std::array<Arbiter, kLinks> links;  // to the neighbouring mailboxes
+    std::uint32_t slots = 0;
+    std::deque<std::uint32_t> waiting;  // messages
+  };
+  struct Board {
+    std::array<Mailbox, kMailboxes> mailboxes;
+    std::array<Fetcher, kFetchers> fetchers;
+    std::array<Arbiter, kFetchers> outputs;  // of the crossbar
+    std::array<Arbiter, kLinks> links;
+    std::array<std::uint64_t, kLinks> packets{};
+    std::array<Arbiter, kMailboxColumns> into_router;
+    std::array<Arbiter, kRams> dram;
+  };
+  struct Slot {
+    std::uint16_t board = 0;
+    std::uint8_t mailbox = 0;
+    std::uint8_t references = 0;
+    Time last;
+  };
+
+  Board& board(const Message& m) { return boards_[m.board]; }
+  Mailbox& mailbox(const Message& m) { return boards_[m.board].mailboxes[m.mailbox]; }
+  void push(Time at, Step step, std::uint64_t argument);
+  std::uint32_t keep(const Message& message);
+  void drop(std::uint32_t id) { unused_.push_back(id); }
+  void perform(const Event& event);
+  void inject(std::uint32_t id);
+  void hop(std::uint32_t id);
+  void receive(std::uint32_t id);
+  void deliver(std::uint32_t id);
+  void fetch(std::uint32_t id);
+  void look_up(int board, Lookup& lookup, const Key& key, Time at);
+  void emit(std::uint64_t fetcher);
+  void emit_record(int board, int port, Lookup& lookup, const Record& record, Time at);
+  void output(std::uint32_t id);
+  void cross_link(std::uint32_t id, Time at);
+  void release(std::uint64_t slot);
+  void stop(Trap trap) { trap_ = trap_ == Trap::kNone ? trap : trap_; }
+
+  MachineSpec spec_;
+  Time flit_;  // on a link
+  Time cycle_noc_flit_;
+  std::vector<Board> boards_;
+  std::vector<Tables> tables_;
+  std::vector<Event> events_;  // a heap
+  std::uint64_t number_ = 0;
+  Time now_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> unused_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> unused_slots_;
+  Software* software_ = nullptr;
+  FaultRates faults_;
+  std::uint64_t fault_base_ = 0;
+  Trap trap_ = Trap::kNone;
+  bool broken_ = false;
+  MachineCounters counters_;
+};
+
+/// Where a bypass message leaves a board's router: y first, then x, then the destination's column.
+int bypass_port(const Mesh& mesh, int at, const Address& to);
+
+}  // namespace offramp::tinsel

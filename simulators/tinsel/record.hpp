@@ -1,0 +1,143 @@
+// What the programmable router reads: routing keys, beats and the five record types, each described once as a
+// table of fields. Encoding, decoding, printing and the documentation come from these tables.
+//
+// Original document, "Programmable routers and global multicast" (PIP-0024): widths of the key's parts are
+// symbolic there; 1 + 26 + 5 bits is what the reference implementation has (read in code).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace offramp::tinsel {
+
+inline constexpr std::size_t kBeatBytes = 32;
+inline constexpr int kChunksPerBeat = 5;
+inline constexpr std::size_t kChunkBytes = 6;
+inline constexpr std::size_t kSizeOffset = 30;  // of a beat's record count, 16 bits
+inline constexpr unsigned kMaximumKeyBeats = 31;
+
+/// URM1, URM2: to one thread, with a local key of 32 or 64 bits. RR: to a neighbouring board. MRM: to any set
+/// of the 64 threads of one mailbox. IND: to a further list of records.
+enum class RecordType : std::uint8_t { kUrm1, kUrm2, kRr, kMrm, kInd, kCount };
+std::string_view to_string(RecordType type);
+
+enum class Field : std::uint8_t {
+  kTag,
+  kMailbox,
+  kThread,
+  kDirection,
+  kLocalKey,
+  kNewKey,
+  kDestMask,
+  kCount
+};
+
+struct FieldSpec {
+  Field field;
+  std::uint8_t low;    // lowest bit within the record
+  std::uint8_t width;  // in bits
+  std::string_view name;
+};
+
+struct RecordSpec {
+  RecordType type;
+  std::uint8_t tag;
+  std::uint8_t chunks;  // of 48 bits
+  std::string_view name;
+  std::span<const FieldSpec> fields;
+};
+/// By record type; the tag equals the index.
+std::span<const RecordSpec> record_specs();
+const RecordSpec& spec_of(RecordType type);
+
+enum class Direction : std::uint8_t { kNorth, kSouth, kEast, kWest };
+std::string_view to_string(Direction direction);
+constexpr Direction opposite(Direction d) {
+  return static_cast<Direction>(static_cast<std::uint8_t>(d) ^ 1U);
+}
+
+class Record {
+ public:
+  Record() = default;
+  explicit Record(RecordType type) : type_(type) { set(Field::kTag, static_cast<std::uint64_t>(type)); }
+  static Record urm1(unsigned mailbox, unsigned thread, std::uint32_t local_key);
+  static Record urm2(unsigned mailbox, unsigned thread, std::uint64_t local_key);
+  static Record rr(Direction direction, std::uint32_t new_key);
+  static Record mrm(unsigned mailbox, std::uint16_t local_key, std::uint64_t mask);
+  static Record ind(std::uint32_t new_key);
+
+  [[nodiscard]] RecordType type() const { return type_; }
+  [[nodiscard]] std::uint64_t get(Field field) const { return values_[static_cast<std::size_t>(field)]; }
+  void set(Field field, std::uint64_t value) { values_[static_cast<std::size_t>(field)] = value; }
+  [[nodiscard]] unsigned mailbox() const { return static_cast<unsigned>(get(Field::kMailbox)); }
+  [[nodiscard]] unsigned thread() const { return static_cast<unsigned>(get(Field::kThread)); }
+  [[nodiscard]] Direction direction() const { return static_cast<Direction>(get(Field::kDirection)); }
+  [[nodiscard]] std::uint32_t new_key() const { return static_cast<std::uint32_t>(get(Field::kNewKey)); }
+  friend bool operator==(const Record&, const Record&) = default;
+
+ private:
+  RecordType type_ = RecordType::kUrm1;
+  std::array<std::uint64_t, static_cast<std::size_t>(Field::kCount)> values_{};
+};
+std::string print(const Record& record);
+
+/// Routing key, 32 bits: [31] ram, [30:5] index of the first beat in that DRAM, [4:0] number of beats. Means
+/// something on one board only; no beats: no destinations.
+struct Key {
+  std::uint8_t ram = 0;
+  std::uint32_t beat = 0;
+  std::uint8_t beats = 0;
+
+  [[nodiscard]] std::uint32_t encode() const;
+  static Key decode(std::uint32_t bits);
+  [[nodiscard]] bool maximal() const { return beats == kMaximumKeyBeats; }
+  friend bool operator==(const Key&, const Key&) = default;
+};
+struct KeyField {
+  std::uint8_t low;
+  std::uint8_t width;
+  std::string_view name;
+};
+std::span<const KeyField> key_fields();
+std::string print(const Key& key);
+
+/// What is wrong with a list of records. At build time an error; at lookup the router stops ("traps").
+enum class Trap : std::uint8_t {
+  kNone,
+  kSize,           // a beat has no record or more than five
+  kTag,            // tags 5 to 7
+  kStraddle,       // a two-chunk record in a beat's last chunk, or more chunks than the beat has
+  kTwoIndirect,    // more than one IND in a lookup
+  kShortIndirect,  // IND in a lookup of fewer than 31 beats
+  kNoIndirect,     // 31 beats without IND
+  kEmptyIndirect,  // IND to no beats
+  kOtherRam,       // IND into the other DRAM
+  kEmptyMask,      // MRM to nobody
+  kAddress,        // beats outside of the tables
+  kUTurn,          // RR back to where the message came from
+  kEdge,           // RR to where there is no board
+  kLoop,           // a chain or a way that does not end
+  kCount
+};
+std::string_view to_string(Trap trap);
+
+using Beat = std::array<std::byte, kBeatBytes>;
+
+struct BeatRecords {
+  Trap trap = Trap::kNone;
+  int count = 0;
+  std::array<Record, kChunksPerBeat> records;
+};
+/// Any bytes are safe; fewer than 32 are a trap.
+BeatRecords decode_beat(std::span<const std::byte> bytes);
+/// The records must fit: at most five chunks, at least one record. Unused bits are zero.
+Beat encode_beat(std::span<const Record> records);
+/// Ones where a beat with these records has defined bits: the hardware leaves garbage in the others.
+Beat defined_bits(std::span<const Record> records);
+
+}  // namespace offramp::tinsel
