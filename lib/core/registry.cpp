@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "backends/dpu/dpu.hpp"
 #include "backends/host/host.hpp"
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "lib/core/names.hpp"
@@ -131,7 +132,8 @@ std::string variable_name(std::string_view backend, std::string_view parameter) 
 }
 
 std::span<const BackendDescription* const> built_in_backends() {
-  static const std::array<const BackendDescription*, 2> table = {&host_backend(), &zrlmpi_backend()};
+  static const std::array<const BackendDescription*, 3> table = {&host_backend(), &zrlmpi_backend(),
+                                                                 &dpu_backend()};
   return table;
 }
 
