@@ -57,7 +57,6 @@ void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Tea
                              Time process_free) {
   if (team.rank() != 0) {
     exchange.pending.push_back(team.send_token(0, {}, {posted, process_free, fingerprint_}));
-    exchange.pending.push_back(team.receive_token(0, {}));
     return;
   }
   CollectiveRequest& request = exchange.request;
@@ -75,7 +74,7 @@ void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Tea
 Task<Completion> CollectiveTiming::end(Exchange& exchange, Team& team) {
   if (team.rank() == 0) co_return co_await lead(exchange, team);
   const Team::Arrival sent = co_await exchange.pending[0];
-  const Team::Arrival told = co_await exchange.pending[1];
+  const Team::Arrival told = co_await team.receive_token(0, {});
   Completion completion = read_answer(told.stamp);
   if (sent.outcome != Outcome::kOk) completion.outcome = sent.outcome;
   if (told.outcome != Outcome::kOk) completion.outcome = told.outcome;

@@ -23,8 +23,9 @@ class CollectiveTiming {
  public:
   CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint);
 
-  /// posted: when this rank's host has handed over its notification. Between begin() and end() a rank may
-  /// exchange other tokens, each pair in one order.
+  /// posted: when this rank's host has handed over its notification. Between begin() and end() ranks may
+  /// exchange other tokens, each pair in one order: towards the first rank the arrival comes before them,
+  /// from it the answer after them.
   struct Exchange {
     std::vector<Team::PendingToken> pending;
     CollectiveRequest request;  // at the first rank
