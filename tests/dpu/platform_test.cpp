@@ -20,7 +20,7 @@ TEST(DpuPlacement, FollowsTheWorkedTraceOfTwoHostsWithTwoServiceProcesses) {
   EXPECT_EQ(placement.node(6), 1);
 }
 
-TEST(DpuPlacement, OfTwoThousandRanksGivesSixteenToEachHostAndFourToEachProcess) {
+TEST(DpuPlacement, OnThirtyTwoHostsGivesFourRanksToEachProcess) {
   const Placement placement{16, 4};
   EXPECT_EQ(placement.nodes(512), 32);
   std::vector<int> ranks(128);
