@@ -1,6 +1,9 @@
 // The driver: MPI's results, what the program sees of the host's time and of the operation's, failures.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 #include "backends/dpu/dpu.hpp"
 #include "lib/core/cluster.hpp"
 #include "tests/core/support.hpp"
@@ -322,6 +325,29 @@ TEST(DpuExplain, ShowsWhoServesWhom) {
   const Explanation platform = dpu_backend().topics[0].render({settings, operation, {}});
   EXPECT_NE(platform.text.find("service process 3: node 1, local id 1"), std::string::npos) << platform.text;
   EXPECT_NE(platform.text.find("ranks 5 7"), std::string::npos) << platform.text;
+}
+
+TEST(DpuExplain, WritesAConfigurationFileAndChecksOne) {
+  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  Operation operation;
+  operation.ranks = 8;
+  const ExplainTopic& config = dpu_backend().topics[2];
+  ASSERT_EQ(config.topic, "config");
+  const std::string text = config.render({settings, operation, {}}).text;
+  EXPECT_EQ(text,
+            "# Format version: 1\n"
+            "node0,dpu0:10.0.0.1:7100&7101:9100&9101\n"
+            "node1,dpu1:10.0.0.2:7100&7101:9100&9101\n");
+  const std::string path = testing::TempDir() + "dpu_nodes.cfg";
+  const std::vector<std::string> arguments = {path};
+  std::ofstream(path) << text;
+  EXPECT_EQ(config.render({settings, operation, arguments}).text,
+            path + ": format version 1, 2 hosts, 2 service processes per DPU\n");
+  std::ofstream(path) << text << "node2,dpu2:10.0.0.3:7100:9100\n";
+  EXPECT_EQ(config.render({settings, operation, arguments}).error,
+            path + ":4: DPU \"dpu2\" has 1 service processes, others have 2");
+  std::remove(path.c_str());
+  EXPECT_EQ(config.render({settings, operation, arguments}).error, path + ":0: cannot be read");
 }
 
 }  // namespace
