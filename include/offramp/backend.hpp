@@ -187,10 +187,20 @@ class Team {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   /// Where the members are, for hardware to which their places matter: the world rank of a rank.
-  [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
+  [[nodiscard]] virtual int world_rank(int rank) const = 0;
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
-  [[nodiscard]] virtual std::uint64_t context() const { return 0; }
+  [[nodiscard]] virtual std::uint64_t context() const = 0;
+  /// The units as they were when the operation was issued; merged back when the program sees its completion.
+  [[nodiscard]] virtual Units& units() = 0;
   Time clock;
+
+  // For hardware that works while the program computes.
+  /// When a nonblocking call returns to the program. Set before the first co_await; 0: at once.
+  Time host_free;
+  /// Work of the host itself that is left: it begins when the program waits, not before host_begin, and goes
+  /// on beside the hardware's. The operation is complete when both are done.
+  Time host_begin;
+  Time host_work;
 
   class [[nodiscard]] Pending {
    public:

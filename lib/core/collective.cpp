@@ -43,6 +43,7 @@ class Collective::Run final : public Team {
     }
     task_ = parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers);
     task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
+    parent_.engine_.lane(lane_).advance_to(host_free);
   }
 
   Outcome outcome() { return task_.result(); }
@@ -53,8 +54,12 @@ class Collective::Run final : public Team {
   void observe() {
     Lane& lane = parent_.engine_.lane(lane_);
     lane.units(backend_).merge(units_);
+    const Time host_done = later(lane.clock, host_begin) + host_work;
     lane.advance_to(clock);
+    if (host_work > Time()) lane.advance_to(host_done);
   }
+
+  [[nodiscard]] Units& units() override { return units_; }
 
   MutableBytes scratch(std::size_t bytes) override {
     if (!carries_data())

@@ -10,8 +10,11 @@
 #include <exception>
 #include <filesystem>
 
+#include "backends/aie/aie.hpp"
 #include "backends/cclo/cclo.hpp"
+#include "backends/dpu/dpu.hpp"
 #include "backends/host/host.hpp"
+#include "backends/tinsel/tinsel.hpp"
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "lib/core/names.hpp"
 
@@ -132,8 +135,7 @@ std::string variable_name(std::string_view backend, std::string_view parameter) 
 }
 
 std::span<const BackendDescription* const> built_in_backends() {
-  static const std::array<const BackendDescription*, 3> table = {&host_backend(), &cclo_backend(),
-                                                                 &zrlmpi_backend()};
+  static const std::array<const BackendDescription*, 6> table = {&host_backend(), &cclo_backend(), &zrlmpi_backend(), &aie_backend(), &dpu_backend(), &tinsel_backend()};
   return table;
 }
 

@@ -1,0 +1,180 @@
+#include "backends/dpu/data.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace offramp::dpu {
+namespace {
+
+void note(Outcome& outcome, Outcome step) {
+  if (outcome == Outcome::kOk) outcome = step;
+}
+
+template <typename Span>
+Span block_of(Span all, std::size_t block, int index) {
+  return all.subspan(block * static_cast<std::size_t>(index), block);
+}
+
+/// Ranks seen from the root, which is 0.
+struct Circle {
+  Circle(const Team& team, int root_) : size(team.size()), root(root_) {
+    relative = (team.rank() - root + size) % size;
+  }
+  [[nodiscard]] int rank_of(int relative_) const { return (relative_ + root) % size; }
+  int size;
+  int root;
+  int relative;
+};
+
+Task<Outcome> finish(std::vector<Team::PendingToken> pending) {
+  Outcome outcome = Outcome::kOk;
+  for (Team::PendingToken& token : pending) {
+    const Team::Arrival arrival = co_await token;
+    note(outcome, arrival.outcome);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> send(Team& team, int to, Bytes data) {
+  const Team::Arrival arrival = co_await team.send_token(to, data, Stamp{});
+  co_return arrival.outcome;
+}
+
+Task<Outcome> receive(Team& team, int from, MutableBytes data) {
+  const Team::Arrival arrival = co_await team.receive_token(from, data);
+  co_return arrival.outcome;
+}
+
+/// Along a binomial tree.
+Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
+  const Circle circle(team, root);
+  Outcome outcome = Outcome::kOk;
+  int mask = 1;
+  while (mask < circle.size && (circle.relative & mask) == 0) mask *= 2;
+  if (circle.relative != 0)
+    note(outcome, co_await receive(team, circle.rank_of(circle.relative - mask), buffer));
+  std::vector<Team::PendingToken> pending;
+  for (mask /= 2; mask > 0; mask /= 2) {
+    const int child = circle.relative + mask;
+    if (child < circle.size) pending.push_back(team.send_token(circle.rank_of(child), buffer, Stamp{}));
+  }
+  note(outcome, co_await finish(std::move(pending)));
+  co_return outcome;
+}
+
+/// Up a binomial tree. What the service processes carry commutes (supports()).
+Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
+  const Circle circle(team, root);
+  Outcome outcome = Outcome::kOk;
+  MutableBytes sum = team.scratch(own.size());
+  MutableBytes incoming = team.scratch(own.size());
+  team.copy(own, sum);
+  for (int mask = 1; mask < circle.size; mask *= 2) {
+    if ((circle.relative & mask) != 0) {
+      note(outcome, co_await send(team, circle.rank_of(circle.relative - mask), sum));
+      co_return outcome;
+    }
+    if (circle.relative + mask >= circle.size) continue;
+    note(outcome, co_await receive(team, circle.rank_of(circle.relative + mask), incoming));
+    if (!own.empty()) team.combine(sum, incoming);
+    std::swap(sum, incoming);
+  }
+  team.copy(sum, result);
+  co_return outcome;
+}
+
+Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
+  if (team.rank() != root) co_return co_await send(team, root, buffers.send);
+  std::vector<Team::PendingToken> pending;
+  for (int from = 0; from < team.size(); ++from) {
+    const MutableBytes block = block_of(buffers.receive, buffers.block, from);
+    if (from == root) {
+      team.copy(buffers.send, block);
+    } else {
+      pending.push_back(team.receive_token(from, block));
+    }
+  }
+  co_return co_await finish(std::move(pending));
+}
+
+Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
+  if (team.rank() != root) co_return co_await receive(team, root, buffers.receive);
+  std::vector<Team::PendingToken> pending;
+  for (int to = 0; to < team.size(); ++to) {
+    const Bytes block = block_of(buffers.send, buffers.block, to);
+    if (to != root) {
+      pending.push_back(team.send_token(to, block, Stamp{}));
+    } else if (!buffers.receive.empty()) {
+      team.copy(block, buffers.receive);
+    }
+  }
+  co_return co_await finish(std::move(pending));
+}
+
+/// Every pair of ranks; send is this rank's block, or one block for each.
+Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each) {
+  if (one_for_each && buffers.send.data() == buffers.receive.data()) {
+    // In place: what arrives would overwrite what is still to leave.
+    const MutableBytes sent = team.scratch(buffers.send.size());
+    team.copy(buffers.send, sent);
+    buffers.send = sent;
+  }
+  std::vector<Team::PendingToken> pending;
+  for (int step = 1; step < team.size(); ++step) {
+    const int from = (team.rank() - step + team.size()) % team.size();
+    pending.push_back(team.receive_token(from, block_of(buffers.receive, buffers.block, from)));
+  }
+  for (int step = 0; step < team.size(); ++step) {
+    const int to = (team.rank() + step) % team.size();
+    const Bytes block = one_for_each ? block_of(buffers.send, buffers.block, to) : buffers.send;
+    if (step == 0) {
+      team.copy(block, block_of(buffers.receive, buffers.block, to));
+    } else {
+      pending.push_back(team.send_token(to, block, Stamp{}));
+    }
+  }
+  co_return co_await finish(std::move(pending));
+}
+
+Task<Outcome> allreduce(Team& team, CollectiveBuffers buffers) {
+  Outcome outcome = co_await reduce(team, buffers.send, buffers.receive, 0);
+  note(outcome, co_await bcast(team, buffers.receive, 0));
+  co_return outcome;
+}
+
+Task<Outcome> reduce_scatter(Team& team, CollectiveBuffers buffers) {
+  MutableBytes whole;
+  if (team.rank() == 0) whole = team.scratch(buffers.send.size());
+  Outcome outcome = co_await reduce(team, buffers.send, whole, 0);
+  CollectiveBuffers parts = buffers;
+  parts.send = whole;
+  note(outcome, co_await scatter(team, parts, 0));
+  co_return outcome;
+}
+
+}  // namespace
+
+Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  switch (operation.kind) {
+    case OperationKind::kBcast:
+      co_return co_await bcast(team, buffers.receive, operation.root);
+    case OperationKind::kReduce:
+      co_return co_await reduce(team, buffers.send, buffers.receive, operation.root);
+    case OperationKind::kGather:
+      co_return co_await gather(team, buffers, operation.root);
+    case OperationKind::kScatter:
+      co_return co_await scatter(team, buffers, operation.root);
+    case OperationKind::kAllreduce:
+      co_return co_await allreduce(team, buffers);
+    case OperationKind::kAllgather:
+      co_return co_await exchange(team, buffers, false);
+    case OperationKind::kAlltoall:
+      co_return co_await exchange(team, buffers, true);
+    case OperationKind::kReduceScatter:
+      co_return co_await reduce_scatter(team, buffers);
+    default:
+      co_return Outcome::kOk;  // a barrier has no bytes
+  }
+}
+
+}  // namespace offramp::dpu

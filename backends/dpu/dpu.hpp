@@ -1,0 +1,10 @@
+// The dpu backend: offload service processes on BlueField-class DPUs, and the host in front of them.
+#pragma once
+
+#include "offramp/backend.hpp"
+
+namespace offramp {
+
+const BackendDescription& dpu_backend();
+
+}  // namespace offramp

@@ -1,0 +1,88 @@
+#include "backends/dpu/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "backends/dpu/parameters.hpp"
+#include "simulators/dpu/config_file.hpp"
+#include "simulators/dpu/notification.hpp"
+
+namespace offramp::dpu {
+namespace {
+
+/// Which service process serves which rank, and who connects to whom.
+Explanation render_platform(const ExplainRequest& request) {
+  const DriverSpec driver = driver_of(request.settings, {});
+  const Placement placement = placement_of(driver.platform);
+  const int ranks = request.operation.ranks;
+  const int nodes = placement.nodes(ranks);
+  const int all = nodes * placement.processes;
+  Explanation explanation;
+  std::string& text = explanation.text;
+  text = fmt::format("{} ranks on {} nodes, {} service processes per DPU; slot {} is the host's\n", ranks,
+                     nodes, placement.processes, Placement::host_slot(all));
+  for (int id = 0; id < all; ++id) {
+    const int node = placement.node_of_process(id);
+    const int local = std::min(placement.ranks_per_node, ranks - node * placement.ranks_per_node);
+    text += fmt::format(
+        "service process {}: node {}, local id {}, expects {} ranks, {} inbound and {} outbound "
+        "connections; ranks",
+        id, node, id % placement.processes, placement.expected_ranks(local, id % placement.processes),
+        Placement::inbound(id), Placement::outbound(id, all));
+    for (int rank = node * placement.ranks_per_node; rank < node * placement.ranks_per_node + local; ++rank) {
+      if (placement.global_id(rank) == id) text += fmt::format(" {}", rank);
+    }
+    text += '\n';
+  }
+  return explanation;
+}
+
+/// The header of a notification, field by field, and the types that the service keeps for itself.
+Explanation render_notification(const ExplainRequest&) {
+  Explanation explanation;
+  std::string& text = explanation.text;
+  text = fmt::format("header of {} bytes, little endian\n", kHeaderBytes);
+  for (const NotificationField& field : notification_fields())
+    text += fmt::format("  {:2} .. {:2}  {}\n", field.offset, field.offset + field.bytes - 1, field.name);
+  text += "types that the service uses itself\n";
+  for (const ReservedType& type : reserved_types()) text += fmt::format("  {}  {}\n", type.type, type.name);
+  return explanation;
+}
+
+/// Without arguments: a configuration file for the platform of the settings. With one: checks that file.
+Explanation render_config(const ExplainRequest& request) {
+  Explanation explanation;
+  if (request.arguments.size() > 1) {
+    explanation.error = "at most one file can be checked";
+    return explanation;
+  }
+  if (request.arguments.empty()) {
+    const Placement placement = placement_of(driver_of(request.settings, {}).platform);
+    explanation.text =
+        write_config(describe_platform(placement.nodes(request.operation.ranks), placement.processes));
+    return explanation;
+  }
+  const ConfigResult result = load_config(request.arguments.front());
+  explanation.error = result.error;
+  if (result.error.empty()) {
+    explanation.text =
+        fmt::format("{}: format version 1, {} hosts, {} service processes per DPU\n",
+                    request.arguments.front(), result.file.hosts.size(), result.file.processes());
+  }
+  return explanation;
+}
+
+}  // namespace
+
+std::span<const ExplainTopic> topics() {
+  static const std::array<ExplainTopic, 3> table = {
+      {{"platform", "service processes, their ids, ranks and connections", render_platform},
+       {"notification", "the header's fields, and reserved types", render_notification},
+       {"config", "a configuration file for this platform; with a file: checks it", render_config}}};
+  return table;
+}
+
+}  // namespace offramp::dpu

@@ -1,0 +1,12 @@
+// What `offramp explain` shows of the service.
+#pragma once
+
+#include <span>
+
+#include "offramp/backend.hpp"
+
+namespace offramp::dpu {
+
+std::span<const ExplainTopic> topics();
+
+}  // namespace offramp::dpu

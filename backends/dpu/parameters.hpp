@@ -1,0 +1,23 @@
+// The backend's parameters, and the platform that their values describe.
+#pragma once
+
+#include <vector>
+
+#include "offramp/parameter.hpp"
+#include "simulators/dpu/platform.hpp"
+
+namespace offramp::dpu {
+
+const std::vector<Parameter>& parameters();
+
+struct DriverSpec {
+  PlatformSpec platform;
+  Time emit;                 // a notification of a point-to-point message
+  std::int64_t eager_limit;  // bytes
+};
+DriverSpec driver_of(const Settings& settings, const FaultRates& faults);
+
+/// Of all values: ranks of one job must agree on it.
+std::uint32_t fingerprint_of(const Settings& settings);
+
+}  // namespace offramp::dpu

@@ -1,0 +1,130 @@
+#include "backends/dpu/timing.hpp"
+
+#include <algorithm>
+
+namespace offramp::dpu {
+namespace {
+
+// Stamp::detail of an answer: the host's work in picoseconds, and whether the ranks' settings differ.
+constexpr std::uint64_t kDiffers = std::uint64_t{1} << 62;
+constexpr std::uint64_t kWorkMask = (std::uint64_t{1} << 61) - 1;
+constexpr std::size_t kRememberedAtMost = 61;  // a prime
+
+std::uint64_t mix(std::uint64_t hash, std::int64_t value) {
+  hash ^= static_cast<std::uint64_t>(value) + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
+  return hash;
+}
+
+std::uint64_t hash_of(const CollectiveRequest& request) {
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(request.kind), request.bytes);
+  hash = mix(hash, request.root);
+  for (const Member& member : request.members) {
+    hash = mix(hash, member.world_rank);
+    hash = mix(hash, member.posted.count());
+    hash = mix(hash, member.process_free.count());
+  }
+  return hash;
+}
+
+void shift(CollectiveResult& result, Time by) {
+  for (MemberResult& member : result.members) {
+    member.done += by;
+    member.host_begin += by;
+    member.process_free += by;
+  }
+}
+
+Stamp answer(const MemberResult& member, bool differs) {
+  const auto work = std::min(static_cast<std::uint64_t>(member.host_work.count()), kWorkMask);
+  return {member.done, member.process_free, work | (differs ? kDiffers : 0)};
+}
+
+Completion read_answer(const Stamp& stamp) {
+  Completion completion;
+  completion.outcome = stamp.failed() || (stamp.detail & kDiffers) != 0 ? Outcome::kFault : Outcome::kOk;
+  completion.done = stamp.first;
+  completion.process_free = stamp.last;
+  completion.host_work = Time::ps(static_cast<std::int64_t>(stamp.detail & kWorkMask));
+  return completion;
+}
+
+}  // namespace
+
+CollectiveTiming::CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint)
+    : spec_(spec), fingerprint_(fingerprint), remembered_(kRememberedAtMost) {}
+
+void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Team& team, Time posted,
+                             Time process_free) {
+  if (team.rank() != 0) {
+    exchange.pending.push_back(team.send_token(0, {}, {posted, process_free, fingerprint_}));
+    return;
+  }
+  CollectiveRequest& request = exchange.request;
+  request.kind = operation.kind;
+  request.bytes = static_cast<std::int64_t>(operation.bytes);
+  request.root = operation.root;
+  request.sequence = sequence_++;
+  request.members.push_back({team.world_rank(0), posted, process_free});
+  for (int from = 1; from < team.size(); ++from) {
+    exchange.pending.push_back(team.receive_token(from, {}));
+    request.members.push_back({team.world_rank(from), {}, {}});
+  }
+}
+
+Task<Completion> CollectiveTiming::end(Exchange& exchange, Team& team) {
+  if (team.rank() == 0) co_return co_await lead(exchange, team);
+  const Team::Arrival sent = co_await exchange.pending[0];
+  const Team::Arrival told = co_await team.receive_token(0, {});
+  Completion completion = read_answer(told.stamp);
+  if (sent.outcome != Outcome::kOk) completion.outcome = sent.outcome;
+  if (told.outcome != Outcome::kOk) completion.outcome = told.outcome;
+  co_return completion;
+}
+
+Task<Completion> CollectiveTiming::lead(Exchange& exchange, Team& team) {
+  bool differs = false;
+  Outcome outcome = Outcome::kOk;
+  for (std::size_t i = 1; i < exchange.request.members.size(); ++i) {
+    const Team::Arrival arrival = co_await exchange.pending[i - 1];
+    Member& member = exchange.request.members[i];
+    member.posted = arrival.stamp.first;
+    member.process_free = arrival.stamp.last;
+    differs = differs || arrival.stamp.detail != fingerprint_;
+    if (arrival.outcome != Outcome::kOk) outcome = arrival.outcome;
+  }
+  const CollectiveResult result = simulate(exchange.request);
+  wire_ += result.wire;
+  const bool failed = differs || result.failed;
+  std::vector<Team::PendingToken> answers;
+  for (int to = 1; to < team.size(); ++to)
+    answers.push_back(team.send_token(to, {}, answer(result.members[static_cast<std::size_t>(to)], failed)));
+  for (Team::PendingToken& token : answers) {
+    const Team::Arrival arrival = co_await token;
+    if (arrival.outcome != Outcome::kOk) outcome = arrival.outcome;
+  }
+  Completion completion = read_answer(answer(result.members[0], failed));
+  if (outcome != Outcome::kOk) completion.outcome = outcome;
+  co_return completion;
+}
+
+CollectiveResult CollectiveTiming::simulate(CollectiveRequest& request) {
+  if (spec_.transport.faults.any() || spec_.failure.kind != Failure::kNone)
+    return run_collective(spec_, request);
+  Time begin = request.members.front().posted;
+  for (const Member& member : request.members) begin = earlier(begin, member.posted);
+  for (Member& member : request.members) {
+    member.posted -= begin;
+    member.process_free = later(member.process_free, begin) - begin;
+  }
+  request.sequence = 0;
+  Remembered& slot = remembered_[hash_of(request) % kRememberedAtMost];
+  if (slot.request != request) {
+    slot.result = run_collective(spec_, request);
+    slot.request = std::move(request);
+  }
+  CollectiveResult result = slot.result;
+  shift(result, begin);
+  return result;
+}
+
+}  // namespace offramp::dpu

@@ -1,0 +1,55 @@
+// The modelled time of a collective. Service processes are shared by ranks, and serve them in the order of
+// their arrival: that takes all arrivals at one place. So the first rank of the communicator collects them,
+// runs the platform once, and tells each rank its part. The stamps say when; the tokens that bring them cost
+// nothing.
+#pragma once
+
+#include <vector>
+
+#include "offramp/backend.hpp"
+#include "simulators/dpu/collective.hpp"
+
+namespace offramp::dpu {
+
+/// What a rank learns about its operation.
+struct Completion {
+  Outcome outcome = Outcome::kOk;
+  Time done;
+  Time process_free;
+  Time host_work;
+};
+
+class CollectiveTiming {
+ public:
+  CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint);
+
+  /// posted: when this rank's host has handed over its notification. Between begin() and end() ranks may
+  /// exchange other tokens, each pair in one order: towards the first rank the arrival comes before them,
+  /// from it the answer after them.
+  struct Exchange {
+    std::vector<Team::PendingToken> pending;
+    CollectiveRequest request;  // at the first rank
+  };
+  void begin(Exchange& exchange, const Operation& operation, Team& team, Time posted, Time process_free);
+  Task<Completion> end(Exchange& exchange, Team& team);
+
+  [[nodiscard]] const WireCounters& wire() const { return wire_; }
+
+ private:
+  struct Remembered {
+    CollectiveRequest request;
+    CollectiveResult result;
+  };
+
+  Task<Completion> lead(Exchange& exchange, Team& team);
+  /// Without faults, an operation takes the same time whenever it happens: looked up if it happened lately.
+  CollectiveResult simulate(CollectiveRequest& request);
+
+  const PlatformSpec& spec_;
+  std::uint32_t fingerprint_;
+  std::vector<Remembered> remembered_;
+  WireCounters wire_;
+  std::uint64_t sequence_ = 0;  // of collectives that this rank led
+};
+
+}  // namespace offramp::dpu

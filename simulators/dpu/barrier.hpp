@@ -1,0 +1,37 @@
+// A barrier of the service processes: each counts its ranks' arrivals, all tell each other in rounds
+// (dissemination), each notifies its ranks. Inferred: published are a barrier between DPUs and its place.
+#pragma once
+
+#include <vector>
+
+#include "simulators/dpu/collective.hpp"
+
+namespace offramp::dpu {
+
+class Barrier {
+ public:
+  Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run);
+  void run();
+  [[nodiscard]] Machine& machine() { return machine_; }
+  [[nodiscard]] Time done(int rank) const { return done_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  struct Process {
+    std::vector<int> ranks;
+    int missing = 0;
+    int round = -1;           // that its token has been sent for; -1: ranks are missing
+    std::vector<bool> heard;  // by round
+  };
+
+  void arrive(int rank, Time at);
+  void hear(int token, Time at);
+  void advance(int process, Time at);
+
+  const CollectiveRequest& request_;
+  Machine machine_;
+  std::vector<Process> processes_;
+  std::vector<Time> done_;
+  int rounds_ = 0;
+};
+
+}  // namespace offramp::dpu

@@ -1,0 +1,83 @@
+// The configuration file of the offload service, format version 1: which DPUs a host has, and at which ports
+// their service processes listen.
+//
+//   # Format version: 1
+//   node0,dpu0:10.0.0.1:7100&7101:9100&9101
+//   host , DPU : address : ports for service processes : ports for ranks; & separates service processes
+//
+// Errors are refused with file, line and reason; where the published parser takes garbage, this one does not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace offramp::dpu {
+
+struct ConfiguredDpu {
+  std::string name;
+  std::string address;                       // IPv4
+  std::vector<std::uint16_t> process_ports;  // by local id, for other service processes
+  std::vector<std::uint16_t> rank_ports;     // by local id, for the host's ranks
+};
+struct ConfiguredHost {
+  std::string name;
+  std::vector<ConfiguredDpu> dpus;
+};
+struct ConfigFile {
+  std::vector<ConfiguredHost> hosts;
+  /// Per DPU; the same for all of them.
+  [[nodiscard]] int processes() const;
+  [[nodiscard]] const ConfiguredDpu* dpu(std::string_view name) const;
+  /// By the whole name, or by the name without its domain where the file has none. Null: not in the file.
+  [[nodiscard]] const ConfiguredHost* host(std::string_view name) const;
+};
+
+/// error is empty, or "NAME:LINE: reason"; then the file is empty.
+struct ConfigResult {
+  ConfigFile file;
+  std::string error;
+};
+ConfigResult parse_config(std::string_view text, std::string_view name);
+ConfigResult load_config(const std::string& path);
+/// The text of a file; parse_config() gives it back.
+std::string write_config(const ConfigFile& file);
+/// A platform of equal hosts: nodeN with dpuN at 10.0.x.y, ports from 7100 and 9100 on.
+ConfigFile describe_platform(int hosts, int processes);
+
+/// One service process of a job.
+struct ListedProcess {
+  int global_id = 0;
+  int local_id = 0;
+  const ConfiguredDpu* dpu = nullptr;
+};
+/// The service processes of the DPUs in a comma-separated list, whose order gives the global ids. error names
+/// the entry that is not in the file.
+struct ProcessList {
+  std::vector<ListedProcess> processes;
+  std::string error;
+};
+ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list);
+
+// --- Environment, with the published names. ---
+
+using Lookup = std::function<const char*(const char* name)>;
+
+/// OFFLOAD_CONFIG_FILE_PATH, then DPU_OFFLOAD_CONFIG_FILE_PATH; empty: neither is set.
+std::string config_path(const Lookup& lookup);
+
+/// Who a service process is: global id, local id and number per DPU, all three or none.
+struct ServiceIdentity {
+  int global_id = 0;
+  int local_id = 0;
+  int per_dpu = 1;
+  std::string dpu_list;
+  std::string error;
+};
+/// dpu: the name of the DPU it runs on.
+ServiceIdentity service_identity(const Lookup& lookup, std::string_view dpu);
+
+}  // namespace offramp::dpu

@@ -1,0 +1,149 @@
+// The event system of an execution context (original document, Notifications and Events): a pool of events
+// that carry notifications, handlers by type, sub-events, and the list of ongoing ones.
+//
+//   FREE -get-> HELD -emit-> done at once: returned
+//                            ONGOING: returned by progress() once it is sent
+//                            EXPLICIT: the caller asks completed() and returns it
+//                            SUB: belongs to a meta-event, which is complete when all of them are
+//
+// Completion means that the payload has left the sender, never that a handler has run. Lifecycle: an event
+// pointer is valid from get() until it is returned, and emit() sets it to null when that has happened. Errors
+// are values. One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simulators/dpu/notification.hpp"
+
+namespace offramp::dpu {
+
+class EventSystem;
+
+/// Where payload buffers come from; get is needed, the rest is optional.
+struct BufferPool {
+  std::function<std::byte*(std::size_t bytes)> get;
+  std::function<void(std::byte* buffer)> give_back;
+  std::size_t element_size = 0;  // 0: any; larger payloads are refused
+};
+
+/// The way to the peer. Returns true when the notification has left; otherwise sent() has to be called later.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  virtual bool send(const NotificationHeader& header, std::span<const std::byte> payload,
+                    std::uint64_t event) = 0;
+};
+
+/// data is valid during the call only. Emitting from a handler is allowed.
+using Handler = std::function<void(EventSystem& system, const NotificationHeader& header,
+                                   std::span<const std::byte> data)>;
+
+enum class EventResult : std::uint8_t { kDone, kInProgress, kError };
+
+struct EventInfo {
+  std::size_t payload_bytes = 0;  // greater than 0: the event brings a buffer
+  bool explicit_return = false;
+  BufferPool* pool = nullptr;
+};
+
+class Event {
+ public:
+  [[nodiscard]] std::span<std::byte> payload() { return payload_; }
+  /// Called once when the event completes.
+  std::function<void()> on_complete;
+
+ private:
+  friend class EventSystem;
+  enum class State : std::uint8_t { kFree, kHeld, kOngoing, kExplicit, kSub };
+  State state = State::kFree;
+  bool explicit_return = false;
+  bool meta = false;
+  bool sent = false;
+  bool told = false;  // on_complete has run
+  std::uint64_t number = 0;
+  BufferPool* pool = nullptr;
+  std::vector<std::byte> own;  // a buffer without a pool
+  std::span<std::byte> payload_;
+  std::vector<Event*> subs;
+};
+
+class EventSystem {
+ public:
+  static constexpr std::size_t kGrowth = 32;          // events
+  static constexpr std::size_t kMostWaiting = 65536;  // messages without a handler; further ones are refused
+
+  /// identity: what every header says of this end. carrier null: a system for notifications to oneself.
+  EventSystem(const NotificationHeader& identity, Carrier* carrier);
+  EventSystem(const EventSystem&) = delete;
+  EventSystem& operator=(const EventSystem&) = delete;
+  ~EventSystem();
+
+  /// The first registration of a type stays; a second one succeeds and changes nothing. Messages that came
+  /// before are handled now, in their order. pool: for incoming payloads; outlives the registration.
+  bool register_handler(std::uint64_t type, Handler handler, BufferPool* pool = nullptr);
+  /// False: there is no handler, or no pool.
+  bool update_pool(std::uint64_t type, BufferPool* pool);
+  bool deregister(std::uint64_t type);
+
+  /// Null: the pool of payloads is empty, or the size exceeds its elements.
+  Event* get(const EventInfo& info = {});
+  EventResult emit(Event*& event, std::uint64_t type);
+  /// The caller's buffer stays until completion. An error for an event that brings a buffer of its own.
+  EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
+  /// Makes a held event a meta-event; queue_sub: before the sub-event is emitted.
+  bool make_meta(Event& event);
+  bool queue_sub(Event& meta, Event& sub);
+  /// A meta-event without sub-events is complete at once.
+  EventResult emit_meta(Event*& event);
+  bool completed(Event& event);
+  /// False: it is ongoing, or its sub-events are.
+  bool give_back(Event*& event);
+
+  /// The carrier has sent an event's notification.
+  void sent(std::uint64_t event);
+  /// Returns what is complete.
+  void progress();
+  /// Bytes from the peer; false: not a notification, or a payload that its pool cannot take.
+  bool receive(std::span<const std::byte> message);
+
+  [[nodiscard]] std::size_t capacity() const { return events_.size(); }
+  [[nodiscard]] std::size_t available() const { return free_.size(); }
+  [[nodiscard]] std::size_t ongoing() const { return ongoing_.size(); }
+
+ private:
+  struct Registration {
+    Handler handler;
+    BufferPool* pool = nullptr;
+  };
+  struct Pending {
+    NotificationHeader header;
+    std::vector<std::byte> payload;
+  };
+
+  EventResult launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
+  bool dispatch(const NotificationHeader& header, std::span<const std::byte> payload);
+  bool deliver(const Registration& registration, const NotificationHeader& header,
+               std::span<const std::byte> payload);
+  void settle(Event& event);
+  void release(Event& event);
+  EventResult hold(Event*& event);
+
+  NotificationHeader identity_;
+  Carrier* carrier_;
+  std::deque<Event> events_;
+  std::vector<Event*> free_;
+  std::vector<Event*> ongoing_;
+  std::map<std::uint64_t, Event*> unsent_;  // by number
+  std::map<std::uint64_t, Registration> handlers_;
+  std::map<std::uint64_t, std::vector<Pending>> pending_;  // no handler yet
+  std::size_t waiting_ = 0;
+  std::uint64_t numbers_ = 0;
+};
+
+}  // namespace offramp::dpu

@@ -1,0 +1,176 @@
+#include "simulators/dpu/machine.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace offramp::dpu {
+namespace {
+
+bool after(const Machine::Event& a, const Machine::Event& b) {
+  return a.at != b.at ? a.at > b.at : a.order > b.order;
+}
+
+/// An Arm core of the card against a core of the host: published for BlueField-2 (1.57 zlib, 1.56 zstd) and
+/// BlueField-3 (1.60, 1.64).
+constexpr std::int64_t kHostSpeedTenths = 16;
+
+}  // namespace
+
+Repair repair_of(const Transport& transport, std::uint64_t link, std::uint64_t packet, const CardSpec& card,
+                 WireCounters& wire) {
+  Repair repair;
+  for (int attempt = 0;; ++attempt) {
+    switch (fault_of(transport.faults, link, packet + static_cast<std::uint64_t>(attempt))) {
+      case Fault::kNone:
+        return repair;
+      case Fault::kDuplicated:  // recognised by its sequence number
+        ++wire.duplicated;
+        return repair;
+      case Fault::kReordered:  // out of sequence: refused, and sent again after a round trip
+        ++wire.reordered;
+        ++wire.retransmissions;
+        repair.time += card.network_latency * 2;
+        return repair;
+      case Fault::kLost:
+        break;
+    }
+    ++wire.lost;
+    if (attempt == transport.retries) {
+      repair.gave_up = true;
+      return repair;
+    }
+    ++wire.retransmissions;
+    repair.time += transport.retry_timeout;
+  }
+}
+
+Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
+                 const std::vector<bool>& host_run, std::uint64_t first_packet)
+    : spec_(spec), packet_(first_packet) {
+  const Placement placement = placement_of(spec);
+  std::map<int, int> nodes;
+  std::map<int, int> processes;
+  process_of_.reserve(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const int number = placement.node(members[i].world_rank);
+    const auto node = nodes.emplace(number, static_cast<int>(nodes_.size()));
+    if (node.second) nodes_.emplace_back();
+    const int global_id = placement.global_id(members[i].world_rank);
+    // A host that works for itself has a process of its own, under a name that no service process has.
+    const int name = host_run[i] ? -1 - members[i].world_rank : global_id;
+    const auto process = processes.emplace(name, static_cast<int>(processes_.size()));
+    if (process.second) processes_.emplace_back(node.first->second, global_id, host_run[i]);
+    process_of_.push_back(process.first->second);
+    if (!host_run[i]) process_at(process.first->second).cpu.merge(members[i].process_free);
+  }
+}
+
+void Machine::schedule(Time at, int kind, int subject) {
+  events_.push_back({at, scheduled_++, kind, subject});
+  std::push_heap(events_.begin(), events_.end(), after);
+}
+
+bool Machine::next(Event& event) {
+  if (events_.empty()) return false;
+  std::pop_heap(events_.begin(), events_.end(), after);
+  event = events_.back();
+  events_.pop_back();
+  return true;
+}
+
+Time Machine::work(int process, Time at, Time duration) {
+  Process& p = process_at(process);
+  if (p.on_host) duration = Time::ps(duration.count() * 10 / kHostSpeedTenths);
+  const FailureSpec& failure = spec_.failure;
+  if (failure.kind != Failure::kNone && !p.on_host && p.global_id == failure.process) {
+    const Time begin = later(at, p.cpu.free_at());
+    const bool pauses = failure.kind == Failure::kStalls && failure.stall <= failure.detect;
+    if (pauses && begin + duration > failure.at && begin < failure.at + failure.stall) {
+      p.cpu.merge(failure.at + failure.stall);
+    } else if (!pauses && begin + duration > failure.at) {
+      failure_met_ = true;
+    }
+  }
+  p.busy += duration;
+  return p.cpu.acquire(at, duration).end;
+}
+
+Time Machine::notify(int from, int to, std::int64_t payload, Time at) {
+  if (from == to) return at;  // a notification to oneself is a call of the handler
+  const std::int64_t bytes = kNotificationHeader + payload;
+  count_message(wire_, bytes);
+  if (process_node(from) == process_node(to)) return at + spec_.card.local_latency;
+  if (spec_.transport.faults.any()) {
+    const auto link = static_cast<std::uint64_t>(process_at(from).global_id) << 32;
+    at += repairs(link | static_cast<std::uint64_t>(process_at(to).global_id));
+  }
+  return at + spec_.card.link.bytes(framed(bytes)) + spec_.card.network_latency;
+}
+
+Time Machine::repairs(std::uint64_t link) {
+  const Repair repair = repair_of(spec_.transport, link, packet_, spec_.card, wire_);
+  packet_ += static_cast<std::uint64_t>(spec_.transport.retries) + 1;
+  gave_up_ = gave_up_ || repair.gave_up;
+  return repair.time;
+}
+
+Time Machine::from_host(int member, std::int64_t payload, Time at) {
+  const int process = process_of(member);
+  if (on_host(process)) return at;
+  const std::int64_t bytes = kNotificationHeader + payload;
+  count_message(wire_, bytes);
+  return at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency;
+}
+
+Time Machine::to_host(int member, Time at) {
+  const int process = process_of(member);
+  if (on_host(process)) return at;
+  count_message(wire_, kNotificationHeader + 16);
+  return at + spec_.card.pcie_latency + spec_.card.poll;
+}
+
+Time Machine::read_request(int reader_node, int source_node, Time at) const {
+  return at + (reader_node == source_node ? spec_.card.local_latency : spec_.card.network_latency);
+}
+
+Machine::Passage Machine::leave(int node, int to_node, std::int64_t bytes, bool of_dpu, Time at) {
+  Node& n = node_at(node);
+  Arbiter& memory = of_dpu ? n.dram : n.pcie_up;
+  const Bandwidth rate = of_dpu ? spec_.card.dram : spec_.card.pcie;
+  const Time latency = of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
+  count_message(wire_, bytes);
+  const Arbiter::Grant read = memory.acquire(at, rate.bytes(bytes));
+  Passage passage{read.begin + latency, read.end + latency};
+  if (node != to_node) {
+    const Arbiter::Grant out = n.nic_out.acquire(passage.first, spec_.card.link.bytes(framed(bytes)));
+    passage = {out.begin + spec_.card.network_latency,
+               later(passage.last, out.end) + spec_.card.network_latency};
+  }
+  return passage;
+}
+
+Time Machine::land(int node, std::int64_t bytes, bool in_dpu, bool remote, Passage passage) {
+  Node& n = node_at(node);
+  Time last = passage.last;
+  Time first = passage.first;
+  if (remote) {
+    const Arbiter::Grant in = n.nic_in.acquire(first, spec_.card.link.bytes(framed(bytes)));
+    first = in.begin;
+    last = later(last, in.end);
+  }
+  Arbiter& memory = in_dpu ? n.dram : n.pcie_down;
+  const Bandwidth rate = in_dpu ? spec_.card.dram : spec_.card.pcie;
+  last = later(last, memory.acquire(first, rate.bytes(bytes)).end);
+  return last + (in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
+}
+
+Time Machine::write_to_host(int node, std::int64_t bytes, Time at) {
+  Node& n = node_at(node);
+  count_message(wire_, bytes);
+  const Arbiter::Grant read = n.dram.acquire(at, spec_.card.dram.bytes(bytes));
+  const Arbiter::Grant write = n.dma.acquire(read.begin, spec_.card.dma_write.bytes(bytes));
+  const Arbiter::Grant down = n.pcie_down.acquire(write.begin, spec_.card.pcie.bytes(bytes));
+  return later(read.end, later(write.end, down.end)) + spec_.card.pcie_latency;
+}
+
+}  // namespace offramp::dpu

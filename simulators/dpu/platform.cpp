@@ -1,0 +1,21 @@
+#include "simulators/dpu/platform.hpp"
+
+namespace offramp::dpu {
+
+CardSpec bluefield2() {
+  return {};
+}
+
+CardSpec bluefield3() {
+  CardSpec card;
+  card.pair = Time::ns(1200);
+  card.import = Time::ns(17500);
+  card.combine = megabytes_per_second(25'000);
+  card.link = Bandwidth::gigabits_per_second(400);
+  card.pcie = megabytes_per_second(52'000);
+  card.dram = megabytes_per_second(76'800);  // inferred: two channels of DDR5-4800
+  card.dma_write = megabytes_per_second(30'000);
+  return card;
+}
+
+}  // namespace offramp::dpu

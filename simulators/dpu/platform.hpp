@@ -1,0 +1,119 @@
+// The platform: hosts with one DPU each, service processes on the DPU's Arm cores, and what they cost.
+#pragma once
+
+#include <cstdint>
+
+#include "offramp/kernel/time.hpp"
+#include "offramp/kernel/wire.hpp"
+
+namespace offramp::dpu {
+
+/// Which way the bytes of a host take to another host. kGvmi: the NIC reads remote host memory into local
+/// host memory by keys that the hosts lent to their DPUs. kStaging: through the DPU's own memory.
+enum class DataPath : std::uint8_t { kGvmi, kStaging };
+
+/// What a service process that fails does. kNever: it does not come up; kDies: silent from a moment on;
+/// kStalls: it pauses and goes on.
+enum class Failure : std::uint8_t { kNone, kNever, kDies, kStalls };
+
+constexpr Bandwidth megabytes_per_second(std::int64_t value) {
+  return Bandwidth::bits_per_second(value * 8'000'000);
+}
+
+/// What one card and its host take. The values are BlueField-2's (8 Cortex-A72, PCIe 4, 200 Gb/s); sources
+/// are with the backend's parameters.
+struct CardSpec {
+  // The Arm cores: one service process does one thing at a time.
+  // pair: for a pair of ranks and one direction, five steps: send RTS, take RTS, READ, ACK, take ACK.
+  Time pair = Time::ns(2000);
+  Time import = Time::ns(28000);  // per arrival of a rank: import memory handles, create sub-operations
+  Bandwidth combine = megabytes_per_second(8'500);  // reduction on Arm
+  // The host. post: to emit a notification; post_per_rank: counts and displacements of a vector collective;
+  // poll: until the program sees a flag in its memory.
+  Time post = Time::ns(1500);
+  Time post_per_rank = Time::ns(66);
+  Time poll = Time::ns(300);
+  Bandwidth own_copy = megabytes_per_second(37'000);   // a rank's own block, all ranks of a node together
+  Bandwidth core_copy = megabytes_per_second(10'000);  // the same by one core
+  // Blocks within a node, delivered by the hosts themselves: small ones through shared buffers, others by
+  // single copy.
+  Time shared_block = Time::ns(600);
+  Bandwidth shared_copy = megabytes_per_second(160'000);
+  Time single_block = Time::ns(8060);
+  Bandwidth single_copy = megabytes_per_second(89'000);
+  std::int64_t single_copy_from = 16384;  // bytes
+  // Ways.
+  Time pcie_latency = Time::ns(1200);     // host memory to service process, besides software
+  Time local_latency = Time::ns(500);     // between service processes of one DPU, and from NIC to process
+  Time network_latency = Time::ns(1500);  // NIC to NIC, through the switch
+  Bandwidth link = Bandwidth::gigabits_per_second(200);
+  Bandwidth pcie = megabytes_per_second(26'000);       // host memory to NIC
+  Bandwidth dram = megabytes_per_second(25'600);       // of the DPU
+  Bandwidth dma_write = megabytes_per_second(15'000);  // DPU memory to host memory
+
+  [[nodiscard]] Time step() const { return Time::ps(pair.count() / 5); }
+};
+
+CardSpec bluefield2();
+/// 16 Cortex-A78, PCIe 5, 400 Gb/s.
+CardSpec bluefield3();
+
+struct FailureSpec {
+  Failure kind = Failure::kNone;
+  int process = 0;  // global id
+  Time at;
+  Time stall;   // of kStalls
+  Time detect;  // silence after which a partner gives a process up
+};
+
+/// The fate of notifications on the network, and what the reliable transport does about it.
+struct Transport {
+  FaultRates faults;
+  Time retry_timeout;
+  int retries = 0;
+};
+
+struct PlatformSpec {
+  CardSpec card;
+  Transport transport;
+  int ranks_per_node = 2;
+  int processes = 1;  // service processes per DPU
+  int reads = 4;      // outstanding READs per service process
+  DataPath path = DataPath::kGvmi;
+  bool host_delivers = true;   // allgather: blocks reach a node once and its hosts copy them
+  bool tree = false;           // broadcast along a binomial tree instead of from the root to all
+  std::int64_t slice = 65536;  // least bytes of a reduction that one service process takes on
+  FailureSpec failure;
+};
+
+// --- Places and names (original document, DPU service processes; lid by local rank, read in code). ---
+
+/// World ranks lie block by block on nodes.
+struct Placement {
+  int ranks_per_node = 1;
+  int processes = 1;
+
+  [[nodiscard]] int node(int world_rank) const { return world_rank / ranks_per_node; }
+  [[nodiscard]] int local_rank(int world_rank) const { return world_rank % ranks_per_node; }
+  [[nodiscard]] int local_id(int world_rank) const { return local_rank(world_rank) % processes; }
+  [[nodiscard]] int global_id(int world_rank) const {
+    return node(world_rank) * processes + local_id(world_rank);
+  }
+  [[nodiscard]] int node_of_process(int global_id) const { return global_id / processes; }
+  [[nodiscard]] int nodes(int ranks) const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
+  /// Ranks that a service process waits for on a node with so many.
+  [[nodiscard]] int expected_ranks(int local_ranks, int local_id) const {
+    return local_ranks / processes + (local_id < local_ranks % processes ? 1 : 0);
+  }
+  /// Lower global ids connect to higher ones.
+  [[nodiscard]] static int inbound(int global_id) { return global_id; }
+  [[nodiscard]] static int outbound(int global_id, int all) { return all - 1 - global_id; }
+  /// The slot behind all service processes is the one for the host.
+  [[nodiscard]] static int host_slot(int all) { return all; }
+};
+
+inline Placement placement_of(const PlatformSpec& spec) {
+  return {spec.ranks_per_node, spec.processes};
+}
+
+}  // namespace offramp::dpu

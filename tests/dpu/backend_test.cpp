@@ -1,0 +1,354 @@
+// The driver: MPI's results, what the program sees of the host's time and of the operation's, failures.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "backends/dpu/dpu.hpp"
+#include "lib/core/cluster.hpp"
+#include "tests/core/support.hpp"
+#include "tests/dpu/support.hpp"
+
+namespace offramp {
+namespace {
+
+using test::Buffer;
+using test::pattern;
+
+using Values = std::vector<std::pair<std::string, Settings::Value>>;
+
+Settings settings_with(const Values& values) {
+  Settings settings = Settings::defaults(dpu_backend().parameters);
+  for (const auto& [name, value] : values) settings.set(name, value);
+  return settings;
+}
+
+Task<void> every_collective(RankHandle& rank, std::size_t block) {
+  const int ranks = rank.size();
+  const auto own = static_cast<std::uint32_t>(rank.rank());
+  Buffer blocks;
+  for (int r = 0; r < ranks; ++r) {
+    const Buffer one = pattern(block, static_cast<std::uint32_t>(r));
+    blocks.insert(blocks.end(), one.begin(), one.end());
+  }
+  const Buffer mine = pattern(block, own);
+  for (int root = 0; root < ranks; ++root) {
+    Buffer buffer = rank.rank() == root ? mine : Buffer(block);
+    EXPECT_EQ(co_await rank.bcast(buffer, root), Outcome::kOk);
+    EXPECT_EQ(buffer, pattern(block, static_cast<std::uint32_t>(root)));
+    Buffer all(rank.rank() == root ? blocks.size() : 0);
+    EXPECT_EQ(co_await rank.gather(mine, all, root), Outcome::kOk);
+    EXPECT_TRUE(rank.rank() != root || all == blocks);
+    Buffer part(block);
+    const Buffer nothing;
+    const Bytes parts = rank.rank() == root ? Bytes(blocks) : Bytes(nothing);
+    EXPECT_EQ(co_await rank.scatter(parts, part, root), Outcome::kOk);
+    EXPECT_EQ(part, mine);
+  }
+  Buffer all(blocks.size());
+  EXPECT_EQ(co_await rank.allgather(mine, all), Outcome::kOk);
+  EXPECT_EQ(all, blocks);
+  Buffer out;
+  for (int r = 0; r < ranks; ++r) {
+    const Buffer one = pattern(block, own * 100 + static_cast<std::uint32_t>(r));
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  Buffer in(out.size());
+  EXPECT_EQ(co_await rank.alltoall(out, in), Outcome::kOk);
+  EXPECT_EQ(co_await rank.alltoall(out, out), Outcome::kOk);  // in place
+  EXPECT_EQ(in, out);
+  for (int r = 0; r < ranks; ++r) {
+    const Buffer expected = pattern(block, static_cast<std::uint32_t>(r) * 100 + own);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                           in.begin() + static_cast<std::ptrdiff_t>(block * static_cast<std::size_t>(r))));
+  }
+  EXPECT_EQ(co_await rank.barrier(), Outcome::kOk);
+}
+
+Task<void> every_reduction(RankHandle& rank, std::size_t count) {
+  Int32Sum sum;
+  const auto ranks = static_cast<std::size_t>(rank.size());
+  const int total = rank.size() * (rank.size() + 1) / 2;
+  const std::vector<std::int32_t> data(count * ranks, rank.rank() + 1);
+  const Bytes bytes = std::as_bytes(std::span(data));
+  std::vector<std::int32_t> result(count * ranks);
+  const MutableBytes into = std::as_writable_bytes(std::span(result));
+  for (int root = 0; root < rank.size(); ++root) {
+    std::fill(result.begin(), result.end(), -1);
+    EXPECT_EQ(co_await rank.reduce(bytes, into, root, sum), Outcome::kOk);
+    EXPECT_TRUE(rank.rank() != root || std::count(result.begin(), result.end(), total) ==
+                                           static_cast<std::ptrdiff_t>(result.size()));
+  }
+  std::fill(result.begin(), result.end(), -1);
+  EXPECT_EQ(co_await rank.allreduce(bytes, into, sum), Outcome::kOk);
+  EXPECT_EQ(std::count(result.begin(), result.end(), total), static_cast<std::ptrdiff_t>(result.size()));
+  std::fill(result.begin(), result.end(), -1);
+  EXPECT_EQ(co_await rank.reduce_scatter(bytes, into.first(into.size() / ranks), sum), Outcome::kOk);
+  EXPECT_EQ(std::count(result.begin(), result.end(), total), static_cast<std::ptrdiff_t>(count));
+}
+
+TEST(DpuBackend, CollectivesAreRightForEveryRootAndPlatform) {
+  for (int ranks = 1; ranks <= 9; ++ranks) {
+    for (const double processes : {1.0, 2.0, 4.0}) {
+      const Settings settings =
+          settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {processes, {}}}});
+      Cluster cluster(ranks, {ClusterLane(dpu_backend(), settings)});
+      EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+        for (const std::size_t block : {0, 1, 1000, 70001}) co_await every_collective(rank, block);
+        for (const std::size_t count : {0, 1, 3000, 30000}) co_await every_reduction(rank, count);
+      }),
+                "");
+      EXPECT_EQ(cluster.engine(0).lane(0).counters.calls[0].declined, 0U);
+      EXPECT_EQ(cluster.engine(0).malformed(), 0U);
+    }
+  }
+}
+
+Operation allgather_of(int ranks, std::size_t bytes) {
+  Operation operation;
+  operation.kind = OperationKind::kAllgather;
+  operation.bytes = bytes;
+  operation.ranks = ranks;
+  return operation;
+}
+
+/// Of one rank: until the nonblocking call returned, and until its completion was seen.
+struct Seen {
+  Time returned;
+  Time completed;
+};
+
+Seen nonblocking_allgather(const Settings& settings, int ranks, std::size_t bytes, Time compute) {
+  Cluster cluster(ranks, {ClusterLane(dpu_backend(), settings)});
+  Seen seen;
+  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    const Buffer mine(bytes);
+    Buffer all(bytes * static_cast<std::size_t>(ranks));
+    RankRequestPointer request = rank.start(allgather_of(ranks, bytes), {mine, all, bytes});
+    if (rank.rank() == 0) seen.returned = rank.clock();
+    rank.compute(compute);
+    co_await rank.wait(request);
+    if (rank.rank() == 0) seen.completed = rank.clock();
+  }),
+            "");
+  return seen;
+}
+
+TEST(DpuBackend, TheHostGoesOnWhileTheServiceProcessesWork) {
+  const Settings settings = settings_with({{"ranks_per_node", {1, {}}}});
+  const Seen pure = nonblocking_allgather(settings, 4, 1000, {});
+  EXPECT_LT(pure.returned, Time::us(3));
+  EXPECT_GT(pure.completed, Time::us(40));
+  const Time compute = Time::us(200);
+  const Seen overlapped = nonblocking_allgather(settings, 4, 1000, compute);
+  EXPECT_EQ(overlapped.returned, pure.returned);
+  EXPECT_EQ(overlapped.completed, pure.returned + compute);  // it cost the host nothing but its post
+}
+
+TEST(DpuBackend, WhatHostsDeliverThemselvesIsNotOverlapped) {
+  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}});
+  const std::size_t bytes = 100000;
+  const Time compute = Time::ms(5);
+  const Seen seen = nonblocking_allgather(settings, 8, bytes, compute);
+  const dpu::CardSpec card;
+  const Time block = later(card.single_block, card.single_copy.bytes(static_cast<std::int64_t>(bytes) * 4));
+  EXPECT_EQ(seen.completed, seen.returned + compute + block * 8);
+  const Settings relieved = settings_with({{"ranks_per_node", {4, {}}}, {"delivery", {0, "dpu"}}});
+  const Seen quick = nonblocking_allgather(relieved, 8, bytes, compute);
+  EXPECT_EQ(quick.completed, quick.returned + compute);
+}
+
+// The published run through the whole driver: 128 ranks in one process, with the modelled clock.
+TEST(DpuBackend, ShowsThePublishedOverlapThroughTheWholeDriver) {
+  const Settings settings = settings_with({{"ranks_per_node", {32, {}}}, {"service_processes", {4, {}}}});
+  for (const auto& [bytes, published] :
+       {std::pair<std::size_t, double>{256, 95.0}, {4096, 89.7}, {16384, 41.5}}) {
+    const Seen pure = nonblocking_allgather(settings, 128, bytes, {});
+    const Seen both = nonblocking_allgather(settings, 128, bytes, pure.completed);
+    const double overlap =
+        100.0 * (1.0 - (both.completed - pure.completed).seconds() / pure.completed.seconds());
+    EXPECT_NEAR(overlap, published, 10.0) << bytes;
+  }
+}
+
+TEST(DpuBackend, RemembersWhatAPlatformTakesWithoutError) {
+  const Settings settings = settings_with({});
+  std::vector<Time> durations;
+  Cluster cluster(4, {ClusterLane(dpu_backend(), settings)});
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+      co_await rank.barrier();
+      Buffer data(5000);
+      co_await rank.bcast(data, 1);
+    }),
+              "");
+    durations.push_back(cluster.clock(0));
+  }
+  // A fresh cluster, which remembers nothing, gets to the same times.
+  for (int i = 0; i < 5; ++i) {
+    Cluster fresh(4, {ClusterLane(dpu_backend(), settings)});
+    for (int j = 0; j <= i; ++j) {
+      EXPECT_EQ(fresh.run([&](RankHandle& rank) -> Task<void> {
+        co_await rank.barrier();
+        Buffer data(5000);
+        co_await rank.bcast(data, 1);
+      }),
+                "");
+    }
+    EXPECT_EQ(fresh.clock(0), durations[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST(DpuBackend, DeclinesWhatAnArmCoreCannotDo) {
+  const Settings settings = settings_with({});
+  const auto backend = dpu_backend().create({0, 4, settings, {}, nullptr});
+  Operation operation;
+  EXPECT_TRUE(backend->supports(operation).yes());
+  operation.kind = OperationKind::kReduce;
+  operation.element = ElementType::kFloat64;
+  operation.function = ReduceFunction::kSum;
+  EXPECT_TRUE(backend->supports(operation).yes());
+  operation.function = ReduceFunction::kUser;
+  EXPECT_FALSE(backend->supports(operation).yes());
+  operation.function = ReduceFunction::kSum;
+  operation.element = ElementType::kFloatExtended;
+  EXPECT_FALSE(backend->supports(operation).yes());
+  const auto crowded = dpu_backend().create({0, 1000, settings, {}, nullptr});
+  EXPECT_FALSE(crowded->supports({}).yes());
+}
+
+TEST(DpuBackend, RanksWhoseSettingsDifferGetAnErrorAndDoNotHang) {
+  // Rank 2's settings differ from the others': its backend is made by a description that changes them.
+  struct Differing {
+    static std::unique_ptr<Backend> create(const BackendContext& context) {
+      static const Settings other = settings_with({{"service_processes", {2, {}}}});
+      BackendContext changed{context.rank, context.ranks, context.rank == 2 ? other : context.settings,
+                             context.faults, context.spans};
+      return dpu_backend().create(changed);
+    }
+  };
+  const BackendDescription differing{.name = "differing",
+                                     .description = "one rank has other settings",
+                                     .parameters = dpu_backend().parameters,
+                                     .create = Differing::create};
+  Cluster cluster(3, differing);
+  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(co_await rank.barrier(), Outcome::kFault);
+    Buffer data(100);
+    EXPECT_EQ(co_await rank.bcast(data, 1), Outcome::kFault);
+  }),
+            "");
+}
+
+TEST(DpuBackend, LosesNothingWhenAServiceProcessDies) {
+  for (const std::string kind : {"never", "dies", "stalls"}) {
+    const Settings settings = settings_with({{"failure", {0, kind}},
+                                             {"failure_process", {1, {}}},
+                                             {"failure_at", {500, {}}},
+                                             {"failure_stall", {5000, {}}},
+                                             {"failure_detect", {200, {}}}});
+    Cluster whole(5, dpu_backend());
+    Cluster hurt(5, {ClusterLane(dpu_backend(), settings)});
+    for (Cluster* cluster : {&whole, &hurt}) {
+      EXPECT_EQ(cluster->run([](RankHandle& rank) -> Task<void> {
+        for (int round = 0; round < 3; ++round) {
+          const int right = (rank.rank() + 1) % rank.size();
+          const int left = (rank.rank() + rank.size() - 1) % rank.size();
+          for (const std::size_t bytes : {8, 60000, 100000}) {
+            const Buffer data = pattern(bytes, static_cast<std::uint32_t>(rank.rank()));
+            Buffer into(bytes);
+            const Received got = co_await rank.sendrecv(right, data, left, into, 5);
+            EXPECT_EQ(got.outcome, Outcome::kOk);
+            EXPECT_EQ(into, pattern(bytes, static_cast<std::uint32_t>(left)));
+          }
+          co_await every_collective(rank, 1000);
+        }
+      }),
+                "");
+    }
+    EXPECT_GT(hurt.clock(0), whole.clock(0)) << kind;
+    EXPECT_LT(hurt.clock(0), whole.clock(0) + Time::ms(20)) << kind;
+    EXPECT_EQ(whole.wire().retransmissions, 0U);
+    EXPECT_GT(hurt.wire().retransmissions, 0U);
+  }
+}
+
+TEST(DpuBackend, RepairsLossesOnTheNetworkAtACost) {
+  ClusterOptions options;
+  options.faults = {7, 0.02, 0.02, 0.02};
+  Cluster whole(4, dpu_backend());
+  Cluster hurt(4, dpu_backend(), options);
+  for (Cluster* cluster : {&whole, &hurt}) {
+    EXPECT_EQ(cluster->run([](RankHandle& rank) -> Task<void> {
+      for (int i = 0; i < 30; ++i) {
+        Buffer data(static_cast<std::size_t>(i) * 3000);
+        Buffer into(data.size());
+        const Received got =
+            co_await rank.sendrecv((rank.rank() + 1) % 4, data, (rank.rank() + 3) % 4, into, 5);
+        EXPECT_EQ(got.outcome, Outcome::kOk);
+        EXPECT_EQ(co_await rank.bcast(data, i % 4), Outcome::kOk);
+      }
+    }),
+              "");
+  }
+  EXPECT_GT(hurt.wire().lost, 0U);
+  EXPECT_GT(hurt.clock(0), whole.clock(0) + Time::ms(50));
+}
+
+TEST(DpuForecast, IsTheTimeOfTheProgramsOperation) {
+  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  const BackendContext context{0, 8, settings, {}, nullptr};
+  for (const std::size_t bytes : {8, 5000, 200000}) {
+    Operation operation = allgather_of(8, bytes);
+    const Forecast allgather = dpu_backend().forecast(operation, context);
+    const Seen seen = nonblocking_allgather(settings, 8, bytes, {});
+    EXPECT_GE(allgather.time, seen.completed);
+    EXPECT_LT(allgather.time.seconds(), seen.completed.seconds() * 1.1);
+    operation.kind = OperationKind::kSend;
+    EXPECT_GT(dpu_backend().forecast(operation, context).time, Time::us(3));
+  }
+  Operation reduction;
+  reduction.kind = OperationKind::kReduce;
+  reduction.function = ReduceFunction::kUser;
+  EXPECT_NE(dpu_backend().forecast(reduction, context).declined, "");
+}
+
+TEST(DpuExplain, ShowsWhoServesWhom) {
+  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  Operation operation;
+  operation.ranks = 8;
+  for (const ExplainTopic& topic : dpu_backend().topics) {
+    const Explanation shown = topic.render({settings, operation, {}});
+    EXPECT_EQ(shown.error, "") << topic.topic;
+    EXPECT_FALSE(shown.text.empty());
+  }
+  const Explanation platform = dpu_backend().topics[0].render({settings, operation, {}});
+  EXPECT_NE(platform.text.find("service process 3: node 1, local id 1"), std::string::npos) << platform.text;
+  EXPECT_NE(platform.text.find("ranks 5 7"), std::string::npos) << platform.text;
+}
+
+TEST(DpuExplain, WritesAConfigurationFileAndChecksOne) {
+  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  Operation operation;
+  operation.ranks = 8;
+  const ExplainTopic& config = dpu_backend().topics[2];
+  ASSERT_EQ(config.topic, "config");
+  const std::string text = config.render({settings, operation, {}}).text;
+  EXPECT_EQ(text,
+            "# Format version: 1\n"
+            "node0,dpu0:10.0.0.1:7100&7101:9100&9101\n"
+            "node1,dpu1:10.0.0.2:7100&7101:9100&9101\n");
+  const std::string path = testing::TempDir() + "dpu_nodes.cfg";
+  const std::vector<std::string> arguments = {path};
+  std::ofstream(path) << text;
+  EXPECT_EQ(config.render({settings, operation, arguments}).text,
+            path + ": format version 1, 2 hosts, 2 service processes per DPU\n");
+  std::ofstream(path) << text << "node2,dpu2:10.0.0.3:7100:9100\n";
+  EXPECT_EQ(config.render({settings, operation, arguments}).error,
+            path + ":4: DPU \"dpu2\" has 1 service processes, others have 2");
+  std::remove(path.c_str());
+  EXPECT_EQ(config.render({settings, operation, arguments}).error, path + ":0: cannot be read");
+}
+
+}  // namespace
+}  // namespace offramp

@@ -1,0 +1,170 @@
+// The configuration file: what the grammar allows is read and written, everything else is refused by name.
+#include "simulators/dpu/config_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace offramp::dpu {
+namespace {
+
+constexpr const char* kHeader = "# Format version: 1\n";
+
+std::string error_of(const std::string& text) {
+  return parse_config(text, "nodes.cfg").error;
+}
+
+TEST(DpuConfigFile, ReadsWhatTheGrammarAllows) {
+  const ConfigResult result = parse_config(
+      "  #   Format version:  1\n"
+      "   # rack 7 is down\n"
+      "\n"
+      "nodeB,bfB:10.1.0.2:7100&7101:9100&9101\n"
+      "nodeC,bfC0:10.1.0.3:7100&7101:9100&9101,bfC1:10.1.0.4:7100&7101:9100&9101\r\n",
+      "nodes.cfg");
+  ASSERT_EQ(result.error, "");
+  ASSERT_EQ(result.file.hosts.size(), 2U);
+  EXPECT_EQ(result.file.processes(), 2);
+  EXPECT_EQ(result.file.hosts[1].dpus.size(), 2U);
+  const ConfiguredDpu* const dpu = result.file.dpu("bfC1");
+  ASSERT_NE(dpu, nullptr);
+  EXPECT_EQ(dpu->address, "10.1.0.4");
+  EXPECT_EQ(dpu->process_ports, (std::vector<std::uint16_t>{7100, 7101}));
+  EXPECT_EQ(dpu->rank_ports, (std::vector<std::uint16_t>{9100, 9101}));
+}
+
+TEST(DpuConfigFile, ReadsOneDpuWithOneServiceProcess) {
+  const ConfigResult result =
+      parse_config(std::string(kHeader) + "nodeA,bfA:10.1.0.1:7100:9100", "nodes.cfg");
+  ASSERT_EQ(result.error, "");
+  EXPECT_EQ(result.file.processes(), 1);
+}
+
+TEST(DpuConfigFile, RefusesEveryInvalidExampleWithItsLine) {
+  const std::string header = kHeader;
+  const std::pair<std::string, std::string> cases[] = {
+      {"nodeA,bfA:10.1.0.1:7100:9100", "nodes.cfg:1: the first line must be \"# Format version: 1\""},
+      {"# Format version: 2\n", "nodes.cfg:1: format version 2 is unknown; only 1 is"},
+      {"# Format version: -1\n", "nodes.cfg:1: format version -1 is unknown; only 1 is"},
+      {"# Format version: one\n", "nodes.cfg:1: the format version \"one\" is not a number"},
+      {"\t# Format version: 1\n", "nodes.cfg:1: the first line must be \"# Format version: 1\""},
+      {"", "nodes.cfg:1: the first line must be \"# Format version: 1\""},
+      {header + "nodeA", "nodes.cfg:2: host \"nodeA\" has no DPU"},
+      {header + "nodeA,bfA:10.1.0.1:7100",
+       "nodes.cfg:2: DPU \"bfA:10.1.0.1:7100\" has 3 fields; name:IPv4 address:ports:ports are four"},
+      {header + "\nnodeA,bfA:10.1.0.1:7100&7101:9100",
+       "nodes.cfg:3: DPU \"bfA\" has 2 ports for service processes and 1 for ranks; each service process has "
+       "one "
+       "of both"},
+      {header + "nodeA,bfA:10.1.0.1:70x0:9100", "nodes.cfg:2: port \"70x0\" is not in 1 .. 65535"},
+      {header + "nodeA,bfA:10.1.0.1:70000:9100", "nodes.cfg:2: port \"70000\" is not in 1 .. 65535"},
+      {header + "nodeA,bfA:10.1.0.1:0:9100", "nodes.cfg:2: port \"0\" is not in 1 .. 65535"},
+      {header + "nodeA,bfA:10.1.0.1:7100&:9100&9101", "nodes.cfg:2: port \"\" is not in 1 .. 65535"},
+      {header + "nodeA,bfA:[fe80::1]:7100:9100",
+       "nodes.cfg:2: DPU \"bfA:[fe80::1]:7100:9100\" has 6 fields; name:IPv4 address:ports:ports are four"},
+      {header + "nodeA,bfA:10.1.0.256:7100:9100", "nodes.cfg:2: \"10.1.0.256\" is not an IPv4 address"},
+      {header + "nodeA,bfA:10.1.0.1:7100:9100\nnodeB,bfB:10.1.0.2:7100&7101:9100&9101",
+       "nodes.cfg:3: DPU \"bfB\" has 2 service processes, others have 1"},
+      {header + "nodeA,bfA:10.1.0.1:7100:9100\nnodeA,bfB:10.1.0.2:7100:9100",
+       "nodes.cfg:3: host \"nodeA\" is listed twice"},
+      {header + "nodeA,bfA:10.1.0.1:7100:9100\nnodeB,bfA:10.1.0.2:7100:9100",
+       "nodes.cfg:3: DPU \"bfA\" is listed twice"},
+      {header + "nodeA,bfA:10.1.0.1:7100:7100", "nodes.cfg:2: DPU \"bfA\" uses a port twice"},
+      {header + " nodeA,bfA:10.1.0.1:7100:9100", "nodes.cfg:2: host name \" nodeA\" is not a name"},
+      {header + "nodeA,,bfA:10.1.0.1:7100:9100",
+       "nodes.cfg:2: DPU \"\" has 1 fields; name:IPv4 address:ports:ports are four"}};
+  for (const auto& [text, expected] : cases) EXPECT_EQ(error_of(text), expected) << text;
+}
+
+TEST(DpuConfigFile, WritesWhatItReads) {
+  for (const int hosts : {0, 1, 3, 600}) {
+    for (const int processes : {1, 2, 8}) {
+      const std::string text = write_config(describe_platform(hosts, processes));
+      const ConfigResult result = parse_config(text, "nodes.cfg");
+      EXPECT_EQ(result.error, "");
+      EXPECT_EQ(result.file.hosts.size(), static_cast<std::size_t>(hosts));
+      EXPECT_EQ(write_config(result.file), text);
+    }
+  }
+}
+
+TEST(DpuConfigFile, OfRandomBytesIsSoundOrRefused) {
+  std::mt19937 random(7);
+  const std::string alphabet = std::string("# Format version: 1\nab,:&.07\r\t\xff", 30) + '\0';
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = i % 2 == 0 ? kHeader : "";
+    const auto length = static_cast<std::size_t>(random() % 80);
+    for (std::size_t j = 0; j < length; ++j) text += alphabet[random() % alphabet.size()];
+    const ConfigResult result = parse_config(text, "x");
+    for (const ConfiguredHost& host : result.file.hosts) EXPECT_FALSE(host.dpus.empty());
+    EXPECT_TRUE(result.error.empty() || result.file.hosts.empty());
+  }
+}
+
+TEST(DpuConfigFile, FindsHostsAndDpusByTheirWholeName) {
+  const ConfigFile file = describe_platform(11, 1);
+  EXPECT_EQ(file.dpu("dpu"), nullptr);
+  EXPECT_EQ(file.dpu("dpu1")->address, "10.0.0.2");  // not dpu10's
+  EXPECT_EQ(file.host("node1.cluster.example")->name, "node1");
+  EXPECT_EQ(file.host("node"), nullptr);
+  EXPECT_EQ(file.host("node12"), nullptr);
+}
+
+TEST(DpuConfigFile, TheOrderOfTheListGivesTheIds) {
+  const ConfigFile file = describe_platform(4, 2);
+  const ProcessList list = list_processes(file, "dpu2,dpu0");
+  ASSERT_EQ(list.error, "");
+  ASSERT_EQ(list.processes.size(), 4U);
+  for (int i = 0; i < 4; ++i) {
+    const ListedProcess& process = list.processes[static_cast<std::size_t>(i)];
+    EXPECT_EQ(process.global_id, i);
+    EXPECT_EQ(process.local_id, i % 2);
+    EXPECT_EQ(process.dpu->name, i < 2 ? "dpu2" : "dpu0");
+  }
+  EXPECT_EQ(list_processes(file, "dpu0,dpu9").error,
+            "DPU \"dpu9\" of the list is not in the configuration file");
+  EXPECT_EQ(list_processes(file, "dpu0,dpu0").error, "DPU \"dpu0\" of the list is there twice");
+}
+
+Lookup variables(std::map<std::string, std::string> values) {
+  return [values = std::move(values)](const char* name) -> const char* {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second.c_str();
+  };
+}
+
+TEST(DpuEnvironment, TheFirstOfTheTwoPathsWins) {
+  EXPECT_EQ(config_path(variables({})), "");
+  EXPECT_EQ(config_path(variables({{"DPU_OFFLOAD_CONFIG_FILE_PATH", "/b"}})), "/b");
+  EXPECT_EQ(
+      config_path(variables({{"DPU_OFFLOAD_CONFIG_FILE_PATH", "/b"}, {"OFFLOAD_CONFIG_FILE_PATH", "/a"}})),
+      "/a");
+}
+
+TEST(DpuEnvironment, IdsAreThereTogetherOrNotAtAll) {
+  const auto identity = [](std::map<std::string, std::string> values) {
+    values.try_emplace("DPU_OFFLOAD_LIST_DPUS", "d0,d1");
+    return service_identity(variables(std::move(values)), "d1");
+  };
+  EXPECT_EQ(service_identity(variables({}), "d1").error, "DPU_OFFLOAD_LIST_DPUS is not set");
+  EXPECT_EQ(identity({{"DPU_OFFLOAD_LIST_DPUS", "d0,d10"}}).error,
+            "DPU \"d1\" is not in DPU_OFFLOAD_LIST_DPUS");
+  const ServiceIdentity alone = identity({});
+  EXPECT_EQ(alone.error, "");
+  EXPECT_EQ(alone.global_id, 1);
+  const ServiceIdentity third = identity({{"DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID", "5"},
+                                          {"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "1"},
+                                          {"DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU", "4"}});
+  EXPECT_EQ(third.error, "");
+  EXPECT_EQ(third.global_id, 5);
+  EXPECT_NE(identity({{"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "0"}}).error, "");
+  EXPECT_NE(identity({{"DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID", "6"},
+                      {"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "1"},
+                      {"DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU", "4"}})
+                .error,
+            "");
+}
+
+}  // namespace
+}  // namespace offramp::dpu

@@ -1,0 +1,92 @@
+"""The dpu backend's platforms: several service processes per DPU, service processes that fail, lost notifications."""
+
+import json
+import os
+import tempfile
+
+from launch import mpirun
+
+RANKS = 4
+PROCESSES = [1, 2, 4]
+FAILING = ["fixed_pattern", "sizes", "bcast", "reduce", "gather", "icollectives", "overtaking"]
+FAILURES = {
+    "a service process never connects": {"FAILURE": "never"},
+    "a service process dies": {"FAILURE": "dies", "FAILURE_AT": "200"},
+    "a service process pauses": {"FAILURE": "stalls", "FAILURE_AT": "100", "FAILURE_STALL": "500"},
+    "a service process stalls for good": {"FAILURE": "stalls", "FAILURE_AT": "100", "FAILURE_STALL": "1e9"},
+}
+
+
+def variables(settings):
+    return {f"OFFRAMP_DPU_{name}": str(value) for name, value in settings.items()}
+
+
+def run_program(arguments, name, extra):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        command = [os.path.join(arguments.build, "tests/mpi", name)]
+        result = mpirun(arguments.build, "dpu", RANKS, command, 120, {"OFFRAMP_REPORT": path, **extra})
+        report = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        return result, report
+
+
+def platforms(arguments, tally):
+    folder = os.path.join(arguments.build, "tests/mpi")
+    names = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
+    for processes in PROCESSES:
+        for name in names:
+            label = f"dpu/{name} {processes} service processes per DPU"
+            if not tally.wants(label):
+                continue
+            settings = variables({"RANKS_PER_NODE": RANKS, "SERVICE_PROCESSES": processes})
+            result, _ = run_program(arguments, name, settings)
+            tally.record(label, result.ok and f"ok {name}" in result.output, result.output, result.seconds)
+
+
+def failures(arguments, tally):
+    """Passes as without the failure, which is counted. Not slower in every case: messages from host to host are
+    faster than by way of the service processes, whose point is to leave the host alone."""
+    for what, settings in FAILURES.items():
+        for name in FAILING:
+            label = f"dpu/{name} when {what}"
+            if not tally.wants(label):
+                continue
+            common = {"SERVICE_PROCESSES": 2, "FAILURE_PROCESS": 1, "FAILURE_DETECT": 1000}
+            whole, good = run_program(arguments, name, variables({"SERVICE_PROCESSES": 2}))
+            hurt, bad = run_program(arguments, name, variables({**common, **settings}))
+            ok = whole.ok and hurt.ok and good is not None and bad is not None
+            text = whole.output + hurt.output
+            if ok:
+                text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
+                ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
+                ok = ok and (bad["wire"]["retransmissions"] > 0) == ("pauses" not in what)
+            tally.record(label, ok, text, whole.seconds + hurt.seconds)
+
+
+def losses(arguments, tally):
+    faults = {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "1e-2", "OFFRAMP_FAULTS_DUPLICATION": "1e-2",
+              "OFFRAMP_FAULTS_REORDERING": "1e-2"}
+    for name in FAILING:
+        label = f"dpu/{name} with lost notifications"
+        if not tally.wants(label):
+            continue
+        result, report = run_program(arguments, name, faults)
+        ok = result.ok and report is not None and report["wire"]["lost"] > 0
+        tally.record(label, ok, result.output, result.seconds)
+    label = "dpu/what the transport cannot repair is an MPI error"
+    if tally.wants(label):
+        settings = {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "0.5", "OFFRAMP_DPU_RETRIES": "0"}
+        result, _ = run_program(arguments, "fixed_pattern", settings)
+        ok = not result.ok and "MPI_ERRORS_ARE_FATAL" in result.output and "still running" not in result.output
+        tally.record(label, ok, result.output, result.seconds)
+
+
+def run(arguments, tally):
+    if "dpu" not in arguments.backends:
+        return
+    platforms(arguments, tally)
+    failures(arguments, tally)
+    losses(arguments, tally)
