@@ -106,6 +106,7 @@ class HostBackend final : public Backend {
         spans_(context.spans) {}
 
   [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
+  [[nodiscard]] bool knows(OperationKind) const override { return true; }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
     const Time host_free = issued + overhead_;

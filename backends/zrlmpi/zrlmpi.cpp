@@ -195,8 +195,7 @@ class ZrlmpiBackend final : public Backend {
     if (ranks_ > zrlmpi::kMaximumNodes) return Verdict::decline("the shell knows 64 nodes");
     if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
       return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
-    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall ||
-        operation.kind > OperationKind::kBarrier)
+    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
       return Verdict::decline("the tool chain has no such collective");
     return strict_ ? supports_strictly(operation) : Verdict{};
   }

@@ -296,7 +296,16 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
+  /// What the library asks: supports(), for the kinds of operation that the backend knows at all.
+  [[nodiscard]] Verdict answer(const Operation& operation) const {
+    if (operation.kind > OperationKind::kBarrier && !knows(operation.kind))
+      return Verdict::decline("the hardware has no such collective");
+    return supports(operation);
+  }
+
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
+  /// Of the kinds after kBarrier, which came later: only a backend that says so is asked about one.
+  [[nodiscard]] virtual bool knows(OperationKind) const { return false; }
 
   virtual Departure depart(const Transfer& transfer, Time issued, Units& units) = 0;
   /// posted: the host clock at which the receive was issued. Only after a handshake departure.

@@ -97,7 +97,7 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
     const std::unique_ptr<Backend> backend = setting.backend.create(context);
     Operation asked = operation;
     if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
-    declined.declined = backend->supports(asked).reason;
+    declined.declined = backend->answer(asked).reason;
   }
   if (!declined.declined.empty()) return declined;
   if (setting.backend.forecast != nullptr) {

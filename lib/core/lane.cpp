@@ -21,7 +21,7 @@ Lane::Choice Lane::choose(const Operation& operation) {
     break;
   }
   if (chosen == kHost) return {kHost, false};
-  const Verdict verdict = members_[chosen].backend->supports(operation);
+  const Verdict verdict = members_[chosen].backend->answer(operation);
   if (verdict.yes()) return {chosen, false};
   count_decline(operation.kind, verdict.reason);
   return {kHost, true};
