@@ -2,7 +2,20 @@
 
 #include <algorithm>
 
+#include "simulators/cclo/move.hpp"
+
 namespace offramp::cclo {
+namespace {
+
+MoveOpcode opcode_of(const Primitive& p) {
+  return MoveOpcode()
+      .with(MoveField::kOperand0, p.has_own ? Access::kImmediate : Access::kNone)
+      .with(MoveField::kOperand1, p.receives() ? Access::kOnReceive : Access::kNone)
+      .with(MoveField::kResult, Access::kImmediate)
+      .with(MoveField::kRemote, p.sends() ? 1U : 0U);
+}
+
+}  // namespace
 
 Processor::Processor(const CallContext& context, Time begin)
     : context_(context),
@@ -39,7 +52,7 @@ void Processor::issue_header() {
 Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, bool header) {
   Commands commands;
   if (second()) {
-    spend(spec_.firmware.move);
+    spend(spec_.firmware.move + move_words(opcode_of(primitive)) * spec_.firmware.word);
     const Time decoded = decoder_.acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
     return {decoded, decoded, decoded, decoded};
   }

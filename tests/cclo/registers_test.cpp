@@ -8,6 +8,7 @@
 #include "backends/cclo/driver.hpp"
 #include "simulators/cclo/exchange_memory.hpp"
 #include "simulators/cclo/header.hpp"
+#include "simulators/cclo/move.hpp"
 #include "tests/cclo/support.hpp"
 
 namespace offramp::cclo {
@@ -338,6 +339,31 @@ TEST(CcloDma, CommandAndStatusWordsAreThoseOfTheDataMover) {
   status.bytes = 0x400;
   EXPECT_EQ(encode(status), 0x80040085U);
   EXPECT_EQ(encode(decode_dma_status(0xdeadbeef)), 0xdeadbeefU);
+}
+
+TEST(CcloMove, HasTheOpcodesOfTheVector) {  // V11
+  const auto set = [](Access op0, Access op1, Access res) {
+    return MoveOpcode()
+        .with(MoveField::kOperand0, op0)
+        .with(MoveField::kOperand1, op1)
+        .with(MoveField::kResult, res);
+  };
+  using A = Access;
+  EXPECT_EQ(set(A::kImmediate, A::kNone, A::kImmediate).word(), 0x82U) << "copy";
+  const MoveOpcode send = set(A::kImmediate, A::kNone, A::kImmediate).with(MoveField::kRemote, 1);
+  EXPECT_EQ(send.word(), 0x282U);
+  EXPECT_EQ(send.with(MoveField::kOperand0, A::kStride).word(), 0x286U) << "its next segment";
+  const MoveOpcode receive = set(A::kNone, A::kOnReceive, A::kImmediate);
+  EXPECT_EQ(receive.word(), 0x98U);
+  EXPECT_EQ(receive.with(MoveField::kResult, A::kStride).word(), 0x198U) << "its next segment";
+  const MoveOpcode fused = receive.with(MoveField::kOperand0, A::kImmediate);
+  EXPECT_EQ(fused.word(), 0x9aU);
+  EXPECT_EQ(fused.with(MoveField::kRemote, 1).word(), 0x29aU);
+  EXPECT_EQ(set(A::kImmediate, A::kImmediate, A::kImmediate).with(MoveField::kFunction, 1).word(), 0x2092U);
+  EXPECT_EQ(send.with(MoveField::kRendezvous, 1).word(), 0x100282U);
+  EXPECT_EQ(MoveOpcode(0x29a).get(MoveField::kOperand1), 3U);
+  EXPECT_EQ(move_words(MoveOpcode(0x82)), 7);
+  EXPECT_EQ(move_words(MoveOpcode(0x29a)), 12);
 }
 
 struct Pool {
