@@ -191,6 +191,12 @@ Task<Outcome> reduce_scatter(Device& device, Operation operation, Team& team, Co
   co_return outcome;
 }
 
+/// The costs live in this frame for as long as the algorithm refers to them.
+Task<Outcome> alltoall(Device& device, Team& team, CollectiveBuffers buffers) {
+  const host::LocalCosts costs = costs_of(device.configuration());
+  co_return co_await host::alltoall_pairwise(team, costs, buffers);
+}
+
 /// The counts go up with the tokens, less and more than zero; the sum tells whether anything is on its way.
 constexpr std::int64_t kBias = std::int64_t{1} << 40;
 
@@ -256,7 +262,7 @@ Task<Outcome> run_collective(Device& device, const Operation& operation, Team& t
     case OperationKind::kReduceScatter:
       return reduce_scatter(device, operation, team, buffers);
     case OperationKind::kAlltoall:
-      return host::alltoall_pairwise(team, costs_of(device.configuration()), buffers);
+      return alltoall(device, team, buffers);
     case OperationKind::kBarrier:
     case OperationKind::kSend:
     case OperationKind::kCount:

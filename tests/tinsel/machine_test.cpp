@@ -207,6 +207,45 @@ TEST(TinselMachine, UnicastReachesEveryThread) {
   for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.at, sent[receipt.words[1]]);
 }
 
+// Nothing orders keyed and unicast traffic, which is why every fragment has a number.
+TEST(TinselMachine, UnicastOvertakesKeyedMessagesOfTheSameSource) {
+  Machine machine(small_machine());
+  Recorder recorder(machine);
+  const Place from = at(machine.spec().mesh, 0, 0, 2, 1);
+  const Place to = at(machine.spec().mesh, 2, 1, 1, 1, 7);
+  const Tree tree = grow_tree(machine, from.board, std::vector{to}, 1);
+  Message first = keyed(tree.key);
+  first.words[1] = 0;
+  Message second;
+  second.to = Address::thread(to);
+  second.words[1] = 1;
+  machine.send({}, from, first);
+  machine.send(Time::ns(100), from, second);
+  ASSERT_TRUE(machine.run());
+  ASSERT_EQ(recorder.receipts.size(), 2U);
+  EXPECT_EQ(recorder.receipts[0].words[1], 1U);
+  EXPECT_EQ(recorder.receipts[1].words[1], 0U);
+}
+
+TEST(TinselMachine, MessagesOfOneKeyAndSourceStayInOrder) {
+  Machine machine(small_machine(6, 8));
+  Recorder recorder(machine);
+  std::vector<Place> all;
+  for (int b = 0; b < 48; ++b)
+    all.push_back({static_cast<std::uint16_t>(b), static_cast<std::uint8_t>(b % 16), 3});
+  const Tree tree = grow_tree(machine, 20, all, 1);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    Message message = keyed(tree.key, 1 + static_cast<int>(i % 4));
+    message.words[1] = i;
+    machine.send({}, {20, 5, 0}, message);
+  }
+  ASSERT_TRUE(machine.run());
+  std::map<Place, std::uint32_t> next;
+  for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.words[1], next[receipt.at]++);
+  EXPECT_EQ(next.size(), all.size());
+  for (const auto& [place, count] : next) EXPECT_EQ(count, 50U);
+}
+
 TEST(TinselMachine, AMailboxThatIsFullMakesMessagesWait) {
   Machine machine(small_machine());
   Recorder recorder(machine);
