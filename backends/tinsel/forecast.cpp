@@ -218,7 +218,7 @@ class World {
         break;
       case OperationKind::kBarrier:
       case OperationKind::kSend:
-      case OperationKind::kCount:
+      default:
         break;
     }
     return b;

@@ -187,11 +187,11 @@ class Team {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   /// Where the members are, for hardware to which their places matter: the world rank of a rank.
-  [[nodiscard]] virtual int world_rank(int rank) const = 0;
+  [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
-  [[nodiscard]] virtual std::uint64_t context() const = 0;
+  [[nodiscard]] virtual std::uint64_t context() const { return 0; }
   /// The units as they were when the operation was issued; merged back when the program sees its completion.
-  [[nodiscard]] virtual Units& units() = 0;
+  [[nodiscard]] Units& units() { return units_; }
   Time clock;
 
   // For hardware that works while the program computes.
@@ -275,6 +275,7 @@ class Team {
   int rank_;
   int size_;
   bool carries_data_;
+  Units units_;
 };
 
 /// Buffers of a collective, packed (contiguous, in type-map order). send: this rank's contribution; receive:

@@ -25,8 +25,8 @@ class Collective::Run final : public Team {
         lane_(lane),
         backend_(backend),
         tag_(tag),
-        reducer_(reducer),
-        units_(parent.engine_.lane(lane).units(backend)) {
+        reducer_(reducer) {
+    units() = parent.engine_.lane(lane).units(backend);
     clock = parent.engine_.lane(lane).clock;
   }
 
@@ -53,13 +53,11 @@ class Collective::Run final : public Team {
 
   void observe() {
     Lane& lane = parent_.engine_.lane(lane_);
-    lane.units(backend_).merge(units_);
+    lane.units(backend_).merge(units());
     const Time host_done = later(lane.clock, host_begin) + host_work;
     lane.advance_to(clock);
     if (host_work > Time()) lane.advance_to(host_done);
   }
-
-  [[nodiscard]] Units& units() override { return units_; }
 
   MutableBytes scratch(std::size_t bytes) override {
     if (!carries_data())
@@ -120,14 +118,13 @@ class Collective::Run final : public Team {
   }
 
  private:
-  TeamPosition position() { return {lane_, backend_, &clock, &units_}; }
+  TeamPosition position() { return {lane_, backend_, &clock, &units()}; }
 
   Collective& parent_;
   std::size_t lane_;
   std::uint8_t backend_;
   int tag_;
   Reducer* reducer_;
-  Units units_;
   Task<Outcome> task_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::uintptr_t no_scratch_ = kNoScratch;
