@@ -160,8 +160,8 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
 
 /// Towards the top; returns the result there (elsewhere a partial one). bytes: of the operation, also where a
 /// barrier has no data. deliver: the top's host wants the result.
-Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team, int root,
-                          Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
+Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team,
+                          int root, Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
   Part part(model, team, root, need.tree);
   const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
   const bool streamed = need.tree->streamed;
@@ -201,8 +201,8 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   co_return part.outcome();
 }
 
-/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's kernel
-/// has the data in its own memory.
+/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's
+/// kernel has the data in its own memory.
 Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int root, MutableBytes buffer,
                         std::size_t bytes, bool in_tile) {
   Part part(model, team, root, nullptr);
@@ -255,9 +255,9 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   const Chunks whole{held.size(), edge_window(held.size(), largest)};
   call.output_window = whole.window;
   if (!part.is_top()) {
-    call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
-                               part.plan().connections[at(part.node() - 1)], whole.window,
-                               chunks_of(held, whole));
+    call.output =
+        &part.output(part.rank_of_node(part.tree().parent(part.node())),
+                     part.plan().connections[at(part.node() - 1)], whole.window, chunks_of(held, whole));
   } else if (with_host) {
     call.output = &part.to_host(whole.window, 1);
   }
@@ -341,8 +341,8 @@ Task<Outcome> scatter(const Model& model, const Need& need, Team& team, Collecti
     const Chunks chunks{run.size(), edge_window(run.size(), largest)};
     const Connection& connection = part.plan().connections[at(child - 1)];
     call.shares.push_back(
-        {&part.output(part.rank_of_node(child), connection, chunks.window, chunks_of(run, chunks)), run.size(),
-         chunks.window});
+        {&part.output(part.rank_of_node(child), connection, chunks.window, chunks_of(run, chunks)),
+         run.size(), chunks.window});
   }
   part.begin_kernel();
   co_await unpack_kernel(part.core(), call);
@@ -434,15 +434,13 @@ Task<Outcome> allgather(const Model& model, const Need& need, Team& team, Collec
   Outcome outcome = co_await gather(model, need, team, buffers, 0);
   Model second = model;
   second.skew = {};
-  note(outcome,
-       co_await multicast(second, need, team, 0, buffers.receive, buffers.receive.size(), false));
+  note(outcome, co_await multicast(second, need, team, 0, buffers.receive, buffers.receive.size(), false));
   co_return outcome;
 }
 
 Task<Outcome> barrier(const Model& model, const Operation& operation, const Need& need, Team& team) {
   Bytes result;
-  Outcome outcome =
-      co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, &result);
+  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, &result);
   Model second = model;
   second.skew = {};
   note(outcome, co_await multicast(second, need, team, 0, {}, kBarrierBytes, true));

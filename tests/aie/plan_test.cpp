@@ -54,8 +54,12 @@ TEST(Plans, OfNAryTreesThatFillTheArray) {
 }
 
 TEST(Plans, WithLargeWindows) {
-  for (const auto& [kernels, window, data] : {std::tuple{127, 4096, 4096}, {255, 4096, 4096}, {127, 8192, 8192},
-                                              {255, 8192, 8192}, {255, 2048, 24576}, {63, 8192, 8192}}) {
+  for (const auto& [kernels, window, data] : {std::tuple{127, 4096, 4096},
+                                              {255, 4096, 4096},
+                                              {127, 8192, 8192},
+                                              {255, 8192, 8192},
+                                              {255, 2048, 24576},
+                                              {63, 8192, 8192}}) {
     const Planned planned = checked(Tree::filled(kernels, 2), window, data, Placement::kAuto);
     std::printf("%d kernels, %d B windows, %d B data: %.3f s, %d shared %s\n", kernels, window, data,
                 planned.seconds, planned.shared, planned.plan.limit.c_str());
