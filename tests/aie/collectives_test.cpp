@@ -124,7 +124,7 @@ TEST(AieCollectives, GiveTheResultsOfMpi) {
       {{"allreduce", {0, "butterfly"}}, {"arity", {3, {}}}, {"window", {256, {}}}},
       {{"arity", {13, {}}}, {"placement", {0, "refined"}}}};
   for (const Values& values : variants) {
-    for (const int ranks : {1, 2, 3, 4, 7, 12}) {
+    for (const int ranks : {1, 2, 3, 4, 7}) {
       for (const std::size_t count : {0U, 1U, 3U, 100U, 2500U}) {
         {
           // Blocks of all ranks in the root's tile have to fit there where messages live in tiles.
@@ -181,7 +181,10 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
     return result;
   }
   Plan plan(const Tree& tree, std::size_t window, std::size_t data) const {
-    return plan_of(tree, static_cast<int>(std::bit_ceil(window)), static_cast<int>(std::bit_ceil(data)));
+    Plan planned =
+        plan_of(tree, static_cast<int>(std::bit_ceil(window)), static_cast<int>(std::bit_ceil(data)));
+    EXPECT_EQ(planned.limit, "");
+    return planned;
   }
 };
 
@@ -283,7 +286,7 @@ TEST_P(BetweenRanks, ButterflyTakesTheTimeOfTheNetwork) {
 
 INSTANTIATE_TEST_SUITE_P(Of, BetweenRanks,
                          testing::Combine(testing::Values(2, 3, 7, 8, 11, 15),
-                                          testing::Values(4U, 16U, 1000U, 10000U)));
+                                          testing::Values(4U, 16U, 1000U, 6000U)));
 
 // A forecast runs the same coroutines without the library.
 TEST(AieForecast, IsTheClusterThatBeginsAtZero) {

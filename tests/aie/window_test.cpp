@@ -35,11 +35,13 @@ Task<void> consume(Core core, Input* in, int windows, double work, Log* log) {
   }
 }
 
-Log exchange(const Connection& connection, std::size_t bytes, int windows, double producing, double consuming) {
+Log exchange(const Connection& connection, std::size_t bytes, int windows, double producing,
+             double consuming) {
   Network network(published_timing());
   const Network::Ends ends = network.connect(connection, bytes);
   Log log;
-  network.add("producer", [&](Core core) { return produce(core, ends.output, windows, producing, &log); }, {});
+  network.add("producer", [&](Core core) { return produce(core, ends.output, windows, producing, &log); },
+              {});
   network.add("consumer",
               [&](Core core) { return consume(core, ends.inputs.front(), windows, consuming, &log); }, {});
   EXPECT_TRUE(network.run());
@@ -150,9 +152,9 @@ TEST(ReduceTrees, TakeTheTimeOfTheClosedForm) {
     const Costs c;
     const double n = static_cast<double>(bytes) / 4;
     const double step = n >= c.step_elements ? c.step : 0;
-    EXPECT_EQ(cycles(run.calls.front()),
-              closed_form(tree, plan, n, 0) + c.release * (1 + static_cast<double>(tree.children(0).size())) +
-                  c.call - c.call_head + step);
+    EXPECT_EQ(cycles(run.calls.front()), closed_form(tree, plan, n, 0) +
+                                             c.release * (1 + static_cast<double>(tree.children(0).size())) +
+                                             c.call - c.call_head + step);
   }
 }
 
@@ -187,7 +189,8 @@ TEST(Gathers, ThatPackWithVectorCodeBeatHeadersByFar) {
   const double serial = time(GatherDesign::kHeaderSerial, Code::kScalar);
   const double in_turns = time(GatherDesign::kHeaderInTurns, Code::kScalar);
   const double packed = time(GatherDesign::kPacked, Code::kVector);
-  std::printf("gather of 255 x 16 B: header %.0f, in turns %.0f, packed %.0f cycles\n", serial, in_turns, packed);
+  std::printf("gather of 255 x 16 B: header %.0f, in turns %.0f, packed %.0f cycles\n", serial, in_turns,
+              packed);
   EXPECT_LT(in_turns, serial);
   EXPECT_LT(packed * 20, serial);
 }
