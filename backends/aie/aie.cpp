@@ -32,8 +32,7 @@ class AieBackend final : public Backend {
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (operation.kind != OperationKind::kSend)
-      return Verdict{aie::collective_decline(planner_, operation)};
+    if (operation.kind != OperationKind::kSend) return Verdict{aie::collective_decline(planner_, operation)};
     if (ranks_ > messages_.most_ranks() || ranks_ > setup_.array.tiles()) return Verdict::decline(too_many_);
     return {};
   }

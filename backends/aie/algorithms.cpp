@@ -6,121 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/aie/team_windows.hpp"
+#include "backends/aie/part.hpp"
 
 namespace offramp::aie {
 namespace {
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
-Slices chunks_of(MutableBytes data, Chunks chunks) {
-  return [data, chunks](std::size_t window) {
-    return data.empty() ? MutableBytes() : data.subspan(chunks.begin(window), chunks.size(window));
-  };
-}
-/// Bytes that are only sent.
-Slices chunks_of(Bytes data, Chunks chunks) {
-  return chunks_of(MutableBytes(const_cast<std::byte*>(data.data()), data.size()), chunks);  // NOLINT
-}
-
-/// One rank's part in one operation: its place, its windows, and what they cost.
-class Part {
- public:
-  Part(const Model& model, Team& team, int root, const TreePlan* tree)
-      : model_(model), team_(team), root_(root), tree_(tree) {
-    relative_ = (team.rank() - root + team.size()) % team.size();
-    if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
-  }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  ~Part() { model_.wire += traffic_.wire; }
-
-  [[nodiscard]] const Setup& setup() const { return model_.setup; }
-  [[nodiscard]] const Tree& tree() const { return tree_->tree; }
-  [[nodiscard]] const Plan& plan() const { return tree_->plan; }
-  [[nodiscard]] bool is_top() const { return relative_ == 0; }
-  [[nodiscard]] int relative() const { return relative_; }
-  [[nodiscard]] int node() const { return node_; }
-  [[nodiscard]] int size() const { return team_.size(); }
-  [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
-  [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
-  [[nodiscard]] Core core() const { return {team_.clock, setup().timing, model_.spans, 0}; }
-  [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
-
-  /// Windows come from a node, or go to it; connection: from `from` to `to`.
-  Input& input(int peer, std::size_t windows, Slices slices) {
-    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices));
-    return inputs_.back();
-  }
-  /// From the peer to which the last output goes.
-  Input& input_back(int peer, std::size_t windows, Slices slices) {
-    credits_.emplace_back();
-    outputs_.back().take_credits_from(&credits_.back());
-    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
-    return inputs_.back();
-  }
-  Output& output(int peer, const Connection& connection, std::size_t window, Slices slices) {
-    const Time passage = connection.shared ? Time() : setup().timing.passage(connection.hops());
-    outputs_.emplace_back(team_, traffic_, std::vector<TeamOutput::Target>{{peer, passage}},
-                          connection.shared, setup().timing.stream(window), window, std::move(slices));
-    return outputs_.back();
-  }
-  /// To all others at once.
-  Output& multicast(const Plan& plan, std::size_t window, Slices slices) {
-    std::vector<TeamOutput::Target> targets;
-    for (int other = 1; other < size(); ++other)
-      targets.push_back({rank_of(other), setup().timing.passage(plan.connections[at(other - 1)].hops())});
-    outputs_.emplace_back(team_, traffic_, std::move(targets), false, setup().timing.stream(window), window,
-                          std::move(slices));
-    return outputs_.back();
-  }
-  /// Own data out of the host's memory, shared with that many others.
-  Input& from_host(std::size_t window, int users) {
-    const HostPath& host = setup().host;
-    sources_.emplace_back(team_.clock, team_.clock, host.latency, host.transfer(window, users));
-    return sources_.back();
-  }
-  HostSink& to_host(std::size_t window, int users) {
-    const HostPath& host = setup().host;
-    sinks_.emplace_back(team_.clock, host.latency, host.transfer(window, users));
-    return sinks_.back();
-  }
-  /// All at once, between a tile's memory and the host's.
-  void move_with_host(std::size_t bytes, int users) {
-    if (setup().host_data && bytes > 0)
-      team_.clock += setup().host.latency + setup().host.transfer(bytes, users);
-  }
-
-  void begin_kernel() {
-    if (is_top()) team_.clock += model_.skew;
-    if (model_.times != nullptr && !begun_) model_.times->begin = earlier(model_.times->begin, team_.clock);
-    begun_ = true;
-  }
-  /// The kernel is done; what it still has on the way to the host ends later.
-  Task<void> end_kernel() {
-    if (model_.times != nullptr) model_.times->end = team_.clock;
-    for (const HostSink& sink : sinks_) team_.clock = later(team_.clock, sink.done());
-    for (TeamOutput& output : outputs_) co_await output.drain();
-    sinks_.clear();
-  }
-
- private:
-  const Model& model_;
-  Team& team_;
-  int root_;
-  const TreePlan* tree_;
-  int relative_ = 0;
-  int node_ = 0;
-  bool begun_ = false;
-  Traffic traffic_;
-  std::deque<Credits> credits_;
-  std::deque<TeamInput> inputs_;
-  std::deque<TeamOutput> outputs_;
-  std::deque<HostSource> sources_;
-  std::deque<HostSink> sinks_;
-};
 
 /// Own data and the inputs' in the order of ranks; the result ends up in the last input's buffer.
 class ReducedData final : public Data {
@@ -160,8 +49,8 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
 
 /// Towards the top; returns the result there (elsewhere a partial one). bytes: of the operation, also where a
 /// barrier has no data. deliver: the top's host wants the result.
-Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team, int root,
-                          Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
+Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team,
+                          int root, Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
   Part part(model, team, root, need.tree);
   const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
   const bool streamed = need.tree->streamed;
@@ -201,8 +90,8 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   co_return part.outcome();
 }
 
-/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's kernel
-/// has the data in its own memory.
+/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's
+/// kernel has the data in its own memory.
 Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int root, MutableBytes buffer,
                         std::size_t bytes, bool in_tile) {
   Part part(model, team, root, nullptr);
@@ -255,9 +144,9 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   const Chunks whole{held.size(), edge_window(held.size(), largest)};
   call.output_window = whole.window;
   if (!part.is_top()) {
-    call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
-                               part.plan().connections[at(part.node() - 1)], whole.window,
-                               chunks_of(held, whole));
+    call.output =
+        &part.output(part.rank_of_node(part.tree().parent(part.node())),
+                     part.plan().connections[at(part.node() - 1)], whole.window, chunks_of(held, whole));
   } else if (with_host) {
     call.output = &part.to_host(whole.window, 1);
   }
@@ -341,8 +230,8 @@ Task<Outcome> scatter(const Model& model, const Need& need, Team& team, Collecti
     const Chunks chunks{run.size(), edge_window(run.size(), largest)};
     const Connection& connection = part.plan().connections[at(child - 1)];
     call.shares.push_back(
-        {&part.output(part.rank_of_node(child), connection, chunks.window, chunks_of(run, chunks)), run.size(),
-         chunks.window});
+        {&part.output(part.rank_of_node(child), connection, chunks.window, chunks_of(run, chunks)),
+         run.size(), chunks.window});
   }
   part.begin_kernel();
   co_await unpack_kernel(part.core(), call);
@@ -434,15 +323,13 @@ Task<Outcome> allgather(const Model& model, const Need& need, Team& team, Collec
   Outcome outcome = co_await gather(model, need, team, buffers, 0);
   Model second = model;
   second.skew = {};
-  note(outcome,
-       co_await multicast(second, need, team, 0, buffers.receive, buffers.receive.size(), false));
+  note(outcome, co_await multicast(second, need, team, 0, buffers.receive, buffers.receive.size(), false));
   co_return outcome;
 }
 
 Task<Outcome> barrier(const Model& model, const Operation& operation, const Need& need, Team& team) {
   Bytes result;
-  Outcome outcome =
-      co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, &result);
+  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, &result);
   Model second = model;
   second.skew = {};
   note(outcome, co_await multicast(second, need, team, 0, {}, kBarrierBytes, true));

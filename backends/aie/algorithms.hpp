@@ -1,6 +1,6 @@
-// Collectives: every rank runs its kernel (simulators/aie/kernels.hpp) over windows to its neighbours in the tree.
-// Ranks are numbered from the root on in preorder, so that a subtree is a run of ranks and partial results are in
-// the order of ranks.
+// Collectives: every rank runs its kernel (simulators/aie/kernels.hpp) over windows to its neighbours in the
+// tree. Ranks are numbered from the root on in preorder, so that a subtree is a run of ranks and partial
+// results are in the order of ranks.
 #pragma once
 
 #include "backends/aie/planner.hpp"

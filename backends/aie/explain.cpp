@@ -94,12 +94,14 @@ Explanation explain_limits(const ExplainRequest& request) {
                      " ranks, windows of " + std::to_string(graph.window_bytes) + " B\n";
   text += line("kernels", graph.kernels, "", limit(setup.array.tiles()).c_str());
   text += line("windows of the busiest kernel", most, "", limit(setup.array.windows).c_str());
-  text += line("local data, stack, heap, synchronisation", local, "B", limit(setup.array.memory_bytes).c_str());
-  text += line("reach of the busiest kernel",
-               local + static_cast<double>(window_bytes(most, graph.window_bytes)), "B",
-               limit(4 * setup.array.memory_bytes).c_str());
+  text +=
+      line("local data, stack, heap, synchronisation", local, "B", limit(setup.array.memory_bytes).c_str());
+  text +=
+      line("reach of the busiest kernel", local + static_cast<double>(window_bytes(most, graph.window_bytes)),
+           "B", limit(4 * setup.array.memory_bytes).c_str());
   std::array<char, 160> depth{};
-  std::snprintf(depth.data(), depth.size(), "%-44s %12.2f levels   equation 4.9, as if memory were divisible\n",
+  std::snprintf(depth.data(), depth.size(),
+                "%-44s %12.2f levels   equation 4.9, as if memory were divisible\n",
                 "perfect binary trees are shallower than",
                 depth_limit(setup.array, graph.window_bytes, graph.data_bytes, 1024));
   text += depth.data();

@@ -5,8 +5,8 @@
 
 namespace offramp::aie {
 
-/// engine: of a reduction, what the original document calls tree time: the root's call, which begins `skew` cycles
-/// after the others'. Of everything else the time from the first kernel's begin to the last one's end.
+/// engine: of a reduction, what the original document calls tree time: the root's call, which begins `skew`
+/// cycles after the others'. Of everything else the time from the first kernel's begin to the last one's end.
 Forecast forecast(const Operation& operation, const BackendContext& context);
 
 /// Why the array cannot carry an operation; empty if it can. Does not look at messages between ranks.

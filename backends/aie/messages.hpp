@@ -8,11 +8,12 @@
 
 namespace offramp::aie {
 
-/// World rank r is on the r-th tile of the snake. Neighbours on the snake share windows. All others reach each
-/// other through one packet-switched stream out of each tile and one into it.
+/// World rank r is on the r-th tile of the snake. Neighbours on the snake share windows. All others reach
+/// each other through one packet-switched stream out of each tile and one into it.
 class Messages {
  public:
-  /// Packet identifiers are five bits per channel; with both channels of a tile a kernel reaches that many others.
+  /// Packet identifiers are five bits per channel; with both channels of a tile a kernel reaches that many
+  /// others.
   static constexpr int kIdentifiers = 32;
 
   explicit Messages(const Setup& setup) : setup_(setup) {}

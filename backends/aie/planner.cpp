@@ -35,8 +35,9 @@ std::string_view Planner::resident_limit(std::size_t bytes) {
   if (fits_tile(bytes)) return {};
   std::string& text = limits_[bytes];
   if (text.empty())
-    text = std::to_string(bytes) + " B of local data: a tile has " + std::to_string(setup_.array.memory_bytes) +
-           " B, less " + std::to_string(setup_.array.own_bytes()) + " B of stack, heap and synchronisation";
+    text = std::to_string(bytes) + " B of local data: a tile has " +
+           std::to_string(setup_.array.memory_bytes) + " B, less " +
+           std::to_string(setup_.array.own_bytes()) + " B of stack, heap and synchronisation";
   return text;
 }
 

@@ -1,5 +1,5 @@
-// Plans for operations: which graph carries an operation, or the limit that keeps it off the array. A plan is made
-// once and kept.
+// Plans for operations: which graph carries an operation, or the limit that keeps it off the array. A plan is
+// made once and kept.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct TreePlan {
   bool streamed = false;  // own data comes from the host window by window: it does not fit into the tile
 };
 
-/// What an operation needs of the array. Windows: the largest on an edge; less than the parameter where more does
-/// not fit.
+/// What an operation needs of the array. Windows: the largest on an edge; less than the parameter where more
+/// does not fit.
 struct Need {
   const TreePlan* tree = nullptr;  // reduce, gather, scatter
   std::size_t tree_window = 16;
@@ -48,7 +48,8 @@ class Planner {
   Need barrier(int kernels);
 
   /// Of a tree as operations use it, for drawings.
-  const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed, bool from_host);
+  const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
+                            bool from_host);
 
  private:
   using Key = std::tuple<int, std::size_t, std::size_t, int>;

@@ -28,7 +28,8 @@ std::vector<Parameter> hardware() {
       whole("locks", "1", 16, 2, 256, "published", "of one tile's module"),
       whole("dma_channels", "1", 2, 1, 16, "published", "of one tile, in each direction"),
       whole("max_windows", "1", 14, 2, 64, "published: original document", "of one kernel, in and out"),
-      number("hop", "cycles", 4, 0, 1000, "published: a switch is two ports of two cycles", "one stream switch"),
+      number("hop", "cycles", 4, 0, 1000, "published: a switch is two ports of two cycles",
+             "one stream switch"),
       number("word", "cycles", 1, 0.1, 100, "published: 32 bits per cycle", "of a stream, per 32-bit word"),
       number("dma", "cycles", 21.5, 0, 10000, "inferred: latency at distance 10",
              "both DMA engines of a window and their locks"),
@@ -52,18 +53,18 @@ std::vector<Parameter> hardware() {
 }
 
 std::vector<Parameter> design() {
-  return {
-      choice("placement", {"auto", "published", "snake", "refined"}, "see the page",
-             "kernels to tiles; auto follows the measured layouts where there are some"),
-      whole("arity", "1", 2, 1, 13, "published: measured with 2", "children of a kernel"),
-      whole("window", "B", 8192, 16, 1048576, "published: 8 KB is the largest that compiled",
-            "the largest window; longer messages go in chunks"),
-      choice("kernels", {"scalar", "vector"}, "scalar: published; vector: assumed costs", "code that reduces"),
-      choice("copies", {"vector", "scalar"}, "scalar: published; vector: assumed costs",
-             "code that copies from window to window"),
-      choice("gather", {"packed", "header", "header_in_turns"}, "header: original document; packed: ours",
-             "design of gather"),
-      choice("allreduce", {"tree", "butterfly"}, "ours", "reduce and multicast, or pairwise exchange")};
+  return {choice("placement", {"auto", "published", "snake", "refined"}, "see the page",
+                 "kernels to tiles; auto follows the measured layouts where there are some"),
+          whole("arity", "1", 2, 1, 13, "published: measured with 2", "children of a kernel"),
+          whole("window", "B", 8192, 16, 1048576, "published: 8 KB is the largest that compiled",
+                "the largest window; longer messages go in chunks"),
+          choice("kernels", {"scalar", "vector"}, "scalar: published; vector: assumed costs",
+                 "code that reduces"),
+          choice("copies", {"vector", "scalar"}, "scalar: published; vector: assumed costs",
+                 "code that copies from window to window"),
+          choice("gather", {"packed", "header", "header_in_turns"}, "header: original document; packed: ours",
+                 "design of gather"),
+          choice("allreduce", {"tree", "butterfly"}, "ours", "reduce and multicast, or pairwise exchange")};
 }
 
 std::vector<Parameter> host() {
@@ -132,7 +133,8 @@ Code code_of(const std::string& name) {
 std::span<const Parameter> parameters() {
   static const std::vector<Parameter> table = [] {
     std::vector<Parameter> all = design();
-    for (const std::vector<Parameter>& part : {host(), hardware()}) all.insert(all.end(), part.begin(), part.end());
+    for (const std::vector<Parameter>& part : {host(), hardware()})
+      all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
   return table;
@@ -149,7 +151,8 @@ Setup::Setup(const Settings& settings)
       gather(settings.choice("gather") == "packed"   ? GatherDesign::kPacked
              : settings.choice("gather") == "header" ? GatherDesign::kHeaderSerial
                                                      : GatherDesign::kHeaderInTurns),
-      allreduce(settings.choice("allreduce") == "tree" ? AllreduceDesign::kTree : AllreduceDesign::kButterfly),
+      allreduce(settings.choice("allreduce") == "tree" ? AllreduceDesign::kTree
+                                                       : AllreduceDesign::kButterfly),
       host_data(settings.choice("data") == "host"),
       command(nanoseconds(settings, "command")),
       eager_limit(static_cast<std::size_t>(settings.integer("eager_limit"))),

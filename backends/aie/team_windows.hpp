@@ -1,5 +1,5 @@
-// Windows between ranks: the locks' tokens travel as tokens of the team, with the data of the full ones. The DMA
-// engines of an edge are computed at its source, from the same rule as in simulators/aie/network.cpp.
+// Windows between ranks: the locks' tokens travel as tokens of the team, with the data of the full ones. The
+// DMA engines of an edge are computed at its source, from the same rule as in simulators/aie/network.cpp.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ struct Traffic {
 /// The data of window k; empty for a window without data.
 using Slices = std::function<MutableBytes(std::size_t window)>;
 
-/// Where two ranks exchange windows both ways, each one's credits stand between its windows; the input takes them
-/// in that order and keeps them for the output.
+/// Where two ranks exchange windows both ways, each one's credits stand between its windows; the input takes
+/// them in that order and keeps them for the output.
 using Credits = std::deque<Time>;
 
 /// windows: of this operation. Both ends know the number, so that no token is sent that nobody waits for.

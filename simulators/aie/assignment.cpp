@@ -1,6 +1,6 @@
-// Windows to memory modules, as a maximum flow: buffer pair -> (module, class) -> module. A class is a kind of
-// pair (shared, source, target); source and target pairs also take one of the module's DMA channels. A module
-// takes as many pairs as its memory and its locks allow.
+// Windows to memory modules, as a maximum flow: buffer pair -> (module, class) -> module. A class is a kind
+// of pair (shared, source, target); source and target pairs also take one of the module's DMA channels. A
+// module takes as many pairs as its memory and its locks allow.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -128,8 +128,8 @@ std::vector<Pair> pairs_of(const ArraySpec& array, const Graph& graph, const Pla
     const Edge edge = graph.edges[i];
     const int number = static_cast<int>(i);
     if (!by_dma[i]) {
-      pairs.push_back({number, kShared,
-                       common_modules(array, plan.tiles[at(edge.from)], plan.tiles[at(edge.to)])});
+      pairs.push_back(
+          {number, kShared, common_modules(array, plan.tiles[at(edge.from)], plan.tiles[at(edge.to)])});
       continue;
     }
     if (!graph.multicast || i == 0) pairs.push_back({number, kSource, reach(edge.from)});
@@ -233,8 +233,10 @@ void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan) {
 
 double depth_limit(const ArraySpec& array, std::int64_t window, std::int64_t data, std::int64_t rest) {
   const std::int64_t own = data + rest;
-  const std::int64_t memory = std::int64_t{array.tiles() + 1} * array.memory_bytes;  // the 400 of "> M/32 - 1"
-  return std::log2(static_cast<double>(memory + 4 * window + own) / static_cast<double>(8 * window + 2 * own)) +
+  const std::int64_t memory =
+      std::int64_t{array.tiles() + 1} * array.memory_bytes;  // the 400 of "> M/32 - 1"
+  return std::log2(static_cast<double>(memory + 4 * window + own) /
+                   static_cast<double>(8 * window + 2 * own)) +
          1;
 }
 

@@ -95,8 +95,9 @@ Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, const A
     repeated.gap = node == 0 ? timing.costs().repeat_root : timing.costs().repeat;
     repeated.log = node == 0 ? &log : nullptr;
     RepeatedReduce* const pointer = &repeated;
-    network.add("aie.core", [pointer](Core core) { return repeat_reduce(core, pointer); },
-                begin_of(options.begins, node));
+    network.add(
+        "aie.core", [pointer](Core core) { return repeat_reduce(core, pointer); },
+        begin_of(options.begins, node));
   }
   Run run = finish(network, tree.size());
   run.calls = log;
@@ -116,8 +117,9 @@ Run run_bcast(const Timing& timing, const Plan& plan, const Chunks& chunks, Code
     calls[i].chunks = chunks;
     calls[i].copies = copies;
     const CopyCall* const call = &calls[i];
-    network.add("aie.core", [call](Core core) { return copy_kernel(core, *call); },
-                begin_of(begins, static_cast<int>(i)));
+    network.add(
+        "aie.core", [call](Core core) { return copy_kernel(core, *call); },
+        begin_of(begins, static_cast<int>(i)));
   }
   return finish(network, static_cast<int>(calls.size()));
 }
@@ -164,16 +166,16 @@ Run run_packed_gather(const Timing& timing, const Tree& tree, const Plan& plan, 
     call.output_window = windows[at(node)];
     call.copies = copies;
     const PackCall* const pointer = &call;
-    network.add("aie.core", [pointer](Core core) { return pack_kernel(core, *pointer); },
-                begin_of(begins, node));
+    network.add(
+        "aie.core", [pointer](Core core) { return pack_kernel(core, *pointer); }, begin_of(begins, node));
   }
   return finish(network, tree.size());
 }
 
 }  // namespace
 
-Run run_gather(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block, std::size_t window,
-               GatherDesign design, Code copies, const std::vector<Time>& begins) {
+Run run_gather(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block,
+               std::size_t window, GatherDesign design, Code copies, const std::vector<Time>& begins) {
   if (design == GatherDesign::kPacked)
     return run_packed_gather(timing, tree, plan, block, window, copies, begins);
   Network network(timing);
@@ -194,8 +196,9 @@ Run run_gather(const Timing& timing, const Tree& tree, const Plan& plan, std::si
     call.own = own;
     call.copies = copies;
     const HeaderGatherCall* const pointer = &call;
-    network.add("aie.core", [pointer](Core core) { return header_gather_kernel(core, *pointer); },
-                begin_of(begins, node));
+    network.add(
+        "aie.core", [pointer](Core core) { return header_gather_kernel(core, *pointer); },
+        begin_of(begins, node));
   }
   return finish(network, tree.size());
 }
@@ -217,8 +220,8 @@ Run run_scatter(const Timing& timing, const Tree& tree, const Plan& plan, std::s
       call.shares.push_back({edges[at(child)].output, block * at(tree.extent(child)), windows[at(child)]});
     call.copies = copies;
     const UnpackCall* const pointer = &call;
-    network.add("aie.core", [pointer](Core core) { return unpack_kernel(core, *pointer); },
-                begin_of(begins, node));
+    network.add(
+        "aie.core", [pointer](Core core) { return unpack_kernel(core, *pointer); }, begin_of(begins, node));
   }
   return finish(network, tree.size());
 }
@@ -252,8 +255,9 @@ Run run_butterfly(const Timing& timing, int rounds, const Plan& plan, const Arit
     call.operations = arithmetic.operations;
     call.code = arithmetic.code;
     const ButterflyCall* const pointer = &call;
-    network.add("aie.core", [pointer](Core core) { return butterfly_kernel(core, *pointer); },
-                begin_of(begins, kernel));
+    network.add(
+        "aie.core", [pointer](Core core) { return butterfly_kernel(core, *pointer); },
+        begin_of(begins, kernel));
   }
   return finish(network, kernels);
 }

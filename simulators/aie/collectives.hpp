@@ -1,5 +1,5 @@
-// Whole collectives on the array, from planned placement to the times of every kernel. Kernels are numbered as
-// the tree's nodes; they begin at given times (empty: all at 0).
+// Whole collectives on the array, from planned placement to the times of every kernel. Kernels are numbered
+// as the tree's nodes; they begin at given times (empty: all at 0).
 #pragma once
 
 #include <vector>
@@ -19,19 +19,19 @@ struct Arithmetic {
 };
 
 struct Run {
-  bool ok = false;         // all kernels came to their ends
-  std::vector<Time> ends;  // of each kernel
-  std::vector<Time> calls; // of the root, call after call (reduce)
+  bool ok = false;          // all kernels came to their ends
+  std::vector<Time> ends;   // of each kernel
+  std::vector<Time> calls;  // of the root, call after call (reduce)
   std::uint64_t windows = 0;
   [[nodiscard]] Time last() const;
 };
 
-/// The order in which a kernel acquires its inputs. In the published layout: by number. Otherwise what arrives
-/// earliest first: shared windows, then the shortest routes.
+/// The order in which a kernel acquires its inputs. In the published layout: by number. Otherwise what
+/// arrives earliest first: shared windows, then the shortest routes.
 std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node);
 
 struct ReduceOptions {
-  int calls = 1;              // one after the other, as in the benchmark
+  int calls = 1;  // one after the other, as in the benchmark
   std::vector<Time> begins;
 };
 Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, const Arithmetic& arithmetic,
@@ -42,8 +42,8 @@ Run run_bcast(const Timing& timing, const Plan& plan, const Chunks& chunks, Code
 
 enum class GatherDesign : std::uint8_t { kPacked, kHeaderSerial, kHeaderInTurns };
 /// block: of each kernel. window: the largest.
-Run run_gather(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block, std::size_t window,
-               GatherDesign design, Code copies, const std::vector<Time>& begins = {});
+Run run_gather(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block,
+               std::size_t window, GatherDesign design, Code copies, const std::vector<Time>& begins = {});
 Run run_scatter(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block,
                 std::size_t window, Code copies, const std::vector<Time>& begins = {});
 
@@ -59,10 +59,11 @@ struct Forwarded {
   int node = 0;
   std::size_t chunk = 0;
 };
-std::vector<Forwarded> forwarded_windows(const Tree& tree, int node, std::size_t chunks_per_node, bool in_turns);
+std::vector<Forwarded> forwarded_windows(const Tree& tree, int node, std::size_t chunks_per_node,
+                                         bool in_turns);
 
-/// One message between two kernels, out of the host's memory and into it (or out of tiles' memories if host is
-/// null). Times count from the sender's begin; the receiver is ready.
+/// One message between two kernels, out of the host's memory and into it (or out of tiles' memories if host
+/// is null). Times count from the sender's begin; the receiver is ready.
 struct Message {
   Time first;     // the receiver has the first window
   Time last;      // the receiver has used the last one

@@ -8,8 +8,8 @@
 namespace offramp::aie {
 namespace {
 
-constexpr int kTile = 36;    // pixels from tile to tile
-constexpr int kEdge = 30;    // of a tile
+constexpr int kTile = 36;  // pixels from tile to tile
+constexpr int kEdge = 30;  // of a tile
 constexpr int kMargin = 20;
 constexpr int kLegend = 60;
 constexpr int kBuffer = 5;
@@ -101,8 +101,8 @@ class Canvas {
     const Occupancy o = occupancy_of(array_, graph_, plan_);
     const int top = height - kLegend;
     const auto line = [&](int number, const std::string& text) {
-      out_ << "<text x=\"" << kMargin << "\" y=\"" << top + 18 * number << "\" font-size=\"13\" fill=\"#223\">"
-           << text << "</text>\n";
+      out_ << "<text x=\"" << kMargin << "\" y=\"" << top + 18 * number
+           << "\" font-size=\"13\" fill=\"#223\">" << text << "</text>\n";
     };
     line(1, std::to_string(graph_.kernels) + " kernels (0 is the top) on " + std::to_string(o.columns) +
                 " columns, windows of " + std::to_string(graph_.window_bytes) + " B, " +

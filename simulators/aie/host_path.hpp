@@ -1,5 +1,5 @@
-// Windows to and from the host's memory (GMIO): a DMA of the interface row moves one window after the other at
-// the rate that this kernel gets of the memory's.
+// Windows to and from the host's memory (GMIO): a DMA of the interface row moves one window after the other
+// at the rate that this kernel gets of the memory's.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace offramp::aie {
 
-/// Rates in bytes per second. The array's ports carry at most port each, and all of them together at most total
-/// in one direction.
+/// Rates in bytes per second. The array's ports carry at most port each, and all of them together at most
+/// total in one direction.
 struct HostPath {
-  double port = 4e9;         // published: 4 GB/s per stream
-  double total = 5.4e9;      // measured: 10.9 GB/s both ways; half of it assumed for each
-  int ports = 32;            // published: 16 columns with two each
+  double port = 4e9;             // published: 4 GB/s per stream
+  double total = 5.4e9;          // measured: 10.9 GB/s both ways; half of it assumed for each
+  int ports = 32;                // published: 16 columns with two each
   Time latency = Time::ns(200);  // assumed: interface, NoC and memory, one way
 
   /// Of one kernel when `users` of them move data at the same time.

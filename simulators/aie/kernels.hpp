@@ -30,17 +30,17 @@ struct Chunks {
 };
 
 struct ReduceCall {
-  std::vector<Input*> inputs;       // in the order of acquisition
-  Output* output = nullptr;         // none: nobody wants the result
-  Input* local = nullptr;           // own data that comes in windows; none: it lies in the kernel's memory
+  std::vector<Input*> inputs;  // in the order of acquisition
+  Output* output = nullptr;    // none: nobody wants the result
+  Input* local = nullptr;      // own data that comes in windows; none: it lies in the kernel's memory
   Chunks chunks;
   std::size_t element_bytes = 4;
-  int operations = 1;               // of the function, per element
+  int operations = 1;  // of the function, per element
   Code code = Code::kScalar;
   Data* data = nullptr;
 };
-/// The outer Reduce function of the original document: per chunk acquires the inputs in a loop and the output,
-/// runs the inner function, releases the output and then the inputs in reverse.
+/// The outer Reduce function of the original document: per chunk acquires the inputs in a loop and the
+/// output, runs the inner function, releases the output and then the inputs in reverse.
 Task<void> reduce_kernel(Core core, const ReduceCall& call);
 
 /// A source of bytes for forwarding: a window whose parts are used up one after the other, or own data.
@@ -49,8 +49,8 @@ struct Segment {
   std::size_t bytes = 0;   // to take from here
   std::size_t window = 0;  // of the input
 };
-/// Packed gather: the concatenation of the segments, cut into windows of the output (or only read where there is
-/// none). Every segment's input carries windows of its own size.
+/// Packed gather: the concatenation of the segments, cut into windows of the output (or only read where there
+/// is none). Every segment's input carries windows of its own size.
 struct PackCall {
   std::vector<Segment> segments;
   Output* output = nullptr;
@@ -73,8 +73,8 @@ struct UnpackCall {
 };
 Task<void> unpack_kernel(Core core, const UnpackCall& call);
 
-/// Gather as the original document designs it (listing 5.1): every edge first carries a header window with the
-/// number of data windows, then the node's own, then those of its children.
+/// Gather as the original document designs it (listing 5.1): every edge first carries a header window with
+/// the number of data windows, then the node's own, then those of its children.
 struct HeaderGatherCall {
   std::vector<Input*> inputs;
   std::vector<std::size_t> order;  // input of each forwarded window
@@ -87,8 +87,8 @@ Task<void> header_gather_kernel(Core core, const HeaderGatherCall& call);
 /// The order of forwarding: one input after the other, or in turns.
 std::vector<std::size_t> forwarding_order(const std::vector<std::size_t>& windows, bool in_turns);
 
-/// Copies chunk by chunk from a window or own memory to a window or own memory: both ends of a broadcast and of a
-/// message, and what stands between them and the host.
+/// Copies chunk by chunk from a window or own memory to a window or own memory: both ends of a broadcast and
+/// of a message, and what stands between them and the host.
 struct CopyCall {
   Input* input = nullptr;
   Output* output = nullptr;

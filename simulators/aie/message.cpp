@@ -108,9 +108,8 @@ Time ping_pong(const Timing& timing, const Connection& connection) {
   const Network::Ends forth = network.connect(connection, kBytes);
   const Network::Ends back = network.connect(connection, kBytes);
   Time round_trip;
-  network.add(
-      "aie.core",
-      [&](Core core) { return ping(core, forth.output, back.inputs.front(), &round_trip); }, {});
+  network.add("aie.core",
+              [&](Core core) { return ping(core, forth.output, back.inputs.front(), &round_trip); }, {});
   network.add("aie.core", [&](Core core) { return pong(core, back.output, forth.inputs.front()); }, {});
   network.run();
   return Time::ps(round_trip.count() / 2);

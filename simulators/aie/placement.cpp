@@ -194,8 +194,8 @@ std::vector<Tile> refine_placement(const ArraySpec& array, const Tree& tree, con
     const int kernel = random.below(tree.size());
     const int relatives = static_cast<int>(tree.children(kernel).size()) + (kernel > 0 ? 1 : 0);
     const int pick = random.below(relatives);
-    const int relative = kernel > 0 && pick == relatives - 1 ? tree.parent(kernel)
-                                                             : tree.children(kernel)[at(pick)];
+    const int relative =
+        kernel > 0 && pick == relatives - 1 ? tree.parent(kernel) : tree.children(kernel)[at(pick)];
     const std::vector<int>& targets = board.near(board.place(relative));
     const int to = targets[at(random.below(static_cast<int>(targets.size())))];
     const int from = board.place(kernel);

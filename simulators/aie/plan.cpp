@@ -33,8 +33,8 @@ Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   constexpr int kLarge = 200;  // kernels: from here on a second try has to be quick
   Refinement how;
   how.spread = pairs_beside_data < 3;
-  how.columns = how.spread ? array.columns
-                           : std::min(array.columns, (tree.size() + array.rows - 1) / array.rows + 2);
+  how.columns =
+      how.spread ? array.columns : std::min(array.columns, (tree.size() + array.rows - 1) / array.rows + 2);
   const std::uint64_t tries = tree.size() >= kLarge && how.spread ? 2 : 3;
   how.moves_per_kernel = how.spread ? 6000 : 4000;
   Plan plan;
@@ -57,7 +57,8 @@ constexpr int kPublishedKernels = 63;  // the largest tree that the original doc
 Plan automatic(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   const bool measured_shape = tree.perfect_binary() && tree.size() >= 7 && tree.size() <= kPublishedKernels;
   if (measured_shape) {
-    const bool compact = graph.window_bytes > array.minimum_window && 2 * graph.window_bytes <= array.bank_bytes;
+    const bool compact =
+        graph.window_bytes > array.minimum_window && 2 * graph.window_bytes <= array.bank_bytes;
     Plan plan = compact ? refined(array, tree, graph) : published(array, tree, graph);
     if (plan.ok()) return plan;
   }

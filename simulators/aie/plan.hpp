@@ -1,5 +1,5 @@
-// A plan: what the tool chain fixes before a graph runs. Kernels on tiles, windows in memory modules with locks
-// and DMA channels, streams on switch channels; or the limit that is hit.
+// A plan: what the tool chain fixes before a graph runs. Kernels on tiles, windows in memory modules with
+// locks and DMA channels, streams on switch channels; or the limit that is hit.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ struct Graph {
   std::vector<int> from_host;  // and from it
   int window_bytes = 16;
   int data_bytes = 0;  // local data of each kernel
-  bool multicast = false;  // all edges leave one kernel and carry the same window: one source pair, one circuit
+  bool multicast =
+      false;  // all edges leave one kernel and carry the same window: one source pair, one circuit
 };
 
 struct Plan {
@@ -57,8 +58,8 @@ std::vector<int> count_windows(const Graph& graph);
 /// array's memory. Empty: none is hit.
 std::string fixed_limit(const ArraySpec& array, const Graph& graph);
 
-/// Memory modules, locks and DMA channels of all windows, by maximum flow: as many edges as the kernels' places
-/// allow share a pair. Fills plan.connections without routes, or plan.limit.
+/// Memory modules, locks and DMA channels of all windows, by maximum flow: as many edges as the kernels'
+/// places allow share a pair. Fills plan.connections without routes, or plan.limit.
 void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan);
 /// Circuits by negotiated congestion (PathFinder): nets may overuse a channel at first, and pay ever more for
 /// it. A multicast follows its source's row and then the columns.
@@ -75,9 +76,9 @@ enum class Placement : std::uint8_t {
 };
 
 /// Places, assigns and routes. kAuto: the published layout where the measured trees follow it (perfect binary
-/// ones of at most 63 kernels, with windows of 16 B or with pairs that fill more than a bank), the refined one for the
-/// other windows of such trees (measured times show shared windows there), and for all other trees the snake,
-/// with more and more tiles between kernels, refined if that does not fit.
+/// ones of at most 63 kernels, with windows of 16 B or with pairs that fill more than a bank), the refined
+/// one for the other windows of such trees (measured times show shared windows there), and for all other
+/// trees the snake, with more and more tiles between kernels, refined if that does not fit.
 Plan plan_tree(const ArraySpec& array, const Tree& tree, const Graph& graph, Placement placement);
 /// Kernels in their order on the snake, as close together as memory and channels allow.
 Plan plan_on_snake(const ArraySpec& array, const Graph& graph);
@@ -87,7 +88,9 @@ Plan plan_apart(const ArraySpec& array, const Graph& graph);
 // Memory accounting of section 4.6 of the original document.
 
 /// Bytes of a kernel's windows, double-buffered.
-constexpr std::int64_t window_bytes(int windows, std::int64_t window) { return 2 * windows * window; }
+constexpr std::int64_t window_bytes(int windows, std::int64_t window) {
+  return 2 * windows * window;
+}
 /// Equation 4.9: perfect binary trees are shallower than this, if memory were divisible at will. Bytes.
 double depth_limit(const ArraySpec& array, std::int64_t window, std::int64_t data, std::int64_t rest);
 

@@ -22,9 +22,9 @@ Time Timing::stream(std::size_t bytes, int header_words) const {
 Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t bytes, int operations) const {
   if (code == Code::kScalar) {
     // Every operation beyond the first of a function costs one more cycle per input and element.
-    const double element =
-        inputs == 0 ? costs_.leaf_element
-                    : costs_.outer_element + (costs_.input_element + operations - 1) * inputs;
+    const double element = inputs == 0
+                               ? costs_.leaf_element
+                               : costs_.outer_element + (costs_.input_element + operations - 1) * inputs;
     return cycles(element * static_cast<double>(elements));
   }
   // Per step two loads, one vector operation and one store at the same time: the busiest unit counts.

@@ -1,9 +1,9 @@
 // Windows as kernels see them: double buffers guarded by locks.
 //
-// A lock's two values become two streams of tokens: "full" from producer to consumer and "empty" back, of which
-// two are there at first (ping and pong). Acquiring waits for a token, releasing sends one. Who carries the
-// tokens is open: the network in this folder (array.hpp's tiles in one process) or a team of ranks; the kernels
-// are the same.
+// A lock's two values become two streams of tokens: "full" from producer to consumer and "empty" back, of
+// which two are there at first (ping and pong). Acquiring waits for a token, releasing sends one. Who carries
+// the tokens is open: the network in this folder (array.hpp's tiles in one process) or a team of ranks; the
+// kernels are the same.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// An independent check of plans: every limit of the array, counted from nothing but the plan and the graph. The
-// geometry is written down anew, so that a mistake in simulators/aie/array.cpp shows.
+// An independent check of plans: every limit of the array, counted from nothing but the plan and the graph.
+// The geometry is written down anew, so that a mistake in simulators/aie/array.cpp shows.
 #pragma once
 
 #include <map>
@@ -15,7 +15,9 @@ namespace offramp::aie {
 inline std::string check_plan(const Graph& graph, const Plan& plan) {
   constexpr int kRows = 8;
   constexpr int kColumns = 50;
-  const auto inside = [](Tile t) { return t.row >= 0 && t.row < kRows && t.column >= 0 && t.column < kColumns; };
+  const auto inside = [](Tile t) {
+    return t.row >= 0 && t.row < kRows && t.column >= 0 && t.column < kColumns;
+  };
   const auto reaches = [&](Tile core, Tile module) {
     const int columns = module.column - core.column;
     const int rows = module.row - core.row;
@@ -47,7 +49,8 @@ inline std::string check_plan(const Graph& graph, const Plan& plan) {
     ++windows[static_cast<std::size_t>(edge.to)];
     if (!inside(c.source) || !inside(c.target)) return "a buffer outside";
     if (c.shared) {
-      if (c.source != c.target || !reaches(from, c.source) || !reaches(to, c.source)) return "a shared buffer out of reach";
+      if (c.source != c.target || !reaches(from, c.source) || !reaches(to, c.source))
+        return "a shared buffer out of reach";
       if (!c.route.empty()) return "a shared buffer with a route";
       pair(c.source);
       continue;
@@ -61,7 +64,8 @@ inline std::string check_plan(const Graph& graph, const Plan& plan) {
       if (!graph.multicast || circuit.insert(link).second) ++channels[link];
       at = {at.column + (d == Direction::kEast) - (d == Direction::kWest),
             at.row + (d == Direction::kNorth) - (d == Direction::kSouth)};
-      if (at.column < 0 || at.column >= kColumns || at.row < -1 || at.row >= kRows) return "a route leaves the array";
+      if (at.column < 0 || at.column >= kColumns || at.row < -1 || at.row >= kRows)
+        return "a route leaves the array";
     }
     if (at != c.target) return "a route that does not arrive";
   }

@@ -1,0 +1,126 @@
+// One rank's part in a collective: its place in the tree, and its windows to other ranks and to the host.
+#pragma once
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "backends/aie/algorithms.hpp"
+#include "backends/aie/team_windows.hpp"
+#include "simulators/aie/host_path.hpp"
+#include "simulators/aie/kernels.hpp"
+
+namespace offramp::aie {
+
+inline std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+inline Slices chunks_of(MutableBytes data, Chunks chunks) {
+  return [data, chunks](std::size_t window) {
+    return data.empty() ? MutableBytes() : data.subspan(chunks.begin(window), chunks.size(window));
+  };
+}
+/// Bytes that are only sent.
+inline Slices chunks_of(Bytes data, Chunks chunks) {
+  return chunks_of(MutableBytes(const_cast<std::byte*>(data.data()), data.size()), chunks);  // NOLINT
+}
+
+/// One rank's part in one operation: its place, its windows, and what they cost.
+class Part {
+ public:
+  Part(const Model& model, Team& team, int root, const TreePlan* tree)
+      : model_(model), team_(team), root_(root), tree_(tree) {
+    relative_ = (team.rank() - root + team.size()) % team.size();
+    if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() { model_.wire += traffic_.wire; }
+
+  [[nodiscard]] const Setup& setup() const { return model_.setup; }
+  [[nodiscard]] const Tree& tree() const { return tree_->tree; }
+  [[nodiscard]] const Plan& plan() const { return tree_->plan; }
+  [[nodiscard]] bool is_top() const { return relative_ == 0; }
+  [[nodiscard]] int relative() const { return relative_; }
+  [[nodiscard]] int node() const { return node_; }
+  [[nodiscard]] int size() const { return team_.size(); }
+  [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
+  [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
+  [[nodiscard]] Core core() const { return {team_.clock, setup().timing, model_.spans, 0}; }
+  [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
+
+  /// Windows come from a node, or go to it; connection: from `from` to `to`.
+  Input& input(int peer, std::size_t windows, Slices slices) {
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices));
+    return inputs_.back();
+  }
+  /// From the peer to which the last output goes.
+  Input& input_back(int peer, std::size_t windows, Slices slices) {
+    credits_.emplace_back();
+    outputs_.back().take_credits_from(&credits_.back());
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
+    return inputs_.back();
+  }
+  Output& output(int peer, const Connection& connection, std::size_t window, Slices slices) {
+    const Time passage = connection.shared ? Time() : setup().timing.passage(connection.hops());
+    outputs_.emplace_back(team_, traffic_, std::vector<TeamOutput::Target>{{peer, passage}},
+                          connection.shared, setup().timing.stream(window), window, std::move(slices));
+    return outputs_.back();
+  }
+  /// To all others at once.
+  Output& multicast(const Plan& plan, std::size_t window, Slices slices) {
+    std::vector<TeamOutput::Target> targets;
+    for (int other = 1; other < size(); ++other)
+      targets.push_back({rank_of(other), setup().timing.passage(plan.connections[at(other - 1)].hops())});
+    outputs_.emplace_back(team_, traffic_, std::move(targets), false, setup().timing.stream(window), window,
+                          std::move(slices));
+    return outputs_.back();
+  }
+  /// Own data out of the host's memory, shared with that many others.
+  Input& from_host(std::size_t window, int users) {
+    const HostPath& host = setup().host;
+    sources_.emplace_back(team_.clock, team_.clock, host.latency, host.transfer(window, users));
+    return sources_.back();
+  }
+  HostSink& to_host(std::size_t window, int users) {
+    const HostPath& host = setup().host;
+    sinks_.emplace_back(team_.clock, host.latency, host.transfer(window, users));
+    return sinks_.back();
+  }
+  /// All at once, between a tile's memory and the host's.
+  void move_with_host(std::size_t bytes, int users) {
+    if (setup().host_data && bytes > 0)
+      team_.clock += setup().host.latency + setup().host.transfer(bytes, users);
+  }
+
+  void begin_kernel() {
+    if (is_top()) team_.clock += model_.skew;
+    if (model_.times != nullptr && !begun_) model_.times->begin = earlier(model_.times->begin, team_.clock);
+    begun_ = true;
+  }
+  /// The kernel is done; what it still has on the way to the host ends later.
+  Task<void> end_kernel() {
+    if (model_.times != nullptr) model_.times->end = team_.clock;
+    for (const HostSink& sink : sinks_) team_.clock = later(team_.clock, sink.done());
+    for (TeamOutput& output : outputs_) co_await output.drain();
+    sinks_.clear();
+  }
+
+ private:
+  const Model& model_;
+  Team& team_;
+  int root_;
+  const TreePlan* tree_;
+  int relative_ = 0;
+  int node_ = 0;
+  bool begun_ = false;
+  Traffic traffic_;
+  std::deque<Credits> credits_;
+  std::deque<TeamInput> inputs_;
+  std::deque<TeamOutput> outputs_;
+  std::deque<HostSource> sources_;
+  std::deque<HostSink> sinks_;
+};
+
+}  // namespace offramp::aie

@@ -1,0 +1,124 @@
+// The driver: messages against the network itself, declines with their reasons, and what is explained.
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "backends/aie/aie.hpp"
+#include "backends/aie/messages.hpp"
+#include "tests/aie/support.hpp"
+
+namespace offramp::aie {
+namespace {
+
+constexpr Time kCommand = Time::ns(500);  // the parameter's default
+
+struct Driver {
+  explicit Driver(int ranks = 40) : backend(aie_backend().create({0, ranks, settings, {}, nullptr})) {}
+  Settings settings = Settings::defaults(aie_backend().parameters);
+  std::unique_ptr<Backend> backend;
+  Setup setup{settings};
+  Messages network{setup};
+};
+
+Transfer message(int destination, std::size_t bytes, bool synchronous = false) {
+  Transfer transfer;
+  transfer.destination = destination;
+  transfer.bytes = bytes;
+  transfer.synchronous = synchronous;
+  return transfer;
+}
+
+TEST(AieMessages, TakeTheTimeOfTheNetworkWheneverTheyAreSent) {
+  Driver driver;
+  for (const int peer : {1, 2, 9, 39}) {
+    for (const std::size_t bytes : {0U, 8U, 5000U, 65536U, 8U}) {
+      const Message expected = driver.network.simulate(0, peer, bytes);
+      for (const Time issued : {Time(), Time::us(77)}) {
+        Units sender;
+        Units receiver;
+        const Departure departure = driver.backend->depart(message(peer, bytes), issued, sender);
+        EXPECT_FALSE(departure.handshake);
+        EXPECT_EQ(departure.complete, issued + kCommand + expected.complete);
+        EXPECT_EQ(departure.stamp.first, issued + kCommand + expected.first);
+        EXPECT_EQ(driver.backend->receive(message(peer, bytes), departure.stamp, issued, receiver),
+                  issued + kCommand + expected.last + kCommand);
+      }
+    }
+  }
+}
+
+TEST(AieMessages, ThatAreLongWaitForTheirReceiver) {
+  Driver driver;
+  Units sender;
+  Units receiver;
+  const Transfer transfer = message(1, 70000);
+  const Message expected = driver.network.simulate(0, 1, 70000);
+  const Departure departure = driver.backend->depart(transfer, {}, sender);
+  ASSERT_TRUE(departure.handshake);
+  const Time posted = Time::ms(3);
+  EXPECT_EQ(driver.backend->match(transfer, departure.stamp, posted).last, posted + expected.complete);
+  EXPECT_EQ(driver.backend->receive(transfer, departure.stamp, posted, receiver),
+            posted + expected.last + kCommand);
+}
+
+TEST(AieMessages, OfEightBytesCostTheMachineFarLessThanAMicrosecond) {
+  Driver driver;
+  Units units;
+  const Transfer transfer = message(2, 8);
+  constexpr int kMessages = 200'000;
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < kMessages; ++i) {
+    const Departure departure = driver.backend->depart(transfer, Time::us(i), units);
+    (void)driver.backend->receive(transfer, departure.stamp, Time::us(i), units);
+  }
+  const double each = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / kMessages;
+  std::printf("%.0f ns\n", each * 1e9);
+  EXPECT_LT(each, 1e-6);
+}
+
+TEST(AieBackend, DeclinesWithTheLimitThatIsHit) {
+  Driver driver(70);
+  Operation operation;
+  EXPECT_EQ(driver.backend->supports(operation).reason,
+            "packet identifiers of a tile's 2 channels reach 64 others, and the world has 70 ranks");
+  operation.kind = OperationKind::kReduce;
+  operation.element = ElementType::kFloat64;
+  operation.function = ReduceFunction::kSum;
+  EXPECT_NE(driver.backend->supports(operation).reason.find("floats of 32 bits"), std::string_view::npos);
+  operation.element = ElementType::kInt16;
+  operation.bytes = 16;
+  operation.ranks = 400;
+  EXPECT_TRUE(driver.backend->supports(operation).yes());
+  operation.ranks = 401;
+  EXPECT_EQ(driver.backend->supports(operation).reason, "401 kernels, and the array has 400 tiles");
+  operation.function = ReduceFunction::kUser;
+  EXPECT_FALSE(driver.backend->supports(operation).yes());
+}
+
+TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {
+  Driver driver;
+  const ExplainTopic& placement = aie_backend().topics[0];
+  const std::vector<std::string> words = {"ranks=127", "bytes=16"};
+  const Explanation drawn = placement.render({driver.settings, {}, words});
+  EXPECT_EQ(drawn.error, "");
+  EXPECT_EQ(drawn.text.rfind("<svg", 0), 0U);
+  EXPECT_NE(drawn.text.find("127 kernels"), std::string::npos);
+  EXPECT_NE(drawn.text.find("<polyline"), std::string::npos);
+  const std::vector<std::string> many = {"ranks=500"};
+  EXPECT_EQ(placement.render({driver.settings, {}, many}).error, "500 kernels, and the array has 400 tiles");
+  for (const char* const word :
+       {"ranks=0", "ranks=x", "ranks", "=", "bytes=99999999999999999999", "what=3"}) {
+    const std::vector<std::string> wrong = {word};
+    EXPECT_NE(placement.render({driver.settings, {}, wrong}).error, "") << word;
+  }
+}
+
+TEST(AieExplain, ListsTheLimits) {
+  Driver driver;
+  const std::vector<std::string> words = {"ranks=255", "bytes=8192"};
+  const Explanation listed = aie_backend().topics[1].render({driver.settings, {}, words});
+  EXPECT_NE(listed.text.find("equation 4.9"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace offramp::aie
