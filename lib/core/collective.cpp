@@ -31,6 +31,8 @@ class Collective::Run final : public Team {
   }
 
   void start(const Operation& operation, CollectiveBuffers buffers) {
+    kind_ = operation.kind;
+    faults_ = parent_.engine_.faults();
     if (!carries_data()) {
       buffers.send = {no_memory(buffers.send.data()), buffers.send.size()};
       buffers.receive = {no_memory(buffers.receive.data()), buffers.receive.size()};
@@ -46,7 +48,13 @@ class Collective::Run final : public Team {
     parent_.engine_.lane(lane_).advance_to(host_free);
   }
 
-  Outcome outcome() { return task_.result(); }
+  /// Once.
+  Outcome outcome() {
+    const Outcome outcome = task_.result();
+    Engine& engine = parent_.engine_;
+    if (outcome == Outcome::kFault && engine.faults() == faults_) engine.note_fault(backend_, kind_);
+    return outcome;
+  }
 
   [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world(rank); }
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
@@ -125,6 +133,8 @@ class Collective::Run final : public Team {
   std::uint8_t backend_;
   int tag_;
   Reducer* reducer_;
+  OperationKind kind_ = OperationKind::kBarrier;
+  std::uint64_t faults_ = 0;  // of the engine, when this began
   Task<Outcome> task_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::uintptr_t no_scratch_ = kNoScratch;

@@ -248,6 +248,7 @@ static const Stamp& failed_stamp(const SendRecord& record) {
 
 void Engine::note_fault(const SendRecord& record) {
   const Lane::Member& carrier = lanes_[0]->members()[record.header.lanes[0].backend];
+  ++faults_;
   last_fault_ = fmt::format(
       "offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
       record.header.envelope.bytes, record.destination_world,
@@ -466,10 +467,20 @@ void Engine::note_fault(const ReceiveRecord& record) {
   const Envelope& e = record.header.envelope;
   const LaneStamp& in = record.header.lanes[0];
   const Lane::Member& carrier = lanes_[0]->members()[in.backend];
+  ++faults_;
   last_fault_ = fmt::format(
       "offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name, e.bytes,
       e.source_world,
       in.stamp.failed() || in.handshake != 0 ? carrier.backend->failure(in.stamp) : "the payload was lost");
+}
+
+void Engine::note_fault(std::uint8_t backend, OperationKind kind) {
+  const Lane::Member& carrier = lanes_[0]->members()[backend];
+  Stamp failed;
+  failed.detail = Stamp::kFailed;
+  ++faults_;
+  last_fault_ = fmt::format("offramp: rank {}: {} gave up a {}: {}", rank(), carrier.name, to_string(kind),
+                            carrier.backend->failure(failed));
 }
 
 // --- arrivals ---

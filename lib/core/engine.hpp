@@ -90,6 +90,9 @@ class Engine final : public Fabric::Sink {
 
   /// Who failed to reach whom over what, for the last operation that ended with kFault; empty: none did.
   [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
+  [[nodiscard]] std::uint64_t faults() const { return faults_; }
+  /// A collective that failed although all its messages arrived.
+  void note_fault(std::uint8_t backend, OperationKind kind);
 
   /// What this rank waits for: sends in flight, posted receives and unexpected messages, per peer.
   [[nodiscard]] std::string describe() const;
@@ -161,6 +164,7 @@ class Engine final : public Fabric::Sink {
   std::uint32_t operations_ = 0;
   std::uint64_t malformed_ = 0;
   std::string last_fault_;
+  std::uint64_t faults_ = 0;  // that last_fault_ has told
 };
 
 }  // namespace offramp

@@ -236,6 +236,7 @@ TEST(DpuBackend, RanksWhoseSettingsDifferGetAnErrorAndDoNotHang) {
     EXPECT_EQ(co_await rank.barrier(), Outcome::kFault);
     Buffer data(100);
     EXPECT_EQ(co_await rank.bcast(data, 1), Outcome::kFault);
+    EXPECT_NE(rank.engine().last_fault().find("differing gave up a bcast: "), std::string::npos);
   }),
             "");
 }
