@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "lib/core/forecast.hpp"
 #include "lib/core/names.hpp"
@@ -230,6 +231,7 @@ Json json_of(const Answer& answer) {
   json["payload_bytes"] = wire.payload_bytes;
   json["wire_bytes"] = wire.wire_bytes;
   json["retransmissions"] = wire.retransmissions;
+  if (!answer.forecast.note.empty()) json["note"] = answer.forecast.note;
   return json;
 }
 
@@ -314,6 +316,13 @@ int predict(const PredictOptions& options) try {
     print_csv(answers);
   } else {
     print_table(answers);
+  }
+  std::set<std::string> notes;
+  for (const Answer& answer : answers) {
+    const std::string& note = answer.forecast.note;
+    if (!note.empty() && notes.insert(note).second)
+      complain(fmt::format("{}, {} ranks: {}", answer.question.backend->name, answer.question.operation.ranks,
+                           note));
   }
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });

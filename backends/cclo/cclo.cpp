@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <string>
 #include <vector>
@@ -346,6 +347,15 @@ class CcloBackend final : public Backend {
   WireCounters wire_;
 };
 
+/// A communicator takes five words per rank and two of its own (published: Communicator) beside the buffers.
+std::string enlarge(const Operation& operation, Settings& settings) {
+  const std::uint64_t bytes =
+      std::bit_ceil(4096 + 4 * (5 * static_cast<std::uint64_t>(operation.ranks) + 64));
+  if (bytes > 16777216) return {};
+  settings.set("exchange_memory", {static_cast<double>(bytes), {}});
+  return fmt::format("with an exchange memory of {} bytes", bytes);
+}
+
 }  // namespace
 
 const BackendDescription& cclo_backend() {
@@ -359,6 +369,7 @@ const BackendDescription& cclo_backend() {
     };
     d.clock_parameter = "clock";
     d.topics = topics();
+    d.enlarge = enlarge;
     return d;
   }();
   return description;

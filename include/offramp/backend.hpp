@@ -343,6 +343,7 @@ struct BackendContext {
 /// What an operation on many ranks takes, all of which begin at time 0.
 struct Forecast {
   std::string declined;  // the hardware's reason; the rest is meaningless then
+  std::string note;      // what this hardware has more of than exists; empty: nothing
   Time time;             // until the last rank is done
   Time engine;           // the part that is counted in cycles of the modelled engine; usually the same
   WireCounters wire;
@@ -379,6 +380,9 @@ struct BackendDescription {
   /// share). Null: forecasts run one backend per rank.
   Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
   std::span<const ExplainTopic> topics = {};
+  /// For forecasts of what the hardware declines only because one of its memories is full: makes it larger in
+  /// the settings, and says what was done. Empty: that is not the reason. Null: never is.
+  std::string (*enlarge)(const Operation& operation, Settings& settings) = nullptr;
 };
 
 }  // namespace offramp

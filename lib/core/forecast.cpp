@@ -80,6 +80,22 @@ Result<Forecast> on_cluster(const ForecastSetting& setting, const Operation& ope
 
 }  // namespace
 
+/// Why the hardware declines; empty: it does not.
+static std::string decline_of(const ForecastSetting& setting, const Operation& operation) {
+  const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
+  const std::unique_ptr<Backend> backend = setting.backend.create(context);
+  Operation asked = operation;
+  if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
+  return std::string(backend->answer(asked).reason);
+}
+
+static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation) {
+  if (setting.backend.forecast == nullptr) return on_cluster(setting, operation);
+  const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
+  Forecast whole = setting.backend.forecast(operation, context);
+  return whole;
+}
+
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation) {
   if (operation.kind > OperationKind::kExscan)
     return Result<Forecast>::failure(
@@ -91,20 +107,19 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
     return Result<Forecast>::failure(
         fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
 
-  const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
   Forecast declined;
-  {
-    const std::unique_ptr<Backend> backend = setting.backend.create(context);
-    Operation asked = operation;
-    if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
-    declined.declined = backend->answer(asked).reason;
+  declined.declined = decline_of(setting, operation);
+  if (declined.declined.empty()) return forecast_supported(setting, operation);
+  ForecastSetting larger = setting;
+  if (setting.backend.enlarge != nullptr) {
+    const std::string done = setting.backend.enlarge(operation, larger.settings);
+    if (!done.empty() && decline_of(larger, operation).empty()) {
+      Result<Forecast> what_if = forecast_supported(larger, operation);
+      if (what_if) what_if->note = fmt::format("{}: {}", declined.declined, done);
+      return what_if;
+    }
   }
-  if (!declined.declined.empty()) return declined;
-  if (setting.backend.forecast != nullptr) {
-    Forecast whole = setting.backend.forecast(operation, context);
-    return whole;
-  }
-  return on_cluster(setting, operation);
+  return declined;
 }
 
 std::size_t element_bytes(ElementType type) {

@@ -243,6 +243,11 @@ class Predict(CliTest):
         self.assertIn("declined: the tool chain has no such collective",
                       self.predict("alltoall", "--backend", "zrlmpi", code=3))
 
+    def test_a_full_memory_is_made_larger_and_named(self):
+        done = self.offramp("predict", "allreduce", "--backend", "cclo", "--ranks", "200", "--bytes", "1K", "--json")
+        self.assertIn("words", json.loads(done.stdout)["note"])
+        self.assertIn("exchange memory of 16384 bytes", done.stderr)
+
     def test_draws(self):
         self.predict("bcast", "--backend", "host,zrlmpi", "--sweep", "ranks=2:16", "--svg", "plot.svg")
         text = (self.folder / "plot.svg").read_text()

@@ -141,7 +141,7 @@ class FixedOps {
     if (result[count - 1] != 1) std::abort();
     report("scatter", count);
     co_await rank_.barrier();
-    report("barrier", 0);
+    report("barrier", count);
   }
 
   RankHandle& rank_;

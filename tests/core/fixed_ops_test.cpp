@@ -25,7 +25,7 @@ Figures figures(const BackendDescription& backend, const ClusterOptions& options
 TEST(TheFixedList, TakesTheSameTimeInEveryOrderOnEveryBackend) {
   for (const BackendDescription* backend : built_in_backends()) {
     const Figures expected = figures(*backend, {});
-    EXPECT_EQ(expected.size(), 40U * test::kFixedOpsRanks);
+    EXPECT_EQ(expected.size(), 58U * test::kFixedOpsRanks);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       ClusterOptions options;
       options.shuffle_seed = seed;

@@ -101,7 +101,7 @@ static void everywhere(int count) {
   expect(results[count - 1] == 1);
   report("scatter", count, -1);
   MPI_Barrier(MPI_COMM_WORLD);
-  report("barrier", 0, -1);
+  report("barrier", count, -1);
 }
 
 int main(int argc, char** argv) {
