@@ -136,12 +136,27 @@ Layout resized(const Layout& layout, std::uint32_t bytes) {
   return other;
 }
 
+std::string print_operand_flags(std::uint32_t word) {
+  std::string text;
+  for (const OperandFlag& flag : kOperandFlags) {
+    if ((word & flag.bit) == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(flag.name);
+    word &= ~flag.bit;
+  }
+  if (word != 0) text += (text.empty() ? "unknown" : ", unknown");
+  return text;
+}
+
 std::string print_layout(const Layout& layout, std::uint32_t buffers) {
   const bool second = layout.generation == Generation::kSecond;
   std::string text = "Call block";
   text += second ? " (a kernel of its own)\n" : "\n";
   for (const Register& r : kCallRegisters)
     text += line(r.offset, second && !r.gen2_name.empty() ? r.gen2_name : r.name, r.description);
+  if (second) {
+    text += "\nBits of stream_host_flags\n";
+    for (const OperandFlag& flag : kOperandFlags) text += line(flag.bit, flag.name, "");
+  }
   text += "\nExchange memory: RX buffers\n";
   text += line(layout.exchange_base, "rx_buffer_count", second ? "written last" : "written first");
   if (second) text += line(kGen2BufferLength, "rx_buffer_length", "bytes");

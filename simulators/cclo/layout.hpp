@@ -75,6 +75,21 @@ inline constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
     {0x70, "buf2_ptr_addrl", "addrc_l", "second generation: result"},
     {0x74, "buf2_ptr_addrh", "addrc_h", ""},
 }};
+/// The word at 0x50 of the second generation: which operands are streams of kernels, and which are in host
+/// memory instead of the device's (read in code).
+struct OperandFlag {
+  std::uint32_t bit;
+  std::string_view name;
+};
+inline constexpr std::array<OperandFlag, 6> kOperandFlags = {{{0x0001, "OP0 stream"},
+                                                              {0x0002, "OP1 stream"},
+                                                              {0x0004, "RES stream"},
+                                                              {0x0100, "OP0 host"},
+                                                              {0x0200, "OP1 host"},
+                                                              {0x0400, "RES host"}}};
+/// Their names.
+std::string print_operand_flags(std::uint32_t word);
+
 constexpr std::uint32_t offset_of(Argument argument) {
   return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
 }

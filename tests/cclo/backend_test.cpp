@@ -40,6 +40,91 @@ TEST(CcloPlans, TakeTheTimeOfTheEngines) {
   }
 }
 
+/// One rank of a collective whose peers do all that it waits for: records to whom data goes, and from where.
+class ScriptedTeam final : public Team {
+ public:
+  ScriptedTeam(int rank, int size) : Team(rank, size, false) {}
+  MutableBytes scratch(std::size_t bytes) override { return {reinterpret_cast<std::byte*>(kScratch), bytes}; }
+  std::vector<int> sent_to;  // messages with data
+  std::vector<const std::byte*> received_into;
+
+ protected:
+  void combine_elements(Bytes, MutableBytes) override {}
+  Handle start_send(int peer, Bytes data, const Stamp*) override {
+    if (!data.empty()) sent_to.push_back(peer);
+    return this;
+  }
+  Handle start_receive(int, MutableBytes data, bool) override {
+    if (!data.empty()) received_into.push_back(data.data());
+    return this;
+  }
+  bool ready(Handle) override { return true; }
+  void wait(Handle, std::coroutine_handle<>) override {}
+  Outcome finish(Handle) override { return Outcome::kOk; }
+  Arrival take(Handle) override { return {}; }
+
+ private:
+  static constexpr std::uintptr_t kScratch = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 54;
+};
+
+void run_alone(ScriptedTeam& team, const Operation& operation, CollectiveBuffers buffers,
+               const Values& values) {
+  const Settings settings = settings_with(values);
+  const std::unique_ptr<Backend> backend =
+      cclo_backend().create({team.rank(), team.size(), settings, {}, nullptr});
+  ASSERT_TRUE(backend->supports(operation).yes());
+  Task<Outcome> task = backend->collective(operation, team, buffers);
+  task.start();
+  ASSERT_TRUE(task.done());
+}
+
+std::vector<int> broadcast_peers(int rank, int ranks, int root) {
+  Buffer data(100000);  // above the largest eager message
+  ScriptedTeam team(rank, ranks);
+  Operation operation;
+  operation.kind = OperationKind::kBcast;
+  operation.bytes = data.size();
+  operation.ranks = ranks;
+  operation.root = root;
+  run_alone(team, operation, {data, data, data.size()}, {{"profile", word("gen2")}});
+  return team.sent_to;
+}
+
+TEST(CcloFirmware, BroadcastsDownABinomialTree) {  // V17
+  const std::vector<std::vector<int>> nine = {{8, 4, 2, 1}, {}, {3}, {}, {6, 5}, {}, {7}, {}, {}};
+  for (int rank = 0; rank < 9; ++rank)
+    EXPECT_EQ(broadcast_peers(rank, 9, 0), nine[static_cast<std::size_t>(rank)]) << rank;
+  const std::vector<std::vector<int>> four = {{}, {3, 2}, {}, {0}};
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(broadcast_peers(rank, 4, 1), four[static_cast<std::size_t>(rank)]) << rank;
+}
+
+TEST(CcloFirmware, GathersAroundARingWithRelays) {  // V18
+  constexpr std::size_t kBlock = 256;
+  constexpr int kRanks = 4;
+  constexpr int kRoot = 1;
+  Operation operation;
+  operation.kind = OperationKind::kGather;
+  operation.bytes = kBlock;
+  operation.ranks = kRanks;
+  operation.root = kRoot;
+  const Buffer own(kBlock);
+  Buffer all(kBlock * kRanks);
+  for (const auto& [rank, relays] : {std::pair(2, 0), std::pair(3, 1), std::pair(0, 2)}) {
+    ScriptedTeam team(rank, kRanks);
+    run_alone(team, operation, {own, {}, kBlock}, {});
+    EXPECT_EQ(team.sent_to, std::vector<int>(static_cast<std::size_t>(relays + 1), (rank + 1) % kRanks));
+  }
+  ScriptedTeam root(kRoot, kRanks);
+  run_alone(root, operation, {own, all, kBlock}, {});
+  std::vector<std::ptrdiff_t> slots;
+  for (const std::byte* into : root.received_into) {
+    if (into >= all.data() && into < all.data() + all.size())
+      slots.push_back((into - all.data()) / static_cast<std::ptrdiff_t>(kBlock));
+  }
+  EXPECT_EQ(slots, (std::vector<std::ptrdiff_t>{0, 3, 2}));
+}
+
 TEST(CcloMessages, AreNumberedSegmentBySegment) {  // V14
   for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
     Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();

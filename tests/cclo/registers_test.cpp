@@ -40,6 +40,18 @@ TEST(CcloCallBlock, DecodesTheDumpOfTheOriginalDocument) {  // V1
   EXPECT_EQ(layout_of(Profile::kDump).communicators_offset(16), 0x1244U);
 }
 
+TEST(CcloCallBlock, NamesStreamsAndHostMemoryByOneBitEach) {  // V12
+  EXPECT_EQ(print_operand_flags(0x0401), "OP0 stream, RES host");
+  EXPECT_EQ(print_operand_flags(0x0700), "OP0 host, OP1 host, RES host");
+  EXPECT_EQ(print_operand_flags(0x10000), "unknown");
+  std::uint32_t all = 0;
+  for (const OperandFlag& flag : kOperandFlags) {
+    EXPECT_EQ(all & flag.bit, 0U);
+    all |= flag.bit;
+  }
+  EXPECT_EQ(all, 0x0707U);
+}
+
 TEST(CcloCallBlock, HasEveryRegisterAtTheDocumentedOffset) {
   const std::pair<Argument, std::uint32_t> table[] = {
       {Argument::kScenario, 0x10},     {Argument::kCount, 0x18},
