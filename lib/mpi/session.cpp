@@ -20,8 +20,9 @@ int pmpi::Type_free(MPI_Datatype* type) {
 }
 
 Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric,
-                 std::vector<std::unique_ptr<Lane>> lanes, bool threads)
+                 std::unique_ptr<TraceRecorder> trace, std::vector<std::unique_ptr<Lane>> lanes, bool threads)
     : fabric_(std::move(fabric)),
+      trace_(std::move(trace)),
       engine(*fabric_, std::move(lanes)),
       communicators(engine),
       configuration_(std::move(configuration)),
@@ -155,6 +156,9 @@ Call::Call(Function function)
 }
 
 Call::~Call() {
+  if (TraceRecorder* trace = session.trace(); trace != nullptr && engine.lane(0).clock > began_[0])
+    trace->record(
+        {"MPI", kFunctionNames[static_cast<std::size_t>(function_)], began_[0], engine.lane(0).clock, 0});
   for (std::size_t i = 0; i < engine.lanes().size(); ++i) {
     Lane& lane = engine.lane(i);
     lane.counters.calls[static_cast<std::uint16_t>(function_)].modelled += lane.clock - began_[i];

@@ -24,6 +24,7 @@
 #include "lib/mpi/communicator.hpp"
 #include "lib/mpi/datatype.hpp"
 #include "lib/mpi/dispatch.hpp"
+#include "lib/report/trace.hpp"
 
 namespace offramp {
 
@@ -35,16 +36,19 @@ struct BlockingRecords {
 
 class Session {
   std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
+  std::unique_ptr<TraceRecorder> trace_;   // outlives the backends
 
  public:
   /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
   static Session* current;
 
+  /// trace may be null: nobody asked for one.
   Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric,
-          std::vector<std::unique_ptr<Lane>> lanes, bool threads);
+          std::unique_ptr<TraceRecorder> trace, std::vector<std::unique_ptr<Lane>> lanes, bool threads);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
+  [[nodiscard]] TraceRecorder* trace() { return trace_.get(); }
 
   Engine engine;
   Communicators communicators;

@@ -81,6 +81,7 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
+  text += c.trace + "|";  // every rank takes part in writing it
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
                         r.max_bytes, r.min_ranks, r.max_ranks, r.backend);
@@ -151,7 +152,7 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
 }
 
 /// Lane 0 with the configured backend, the host behind it, and whatever the routes name.
-std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry,
+std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry, SpanSink* spans,
                                 std::string& error) {
   std::vector<std::string> names = {"host"};
   const auto index_of = [&names](const std::string& name) {
@@ -182,7 +183,7 @@ std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Regist
       return nullptr;
     }
     auto kept = std::make_unique<Settings>(std::move(*settings));
-    const BackendContext context{world_rank(), world_size(), *kept, configuration.faults, nullptr};
+    const BackendContext context{world_rank(), world_size(), *kept, configuration.faults, spans};
     std::unique_ptr<Backend> backend = description->create(context);
     if (backend == nullptr) {
       error = fmt::format("backend {} could not be created", name);
@@ -247,17 +248,19 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
-    if (!configuration->trace.empty() || !configuration->capture.empty())
-      (void)std::fprintf(stderr, "offramp: traces and captures are not written by this version\n");
+    if (!configuration->capture.empty())
+      (void)std::fprintf(stderr, "offramp: captures are not written by this version\n");
   }
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
+  auto trace = configuration->trace.empty() ? nullptr : std::make_unique<TraceRecorder>();
   std::vector<std::unique_ptr<Lane>> lanes;
-  lanes.push_back(make_lane(*configuration, registry, error));
+  lanes.push_back(make_lane(*configuration, registry, trace.get(), error));
   agree(error);
   clear_preload();
-  return std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(lanes), threads);
+  return std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(trace),
+                                   std::move(lanes), threads);
 }
 
 }  // namespace offramp

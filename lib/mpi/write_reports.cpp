@@ -12,6 +12,7 @@
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/report/report.hpp"
+#include "lib/report/trace.hpp"
 
 namespace offramp {
 namespace {
@@ -53,8 +54,9 @@ std::string command_line() {
   return text;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+/// flags: how to open it besides for writing. False, with a message, when it cannot be written.
+bool write_file(const std::string& path, const std::string& text, int flags, const char* what) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
   std::size_t written = 0;
   while (file >= 0 && written < text.size()) {
     const ssize_t n = write(file, text.data() + written, text.size() - written);
@@ -62,20 +64,45 @@ void write_file(const std::string& path, const std::string& text) {
     if (n <= 0) break;
     written += static_cast<std::size_t>(n);
   }
-  if (written < text.size())
-    (void)std::fprintf(stderr, "offramp: cannot write the report to %s: %s\n", path.c_str(),
+  const bool complete = written == text.size();
+  if (!complete)
+    (void)std::fprintf(stderr, "offramp: cannot write the %s to %s: %s\n", what, path.c_str(),
                        std::strerror(errno));
   if (file >= 0) close(file);
+  return complete;
+}
+
+/// The ranks append their parts one after the other; the first that cannot write stops those behind it.
+void write_trace(Session& session) {
+  const TraceRecorder* const trace = session.trace();
+  if (trace == nullptr) return;
+  const int rank = session.engine.rank();
+  const int ranks = session.engine.ranks();
+  const std::string& path = session.configuration().trace;
+  constexpr int kTag = 1;
+  int going = 1;
+  if (rank > 0) native.Recv(&going, 1, MPI_INT, rank - 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (going != 0) {
+    std::string text = rank == 0 ? kTraceBegin : kTraceSeparator;
+    text += trace_events(*trace, rank);
+    if (rank + 1 == ranks) text += kTraceEnd;
+    going = write_file(path, text, rank == 0 ? O_TRUNC : O_APPEND, "trace") ? 1 : 0;
+  }
+  if (rank + 1 < ranks) native.Send(&going, 1, MPI_INT, rank + 1, kTag, MPI_COMM_WORLD);
+  if (trace->dropped() > 0)
+    (void)std::fprintf(stderr, "offramp: rank %d: the trace ends before %llu more spans\n", rank,
+                       static_cast<unsigned long long>(trace->dropped()));
 }
 
 }  // namespace
 
 void write_reports(Session& session) {
   const Configuration& configuration = session.configuration();
+  write_trace(session);
   const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames));
   if (session.engine.rank() != 0) return;
   const std::string report = run_report(ranks, command_line());
-  if (!configuration.report.empty()) write_file(configuration.report, report);
+  if (!configuration.report.empty()) write_file(configuration.report, report, O_TRUNC, "report");
   if (configuration.summary) {
     const std::string text = summary(report);
     (void)std::fwrite(text.data(), 1, text.size(), stderr);

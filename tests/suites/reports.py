@@ -39,6 +39,50 @@ def json_report(arguments, tally, backend):
     tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
 
 
+def trace_problem(trace, ranks):
+    """What is wrong with a trace as Perfetto reads it; nothing: empty."""
+    events = trace["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e["name"] in ("process_name", "thread_name")}
+    if {e["pid"] for e in slices} != set(range(ranks)):
+        return "a rank has no slices"
+    for event in slices:
+        if event["dur"] < 0 or event["ts"] < 0 or (event["pid"], event["tid"]) not in names:
+            return f"a slice on no track, or of no length: {event}"
+    tracks = {}
+    for event in slices:
+        tracks.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    for where, spans in tracks.items():
+        spans.sort()
+        for (_, end), (begin, _) in zip(spans, spans[1:]):
+            if begin < end - 1e-6:
+                return f"slices of {names[where]} overlap"
+    if not any(name == "MPI" for name in names.values()) or len(set(names.values())) < ranks + 2:
+        return f"units are missing: {sorted(set(names.values()))}"
+    begun = {e["id"]: e for e in events if e["ph"] == "s"}
+    ended = [e for e in events if e["ph"] == "f"]
+    if not any(e["id"] in begun and begun[e["id"]]["pid"] != e["pid"] for e in ended):
+        return "no arrow from one rank to another"
+    return ""
+
+
+def traces(arguments, tally, backend):
+    label = f"reports/trace for Perfetto {backend}"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        _, plain = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"))
+        result, traced = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"), {"OFFRAMP_TRACE": path})
+        problem = "no trace"
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                problem = trace_problem(json.load(file), 3)
+        same = plain is not None and traced is not None and plain["each_rank"] == traced["each_rank"]
+        tally.record(label, result.ok and not problem and same,
+                     f"{result.output}\n{problem}\nsame times: {same}", result.seconds)
+
+
 def wildcards_are_counted(arguments, tally, backend):
     label = f"reports/wildcards are counted {backend}"
     if not tally.wants(label):
@@ -90,6 +134,7 @@ def run(arguments, tally):
     for backend in arguments.backends:
         json_report(arguments, tally, backend)
         wildcards_are_counted(arguments, tally, backend)
+        traces(arguments, tally, backend)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
     model_clock(arguments, tally)

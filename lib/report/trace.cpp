@@ -1,0 +1,145 @@
+#include "lib/report/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string_view>
+
+namespace offramp {
+namespace {
+
+constexpr std::string_view kCalls = "MPI";  // the track of the program's calls comes first
+
+/// In JSON's quotes. Units and names are literals of models, but plugins are models too.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else {
+      out += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
+    }
+  }
+  return out + '"';
+}
+
+/// Microseconds to the picosecond, as the format counts.
+std::string microseconds(Time time) {
+  const std::int64_t ps = std::max<std::int64_t>(time.count(), 0);
+  return fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
+}
+
+/// Tracks of one unit: a span goes to the first one that is free at its begin.
+class Tracks {
+ public:
+  std::size_t place(const Span& span) {
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      if (ends_[i] <= span.begin) {
+        ends_[i] = span.end;
+        return i;
+      }
+    }
+    ends_.push_back(span.end);
+    return ends_.size() - 1;
+  }
+
+ private:
+  std::vector<Time> ends_;
+};
+
+class Writer {
+ public:
+  explicit Writer(int rank) : rank_(rank) {
+    add("{{\"ph\": \"M\", \"pid\": {}, \"name\": \"process_name\", \"args\": {{\"name\": \"rank {}\"}}}}",
+        rank, rank);
+    add("{{\"ph\": \"M\", \"pid\": {}, \"name\": \"process_sort_index\", \"args\": {{\"sort_index\": {}}}}}",
+        rank, rank);
+  }
+
+  void unit(std::string_view name, std::vector<const Span*>& spans) {
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const Span* a, const Span* b) { return a->begin < b->begin; });
+    Tracks tracks;
+    std::map<std::size_t, int> ids;
+    for (const Span* span : spans) {
+      const std::size_t track = tracks.place(*span);
+      if (!ids.contains(track)) ids[track] = new_track(name, track);
+      slice(*span, ids[track]);
+    }
+  }
+
+  void arrow(const char* phase, const Span& span, int track) {
+    add("{{\"ph\": \"{}\", \"cat\": \"message\", \"name\": \"message\", \"id\": {}, \"pid\": {}, \"tid\": "
+        "{}, \"ts\": {}{}}}",
+        phase, span.operation, rank_, track, microseconds(span.begin),
+        *phase == 'f' ? ", \"bp\": \"e\"" : "");
+  }
+
+  struct End {
+    const Span* span = nullptr;
+    int track = 0;
+  };
+  /// Where each operation begins and ends on this rank.
+  std::map<std::uint64_t, std::pair<End, End>> ends;
+
+  std::string take() { return std::string(text_.data(), text_.size()); }
+
+ private:
+  template <typename... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    if (text_.size() > 0) text_.append(std::string_view(kTraceSeparator));
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  int new_track(std::string_view unit, std::size_t number) {
+    const int id = ++tracks_;
+    const std::string name = number == 0 ? std::string(unit) : fmt::format("{} ({})", unit, number + 1);
+    add("{{\"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"name\": \"thread_name\", \"args\": {{\"name\": {}}}}}",
+        rank_, id, quoted(name));
+    add("{{\"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"name\": \"thread_sort_index\", \"args\": "
+        "{{\"sort_index\": {}}}}}",
+        rank_, id, id);
+    return id;
+  }
+
+  void slice(const Span& span, int track) {
+    const Time length = later(span.end - span.begin, {});
+    add("{{\"ph\": \"X\", \"pid\": {}, \"tid\": {}, \"ts\": {}, \"dur\": {}, \"name\": {}, \"args\": "
+        "{{\"operation\": "
+        "\"{}.{}\"}}}}",
+        rank_, track, microseconds(span.begin), microseconds(length), quoted(span.what), span.operation >> 32,
+        span.operation & 0xffffffff);
+    if (span.operation == 0) return;
+    auto& [first, last] = ends[span.operation];
+    if (first.span == nullptr || span.begin < first.span->begin) first = {&span, track};
+    if (last.span == nullptr || span.end >= last.span->end) last = {&span, track};
+  }
+
+  int rank_;
+  int tracks_ = 0;
+  fmt::memory_buffer text_;
+};
+
+}  // namespace
+
+std::string trace_events(const TraceRecorder& recorder, int rank) {
+  std::map<std::string_view, std::vector<const Span*>> units;
+  for (const Span& span : recorder.spans()) units[span.unit].push_back(&span);
+  Writer writer(rank);
+  if (const auto calls = units.find(kCalls); calls != units.end()) {
+    writer.unit(kCalls, calls->second);
+    units.erase(calls);
+  }
+  for (auto& [name, spans] : units) writer.unit(name, spans);
+  for (const auto& [operation, ends] : writer.ends) {
+    const bool sent_here = static_cast<int>(operation >> 32) == rank;
+    sent_here ? writer.arrow("s", *ends.first.span, ends.first.track)
+              : writer.arrow("f", *ends.second.span, ends.second.track);
+  }
+  return writer.take();
+}
+
+}  // namespace offramp

@@ -1,0 +1,43 @@
+// Traces: every span of a run, as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open. One
+// process per rank, one track per hardware unit, in modelled time; arrows follow messages from rank to rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "offramp/kernel/span.hpp"
+
+namespace offramp {
+
+/// Collects the spans of one rank. Memory is bounded: what comes after kMost is counted only. Not thread
+/// safe.
+class TraceRecorder final : public SpanSink {
+ public:
+  static constexpr std::size_t kMost = 4'000'000;
+
+  void record(const Span& span) override {
+    if (spans_.size() < kMost) {
+      spans_.push_back(span);
+    } else {
+      ++dropped_;
+    }
+  }
+  [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  std::vector<Span> spans_;
+  std::uint64_t dropped_ = 0;
+};
+
+/// What precedes and follows the ranks' parts in the file; between two parts stands kTraceSeparator.
+inline constexpr const char* kTraceBegin = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
+inline constexpr const char* kTraceSeparator = ",\n";
+inline constexpr const char* kTraceEnd = "\n]}\n";
+
+/// One rank's part: events, separated by commas. Never empty. Spans of one unit that overlap in time stand on
+/// further tracks of its name.
+std::string trace_events(const TraceRecorder& recorder, int rank);
+
+}  // namespace offramp
