@@ -1,0 +1,49 @@
+"""Instructions per 8-byte message and backend, counted by callgrind: the same on every run, whatever the machine does.
+More than 5 % above bench/instructions.json fails. After a change that is worth it: tests/suites/speed.py BUILD --write"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FIGURES = os.path.join(ROOT, "bench/instructions.json")
+FEW, MANY = 1000, 3000
+TOLERANCE = 1.05
+
+
+def instructions(build, backend, messages):
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
+                   os.path.join(build, "bench/message_cost"), backend, str(messages)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    return int(found.group(1)) if done.returncode == 0 and found else None
+
+
+def per_message(build, backend):
+    few, many = instructions(build, backend, FEW), instructions(build, backend, MANY)
+    return None if few is None or many is None else round((many - few) / (MANY - FEW))
+
+
+def run(arguments, tally):
+    with open(FIGURES, encoding="utf-8") as file:
+        expected = json.load(file)
+    for backend in arguments.backends:
+        label = f"speed/instructions per message {backend}"
+        if tally.wants(label):
+            seen = per_message(arguments.build, backend)
+            ok = seen is not None and backend in expected and seen <= expected[backend] * TOLERANCE
+            tally.record(label, ok, f"{seen} instructions, expected {expected.get(backend)}")
+
+
+if __name__ == "__main__":
+    build = os.path.abspath(sys.argv[1])
+    backends = ["host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"]
+    figures = {backend: per_message(build, backend) for backend in backends}
+    print(json.dumps(figures, indent=2))
+    if "--write" in sys.argv:
+        with open(FIGURES, "w", encoding="utf-8") as file:
+            file.write(json.dumps(figures, indent=2) + "\n")
