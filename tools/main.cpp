@@ -226,6 +226,10 @@ class ExplainCommand {
   [[nodiscard]] CLI::App& app() { return app_; }
   int execute() {
     const std::string problem = question_.collect();
+    // Topics take their questions as words; these two may come as options as well.
+    if (app_.count("--ranks") > 0)
+      options_.arguments.push_back(fmt::format("ranks={}", options_.about.ranks));
+    if (app_.count("--bytes") > 0) options_.arguments.push_back("bytes=" + options_.about.bytes);
     if (problem.empty()) return explain(options_);
     complain(problem + "; see offramp explain --help");
     return kUsage;
@@ -235,6 +239,40 @@ class ExplainCommand {
   CLI::App& app_;
   ExplainOptions options_;
   QuestionOptions question_;
+};
+
+/// explain config --backend dpu, under the name that its users look for.
+class DpuConfigCommand {
+ public:
+  explicit DpuConfigCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("dpu-config",
+                                    "write or check a configuration file of the offload service")) {
+    app_.footer(
+        "\nWithout a file: writes one for the platform of the settings to standard output. With one: checks "
+        "it.");
+    app_.add_option("file", file_, "the file to check");
+    app_.add_option("--set", settings_, "a parameter of the platform: ranks_per_node=4")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute() {
+    ExplainOptions options;
+    options.topic = "config";
+    options.about.backends = {"dpu"};
+    if (!file_.empty()) options.arguments.push_back(file_);
+    for (const std::string& setting : settings_) {
+      if (add_setting(setting, "dpu", options.about.overrides)) continue;
+      complain(fmt::format("--set {} is not KEY=VALUE; see offramp dpu-config --help", in_quotes(setting)));
+      return kUsage;
+    }
+    return explain(options);
+  }
+
+ private:
+  CLI::App& app_;
+  std::string file_;
+  std::vector<std::string> settings_;
 };
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -265,7 +303,7 @@ std::string lower_first(std::string text) {
 
 /// What is wrong with the first word, or nothing.
 std::string unknown_subcommand(const std::vector<std::string>& words) {
-  constexpr std::string_view kSubcommands[] = {"run", "info", "predict", "explain", "check"};
+  constexpr std::string_view kSubcommands[] = {"run", "info", "predict", "explain", "check", "dpu-config"};
   if (words.empty()) return "no subcommand; see offramp --help";
   if (words[0].starts_with('-') ||
       std::find(std::begin(kSubcommands), std::end(kSubcommands), words[0]) != std::end(kSubcommands)) {
@@ -295,6 +333,7 @@ int dispatch(std::vector<std::string> words) {
   check_app->add_flag("--json", check_options.json, "print JSON");
   PredictCommand predict_command(app);
   ExplainCommand explain_command(app);
+  DpuConfigCommand dpu_config_command(app);
   for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
 
   if (const std::string problem = unknown_subcommand(words); !problem.empty()) {
@@ -327,6 +366,7 @@ int dispatch(std::vector<std::string> words) {
   if (used == check_app) return check(check_options);
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
+  if (used == &dpu_config_command.app()) return dpu_config_command.execute();
   return run_command.execute(std::move(command));
 }
 

@@ -298,6 +298,17 @@ class Check(CliTest):
         self.refused("check", "./noise")
 
 
+class DpuConfig(CliTest):
+    def test_writes_a_file_that_it_accepts(self):
+        (self.folder / "service.cfg").write_text(self.offramp("dpu-config", "--set", "ranks_per_node=4").stdout)
+        self.offramp("dpu-config", "service.cfg")
+
+    def test_refuses_a_broken_one_with_its_line(self):
+        text = self.offramp("dpu-config").stdout
+        (self.folder / "broken.cfg").write_text(text + "what is this\n")
+        self.assertRegex(self.refused("dpu-config", "broken.cfg"), r"broken\.cfg:\d+")
+
+
 class Explain(CliTest):
     def test_lists_topics_and_shows_one(self):
         self.assertIn("header", self.offramp("explain").stdout)
