@@ -1,37 +1,14 @@
 #include "lib/core/configuration.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <exception>
-#include <iterator>
-#include <stdexcept>
 
+#include "lib/core/configuration_file.hpp"
 #include "lib/core/names.hpp"
-
-// Compiled in and hidden: a preloaded library must not depend on, or clash with, a parser of the program's.
-// Junk such as "[&" makes preconditions of toml++ 3.3 fail, which ends the process or, with NDEBUG, is
-// undefined. Here they are exceptions.
-#undef NDEBUG
-#undef TOML_HEADER_ONLY
-#undef TOML_SHARED_LIB
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 1
-#define TOML_ASSERT(expression) ((expression) ? void() : unexpected_character())
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_MAX_NESTED_VALUES 8
-[[noreturn]] static void unexpected_character() {
-  throw std::logic_error("unexpected character");
-}
-#include <toml++/toml.h>
 
 namespace offramp {
 namespace {
@@ -41,10 +18,6 @@ using std::string_view;
 
 constexpr const char* kFile = "offramp.toml";
 constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
-constexpr std::size_t kLargestFile = 1 << 20;
-// toml++ destroys nested tables recursively; dotted keys are the one way to nest deeper than
-// TOML_MAX_NESTED_VALUES.
-constexpr std::ptrdiff_t kMostDotsInALine = 128;
 
 // --- The table of keys ---
 
@@ -204,175 +177,6 @@ string_view section_of(string_view path) {
   return dot == string_view::npos ? string_view() : path.substr(0, dot);
 }
 
-// --- The file ---
-
-/// One setting from any source. An empty name stands for the heading of a section.
-struct Entry {
-  string section;
-  string name;
-  RawValue value;
-  std::size_t route = 0;  // which [[route]]
-  std::size_t line = 0;
-};
-
-struct FileText {
-  string text;
-  string problem;
-  bool passable = false;  // a file that nobody asked for: absent, or not to be trusted
-};
-
-/// What keeps an open file from being used.
-FileText judge(int file, bool asked_for) {
-  struct stat status {};
-  if (fstat(file, &status) != 0) return {"", std::strerror(errno)};
-  const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
-  if (!asked_for && (!ours || (status.st_mode & S_IWOTH) != 0)) {
-    return {"", "it belongs to another user or everybody may write it; name it in OFFRAMP_CONFIG to use it",
-            true};
-  }
-  if (!S_ISREG(status.st_mode)) return {"", "it is not a regular file"};
-  return {};
-}
-
-FileText read_file(const string& path, bool asked_for) {
-  // Not blocking: a pipe or a device must not hang MPI_Init before it is refused.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) {
-    if (errno == ENOENT && !asked_for) return {"", "", true};
-    return {"", std::strerror(errno), !asked_for && errno == EACCES};
-  }
-  FileText result = judge(file, asked_for);
-  while (result.problem.empty()) {
-    char block[4096];
-    const ssize_t got = read(file, block, sizeof block);
-    if (got == 0) break;
-    if (got < 0 && errno != EINTR) result.problem = std::strerror(errno);
-    if (got > 0) result.text.append(block, static_cast<std::size_t>(got));
-    if (result.text.size() > kLargestFile) result.problem = "it is larger than 1 MiB";
-  }
-  close(file);
-  return result;
-}
-
-// The parser's table of white space is undefined for many characters that are not ASCII. So it
-// only sees ASCII: other bytes, wherever they stand, are written as ` and two hexadecimal digits, and so is `
-// itself.
-constexpr char kEscape = '`';
-
-string to_ascii(string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // an editor's byte order mark
-  string result;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x80 && c != kEscape) {
-      result += c;
-    } else {
-      fmt::format_to(std::back_inserter(result), "{}{:02x}", kEscape, static_cast<unsigned char>(c));
-    }
-  }
-  return result;
-}
-
-string from_ascii(string_view text) {
-  string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned byte = 0;
-    const char* const digits = text.data() + i + 1;
-    const bool escaped = text[i] == kEscape && i + 2 < text.size() &&
-                         std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
-    result += escaped ? static_cast<char>(byte) : text[i];
-    if (escaped) i += 2;
-  }
-  return result;
-}
-
-/// Texts as they are, numbers as parse_quantity reads them. False: nothing that can be a value here.
-bool read_scalar(const toml::node& node, RawValue& value) {
-  if (const auto* text = node.as_string()) {
-    value.text = from_ascii(text->get());
-    return true;
-  }
-  value.type = node.is_boolean() ? RawValue::Type::kBoolean : RawValue::Type::kNumber;
-  if (const auto* flag = node.as_boolean()) value.text = flag->get() ? "true" : "false";
-  if (const auto* integer = node.as_integer()) value.text = fmt::format("{}", integer->get());
-  if (const auto* real = node.as_floating_point()) value.text = fmt::format("{}", real->get());
-  return !value.text.empty();
-}
-
-/// Flattens a document into entries in the order of its lines. Functions return what went wrong.
-class FileReader {
- public:
-  FileReader(string path, std::vector<Entry>& entries) : path_(std::move(path)), entries_(entries) {}
-
-  string read(const string& text) {
-    if (string error = check_lines(text); !error.empty()) return error;
-    toml::table document;
-    try {
-      document = toml::parse(to_ascii(text), string_view(path_));
-    } catch (const toml::parse_error& error) {
-      return fmt::format("{}: not valid TOML: {}", where(error.source()),
-                         printable(from_ascii(error.description())));
-    } catch (const std::logic_error& error) {
-      return fmt::format("{}: not valid TOML: {}", path_, error.what());
-    }
-    for (const auto& [key, node] : document) {
-      if (string error = add(from_ascii(key.str()), node); !error.empty()) return error;
-    }
-    std::stable_sort(entries_.begin(), entries_.end(),
-                     [](const Entry& a, const Entry& b) { return a.line < b.line; });
-    return {};
-  }
-
- private:
-  [[nodiscard]] string check_lines(string_view text) const {
-    for (std::size_t line = 1; !text.empty(); ++line) {
-      const string_view one = text.substr(0, text.find('\n'));
-      if (std::count(one.begin(), one.end(), '.') > kMostDotsInALine) {
-        return fmt::format("{}:{}: far too many dots in one line", path_, line);
-      }
-      text.remove_prefix(std::min(text.size(), one.size() + 1));
-    }
-    return {};
-  }
-
-  [[nodiscard]] string where(const toml::source_region& source) const {
-    return fmt::format("{}:{}", path_, source.begin.line);
-  }
-
-  string add(const string& key, const toml::node& node) {
-    if (const auto* table = node.as_table()) return add_section(key, *table, 0);
-    const auto* array = node.as_array();
-    if (key != "route" || array == nullptr) return add_value("", key, node, 0);
-    for (std::size_t i = 0; i < array->size(); ++i) {
-      const auto* route = (*array)[i].as_table();
-      if (route == nullptr) return fmt::format("{}: write routes as [[route]]", where(node.source()));
-      if (string error = add_section(key, *route, i); !error.empty()) return error;
-    }
-    return {};
-  }
-
-  string add_section(const string& section, const toml::table& table, std::size_t route) {
-    const auto& source = table.source();
-    entries_.push_back({section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line});
-    for (const auto& [key, node] : table) {
-      if (string error = add_value(section, from_ascii(key.str()), node, route); !error.empty()) return error;
-    }
-    return {};
-  }
-
-  string add_value(const string& section, const string& name, const toml::node& node, std::size_t route) {
-    Entry entry{
-        section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
-    if (!read_scalar(node, entry.value) && !node.is_string()) {
-      return fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name));
-    }
-    entries_.push_back(std::move(entry));
-    return {};
-  }
-
-  string path_;
-  std::vector<Entry>& entries_;
-};
-
 // --- All sources together ---
 
 /// Every step returns what went wrong.
@@ -421,7 +225,7 @@ class Loader {
       return fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem);
     }
     configuration_.file = path;
-    return FileReader(path, entries_).read(file.text);
+    return read_entries(path, file.text, entries_);
   }
 
   string load_plugins() {
