@@ -1,6 +1,7 @@
 #include "backends/host/algorithms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "backends/host/local_work.hpp"
@@ -13,6 +14,11 @@ MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
 }
 Bytes block_of(Bytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
+}
+
+/// The parent of relative rank r is r without its lowest bit.
+int lowest_bit(int relative) {
+  return relative & -relative;
 }
 
 /// The subtree of relative rank r in a binomial tree is [r, r + extent) of `size` ranks.
@@ -37,6 +43,38 @@ Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root) {
   co_return outcome;
 }
 
+namespace {
+
+/// Two buffers in turns: a partial result stays in one while the next contribution comes into the other. With
+/// `last` known, the turns begin so that the last contribution (and with it the result) is in the first
+/// buffer.
+class Turns {
+ public:
+  Turns(Team& team, MutableBytes first, std::size_t bytes, int contributions)
+      : team_(team), buffers_{first, {}}, bytes_(bytes), next_(contributions % 2 == 1 ? 0 : 1) {}
+  MutableBytes take() {
+    MutableBytes& buffer = buffers_[next_];
+    if (buffer.empty() && bytes_ > 0) buffer = team_.scratch(bytes_);
+    next_ = 1 - next_;
+    return buffer;
+  }
+
+ private:
+  Team& team_;
+  std::array<MutableBytes, 2> buffers_;
+  std::size_t bytes_;
+  std::size_t next_;
+};
+
+int children_of(int relative, int size) {
+  int children = 0;
+  for (int mask = 1; mask < size && (relative & mask) == 0; mask *= 2)
+    children += relative + mask < size ? 1 : 0;
+  return children;
+}
+
+}  // namespace
+
 Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root,
                               bool commutative) {
   // In the tree of relative rank r the children hold the ranks above r, in order. With the tree's root at
@@ -44,16 +82,20 @@ Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuf
   const int size = team.size();
   const int top = commutative ? root : 0;
   const int relative = wrap(team.rank() - top, size);
+  const bool delivers = team.rank() == root && top == root;
+  const bool in_place = delivers && buffers.send.data() == buffers.receive.data();
   Outcome outcome = Outcome::kOk;
-  MutableBytes sum = team.scratch(buffers.send.size());
-  MutableBytes incoming = team.scratch(buffers.send.size());
-  local_copy(team, costs, buffers.send, sum);
+  // In place the result's buffer holds the own contribution until the first turn is over.
+  Turns turns(team, delivers && !in_place ? buffers.receive : MutableBytes(), buffers.send.size(),
+              children_of(relative, size));
+  Bytes sum = buffers.send;
   int mask = 1;
   for (; mask < size && (relative & mask) == 0; mask *= 2) {
     if (relative + mask >= size) continue;
+    const MutableBytes incoming = turns.take();
     note(outcome, co_await team.receive(wrap(team.rank() + mask, size), incoming));
     local_combine(team, costs, sum, incoming);
-    std::swap(sum, incoming);
+    sum = incoming;
   }
   if (relative != 0) note(outcome, co_await team.send(wrap(team.rank() - mask, size), sum));
   if (top != root && team.rank() == top) note(outcome, co_await team.send(root, sum));
@@ -73,6 +115,8 @@ Task<Outcome> gather_binomial(Team& team, const LocalCosts& costs, CollectiveBuf
   Outcome outcome = Outcome::kOk;
   // Blocks of the subtree in order of relative rank; the root turns them into order of rank at the end.
   const int extent = subtree(relative, size);
+  if (extent == 1 && relative != 0)
+    co_return co_await team.send(wrap(team.rank() - lowest_bit(relative), size), buffers.send);
   const bool in_place = relative == 0 && root == 0;
   MutableBytes gathered = in_place ? buffers.receive : team.scratch(block * static_cast<std::size_t>(extent));
   local_copy(team, costs, buffers.send, block_of(gathered, block, 0));
@@ -148,34 +192,50 @@ Task<Outcome> allreduce_recursive_doubling(Team& team, const LocalCosts& costs, 
   const int extra = size - power;
   const int rank = team.rank();
   Outcome outcome = Outcome::kOk;
-  MutableBytes sum = team.scratch(buffers.send.size());
-  MutableBytes incoming = team.scratch(buffers.send.size());
-  local_copy(team, costs, buffers.send, sum);
 
   const bool paired = rank < 2 * extra;
   if (paired && rank % 2 == 1) {
-    note(outcome, co_await team.send(rank - 1, sum));
+    note(outcome, co_await team.send(rank - 1, buffers.send));
     note(outcome, co_await team.receive(rank - 1, buffers.receive));
     co_return outcome;
   }
+  // Partial results stay in rank order on all ranks, so that all get the same bits. The one so far is `sum`:
+  // the program's own operand at first, then in `held`; what comes in goes to `other`.
+  const bool in_place = buffers.send.data() == buffers.receive.data();
+  Bytes sum = buffers.send;
+  MutableBytes held = in_place ? buffers.receive : MutableBytes();
+  MutableBytes other = in_place ? MutableBytes() : buffers.receive;
+  const auto make_room = [&] {
+    if (other.empty() && !sum.empty()) other = team.scratch(sum.size());
+  };
+  const auto take_upper = [&] {  // an operand of higher ranks came in
+    local_combine(team, costs, sum, other);
+    std::swap(held, other);
+    sum = held;
+  };
   if (paired) {
-    note(outcome, co_await team.receive(rank + 1, incoming));
-    local_combine(team, costs, sum, incoming);
-    std::swap(sum, incoming);
+    make_room();
+    note(outcome, co_await team.receive(rank + 1, other));
+    take_upper();
   }
   const int position = paired ? rank / 2 : rank - extra;
   for (int mask = 1; mask < power; mask *= 2) {
-    const int other = position ^ mask;
-    const int peer = other < extra ? 2 * other : other + extra;
-    Team::Pending receiving = team.receive(peer, incoming);
+    const int partner = position ^ mask;
+    const int peer = partner < extra ? 2 * partner : partner + extra;
+    if (partner < position && held.empty() && !sum.empty()) {  // the result will be where this operand is
+      std::swap(held, other);
+      local_copy(team, costs, sum, held);
+      sum = held;
+    }
+    make_room();
+    Team::Pending receiving = team.receive(peer, other);
     Team::Pending sending = team.send(peer, sum);
     note(outcome, co_await receiving);
     note(outcome, co_await sending);
-    if (other > position) {
-      local_combine(team, costs, sum, incoming);
-      std::swap(sum, incoming);
+    if (partner > position) {
+      take_upper();
     } else {
-      local_combine(team, costs, incoming, sum);
+      local_combine(team, costs, other, held);
     }
   }
   local_copy(team, costs, sum, buffers.receive);
