@@ -10,6 +10,11 @@ EventSystem::EventSystem(const NotificationHeader& identity, Carrier* carrier)
     : identity_(identity), way_{carrier, identity.client_id, identity.server_id} {}
 
 EventSystem::~EventSystem() {
+  clear();
+}
+
+void EventSystem::clear() {
+  ongoing_.clear();
   for (Event& event : events_) {
     if (event.state != Event::State::kFree) release(event);
   }

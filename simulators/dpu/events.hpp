@@ -123,6 +123,8 @@ class EventSystem {
   /// False: it is ongoing, or its sub-events are.
   bool give_back(Event*& event);
 
+  /// Takes back everything, completed or not: nothing may be under way.
+  void clear();
   /// The carrier has sent an event's notification.
   void sent(std::uint64_t event);
   /// It never will.
