@@ -1,7 +1,7 @@
 /* A rank on a host: the second example of the original document, completed. It connects to its service
  * process, waits until it knows the service processes of all ranks, and exchanges notifications with its own.
  *
- *   OFFLOAD_CONFIG_FILE_PATH=platform.conf OFFRAMP_DPU_HOST_NAME=node0 ./host_rank RANK RANKS [ROUNDS
+ *   OFFLOAD_CONFIG_FILE_PATH=platform.conf DPU_OFFLOAD_HOST_NAME=node0 ./host_rank RANK RANKS [ROUNDS
  * [MILLISECONDS]]
  *
  * RANKS run on this host. MILLISECONDS: pause between rounds. Ends with 0 when all rounds were answered, with

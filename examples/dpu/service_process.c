@@ -2,7 +2,8 @@
  * connects to all other service processes, lets ranks connect, echoes their notifications of type PING, and
  * ends when all ranks have gone.
  *
- *   OFFLOAD_CONFIG_FILE_PATH=platform.conf DPU_OFFLOAD_LIST_DPUS=dpu0 OFFRAMP_DPU_NAME=dpu0 ./service_process
+ *   OFFLOAD_CONFIG_FILE_PATH=platform.conf DPU_OFFLOAD_LIST_DPUS=dpu0 DPU_OFFLOAD_DPU_NAME=dpu0
+ * ./service_process
  */
 #include <offramp/dpu/service.h>
 #include <stdio.h>

@@ -87,7 +87,7 @@ dpu_offload_status_t find_process(offloading_config_t& config) {
   Loaded& loaded = loaded_of(config);
   const Settings settings(config);
   loaded.identity = service_identity([&settings](const char* name) { return settings(name); },
-                                     Settings::name_of(config.dpu_name, "OFFRAMP_DPU_NAME"));
+                                     Settings::name_of(config.dpu_name, "DPU_OFFLOAD_DPU_NAME"));
   const ServiceIdentity& identity = loaded.identity;
   if (!identity.error.empty()) return refuse(config, identity.error);
   loaded.list = list_processes(loaded.file, identity.dpu_list);
@@ -172,7 +172,7 @@ dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config
                                                          const rank_info_t* rank, init_params_t* params) {
   if (config == nullptr || config->loaded == nullptr || rank == nullptr || params == nullptr) return DO_ERROR;
   Loaded& loaded = loaded_of(*config);
-  const std::string name = Settings::name_of(config->host_name, "OFFRAMP_DPU_HOST_NAME");
+  const std::string name = Settings::name_of(config->host_name, "DPU_OFFLOAD_HOST_NAME");
   const ConfiguredHost* const host = loaded.file.host(name);
   if (host == nullptr) {
     if (config->offloading_engine != nullptr)

@@ -57,11 +57,11 @@ class Platform:
 
     def service(self, name):
         program = os.path.join(self.folder, "service_process")
-        return self.start([program], {"OFFRAMP_DPU_NAME": name, "DPU_OFFLOAD_LIST_DPUS": ",".join(self.names)})
+        return self.start([program], {"DPU_OFFLOAD_DPU_NAME": name, "DPU_OFFLOAD_LIST_DPUS": ",".join(self.names)})
 
     def rank(self, rank, ranks, *more):
         program = os.path.join(self.folder, "host_rank")
-        return self.start([program, str(rank), str(ranks), *map(str, more)], {"OFFRAMP_DPU_HOST_NAME": "node0"})
+        return self.start([program, str(rank), str(ranks), *map(str, more)], {"DPU_OFFLOAD_HOST_NAME": "node0"})
 
     def end(self):
         for process in self.started:

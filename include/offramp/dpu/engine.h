@@ -50,8 +50,8 @@ typedef struct {
   offloading_engine_t* offloading_engine;  /* for messages; get_host_config works without */
   const char* cfg_file;                    /* else OFFLOAD_CONFIG_FILE_PATH, DPU_OFFLOAD_CONFIG_FILE_PATH */
   const char* list_dpus;                   /* else DPU_OFFLOAD_LIST_DPUS */
-  const char* dpu_name;                    /* else OFFRAMP_DPU_NAME, else the hostname */
-  const char* host_name;                   /* else OFFRAMP_DPU_HOST_NAME, else the hostname */
+  const char* dpu_name;                    /* else DPU_OFFLOAD_DPU_NAME, else the hostname */
+  const char* host_name;                   /* else DPU_OFFLOAD_HOST_NAME, else the hostname */
   int64_t global_id;                       /* else DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID */
   int64_t local_id;                        /* else DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID */
   int64_t service_procs_per_dpu;           /* else DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU */
