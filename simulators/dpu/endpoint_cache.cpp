@@ -27,7 +27,7 @@ std::vector<int> EndpointCache::own_ranks(const GroupDescription& group) const {
 }
 
 EndpointCache::Group* EndpointCache::open(const GroupDescription& group, std::span<const int> ranks, bool own,
-                                          CacheActions& actions) {
+                                          CacheActions& actions, const std::optional<CacheEntry>& entry) {
   const auto [place, fresh] = groups_.try_emplace(group.uid);
   Group& known = place->second;
   if (fresh) {
@@ -41,19 +41,45 @@ EndpointCache::Group* EndpointCache::open(const GroupDescription& group, std::sp
   // A late message of an incarnation that is gone, or another group with the same hash.
   actions.refused = group.incarnation <= known.description.incarnation ||
                     group.world_ranks != known.description.world_ranks;
-  if (!actions.refused) known.waiting.push_back({group, {ranks.begin(), ranks.end()}, own});
+  if (!actions.refused) known.waiting.push_back({group, {ranks.begin(), ranks.end()}, own, entry});
   return nullptr;
 }
 
 bool EndpointCache::enter(Group& group, int rank) {
   if (rank < 0 || static_cast<std::size_t>(rank) >= group.entries.size()) return false;
-  CacheEntry& entry = group.entries[static_cast<std::size_t>(rank)];
-  if (entry.world_rank >= 0) return false;
-  entry.world_rank = group.description.world_ranks[static_cast<std::size_t>(rank)];
-  entry.process = placement_.global_id(entry.world_rank);
-  entry.node = placement_.node(entry.world_rank);
+  const int world = group.description.world_ranks[static_cast<std::size_t>(rank)];
+  return enter(group, rank, {world, placement_.global_id(world), placement_.node(world)});
+}
+
+bool EndpointCache::enter(Group& group, int rank, const CacheEntry& entry) {
+  if (rank < 0 || static_cast<std::size_t>(rank) >= group.entries.size() || entry.world_rank < 0)
+    return false;
+  CacheEntry& known = group.entries[static_cast<std::size_t>(rank)];
+  if (known.world_rank >= 0) return false;
+  known = entry;
   ++group.known;
   return true;
+}
+
+CacheActions EndpointCache::add_entry(const GroupDescription& group, int rank, const CacheEntry& entry) {
+  CacheActions actions;
+  Group* const known = open(group, std::span(&rank, 1), false, actions, entry);
+  if (known == nullptr) return actions;
+  actions.refused = !enter(*known, rank, entry);
+  if (!actions.refused) check_populated(*known, actions);
+  return actions;
+}
+
+CacheActions EndpointCache::revoke_entry(GroupUid uid, std::uint32_t incarnation, int rank) {
+  CacheActions actions;
+  Group* const group = in_use(uid, incarnation);
+  actions.refused = group == nullptr || !leave(*group, rank);
+  if (!actions.refused) check_revoked(uid, actions);
+  return actions;
+}
+
+bool EndpointCache::forget(GroupUid uid) {
+  return groups_.erase(uid) == 1;
 }
 
 void EndpointCache::check_populated(const Group& group, CacheActions& actions) const {
@@ -139,9 +165,15 @@ void EndpointCache::check_revoked(GroupUid uid, CacheActions& actions) {
   actions.revoked = true;
   std::vector<Waiting> waiting = std::move(found->second.waiting);
   groups_.erase(found);
+  replay(std::move(waiting), actions);
+}
+
+void EndpointCache::replay(std::vector<Waiting> waiting, CacheActions& actions) {
   for (const Waiting& message : waiting) {
     CacheActions more;
-    if (message.own) {
+    if (message.entry) {
+      more = add_entry(message.group, message.ranks.front(), *message.entry);
+    } else if (message.own) {
       for (const int rank : message.ranks) more = add_rank(message.group, rank);
     } else {
       more = add_entries(message.group, message.ranks);
@@ -218,6 +250,11 @@ std::vector<int> EndpointCache::ranks_on_node(GroupUid uid, int node) const {
     if (node_of(uid, i) == node) ranks.push_back(i);
   }
   return ranks;
+}
+
+const GroupDescription* EndpointCache::description(GroupUid uid) const {
+  const Group* const group = find(uid);
+  return group == nullptr ? nullptr : &group->description;
 }
 
 std::optional<std::uint32_t> EndpointCache::incarnation(GroupUid uid) const {

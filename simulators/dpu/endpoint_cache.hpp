@@ -62,6 +62,12 @@ class EndpointCache {
   CacheActions revoke_rank(GroupUid uid, std::uint32_t incarnation, int rank);
   CacheActions revoke_from_process(GroupUid uid, std::uint32_t incarnation, std::span<const int> ranks);
 
+  // For those who do not rely on the placement, but are told: an entry as it is, and a rank that has left.
+  CacheActions add_entry(const GroupDescription& group, int rank, const CacheEntry& entry);
+  CacheActions revoke_entry(GroupUid uid, std::uint32_t incarnation, int rank);
+  /// Forgets a group, whoever still uses it.
+  bool forget(GroupUid uid);
+
   /// Ranks of a group that this service process serves, in order.
   [[nodiscard]] std::vector<int> own_ranks(const GroupDescription& group) const;
 
@@ -77,12 +83,16 @@ class EndpointCache {
   [[nodiscard]] std::vector<int> ranks_of_process(GroupUid uid, int process) const;
   [[nodiscard]] std::vector<int> ranks_on_node(GroupUid uid, int node) const;
   [[nodiscard]] std::optional<std::uint32_t> incarnation(GroupUid uid) const;
+  /// Null: unknown.
+  [[nodiscard]] const GroupDescription* description(GroupUid uid) const;
+  [[nodiscard]] const CacheEntry* entry(GroupUid uid, int rank) const;
 
  private:
   struct Waiting {  // for the next incarnation
     GroupDescription group;
     std::vector<int> ranks;
     bool own = false;
+    std::optional<CacheEntry> entry;
   };
   struct Group {
     GroupDescription description;
@@ -96,14 +106,16 @@ class EndpointCache {
   };
 
   /// The group in this incarnation; null: the message has to wait, or (refused) is not for it.
-  Group* open(const GroupDescription& group, std::span<const int> ranks, bool own, CacheActions& actions);
+  Group* open(const GroupDescription& group, std::span<const int> ranks, bool own, CacheActions& actions,
+              const std::optional<CacheEntry>& entry = std::nullopt);
   Group* in_use(GroupUid uid, std::uint32_t incarnation);
   bool enter(Group& group, int rank);
+  static bool enter(Group& group, int rank, const CacheEntry& entry);
+  void replay(std::vector<Waiting> waiting, CacheActions& actions);
   bool leave(Group& group, int rank);
   void check_populated(const Group& group, CacheActions& actions) const;
   void check_revoked(GroupUid uid, CacheActions& actions);
   [[nodiscard]] const Group* find(GroupUid uid) const;
-  [[nodiscard]] const CacheEntry* entry(GroupUid uid, int rank) const;
 
   Placement placement_;
   int process_;

@@ -7,9 +7,14 @@
 namespace offramp::dpu {
 
 EventSystem::EventSystem(const NotificationHeader& identity, Carrier* carrier)
-    : identity_(identity), carrier_(carrier) {}
+    : identity_(identity), way_{carrier, identity.client_id, identity.server_id} {}
 
 EventSystem::~EventSystem() {
+  clear();
+}
+
+void EventSystem::clear() {
+  ongoing_.clear();
   for (Event& event : events_) {
     if (event.state != Event::State::kFree) release(event);
   }
@@ -54,21 +59,32 @@ Event* EventSystem::get(const EventInfo& info) {
   free_.pop_back();
   event.state = Event::State::kHeld;
   event.explicit_return = info.explicit_return;
+  event.owner = this;
   return &event;
 }
 
 EventResult EventSystem::emit(Event*& event, std::uint64_t type) {
-  if (event == nullptr) return EventResult::kError;
-  return launch(event, type, event->payload_);
+  return emit(event, type, way_);
 }
 
 EventResult EventSystem::emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload) {
-  if (event == nullptr || !event->payload_.empty()) return EventResult::kError;
-  if (!payload.empty() && payload.data() == nullptr) return EventResult::kError;
-  return launch(event, type, payload);
+  return emit(event, type, payload, way_);
 }
 
-EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload) {
+EventResult EventSystem::emit(Event*& event, std::uint64_t type, const Way& way) {
+  if (event == nullptr) return EventResult::kError;
+  return launch(event, type, event->payload_, way);
+}
+
+EventResult EventSystem::emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
+                              const Way& way) {
+  if (event == nullptr || !event->payload_.empty()) return EventResult::kError;
+  if (!payload.empty() && payload.data() == nullptr) return EventResult::kError;
+  return launch(event, type, payload, way);
+}
+
+EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
+                                const Way& way) {
   const bool ready = (event->state == Event::State::kHeld || event->state == Event::State::kSub) &&
                      !event->sent && event->number == 0 && !event->meta;
   if (!ready || type >= kTypes || payload.size() > kMostPayload) return EventResult::kError;
@@ -76,12 +92,18 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
   header.type = type;
   header.payload_size = payload.size();
   header.event_id = event->number = ++numbers_;
-  if (carrier_ == nullptr) {
+  header.client_id = way.client_id;
+  header.server_id = way.server_id;
+  if (way.carrier == nullptr) {
     event->sent = true;
     dispatch(header, payload);
   } else {
     unsent_.emplace(event->number, event);
-    if (carrier_->send(header, payload, event->number)) sent(event->number);
+    if (way.carrier->send(header, payload, event->number)) sent(event->number);
+    if (event->failed_ && event->state == Event::State::kHeld) {
+      event->sent = event->failed_ = false;
+      return EventResult::kError;
+    }
   }
   return hold(event);
 }
@@ -128,10 +150,11 @@ EventResult EventSystem::emit_meta(Event*& event) {
 
 /// Drops finished sub-events and tells the owner once.
 void EventSystem::settle(Event& event) {
-  std::erase_if(event.subs, [this](Event* sub) {
+  std::erase_if(event.subs, [this, &event](Event* sub) {
     settle(*sub);
     if (!sub->sent || !sub->subs.empty()) return false;
-    release(*sub);
+    event.failed_ = event.failed_ || sub->failed_;
+    sub->owner->release(*sub);
     return true;
   });
   if (event.sent && event.subs.empty() && !std::exchange(event.told, true) && event.on_complete)
@@ -153,17 +176,26 @@ bool EventSystem::give_back(Event*& event) {
 }
 
 void EventSystem::release(Event& event) {
-  for (Event* sub : event.subs) release(*sub);
+  for (Event* sub : event.subs) sub->owner->release(*sub);
   unsent_.erase(event.number);
   if (event.pool != nullptr && event.pool->give_back) event.pool->give_back(event.payload_.data());
+  const std::function<void()> released = std::move(event.on_release);
   event = Event();
   free_.push_back(&event);
+  if (released) released();
 }
 
 void EventSystem::sent(std::uint64_t event) {
   const auto found = unsent_.find(event);
   if (found == unsent_.end()) return;
   found->second->sent = true;
+  unsent_.erase(found);
+}
+
+void EventSystem::failed(std::uint64_t event) {
+  const auto found = unsent_.find(event);
+  if (found == unsent_.end()) return;
+  found->second->sent = found->second->failed_ = true;
   unsent_.erase(found);
 }
 
@@ -183,6 +215,10 @@ bool EventSystem::receive(std::span<const std::byte> message) {
   const auto header = decode(message);
   if (!header || message.size() - kHeaderBytes != header->payload_size) return false;
   return dispatch(*header, message.subspan(kHeaderBytes));
+}
+
+bool EventSystem::receive(const NotificationHeader& header, std::span<const std::byte> payload) {
+  return header.payload_size == payload.size() && dispatch(header, payload);
 }
 
 bool EventSystem::dispatch(const NotificationHeader& header, std::span<const std::byte> payload) {

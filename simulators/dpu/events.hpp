@@ -32,12 +32,20 @@ struct BufferPool {
   std::size_t element_size = 0;  // 0: any; larger payloads are refused
 };
 
-/// The way to the peer. Returns true when the notification has left; otherwise sent() has to be called later.
+/// The way to a peer. Returns true when the notification has left; otherwise sent() or failed() has to be
+/// called, later or before this returns.
 class Carrier {
  public:
   virtual ~Carrier() = default;
   virtual bool send(const NotificationHeader& header, std::span<const std::byte> payload,
                     std::uint64_t event) = 0;
+};
+
+/// One of several peers of a system.
+struct Way {
+  Carrier* carrier = nullptr;
+  std::uint64_t client_id = 0;
+  std::uint64_t server_id = 0;
 };
 
 /// data is valid during the call only. Emitting from a handler is allowed.
@@ -55,8 +63,12 @@ struct EventInfo {
 class Event {
  public:
   [[nodiscard]] std::span<std::byte> payload() { return payload_; }
+  /// Its notification, or one of its sub-events', did not leave.
+  [[nodiscard]] bool failed() const { return failed_; }
   /// Called once when the event completes.
   std::function<void()> on_complete;
+  /// Called when the event has gone back to its pool.
+  std::function<void()> on_release;
 
  private:
   friend class EventSystem;
@@ -66,6 +78,8 @@ class Event {
   bool meta = false;
   bool sent = false;
   bool told = false;  // on_complete has run
+  bool failed_ = false;
+  EventSystem* owner = nullptr;
   std::uint64_t number = 0;
   BufferPool* pool = nullptr;
   std::vector<std::byte> own;  // a buffer without a pool
@@ -96,7 +110,11 @@ class EventSystem {
   EventResult emit(Event*& event, std::uint64_t type);
   /// The caller's buffer stays until completion. An error for an event that brings a buffer of its own.
   EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
-  /// Makes a held event a meta-event; queue_sub: before the sub-event is emitted.
+  /// To one of several peers. An error at once leaves the event held.
+  EventResult emit(Event*& event, std::uint64_t type, const Way& way);
+  EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload, const Way& way);
+  /// Makes a held event a meta-event; queue_sub: before the sub-event is emitted. Sub-events may belong to
+  /// other systems, which live as long.
   bool make_meta(Event& event);
   bool queue_sub(Event& meta, Event& sub);
   /// A meta-event without sub-events is complete at once.
@@ -105,12 +123,17 @@ class EventSystem {
   /// False: it is ongoing, or its sub-events are.
   bool give_back(Event*& event);
 
+  /// Takes back everything, completed or not: nothing may be under way.
+  void clear();
   /// The carrier has sent an event's notification.
   void sent(std::uint64_t event);
+  /// It never will.
+  void failed(std::uint64_t event);
   /// Returns what is complete.
   void progress();
   /// Bytes from the peer; false: not a notification, or a payload that its pool cannot take.
   bool receive(std::span<const std::byte> message);
+  bool receive(const NotificationHeader& header, std::span<const std::byte> payload);
 
   [[nodiscard]] std::size_t capacity() const { return events_.size(); }
   [[nodiscard]] std::size_t available() const { return free_.size(); }
@@ -126,7 +149,7 @@ class EventSystem {
     std::vector<std::byte> payload;
   };
 
-  EventResult launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
+  EventResult launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload, const Way& way);
   bool dispatch(const NotificationHeader& header, std::span<const std::byte> payload);
   bool deliver(const Registration& registration, const NotificationHeader& header,
                std::span<const std::byte> payload);
@@ -135,7 +158,7 @@ class EventSystem {
   EventResult hold(Event*& event);
 
   NotificationHeader identity_;
-  Carrier* carrier_;
+  Way way_;
   std::deque<Event> events_;
   std::vector<Event*> free_;
   std::vector<Event*> ongoing_;

@@ -10,13 +10,15 @@ ALLOWED = {
     "simulators": ("simulators/", "offramp/"),
     "backends": ("backends/", "simulators/", "offramp/"),
     "lib/fabric": ("lib/fabric/",),
+    "lib/dpu": ("lib/dpu/", "simulators/dpu/", "offramp/"),
     "lib/core": ("lib/core/", "lib/fabric/", "offramp/"),
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
-NO_MPI = ("simulators", "backends", "lib/core", "lib/fabric", "tools")
+NO_MPI = ("simulators", "backends", "lib/core", "lib/fabric", "lib/dpu", "tools")
+KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu/ucx_transport.cpp")
 
 
 def folder_of(path):
@@ -33,8 +35,8 @@ def check(path, text):
             errors.append(f"{path}: {line.strip()} goes against the arrows")
         if path.startswith(NO_MPI) and re.match(r"(mpi\.h|mpi/)", include):
             errors.append(f"{path}: {line.strip()}: only lib/mpi and lib/native know MPI")
-        if re.match(r"ucp/|ucs/|uct/", include) and path != "lib/fabric/ucx_fabric.cpp":
-            errors.append(f"{path}: {line.strip()}: only the UCX fabric knows UCX")
+        if re.match(r"ucp/|ucs/|uct/", include) and path not in KNOW_UCX:
+            errors.append(f"{path}: {line.strip()}: only {', '.join(KNOW_UCX)} know UCX")
     return errors
 
 

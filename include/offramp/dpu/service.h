@@ -1,0 +1,9 @@
+/* The offload service library: everything. */
+#ifndef OFFRAMP_DPU_SERVICE_H
+#define OFFRAMP_DPU_SERVICE_H
+
+#include <offramp/dpu/cache.h>
+#include <offramp/dpu/engine.h>
+#include <offramp/dpu/events.h>
+
+#endif

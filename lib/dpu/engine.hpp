@@ -1,0 +1,172 @@
+// The objects behind the C interface: engines, contexts, endpoints and events. The C structures are their
+// bases.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/dpu/transport.hpp"
+#include "offramp/dpu/service.h"
+#include "simulators/dpu/endpoint_cache.hpp"
+#include "simulators/dpu/events.hpp"
+
+namespace offramp::dpu {
+class Engine;
+class Context;
+class EventObject;
+}  // namespace offramp::dpu
+
+/// An endpoint: a connected peer of a context.
+struct offload_ep final : offramp::dpu::Carrier {
+  bool send(const offramp::dpu::NotificationHeader& header, std::span<const std::byte> payload,
+            std::uint64_t event) override;
+  [[nodiscard]] offramp::dpu::Way way() { return {this, client_id, server_id}; }
+
+  offramp::dpu::Context* context = nullptr;
+  offramp::dpu::Link* link = nullptr;  // null: gone
+  dpu_offload_status_t status = DO_SUCCESS;
+  std::uint64_t client_id = 0;
+  std::uint64_t server_id = 0;
+  rank_info_t rank{};
+  std::int64_t global_id = -1;            // of a service process
+  std::map<std::uint32_t, int> groups;    // that its rank is in, and incarnations of them
+  std::set<std::uint64_t> under_way;      // events that have not left
+  offramp::dpu::HeaderBytes immediate{};  // the header of the send that is being posted
+};
+
+/// An event system, as programs see it.
+struct dpu_offload_ev_sys {
+  dpu_offload_ev_sys(offramp::dpu::Context& owner, const offramp::dpu::NotificationHeader& identity)
+      : context(owner), system(identity, nullptr) {}
+  offramp::dpu::Context& context;
+  std::map<const void*, std::unique_ptr<offramp::dpu::BufferPool>> pools;  // by their notification_info_t
+  std::list<offramp::dpu::EventObject*> free_objects;
+  std::deque<offramp::dpu::EventObject> objects;
+  offramp::dpu::EventSystem system;  // its end returns what is held: ends first
+};
+
+struct offload_fabric {
+  std::shared_ptr<offramp::dpu::MemoryFabric> shared = offramp::dpu::make_memory_fabric();
+};
+
+namespace offramp::dpu {
+
+class EventObject : public dpu_offload_event {
+ public:
+  Event* event = nullptr;
+  BufferPool pool;
+};
+
+class Context : public execution_context {
+ public:
+  Context(Engine& engine, daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  offload_ep& add_peer(Link* link);
+  /// The only peer of a client, a client of a server; null: there is none.
+  [[nodiscard]] offload_ep* peer(std::uint64_t id) const;
+  /// A notification of the library itself, with a copy of the payload.
+  dpu_offload_status_t notify(offload_ep* to, std::uint64_t type, std::span<const std::byte> payload);
+  void close();
+  [[nodiscard]] Engine& owner() const;
+
+  offload_client_t as_client{};
+  offload_server_t as_server{};
+  connect_completed_cb connected = nullptr;
+  int listener = 0;
+  bool closed = false;
+  std::deque<offload_ep> peers;
+  dpu_offload_ev_sys events;
+};
+
+class Engine : public offloading_engine, private Sink {
+ public:
+  explicit Engine(const offload_engine_info_t& info);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() override;
+
+  dpu_offload_status_t fail(std::string reason) {
+    error_ = std::move(reason);
+    return DO_ERROR;
+  }
+  [[nodiscard]] const std::string& error() const { return error_; }
+  void progress();
+  Context* connect(const init_params_t& params);
+  Context* serve(const init_params_t& params);
+  void end(Context& context);
+  /// Who it is among the service processes.
+  void become_service_process(std::uint64_t id, std::size_t all, std::size_t per_dpu);
+  dpu_offload_status_t add_default(std::uint64_t type, notification_cb cb, notification_info_t* info);
+
+  // The cache, and its messages.
+  void add_rank(offload_ep& peer, const GroupDescription& group, int rank);
+  [[nodiscard]] EndpointCache& cache() { return cache_; }
+  [[nodiscard]] int host_of(std::uint64_t process) const;
+
+ private:
+  struct Default {
+    std::uint64_t type;
+    notification_cb cb;
+    notification_info_t* info;
+  };
+
+  /// A message that service processes which connect later have to get, too.
+  struct OwnEntry {
+    GroupUid uid;
+    std::uint32_t incarnation;
+    Bytes message;
+  };
+
+  bool open_transport(const init_params_t& params);
+  bool address_of(const init_params_t& params, bool server, Address& address);
+  Context& add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
+
+  std::optional<Bytes> accepted(int listener, Link& link, std::span<const std::byte> hello) override;
+  void opened(Link& link, std::span<const std::byte> welcome) override;
+  void arrived(Link& link, std::span<const std::byte> header, std::span<const std::byte> payload) override;
+  void sent(Link& link, std::uint64_t token, bool ok) override;
+  void closed(Link& link, bool goodbye) override;
+  void connected(Context& context, offload_ep& peer, std::uint64_t peer_id);
+  void meet_process(Context& context, offload_ep& peer);
+  void check_done();
+
+  void register_cache_handlers(Context& context);
+  void take_add(offload_ep& peer, std::span<const std::byte> data);
+  void take_entries(std::span<const std::byte> data);
+  void take_revoke(std::span<const std::byte> data);
+  void take_revoked(std::span<const std::byte> data);
+  bool revoke(std::span<const std::byte> message);
+  void tell_processes(std::uint64_t type, std::span<const std::byte> message);
+  void tell_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
+  void push_if_populated(GroupUid uid, const CacheActions& actions);
+
+  std::shared_ptr<MemoryFabric> fabric_;
+  std::unique_ptr<Connections> transport_;
+  void* worker_ = nullptr;
+  std::deque<Context> contexts_;
+  std::vector<Default> defaults_;
+  std::vector<remote_service_proc_info_t> processes_;
+  std::size_t per_dpu_ = 1;
+  EndpointCache cache_;
+  std::vector<OwnEntry> own_entries_;
+  std::uint64_t numbers_ = 0;
+  std::string error_;
+  bool progressing_ = false;
+};
+
+inline Engine& engine_of(offloading_engine_t* engine) {
+  return static_cast<Engine&>(*engine);
+}
+inline Context& context_of(execution_context_t* context) {
+  return static_cast<Context&>(*context);
+}
+
+}  // namespace offramp::dpu

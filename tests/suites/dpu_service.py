@@ -1,0 +1,209 @@
+"""The offload service as a library: the two example programs as real processes over UCX, and the death of one."""
+
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+
+from launch import base_environment, run as launch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIMIT = 30  # s, for any one process
+NOTICE = 2  # s, in which a rank has to learn of the death of its service process
+
+
+def compile_examples(arguments, folder):
+    for name in ["service_process", "host_rank"]:
+        command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}/include",
+                   f"{ROOT}/examples/dpu/{name}.c", "-o", os.path.join(folder, name),
+                   f"-L{arguments.build}/lib", f"-Wl,-rpath,{arguments.build}/lib", "-lofframp-dpu"]
+        result = launch(command, base_environment(), 60)
+        if not result.ok:
+            return result
+    return result
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Platform:
+    """Service processes of one DPU each, at free ports of this machine."""
+
+    def __init__(self, folder, dpus):
+        self.folder = folder
+        self.path = os.path.join(folder, "platform.conf")
+        self.names = [f"dpu{i}" for i in range(dpus)]
+        ports = free_ports(2 * dpus)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("# Format version: 1\n")
+            for i, name in enumerate(self.names):
+                file.write(f"node{i},{name}:127.0.0.1:{ports[2 * i]}:{ports[2 * i + 1]}\n")
+        self.started = []
+
+    def start(self, command, variables):
+        env = base_environment({"OFFLOAD_CONFIG_FILE_PATH": self.path, **variables})
+        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.started.append(process)
+        return process
+
+    def service(self, name):
+        program = os.path.join(self.folder, "service_process")
+        return self.start([program], {"DPU_OFFLOAD_DPU_NAME": name, "DPU_OFFLOAD_LIST_DPUS": ",".join(self.names)})
+
+    def rank(self, rank, ranks, *more):
+        program = os.path.join(self.folder, "host_rank")
+        return self.start([program, str(rank), str(ranks), *map(str, more)], {"DPU_OFFLOAD_HOST_NAME": "node0"})
+
+    def end(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def finish(process):
+    try:
+        output, _ = process.communicate(timeout=LIMIT)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        return None, output + f"\nstill running after {LIMIT} s\n"
+
+
+def examples_run(tally, folder, dpus, ranks):
+    label = f"dpu_service/{dpus} service processes, {ranks} ranks"
+    if not tally.wants(label):
+        return
+    begin = time.monotonic()
+    platform = Platform(folder, dpus)
+    try:
+        services = [platform.service(name) for name in platform.names]
+        hosts = [platform.rank(rank, ranks, 200) for rank in range(ranks)]
+        # Ranks use the service process of node0; the others learn of them and then are ended here.
+        ends = [finish(process) for process in hosts] + [finish(services[0])]
+    finally:
+        platform.end()
+    text = "\n".join(output for _, output in ends)
+    ok = all(status == 0 for status, _ in ends) and text.count("200 answers") == ranks
+    ok = ok and "all ranks have gone, 0 without a goodbye" in text
+    tally.record(label, ok, text, time.monotonic() - begin)
+
+
+def service_killed(tally, folder):
+    label = "dpu_service/a rank learns of the death of its service process"
+    if not tally.wants(label):
+        return
+    begin = time.monotonic()
+    platform = Platform(folder, 1)
+    try:
+        service = platform.service("dpu0")
+        rank = platform.rank(0, 1, 1000000, 10)
+        said = rank.stdout.readline()
+        time.sleep(0.2)
+        killed = time.monotonic()
+        service.kill()
+        status, output = finish(rank)
+        took = time.monotonic() - killed
+    finally:
+        platform.end()
+    ok = "is connected" in said and status == 3 and "status -2: the server is lost" in output and took < NOTICE
+    tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s", time.monotonic() - begin)
+
+
+def rank_killed(tally, folder):
+    label = "dpu_service/a service process learns of the death of its rank"
+    if not tally.wants(label):
+        return
+    begin = time.monotonic()
+    platform = Platform(folder, 1)
+    try:
+        service = platform.service("dpu0")
+        rank = platform.rank(0, 1, 1000000, 10)
+        said = rank.stdout.readline()
+        rank.kill()
+        killed = time.monotonic()
+        status, output = finish(service)
+        took = time.monotonic() - killed
+    finally:
+        platform.end()
+    ok = "is connected" in said and status == 0 and "1 without a goodbye" in output and took < NOTICE
+    tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s", time.monotonic() - begin)
+
+
+def garbage(tally, folder):
+    """What is no greeting does not disturb the service."""
+    label = "dpu_service/garbage at the port of a service process"
+    if not tally.wants(label):
+        return
+    begin = time.monotonic()
+    platform = Platform(folder, 1)
+    with open(platform.path, encoding="utf-8") as file:
+        port = int(file.read().strip().rsplit(":", 1)[1])
+    frame = b"OFDP" + (1).to_bytes(4, "little") + (40).to_bytes(4, "little") + bytes(4) + bytes(40)
+    try:
+        service = platform.service("dpu0")
+        said = service.stdout.readline()
+        for text in [b"", b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 70000, frame, b"OFDP" + b"\xff" * 60]:
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+                    connection.sendall(text)
+            except OSError:
+                pass  # it hung up before all was sent
+        rank = finish(platform.rank(0, 1, 5))
+        end = finish(service)
+    finally:
+        platform.end()
+    ok = rank[0] == 0 and end[0] == 0 and "0 without a goodbye" in end[1]
+    tally.record(label, ok, f"{said}{rank}\n{end}", time.monotonic() - begin)
+
+
+def configurations(tally, folder):
+    label = "dpu_service/a wrong configuration is refused with file and line"
+    if not tally.wants(label):
+        return
+    platform = Platform(folder, 1)
+    with open(platform.path, "w", encoding="utf-8") as file:
+        file.write("# Format version: 1\nnode0,dpu0:127.0.0.1:7100&7101:9100\n")
+    status, output = finish(platform.service("dpu0"))
+    tally.record(label, status == 1 and f"{platform.path}:2: " in output, output)
+
+
+def only_its_functions(arguments, tally):
+    label = "dpu_service/the library exports the functions of its headers"
+    if not tally.wants(label):
+        return
+    declared = set()
+    for name in ["engine.h", "events.h", "cache.h"]:
+        with open(os.path.join(ROOT, "include/offramp/dpu", name), encoding="utf-8") as file:
+            declared |= set(re.findall(r"^OFFRAMP_DPU_API [^(;]*?(\w+)\(", file.read(), re.M))
+    result = launch(["nm", "-D", "--defined-only", os.path.join(arguments.build, "lib/libofframp-dpu.so")],
+                    base_environment(), 30)
+    exported = {line.split()[-1] for line in result.output.splitlines() if line}
+    tally.record(label, result.ok and exported == declared, str(sorted(exported ^ declared)), result.seconds)
+
+
+def run(arguments, tally):
+    if tally.name_filter and "dpu_service" not in tally.name_filter:
+        return
+    only_its_functions(arguments, tally)
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = compile_examples(arguments, folder)
+        tally.record("dpu_service/the examples compile", compiled.ok, compiled.output, compiled.seconds)
+        if not compiled.ok:
+            return
+        examples_run(tally, folder, 1, 1)
+        examples_run(tally, folder, 3, 4)
+        service_killed(tally, folder)
+        rank_killed(tally, folder)
+        garbage(tally, folder)
+        configurations(tally, folder)
