@@ -20,7 +20,10 @@ bool offload_ep::send(const offramp::dpu::NotificationHeader& header, std::span<
   const SendState state = link == nullptr ? SendState::kFailed : link->send(immediate, payload, event);
   if (state == SendState::kPending) return false;
   under_way.erase(event);
-  if (state == SendState::kFailed) context->events.system.failed(event);
+  if (state == SendState::kFailed) {
+    if (link != nullptr) context->breaking(*this);
+    context->events.system.failed(event);
+  }
   return state == SendState::kDone;
 }
 
@@ -111,6 +114,15 @@ dpu_offload_status_t Context::notify(offload_ep* to, std::uint64_t kind, std::sp
   if (events.system.emit(event, kind, to->way()) != EventResult::kError) return DO_SUCCESS;
   events.system.give_back(event);
   return DO_ERROR;
+}
+
+void Context::breaking(offload_ep& peer) {
+  if (type == CONTEXT_CLIENT) {
+    if (as_client.bs_phase != BOOTSTRAP_DONE) return;  // not connected yet
+    as_client.status = DO_PEER_LOST;
+    owner().fail("the server is lost");
+  }
+  peer.status = DO_PEER_LOST;
 }
 
 void Context::close() {

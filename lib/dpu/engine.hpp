@@ -74,6 +74,8 @@ class Context : public execution_context {
   [[nodiscard]] offload_ep* peer(std::uint64_t id) const;
   /// A notification of the library itself, with a copy of the payload.
   dpu_offload_status_t notify(offload_ep* to, std::uint64_t type, std::span<const std::byte> payload);
+  /// A send failed at once: the program learns it now, before progress finds the end of the connection.
+  void breaking(offload_ep& peer);
   void close();
   [[nodiscard]] Engine& owner() const;
 

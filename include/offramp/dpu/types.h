@@ -132,7 +132,8 @@ struct offloading_engine {
 
 typedef struct {
   bootstrapping_phase_t bs_phase;
-  dpu_offload_status_t status; /* DO_PEER_LOST or DO_ERROR once DISCONNECTED without a goodbye */
+  dpu_offload_status_t status; /* DO_PEER_LOST (from the first failed emit on) or DO_ERROR once DISCONNECTED
+                                  without a goodbye */
   uint64_t id;                 /* given by the server */
   uint64_t server_id;
   int64_t server_global_id; /* -1: no service process */
