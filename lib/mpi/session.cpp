@@ -58,6 +58,12 @@ int Session::fault_code() {
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
   const std::string text = engine.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
+  // The first one also in the clear: when several ranks end at once, Open MPI's own messages get lost at
+  // times.
+  if (!std::exchange(fault_told_, true)) {
+    (void)std::fprintf(stderr, "%s\n", text.c_str());
+    (void)std::fflush(stderr);
+  }
   pmpi::Add_error_string(fault_code_, text.c_str());
   return fault_code_;
 }

@@ -105,6 +105,7 @@ class Session {
   volatile std::sig_atomic_t report_requested_ = 0;
   Time cpu_;
   int fault_code_ = MPI_SUCCESS;
+  bool fault_told_ = false;
 };
 
 /// The scope of one call of an MPI function that Offramp carries: takes the lock, counts the call and the

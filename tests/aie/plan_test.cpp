@@ -10,6 +10,13 @@
 namespace offramp::aie {
 namespace {
 
+// Seconds of processor time; instrumented code takes ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kLimit = 15;
+#else
+constexpr double kLimit = 1;
+#endif
+
 struct Planned {
   Plan plan;
   double seconds;
@@ -34,7 +41,7 @@ TEST(Plans, OfTheTreesThatTheOriginalToolsCouldNotPlace) {
     for (const Placement placement : {Placement::kAuto, Placement::kSnake, Placement::kRefined}) {
       const Planned planned = checked(Tree::filled(kernels, 2), 16, 16, placement);
       EXPECT_EQ(planned.plan.limit, "");
-      EXPECT_LT(planned.seconds, 1);
+      EXPECT_LT(planned.seconds, kLimit);
       std::printf("%d kernels, placement %d: %.3f s, %d shared\n", kernels, static_cast<int>(placement),
                   planned.seconds, planned.shared);
     }
@@ -46,7 +53,7 @@ TEST(Plans, OfNAryTreesThatFillTheArray) {
     const Planned planned = checked(Tree::filled(400, arity), 16, 16, Placement::kAuto);
     std::printf("%d-ary, 400 kernels: %.3f s, %d shared %s\n", arity, planned.seconds, planned.shared,
                 planned.plan.limit.c_str());
-    EXPECT_LT(planned.seconds, 1);
+    EXPECT_LT(planned.seconds, kLimit);
     if (arity <= 10) {
       EXPECT_EQ(planned.plan.limit, "") << arity;
     }
@@ -63,7 +70,7 @@ TEST(Plans, WithLargeWindows) {
     const Planned planned = checked(Tree::filled(kernels, 2), window, data, Placement::kAuto);
     std::printf("%d kernels, %d B windows, %d B data: %.3f s, %d shared %s\n", kernels, window, data,
                 planned.seconds, planned.shared, planned.plan.limit.c_str());
-    EXPECT_LT(planned.seconds, 1);
+    EXPECT_LT(planned.seconds, kLimit);
   }
 }
 
