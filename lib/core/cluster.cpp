@@ -289,6 +289,7 @@ Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions
     if (!lane.host_settings) lane.host_settings = Settings::defaults(host.parameters);
   }
   std::iota(order_.begin(), order_.end(), 0);
+  const auto members = std::make_shared<const std::vector<int>>(order_);
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::unique_ptr<Lane>> own;
     for (const ClusterLane& lane : lanes_) {
@@ -296,8 +297,8 @@ Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions
       own.push_back(make_lane(lane, rank, traced ? options.spans : nullptr));
     }
     engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(own), options_.payload));
-    worlds_.push_back(&engines_.back()->open_context(0, rank, order_));
-    collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, order_));
+    worlds_.push_back(&engines_.back()->open_context(0, rank, members));
+    collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, members));
     handles_.push_back(std::make_unique<RankHandle>(*this, rank));
   }
 }
@@ -319,7 +320,7 @@ std::unique_ptr<Lane> Cluster::make_lane(const ClusterLane& lane, int rank, Span
   add(host, *lane.host_settings);
   if (lane.backend->name != host.name) add(*lane.backend, lane.settings);
   const auto primary = static_cast<std::uint8_t>(members.size() - 1);
-  return std::make_unique<Lane>(std::move(members), primary, lane.rules, ranks(), 1);
+  return std::make_unique<Lane>(std::move(members), primary, lane.rules, 1);
 }
 
 std::string Cluster::run(const Program& program) {

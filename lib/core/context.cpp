@@ -22,10 +22,9 @@ Context::~Context() {
   while (UnexpectedMessage* message = arrivals_.front()) (void)remove_unexpected(*message);
 }
 
-void Context::attach(int rank, std::vector<int> world) {
+void Context::attach(int rank, Members world) {
   rank_ = rank;
   world_ = std::move(world);
-  if (peers_.size() < world_.size()) peers_.resize(world_.size());
 }
 
 ReceiveRecord* Context::take_posted(const Envelope& envelope) {
@@ -82,10 +81,10 @@ std::unique_ptr<UnexpectedMessage> Context::remove_unexpected(UnexpectedMessage&
 std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_all() {
   std::vector<std::unique_ptr<UnexpectedMessage>> removed;
   while (UnexpectedMessage* message = arrivals_.front()) removed.push_back(remove_unexpected(*message));
-  for (ContextPeer& peer : peers_) {
+  peers_.for_each([&](ContextPeer& peer) {
     for (auto& [sequence, message] : peer.early) removed.push_back(std::move(message));
     peer.early.clear();
-  }
+  });
   return removed;
 }
 
@@ -95,14 +94,14 @@ std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_strangers() {
     UnexpectedMessage& message = *std::exchange(m, m->by_arrival.next);
     if (!is_member(message.header.envelope)) removed.push_back(remove_unexpected(message));
   }
-  for (ContextPeer& peer : peers_) {
+  peers_.for_each([&](ContextPeer& peer) {
     for (auto next = peer.early.begin(); next != peer.early.end();) {
       const auto early = next++;
       if (is_member(early->second->header.envelope)) continue;
       removed.push_back(std::move(early->second));
       peer.early.erase(early);
     }
-  }
+  });
   return removed;
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/core/rank_table.hpp"
 #include "lib/core/records.hpp"
 
 namespace offramp {
@@ -25,6 +26,9 @@ struct ContextPeer {
   std::map<std::uint32_t, std::unique_ptr<UnexpectedMessage>> early;
 };
 
+/// World ranks of a communicator's members, in its order; shared by all who need the same list.
+using Members = std::shared_ptr<const std::vector<int>>;
+
 class Context {
  public:
   explicit Context(std::uint64_t id) : id_(id) {}
@@ -33,19 +37,16 @@ class Context {
   ~Context();
 
   /// Makes the communicator known: own rank in it, and the world rank of every member.
-  void attach(int rank, std::vector<int> world);
-  [[nodiscard]] bool attached() const { return !world_.empty(); }
+  void attach(int rank, Members world);
+  [[nodiscard]] bool attached() const { return world_ != nullptr; }
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] int size() const { return static_cast<int>(world_.size()); }
-  [[nodiscard]] int world(int rank) const { return world_[static_cast<std::size_t>(rank)]; }
-  /// The peer's state; grows for ranks that are not known yet (the caller has checked the bound).
-  ContextPeer& peer(int rank) {
-    if (static_cast<std::size_t>(rank) >= peers_.size()) peers_.resize(static_cast<std::size_t>(rank) + 1);
-    return peers_[static_cast<std::size_t>(rank)];
-  }
-  [[nodiscard]] const std::vector<ContextPeer>& peers() const { return peers_; }
+  [[nodiscard]] int size() const { return world_ != nullptr ? static_cast<int>(world_->size()) : 0; }
+  [[nodiscard]] int world(int rank) const { return (*world_)[static_cast<std::size_t>(rank)]; }
+  /// The peer's state, made at first use (the caller has checked the bound).
+  ContextPeer& peer(int rank) { return peers_[rank]; }
+  [[nodiscard]] const RankTable<ContextPeer>& peers() const { return peers_; }
 
   /// The receive that a message with this envelope matches, taken off its queue; null if there is none.
   ReceiveRecord* take_posted(const Envelope& envelope);
@@ -80,8 +81,8 @@ class Context {
  private:
   std::uint64_t id_;
   int rank_ = 0;
-  std::vector<int> world_;
-  std::vector<ContextPeer> peers_;
+  Members world_;
+  RankTable<ContextPeer> peers_;
   PostedQueue any_source_;
   IntrusiveList<UnexpectedMessage, &UnexpectedMessage::by_arrival> arrivals_;
   std::uint64_t order_ = 0;

@@ -51,10 +51,10 @@ std::string Engine::describe() const {
   for (const auto& [id, context] : contexts_) {
     std::string inside;
     describe_posted(context->any_source(), inside);
-    for (const ContextPeer& peer : context->peers()) {
+    context->peers().for_each([&](const ContextPeer& peer) {
       describe_posted(peer.posted, inside);
       describe_unexpected(peer, inside);
-    }
+    });
     if (!inside.empty())
       text += fmt::format("  communicator {:#x}{} (rank {} of {}):\n{}", id & ~kCollectiveContext,
                           (id & kCollectiveContext) != 0 ? " (collective)" : "", context->rank(),

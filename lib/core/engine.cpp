@@ -52,7 +52,7 @@ Context& Engine::context_of(std::uint64_t id) {
   return *(recent_ = contexts_.emplace(id, std::make_unique<Context>(id)).first->second.get());
 }
 
-Context& Engine::open_context(std::uint64_t id, int rank, std::vector<int> world) {
+Context& Engine::open_context(std::uint64_t id, int rank, Members world) {
   const bool known = find_context(id) != nullptr;
   Context& context = context_of(id);
   if (known && !context.attached()) {

@@ -52,7 +52,10 @@ class Engine final : public Fabric::Sink {
   std::uint16_t function = 0;
   MessagePool team_messages;
 
-  Context& open_context(std::uint64_t id, int rank, std::vector<int> world);
+  Context& open_context(std::uint64_t id, int rank, Members world);
+  Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
+    return open_context(id, rank, std::make_shared<const std::vector<int>>(std::move(world)));
+  }
   /// The communicator was freed; what is in progress on it still completes.
   void close_context(Context& context);
   /// Keeps a context from ending while something that is not one record works on it: a collective, between

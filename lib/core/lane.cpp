@@ -2,14 +2,13 @@
 
 namespace offramp {
 
-Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules, int world_ranks,
+Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
            std::size_t functions)
     : members_(std::move(members)),
       units_(members_.size()),
       primary_(primary),
       rules_(std::move(rules)),
-      ranks_(world_ranks),
-      numbers_(members_.size() * static_cast<std::size_t>(world_ranks)) {
+      numbers_(members_.size()) {
   counters.calls.resize(functions);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/rank_table.hpp"
 #include "offramp/backend.hpp"
 
 namespace offramp {
@@ -59,7 +60,7 @@ class Lane {
   };
   static constexpr std::uint8_t kHost = 0;
 
-  Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules, int world_ranks,
+  Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
        std::size_t functions);
 
   Time clock;
@@ -82,8 +83,7 @@ class Lane {
 
   /// Transfer::number of the next message to a world rank over one backend.
   std::uint32_t next_number(std::uint8_t backend, int destination) {
-    return numbers_[static_cast<std::size_t>(backend) * static_cast<std::size_t>(ranks_) +
-                    static_cast<std::size_t>(destination)]++;
+    return numbers_[backend][destination]++;
   }
 
   /// A communicator is gone.
@@ -101,8 +101,7 @@ class Lane {
   std::vector<Units> units_;
   std::uint8_t primary_;
   std::vector<RouteRule> rules_;
-  int ranks_;
-  std::vector<std::uint32_t> numbers_;
+  std::vector<RankTable<std::uint32_t>> numbers_;  // by backend and destination
   // The last decline, so that a program that repeats one does not search the map each time.
   std::string_view last_reason_;
   OperationKind last_kind_ = OperationKind::kCount;

@@ -57,8 +57,9 @@ void Communicators::add(MPI_Comm comm, std::uint64_t id) {
   communicator->handle = comm;
   pmpi::Comm_rank(comm, &communicator->rank);
   communicator->size = static_cast<int>(world.size());
-  communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, world);
-  communicator->context = &engine_.open_context(id, communicator->rank, std::move(world));
+  const auto members = std::make_shared<const std::vector<int>>(std::move(world));
+  communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, members);
+  communicator->context = &engine_.open_context(id, communicator->rank, members);
   recent_[slot_of(comm)] = {comm, communicator.get()};
   known_[comm] = std::move(communicator);
 }

@@ -191,7 +191,7 @@ std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Regist
     }
     members.emplace_back(name, std::move(backend), std::move(kept));
   }
-  return std::make_unique<Lane>(std::move(members), primary, std::move(rules), world_size(),
+  return std::make_unique<Lane>(std::move(members), primary, std::move(rules),
                                 static_cast<std::size_t>(Function::kCount));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 class AContext : public testing::Test {
  protected:
-  AContext() { context_.attach(0, test::world_of(4)); }
+  AContext() { context_.attach(0, std::make_shared<const std::vector<int>>(test::world_of(4))); }
 
   ReceiveRecord& post(int source, int tag) {
     receives_.push_back(std::make_unique<ReceiveRecord>());

@@ -168,7 +168,7 @@ TEST(ALaneThatWatches, MovesNoPayload) {
   std::vector<Buffer> buffers(2, pattern(1000, 3));
   for (int rank = 0; rank < 2; ++rank) {
     engines.push_back(std::make_unique<Engine>(room.at(rank), test::host_lanes(rank, 2, 3)));
-    Context& context = engines.back()->open_context(kCollectiveContext, rank, {0, 1});
+    Context& context = engines.back()->open_context(kCollectiveContext, rank, std::vector{0, 1});
     running.push_back(std::make_unique<Collective>(*engines.back(), context));
     Operation operation;
     operation.kind = OperationKind::kBcast;

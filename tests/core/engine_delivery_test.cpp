@@ -47,8 +47,8 @@ TEST_F(ADelivery, RestoresTheOrderOfSendingAndDropsWhatComesTwice) {
     Mailroom room(2);
     Engine sender(room.at(0), test::host_lanes(0, 2, 1));
     Engine receiver(room.at(1), test::host_lanes(1, 2, 1));
-    Context& from = sender.open_context(1, 0, {0, 1});
-    Context& to = receiver.open_context(1, 1, {0, 1});
+    Context& from = sender.open_context(1, 0, std::vector{0, 1});
+    Context& to = receiver.open_context(1, 1, std::vector{0, 1});
     room.eager_limit = seed % 2 == 0 ? SIZE_MAX : 100;
     std::vector<SendRecord> sends(kMessages);
     std::vector<Buffer> data;

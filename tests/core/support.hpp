@@ -38,7 +38,7 @@ inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
   std::unique_ptr<Backend> host = backend_named("host").create({rank, ranks, *settings, {}, nullptr});
   std::vector<Lane::Member> members;
   members.emplace_back("host", std::move(host), std::move(settings));
-  return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), ranks, 1);
+  return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1);
 }
 
 inline std::vector<std::unique_ptr<Lane>> host_lanes(int rank, int ranks, int count) {

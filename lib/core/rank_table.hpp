@@ -1,0 +1,69 @@
+// Values by rank, made at first use: memory grows with the ranks that are used, not with the world, so that
+// many ranks fit into one process.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace offramp {
+
+/// Open addressing; a rank is its own hash, so that a world which is used whole is looked up as an array is.
+/// References stay valid. Values are listed in the order of their first use.
+template <typename T>
+class RankTable {
+ public:
+  /// The value of a rank (not negative), made if it is the first use.
+  T& operator[](int rank) {
+    for (std::size_t slot = home(rank);; slot = next(slot)) {
+      Entry* const entry = slots_[slot];
+      if (entry == nullptr) return insert(rank, slot);
+      if (entry->rank == rank) return entry->value;
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  template <typename Visitor>
+  void for_each(Visitor visit) {
+    for (const auto& entry : entries_) visit(entry->value);
+  }
+  template <typename Visitor>
+  void for_each(Visitor visit) const {
+    for (const auto& entry : entries_) visit(std::as_const(entry->value));
+  }
+
+ private:
+  struct Entry {
+    int rank = 0;
+    T value{};
+  };
+  static constexpr std::size_t kFirstSlots = 8;  // a power of two, as all sizes here
+
+  [[nodiscard]] std::size_t home(int rank) const {
+    return static_cast<std::size_t>(rank) & (slots_.size() - 1);
+  }
+  [[nodiscard]] std::size_t next(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
+
+  T& insert(int rank, std::size_t slot) {
+    Entry& entry = *entries_.emplace_back(std::make_unique<Entry>());
+    entry.rank = rank;
+    slots_[slot] = &entry;
+    if (entries_.size() == slots_.size()) grow();  // one slot at least stays empty: searches end there
+    return entry.value;
+  }
+
+  void grow() {
+    slots_.assign(2 * slots_.size(), nullptr);
+    for (const auto& entry : entries_) {
+      std::size_t slot = home(entry->rank);
+      while (slots_[slot] != nullptr) slot = next(slot);
+      slots_[slot] = entry.get();
+    }
+  }
+
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<Entry*> slots_ = std::vector<Entry*>(kFirstSlots, nullptr);
+};
+
+}  // namespace offramp
