@@ -27,8 +27,8 @@ void Context::attach(int rank, Members world) {
   world_ = std::move(world);
 }
 
-ReceiveRecord* Context::take_posted(const Envelope& envelope) {
-  PostedQueue& named = peer(envelope.source).posted;
+ReceiveRecord* Context::take_posted(ContextPeer& source, const Envelope& envelope) {
+  PostedQueue& named = source.posted;
   ReceiveRecord* by_name = first_match(named, envelope);
   ReceiveRecord* by_any = any_source_.empty() ? nullptr : first_match(any_source_, envelope);
   if (by_any != nullptr && (by_name == nullptr || by_any->order < by_name->order)) {

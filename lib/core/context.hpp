@@ -49,7 +49,7 @@ class Context {
   [[nodiscard]] const RankTable<ContextPeer>& peers() const { return peers_; }
 
   /// The receive that a message with this envelope matches, taken off its queue; null if there is none.
-  ReceiveRecord* take_posted(const Envelope& envelope);
+  ReceiveRecord* take_posted(ContextPeer& source, const Envelope& envelope);
   void post(ReceiveRecord& receive);
   void withdraw(ReceiveRecord& receive);
 

@@ -488,8 +488,9 @@ void Engine::note_fault(std::uint8_t backend, OperationKind kind) {
 void Engine::deliver(const Fabric::Inbound& inbound) {
   EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};
   limits.payload = carries_payload_;
-  const std::optional<Header> header = decode_header(inbound.header, inbound.size, limits);
-  if (!header || !known_backends(*header)) return reject(inbound);
+  ReceivedHeader received;
+  const Header* const header = received.decode(inbound.header, inbound.size, limits);
+  if (header == nullptr || !known_backends(*header)) return reject(inbound);
   const Envelope& e = header->envelope;
   if (e.kind == EnvelopeKind::kReply) return on_reply(*header);
 
@@ -510,8 +511,8 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
     peer.early.emplace(e.sequence, hold(context, *header, inbound));
   } else {
     ++peer.receive_sequence;
-    accept(context, *header, inbound);
-    accept_early(context, e.source);
+    accept(context, peer, *header, inbound);
+    if (!peer.early.empty()) accept_early(context, peer);
   }
   release(context);
 }
@@ -532,23 +533,23 @@ void Engine::reject(const Fabric::Inbound& inbound) {
   discard(inbound);
 }
 
-void Engine::accept(Context& context, const Header& header, const Fabric::Inbound& inbound) {
-  ReceiveRecord* record = context.take_posted(header.envelope);
+void Engine::accept(Context& context, ContextPeer& peer, const Header& header,
+                    const Fabric::Inbound& inbound) {
+  ReceiveRecord* record = context.take_posted(peer, header.envelope);
   if (record == nullptr) return context.add_unexpected(hold(context, header, inbound));
   match(*record, header);
   if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
   take_data(*record, inbound.size > 0 ? inbound.data : nullptr);
 }
 
-void Engine::accept_early(Context& context, int source) {
+void Engine::accept_early(Context& context, ContextPeer& peer) {
   for (;;) {
-    ContextPeer& peer = context.peer(source);
     const auto next = peer.early.find(peer.receive_sequence);
     if (next == peer.early.end()) return;
     std::unique_ptr<UnexpectedMessage> message = std::move(next->second);
     peer.early.erase(next);
     ++peer.receive_sequence;
-    if (ReceiveRecord* record = context.take_posted(message->header.envelope)) {
+    if (ReceiveRecord* record = context.take_posted(peer, message->header.envelope)) {
       take_message(*record, std::move(message));
     } else {
       context.add_unexpected(std::move(message));

@@ -119,8 +119,8 @@ class Engine final : public Fabric::Sink {
   void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
   void post(ReceiveRecord& record);
 
-  void accept(Context& context, const Header& header, const Fabric::Inbound& inbound);
-  void accept_early(Context& context, int source);
+  void accept(Context& context, ContextPeer& peer, const Header& header, const Fabric::Inbound& inbound);
+  void accept_early(Context& context, ContextPeer& peer);
   [[nodiscard]] bool known_backends(const Header& header) const;
   void discard(const Fabric::Inbound& inbound);
   void reject(const Fabric::Inbound& inbound);

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
+#include <new>
 #include <span>
 #include <type_traits>
 
@@ -98,28 +98,37 @@ inline bool carries_as_agreed(const Envelope& e, const EnvelopeLimits& limits) {
   return lane < e.lanes && carried == (lane == 0);
 }
 
-/// The header, or nothing when a byte of it cannot be right. payload: its size on the fabric.
-inline std::optional<Header> decode_header(std::span<const std::byte> bytes, std::size_t payload,
-                                           const EnvelopeLimits& limits) {
-  Header header;
-  if (limits.lanes > kMaxLanes || bytes.size() != Header::size_with(limits.lanes)) return std::nullopt;
-  std::memcpy(static_cast<void*>(&header), bytes.data(), bytes.size());
+/// No field of a header that is in place can be wrong. payload: its size on the fabric.
+inline bool credible(const Header& header, std::size_t payload, const EnvelopeLimits& limits) {
   const Envelope& e = header.envelope;
-  if (e.lanes != limits.lanes || e.source_world >= limits.ranks) return std::nullopt;
+  if (e.lanes != limits.lanes || e.source_world >= limits.ranks) return false;
   for (std::size_t lane = 0; lane < e.lanes; ++lane) {
     const LaneStamp& stamp = header.lanes[lane];
-    if (stamp.backend >= limits.max_backends || stamp.handshake > 1 || !plausible(stamp.stamp))
-      return std::nullopt;
+    if (stamp.backend >= limits.max_backends || stamp.handshake > 1 || !plausible(stamp.stamp)) return false;
   }
-  if (e.kind == EnvelopeKind::kReply) return payload == 0 ? std::optional(header) : std::nullopt;
-  if (e.kind != EnvelopeKind::kMessage) return std::nullopt;
-  if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return std::nullopt;
-  if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return std::nullopt;
-  if (!carries_as_agreed(e, limits)) return std::nullopt;
-  if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return std::nullopt;
-  if (e.bytes >> 47U != 0)
-    return std::nullopt;  // bytes that nobody carries: still no more than fit into memory
-  return header;
+  if (e.kind == EnvelopeKind::kReply) return payload == 0;
+  if (e.kind != EnvelopeKind::kMessage) return false;
+  if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return false;
+  if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return false;
+  if (!carries_as_agreed(e, limits)) return false;
+  if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return false;
+  return e.bytes >> 47U == 0;  // bytes that nobody carries: still no more than fit into memory
 }
+
+/// A header from the fabric: copied, because its bytes may lie anywhere, and only as far as it has lanes.
+class ReceivedHeader {
+ public:
+  /// Null when a byte of it cannot be right. payload: its size on the fabric. The header lives in this
+  /// object.
+  const Header* decode(std::span<const std::byte> bytes, std::size_t payload, const EnvelopeLimits& limits) {
+    if (limits.lanes > kMaxLanes || bytes.size() != Header::size_with(limits.lanes)) return nullptr;
+    std::memcpy(storage_, bytes.data(), bytes.size());
+    const Header* header = std::launder(reinterpret_cast<const Header*>(storage_));
+    return credible(*header, payload, limits) ? header : nullptr;
+  }
+
+ private:
+  alignas(Header) std::byte storage_[sizeof(Header)];  // not initialised: most lanes are not in use
+};
 
 }  // namespace offramp

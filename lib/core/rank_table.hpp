@@ -45,7 +45,7 @@ class RankTable {
   }
   [[nodiscard]] std::size_t next(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
 
-  T& insert(int rank, std::size_t slot) {
+  [[gnu::noinline]] T& insert(int rank, std::size_t slot) {
     Entry& entry = *entries_.emplace_back(std::make_unique<Entry>());
     entry.rank = rank;
     slots_[slot] = &entry;

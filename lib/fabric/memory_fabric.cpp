@@ -5,7 +5,7 @@
 
 namespace offramp {
 
-int FinishedSends::notify() {
+int FinishedSends::notify_all() {
   int count = 0;
   for (; !waiting_.empty(); ++count) {
     FabricWaiter& waiter = *waiting_.front();

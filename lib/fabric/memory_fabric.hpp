@@ -17,9 +17,11 @@ class FinishedSends {
  public:
   void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
   /// Returns the number of callbacks.
-  int notify();
+  int notify() { return waiting_.empty() ? 0 : notify_all(); }
 
  private:
+  int notify_all();
+
   std::deque<FabricWaiter*> waiting_;
 };
 

@@ -79,7 +79,8 @@ std::unique_ptr<BlockingRecords> Session::take_records() {
 
 void Session::entered(Function function) {
   function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_relaxed);
+  // Not one atomic step, which would cost more than all the rest here: it only has to change.
+  generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void Session::left() {

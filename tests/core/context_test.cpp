@@ -37,7 +37,9 @@ class AContext : public testing::Test {
     context_.add_unexpected(std::move(message));
     return there;
   }
-  ReceiveRecord* take(int source, int tag) { return context_.take_posted(envelope(source, tag)); }
+  ReceiveRecord* take(int source, int tag) {
+    return context_.take_posted(context_.peer(source), envelope(source, tag));
+  }
 
   Context context_{9};
   std::vector<std::unique_ptr<ReceiveRecord>> receives_;
