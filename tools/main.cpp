@@ -195,6 +195,11 @@ class PredictCommand {
     app_.add_option("operation", options_.operation, "send, bcast, reduce, gather, allreduce, ...");
     app_.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
         ->type_name("RANGE");
+    app_.add_option("--repeat", options_.repeat,
+                    "so many, one after the other, as a loop issues them; times and counts are of all")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->capture_default_str()
+        ->type_name("N");
     app_.add_option("--svg", options_.svg, "plot into this file")->type_name("FILE");
     CLI::Option* const json = app_.add_flag("--json", options_.json, "print JSON");
     app_.add_flag("--csv", options_.csv, "print comma-separated values")->excludes(json);

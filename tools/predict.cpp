@@ -192,7 +192,7 @@ class Progress {
   bool shown_;
 };
 
-std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points) {
+std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points, int repeat) {
   std::vector<Answer> answers;
   Progress progress(points.size() * setup.backends.size());
   for (const Operation& point : points) {
@@ -200,7 +200,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       Answer answer{{point, backend}, {}, {}};
       progress.step(answer.question);
       const ForecastSetting setting = setup.setting(*backend);
-      Result<Forecast> result = forecast(setting, point);
+      Result<Forecast> result = forecast(setting, point, repeat);
       if (!result) throw Misuse{result.error()};
       answer.forecast = std::move(*result);
       if (answer.forecast.declined.empty()) answer.cycles = engine_cycles(setting, answer.forecast);
@@ -210,7 +210,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
   return answers;
 }
 
-Json json_of(const Answer& answer) {
+Json json_of(const Answer& answer, int repeat) {
   const Operation& o = answer.question.operation;
   Json json = {{"operation", to_string(o.kind)},
                {"backend", answer.question.backend->name},
@@ -219,6 +219,7 @@ Json json_of(const Answer& answer) {
                {"root", o.root},
                {"type", to_string(o.element)}};
   if (reduces(o.kind)) json["function"] = to_string(o.function);
+  if (repeat != 1) json["repeat"] = repeat;
   if (!answer.forecast.declined.empty()) {
     json["declined"] = answer.forecast.declined;
     return json;
@@ -235,13 +236,13 @@ Json json_of(const Answer& answer) {
   return json;
 }
 
-void print_json(const std::vector<Answer>& answers) {
+void print_json(const std::vector<Answer>& answers, int repeat) {
   if (answers.size() == 1) {
-    fmt::print("{}\n", json_of(answers.front()).dump(2));
+    fmt::print("{}\n", json_of(answers.front(), repeat).dump(2));
     return;
   }
   Json all = Json::array();
-  for (const Answer& answer : answers) all.push_back(json_of(answer));
+  for (const Answer& answer : answers) all.push_back(json_of(answer, repeat));
   fmt::print("{}\n", all.dump(2));
 }
 
@@ -266,8 +267,9 @@ void print_csv(const std::vector<Answer>& answers) {
   }
 }
 
-void print_table(const std::vector<Answer>& answers) {
-  fmt::print("# {}, modelled\n", to_string(answers.front().question.operation.kind));
+void print_table(const std::vector<Answer>& answers, int repeat) {
+  fmt::print("# {}{}, modelled\n", to_string(answers.front().question.operation.kind),
+             repeat != 1 ? fmt::format(", {} times", repeat) : "");
   fmt::print("{:<10} {:>8} {:>12} {:>18} {:>14} {:>12} {:>16}\n", "# backend", "ranks", "bytes", "time (us)",
              "cycles", "packets", "wire bytes");
   for (const Answer& a : answers) {
@@ -308,14 +310,14 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
 
 int predict(const PredictOptions& options) try {
   const Setup setup(options);
-  const std::vector<Answer> answers = ask(setup, points_of(options));
+  const std::vector<Answer> answers = ask(setup, points_of(options), options.repeat);
   if (!options.svg.empty()) write_plot(options, setup, answers);
   if (options.json) {
-    print_json(answers);
+    print_json(answers, options.repeat);
   } else if (options.csv) {
     print_csv(answers);
   } else {
-    print_table(answers);
+    print_table(answers, options.repeat);
   }
   std::set<std::string> notes;
   for (const Answer& answer : answers) {

@@ -16,6 +16,7 @@ struct PredictOptions {
   int root = 0;
   std::string type;      // empty: int32 where something is reduced, byte elsewhere
   std::string function;  // empty: sum
+  int repeat = 1;        // operations, one after the other
   std::string sweep;     // "bytes=1:1M", "ranks=2:4096"; doubling, or with ":xF" another factor
   std::string svg;       // plot into this file
   bool json = false;

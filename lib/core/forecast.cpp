@@ -45,7 +45,7 @@ CollectiveBuffers buffers_of(const Operation& operation, int rank) {
   }
 }
 
-Task<void> one_rank(RankHandle& rank, const Operation& operation, Outcome& outcome) {
+Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& outcome) {
   if (operation.kind != OperationKind::kSend) {
     const Outcome own = co_await rank.collective(operation, buffers_of(operation, rank.rank()));
     if (own != Outcome::kOk) outcome = own;
@@ -61,13 +61,18 @@ Task<void> one_rank(RankHandle& rank, const Operation& operation, Outcome& outco
   }
 }
 
-Result<Forecast> on_cluster(const ForecastSetting& setting, const Operation& operation) {
+Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Outcome& outcome) {
+  for (int i = 0; i < repeat; ++i) co_await one_operation(rank, operation, outcome);
+}
+
+Result<Forecast> on_cluster(const ForecastSetting& setting, const Operation& operation, int repeat) {
   ClusterOptions options;
   options.payload = false;
   options.faults = setting.faults;
   Cluster cluster(operation.ranks, {ClusterLane(setting.backend, setting.settings)}, options);
   Outcome outcome = Outcome::kOk;
-  const std::string stuck = cluster.run([&](RankHandle& rank) { return one_rank(rank, operation, outcome); });
+  const std::string stuck =
+      cluster.run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome); });
   if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
   if (outcome != Outcome::kOk)
     return Result<Forecast>::failure("the modelled protocol could not repair a fault");
@@ -89,14 +94,18 @@ static std::string decline_of(const ForecastSetting& setting, const Operation& o
   return std::string(backend->answer(asked).reason);
 }
 
-static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation) {
-  if (setting.backend.forecast == nullptr) return on_cluster(setting, operation);
+static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,
+                                           int repeat) {
+  if (setting.backend.forecast == nullptr) return on_cluster(setting, operation, repeat);
+  if (repeat != 1)
+    return Result<Forecast>::failure(fmt::format(
+        "{} forecasts one operation on all its hardware; it cannot repeat one", setting.backend.name));
   const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
   Forecast whole = setting.backend.forecast(operation, context);
   return whole;
 }
 
-Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation) {
+Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat) {
   if (operation.kind > OperationKind::kExscan)
     return Result<Forecast>::failure(
         fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
@@ -109,12 +118,12 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
 
   Forecast declined;
   declined.declined = decline_of(setting, operation);
-  if (declined.declined.empty()) return forecast_supported(setting, operation);
+  if (declined.declined.empty()) return forecast_supported(setting, operation, repeat);
   ForecastSetting larger = setting;
   if (setting.backend.enlarge != nullptr) {
     const std::string done = setting.backend.enlarge(operation, larger.settings);
     if (!done.empty() && decline_of(larger, operation).empty()) {
-      Result<Forecast> what_if = forecast_supported(larger, operation);
+      Result<Forecast> what_if = forecast_supported(larger, operation, repeat);
       if (what_if) what_if->note = fmt::format("{}: {}", declined.declined, done);
       return what_if;
     }

@@ -13,8 +13,10 @@ struct ForecastSetting {
 
 /// The operation on operation.ranks ranks that all begin at time 0, by the backend's own simulation of all
 /// the hardware or by one backend per rank. kSend: from the root to the next rank. What the backend declines
-/// says so in the forecast; an error is an operation that makes no sense.
-Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation);
+/// says so in the forecast; an error is an operation that makes no sense. repeat: so many of them, one after
+/// the other, as a loop in a program issues them; the time and the counts are those of all. Only one backend
+/// per rank does that: the others simulate one operation.
+Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1);
 
 /// Bytes of one element; 1 for the types that are not of one size.
 std::size_t element_bytes(ElementType type);
