@@ -50,7 +50,9 @@ static _Noreturn void usage_error(const bench_options* options, const char* form
 static void print_help(const bench_options* options, const char* program) {
   const bench_info* info = options->info;
   printf("Usage: mpirun -n %s %s [options]\n\n", info->collective || info->has_pairs ? "N" : "2", program);
-  printf("  -m [MIN:]MAX   message sizes in bytes, doubling from MIN (default 1:%zu)\n", info->max_bytes);
+  if (!info->no_data) {
+    printf("  -m [MIN:]MAX   message sizes in bytes, doubling from MIN (default 1:%zu)\n", info->max_bytes);
+  }
   printf("  -i N           iterations for every size (default %d, above %d bytes %d)\n", info->iterations,
          large_message, info->large_iterations);
   printf("  -x N           warm-up iterations for every size (default %d, above %d bytes %d)\n", info->warmup,
@@ -61,13 +63,20 @@ static void print_help(const bench_options* options, const char* program) {
   if (info->has_pairs) {
     printf("  -p N           pairs that send (default: half the ranks)\n");
   }
-  printf("  -T TYPE        mpi_char, mpi_int or mpi_float (default mpi_char)\n");
+  if (info->has_tests) {
+    printf("  -t N           calls of MPI_Test during the computation (default 0)\n");
+  }
+  if (!info->no_data) {
+    printf("  -T TYPE        mpi_char, mpi_int or mpi_float (default mpi_char)\n");
+    printf("  -c             check the data of every iteration; a fault ends the run with status 1\n");
+  }
   printf("  -f             full listing: minimum, maximum and iterations too (%s)\n",
          info->collective ? "over the ranks" : "over the iterations, each timed by itself");
-  printf("  -c             check the data of every iteration; a fault ends the run with status 1\n");
   printf("  --digits N     digits behind the decimal point (default 2)\n");
   printf("  -h             this text\n\n");
-  printf("The modelled column is the host clock of libofframp.so; it shows - where there is none.\n");
+  printf(info->has_tests
+             ? "Times are those of MPI_Wtime: modelled ones with OFFRAMP_CLOCK=model.\n"
+             : "The modelled column is the host clock of libofframp.so; it shows - where there is none.\n");
 }
 
 // `text` must be all digits: strtoull alone would take "-1" and "12k".
@@ -134,6 +143,9 @@ static void apply_option(bench_options* options, int letter, char* argument, con
     case 'p':
       options->pairs = (int)parse_number(options, "-p", argument, 1, INT_MAX / 2);
       break;
+    case 't':
+      options->tests = (int)parse_number(options, "-t", argument, 0, 1 << 20);
+      break;
     case 'T':
       set_datatype(options, argument);
       break;
@@ -161,8 +173,9 @@ static void parse_arguments(bench_options* options, int argc, char** argv) {
                                                {"help", no_argument, NULL, 'h'},
                                                {NULL, 0, NULL, 0}};
   char letters[32];
-  snprintf(letters, sizeof letters, "m:i:x:T:fch%s%s", options->info->has_window ? "W:" : "",
-           options->info->has_pairs ? "p:" : "");
+  snprintf(letters, sizeof letters, "i:x:fh%s%s%s%s", options->info->no_data ? "" : "m:T:c",
+           options->info->has_window ? "W:" : "", options->info->has_pairs ? "p:" : "",
+           options->info->has_tests ? "t:" : "");
   opterr = options->rank == 0;  // getopt names the bad option, once
   for (int letter; (letter = getopt_long(argc, argv, letters, long_options, NULL)) != -1;) {
     apply_option(options, letter, optarg, argv[0]);
@@ -227,11 +240,15 @@ static bool take_size(const bench_options* options, bench_size* size, size_t byt
 }
 
 bool bench_first_size(const bench_options* options, bench_size* size) {
+  if (options->info->no_data) {
+    fill_size(options, size, 0);
+    return true;
+  }
   return take_size(options, size, options->min_bytes);
 }
 
 bool bench_next_size(const bench_options* options, bench_size* size) {
-  return take_size(options, size, size->bytes == 0 ? 1 : 2 * size->bytes);
+  return !options->info->no_data && take_size(options, size, size->bytes == 0 ? 1 : 2 * size->bytes);
 }
 
 void* bench_allocate(size_t bytes) {

@@ -24,9 +24,11 @@ typedef struct {
   bool has_window;  // accepts -W
   bool has_pairs;   // accepts -p; any number of ranks from 2
   bool collective;  // any number of ranks from 2; otherwise exactly 2 unless has_pairs
+  bool has_tests;   // accepts -t
+  bool no_data;     // one row without a size; no -m, -T and -c
 } bench_info;
 
-// Defaults of the three families, as in OSU.
+// Defaults of the families, as in OSU.
 #define BENCH_LATENCY_DEFAULTS \
   .max_bytes = 4u << 20, .iterations = 10000, .warmup = 100, .large_iterations = 1000, .large_warmup = 10
 #define BENCH_BANDWIDTH_DEFAULTS                                                                     \
@@ -35,6 +37,7 @@ typedef struct {
 #define BENCH_COLLECTIVE_DEFAULTS                                                                        \
   .max_bytes = 1u << 20, .iterations = 1000, .warmup = 100, .large_iterations = 100, .large_warmup = 10, \
   .collective = true
+#define BENCH_OVERLAP_DEFAULTS BENCH_COLLECTIVE_DEFAULTS, .has_tests = true
 
 typedef struct {
   const bench_info* info;
@@ -46,6 +49,7 @@ typedef struct {
   int warmup;      // -1: by size
   int window;
   int pairs;
+  int tests;   // MPI_Test calls during a computation
   int digits;  // behind the decimal point
   bool full;
   bool validate;
@@ -56,7 +60,7 @@ typedef struct {
 
 // One line of the table.
 typedef struct {
-  size_t bytes;  // a multiple of the datatype's size
+  size_t bytes;  // a multiple of the datatype's size; without data 0
   int count;     // elements
   int iterations;
   int warmup;

@@ -84,13 +84,15 @@ static inline void fill_summand(const bench_options* options, void* buffer, int 
   }
 }
 
-static inline long check_sum(const bench_options* options, const void* buffer, int count, int iteration) {
+// The buffer holds the elements of the vector from `first` on.
+static inline long check_sum(const bench_options* options, const void* buffer, int first, int count,
+                             int iteration) {
   long wrong = 0;
   for (int i = 0; i < count; ++i) {
     uint32_t sum = 0;
     for (int rank = 0; rank < options->ranks; ++rank) {
       const uint32_t seed = payload_seed((payload_id){.iteration = iteration, .source = rank});
-      sum += summand_value(options, seed, i);
+      sum += summand_value(options, seed, first + i);
     }
     wrong += !holds_element(options, buffer, i, sum);
   }

@@ -14,7 +14,10 @@ enum { size_width = 10, value_width = 20 };
 
 static inline void print_title(const bench_options* options) {
   if (options->rank == 0) {
-    printf("# Offramp MPI %s Test\n# Datatype: %s.\n", options->info->title, options->type_name);
+    printf("# Offramp MPI %s Test\n", options->info->title);
+    if (!options->info->no_data) {
+      printf("# Datatype: %s.\n", options->type_name);
+    }
   }
 }
 
@@ -23,7 +26,7 @@ static inline void print_header(const bench_options* options, const char* const*
   if (options->rank != 0) {
     return;
   }
-  printf("%-*s", size_width, "# Size");
+  printf("%-*s", size_width, options->info->no_data ? "#" : "# Size");
   for (; *names != NULL; ++names) {
     printf("%*s", value_width, *names);
   }
@@ -37,8 +40,12 @@ static inline void print_header(const bench_options* options, const char* const*
   fflush(stdout);
 }
 
-static inline void print_size(const bench_size* size) {
-  printf("%-*zu", size_width, size->bytes);
+static inline void print_size(const bench_options* options, const bench_size* size) {
+  if (options->info->no_data) {
+    printf("%*s", size_width, "");
+  } else {
+    printf("%-*zu", size_width, size->bytes);
+  }
 }
 
 static inline void print_value(const bench_options* options, double value) {

@@ -201,7 +201,7 @@ static inline void print_windows(const window_side* side, const bench_size* size
   }
   const double wall_rate = message_rate(side, size, &wall);
   const double model_rate = message_rate(side, size, &model);
-  print_size(size);
+  print_size(options, size);
   print_value(options, bandwidth(size, wall_rate));
   print_modelled(options, known, bandwidth(size, model_rate));
   if (options->info->has_pairs) {

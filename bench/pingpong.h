@@ -1,0 +1,170 @@
+// The loop of the latency benchmarks: half the round trip of MPI_Send and MPI_Recv between the ranks of each
+// pair. Rank r < pairs begins, rank r + pairs answers; the row shows the mean over those that begin. Further
+// ranks just take part in the barriers.
+//
+// Without -f and -c all iterations make one lap: reading a clock takes as long as part of a small message.
+// With them each round trip is a lap of its own, and the data is made and checked outside it.
+
+#ifndef OFFRAMP_BENCH_PINGPONG_H
+#define OFFRAMP_BENCH_PINGPONG_H
+
+#include "options.h"
+#include "payload.h"
+#include "stopwatch.h"
+#include "table.h"
+
+enum { tag = 1 };
+
+typedef struct {
+  const bench_options* options;
+  int pairs;
+  int peer;    // -1: this rank is in no pair
+  bool first;  // begins, and times
+  char* send;
+  char* receive;
+} pingpong_side;
+
+// Of one message, in microseconds; significant on rank 0.
+typedef struct {
+  double mean;
+  double least;
+  double most;
+} pingpong_times;
+
+static inline pingpong_side make_pingpong(const bench_options* options) {
+  const int pairs = options->info->has_pairs ? options->pairs : 1;
+  const int rank = options->rank;
+  return (pingpong_side){.options = options,
+                         .pairs = pairs,
+                         .peer = rank < pairs       ? rank + pairs
+                                 : rank < 2 * pairs ? rank - pairs
+                                                    : -1,
+                         .first = rank < pairs,
+                         .send = bench_allocate(options->max_bytes),
+                         .receive = bench_allocate(options->max_bytes)};
+}
+
+static inline void round_trips(const pingpong_side* side, int count, int repeat) {
+  const MPI_Datatype type = side->options->type;
+  const int peer = side->peer;
+  for (int i = 0; peer >= 0 && i < repeat; ++i) {
+    if (side->first) {
+      MPI_Send(side->send, count, type, peer, tag, MPI_COMM_WORLD);
+      MPI_Recv(side->receive, count, type, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Recv(side->receive, count, type, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(side->send, count, type, peer, tag, MPI_COMM_WORLD);
+    }
+  }
+}
+
+static inline long checked_round_trip(const pingpong_side* side, int count, int iteration, stopwatch* watch) {
+  const bench_options* options = side->options;
+  const payload_id mine = {.iteration = iteration, .source = options->rank};
+  const payload_id other = {.iteration = iteration, .source = side->peer};
+  fill_payload(options, side->send, count, mine);
+  spoil_payload(side->receive, (size_t)count * options->type_bytes);
+  MPI_Barrier(MPI_COMM_WORLD);  // the peer's filling must not be timed as latency
+  start_lap(watch);
+  round_trips(side, count, 1);
+  end_lap(watch);
+  return side->peer >= 0 ? check_payload(options, side->receive, count, other) : 0;
+}
+
+static inline long measure_round_trips(const pingpong_side* side, const bench_size* size, stopwatch* watch) {
+  long wrong = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  round_trips(side, size->count, size->warmup);
+  *watch = make_stopwatch(watch->clock);
+  if (!side->options->validate && !side->options->full) {
+    start_lap(watch);
+    round_trips(side, size->count, size->iterations);
+    end_lap(watch);
+    return wrong;
+  }
+  for (int i = 0; i < size->iterations; ++i) {
+    if (side->options->validate) {
+      wrong += checked_round_trip(side, size->count, i, watch);
+    } else {
+      start_lap(watch);
+      round_trips(side, size->count, 1);
+      end_lap(watch);
+    }
+  }
+  return wrong;
+}
+
+// A lap is a round trip in units of which there are `units_per_us` in a microsecond; latency is half of it.
+static inline pingpong_times combine_pairs(const pingpong_side* side, const lap_times* laps,
+                                           double units_per_us, int iterations) {
+  double total = side->first ? (double)laps->total : 0;
+  double least = side->first ? (double)laps->least : (double)INT64_MAX;
+  double most = side->first ? (double)laps->most : 0;
+  pingpong_times times = {0};
+  MPI_Reduce(&total, &times.mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&least, &times.least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&most, &times.most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  times.mean /= 2 * units_per_us * iterations * side->pairs;
+  times.least /= 2 * units_per_us;
+  times.most /= 2 * units_per_us;
+  return times;
+}
+
+static inline void print_latency(const pingpong_side* side, const bench_size* size, const stopwatch* watch,
+                                 bool passed) {
+  const bench_options* options = side->options;
+  const pingpong_times wall = combine_pairs(side, &watch->wall, 1e3, size->iterations);
+  const pingpong_times model = combine_pairs(side, &watch->model, 1e6, size->iterations);
+  const bool known = clock_runs(watch);
+  if (options->rank != 0) {
+    return;
+  }
+  print_size(options, size);
+  print_value(options, wall.mean);
+  print_modelled(options, known, model.mean);
+  if (options->full) {
+    print_value(options, wall.least);
+    print_value(options, wall.most);
+    print_modelled(options, known, model.least);
+    print_modelled(options, known, model.most);
+  }
+  end_row(options, size, passed);
+}
+
+static inline void print_latency_header(const pingpong_side* side) {
+  static const char* const brief[] = {"Latency (us)", "Modelled (us)", NULL};
+  static const char* const full[] = {"Latency (us)",
+                                     "Modelled (us)",
+                                     "Min Latency (us)",
+                                     "Max Latency (us)",
+                                     "Min Modelled (us)",
+                                     "Max Modelled (us)",
+                                     NULL};
+  const bench_options* options = side->options;
+  print_title(options);
+  if (options->rank == 0 && options->info->has_pairs) {
+    printf("# [ pairs: %d ]\n", side->pairs);
+  }
+  print_header(options, options->full ? full : brief);
+}
+
+static inline int run_pingpong(const bench_options* options) {
+  pingpong_side side = make_pingpong(options);
+  stopwatch watch = make_stopwatch(find_modelled_clock());
+  int status = EXIT_SUCCESS;
+  bench_size size;
+  print_latency_header(&side);
+  for (bool more = bench_first_size(options, &size); more; more = bench_next_size(options, &size)) {
+    const bool passed = all_valid(options, measure_round_trips(&side, &size, &watch));
+    print_latency(&side, &size, &watch, passed);
+    if (!passed) {
+      status = report_invalid(options, &size);
+      break;
+    }
+  }
+  free(side.send);
+  free(side.receive);
+  return status;
+}
+
+#endif

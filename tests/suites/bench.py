@@ -1,0 +1,121 @@
+"""The benchmarks: each prints OSU's columns with modelled times, checks its data, and notices wrong data."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from launch import base_environment, mpirun, run as launch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAIRED = ("latency", "bw", "bibw")  # exactly two ranks
+COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scatter")
+BLOCKING = (*PAIRED, "multi_lat", "mbw_mr", *COLLECTIVES)
+NONBLOCKING = tuple("i" + name for name in COLLECTIVES)
+REDUCTIONS = ("allreduce", "reduce", "reduce_scatter")
+OVERLAP_COLUMNS = ["Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"]
+
+
+def benchmark(arguments, name, backend, ranks, options=(), settings=None, data=True):
+    """data: with a check of the data, where there is any."""
+    command = [os.path.join(arguments.build, "bench", name), "-i", "3", "-x", "1", *options]
+    if "barrier" not in name and data:
+        command += ["-c", "-m", "4:8192", *(["-T", "mpi_float"] if name.lstrip("i") in REDUCTIONS else [])]
+    return mpirun(arguments.build, backend, ranks, command, 90,
+                  {"OFFRAMP_SUMMARY": "false", **(settings or {})} if backend else None)
+
+
+def table(output):
+    """Heading and rows of numbers; the last column of checked data is a word."""
+    heading = [line for line in output.splitlines() if line.startswith("#")]
+    names = re.split(r"\s{2,}", heading[-1].lstrip("# ").strip()) if heading else []
+    rows = [line.split() for line in output.splitlines() if re.match(r"\s*[\d.]+\s", line)]
+    return [name for name in names if name != "Size"], rows
+
+
+def right_table(name, output):
+    names, rows = table(output)
+    sized = "barrier" not in name
+    if len(rows) != (12 if sized else 1):
+        return False
+    values = [row[1:] if sized else row for row in rows]
+    checked = all(row[-1] == "Pass" for row in values) if sized else True
+    if name in NONBLOCKING:
+        times = [[float(value) for value in row[:4]] for row in values]
+        return checked and names[:4] == OVERLAP_COLUMNS and all(
+            overall >= compute >= pure > 0 and 0 <= overlap <= 100 for overall, compute, pure, overlap in times)
+    modelled = names.index(next(column for column in names if column.startswith("Modelled")))
+    return checked and all(float(row[modelled]) > 0 for row in values)
+
+
+def each_over_a_backend(arguments, tally):
+    """All programs; backends and numbers of ranks in turn."""
+    for i, name in enumerate(BLOCKING + NONBLOCKING):
+        backend = arguments.backends[i % len(arguments.backends)]
+        ranks = 2 if name in PAIRED else arguments.ranks[i % len(arguments.ranks)]
+        label = f"bench/{name} {backend} {ranks} ranks"
+        if tally.wants(label):
+            result = benchmark(arguments, name, backend, ranks, settings={"OFFRAMP_CLOCK": "model"})
+            tally.record(label, result.ok and right_table(name, result.output), result.output, result.seconds)
+
+
+def compile_tool(folder):
+    library = os.path.join(folder, "spoil.so")
+    command = ["mpicc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library,
+               os.path.join(ROOT, "tests/fixtures/spoil.c")]
+    return library, launch(command, base_environment(), 60)
+
+
+def wrong_data_is_found(arguments, tally):
+    """Natively, below a tool that spoils what arrives: every benchmark that can check fails and says where."""
+    label = "bench/wrong data is found"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        library, compiled = compile_tool(folder)
+        missed, output, seconds = [], compiled.output, compiled.seconds
+        for name in ("multi_lat", *(n for n in COLLECTIVES + NONBLOCKING if "barrier" not in n)):
+            command = [os.path.join(arguments.build, "bench", name), "-i", "1", "-x", "0", "-c", "-m", "8:8"]
+            command += ["-T", "mpi_int"] if name.lstrip("i") in REDUCTIONS else []
+            result = mpirun(arguments.build, None, 2, command, 60, options=["-x", f"LD_PRELOAD={library}"])
+            seconds += result.seconds
+            if result.ok or "DATA VALIDATION ERROR" not in result.output or "Fail" not in result.output:
+                missed.append(name)
+                output += result.output
+        tally.record(label, compiled.ok and not missed, f"not found by {missed}\n{output}", seconds)
+
+
+def spinning_is_reproducible(arguments, tally):
+    """The computation spins on MPI_Wtime: on the modelled clock it takes the same time on every run, with MPI_Test in
+    between too, as long as nobody asks before the operation is complete in fact."""
+    label = "bench/overlap in modelled time is reproducible"
+    if tally.wants(label):
+        runs = [benchmark(arguments, "ialltoall", "dpu", 3, ["-f", "--digits", "6"], {"OFFRAMP_CLOCK": "model"})
+                for _ in range(2)]
+        ok = all(run.ok for run in runs) and runs[0].output == runs[1].output
+        tally.record(label, ok, "\n".join(run.output for run in runs), sum(run.seconds for run in runs))
+
+
+def side_by_side(arguments, tally):
+    label = "bench/modelled times side by side"
+    if not tally.wants(label):
+        return
+    command = [sys.executable, os.path.join(ROOT, "bench/modelled"), "bcast", "--build", arguments.build, "--ranks", "3",
+               "--backends", "host,zrlmpi", "--", "-m", "1024:4096", "-i", "2", "-x", "0"]
+    result = launch(command, base_environment(), 120)
+    rows = [line.split() for line in result.output.splitlines() if line[:1].isdigit()]
+    ok = result.ok and [row[0] for row in rows] == ["1024", "2048", "4096"] and \
+        all(0 < float(host) < float(slow) for _, host, slow in rows)
+    refused = subprocess.run([*command[:2], "bcast", "--build", arguments.build, "--backends", "host", "--column", "x",
+                              "--", "-m", "1:1", "-i", "1"], capture_output=True, text=True, timeout=60, check=False,
+                             env=base_environment())
+    ok = ok and refused.returncode == 1 and "no column x; there are" in refused.stderr
+    tally.record(label, ok, result.output + refused.stderr, result.seconds)
+
+
+def run(arguments, tally):
+    each_over_a_backend(arguments, tally)
+    wrong_data_is_found(arguments, tally)
+    spinning_is_reproducible(arguments, tally)
+    side_by_side(arguments, tally)
