@@ -13,13 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string default_text(const Parameter& p) {
-  if (p.kind == ParameterKind::kChoice) return std::string(p.default_choice);
-  if (p.kind == ParameterKind::kBoolean) return p.default_number != 0 ? "true" : "false";
-  if (p.kind == ParameterKind::kInteger) return fmt::format("{:.0f}", p.default_number);
-  return fmt::format("{}", p.default_number);
-}
-
 Json default_value(const Parameter& p) {
   if (p.kind == ParameterKind::kChoice) return p.default_choice;
   if (p.kind == ParameterKind::kBoolean) return p.default_number != 0;
@@ -167,6 +160,13 @@ void print_sample(const InfoOptions& options, const Registry& registry) {
 }
 
 }  // namespace
+
+std::string default_text(const Parameter& p) {
+  if (p.kind == ParameterKind::kChoice) return std::string(p.default_choice);
+  if (p.kind == ParameterKind::kBoolean) return p.default_number != 0 ? "true" : "false";
+  if (p.kind == ParameterKind::kInteger) return fmt::format("{:.0f}", p.default_number);
+  return fmt::format("{}", p.default_number);
+}
 
 int info(const InfoOptions& options) {
   Registry registry(built_in_backends());

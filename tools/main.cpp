@@ -8,6 +8,7 @@
 
 #include "lib/core/names.hpp"
 #include "offramp/version.hpp"
+#include "tools/catalogue.hpp"
 #include "tools/check.hpp"
 #include "tools/predict.hpp"
 #include "tools/tool.hpp"
@@ -33,7 +34,7 @@ struct Shortcut {
   bool path;
 };
 constexpr Shortcut kShortcuts[] = {
-    {"--backend", "backend", "NAME", false},
+    {"--backend", "backend", "BACKEND", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--config", "config", "FILE", true},
@@ -142,7 +143,7 @@ class QuestionOptions {
  public:
   QuestionOptions(CLI::App& app, PredictOptions& options) : options_(options) {
     app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared")
-        ->type_name("NAME")
+        ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
     app.add_option("-n,--ranks", options.ranks, "how many ranks")
@@ -155,7 +156,7 @@ class QuestionOptions {
     app.add_option("--root", options.root, "root, or the sender")->type_name("RANK")->capture_default_str();
     app.add_option("--type", options.type, "element type; int32 where something is reduced, else byte")
         ->type_name("TYPE");
-    app.add_option("--function", options.function, "of a reduction; sum")->type_name("NAME");
+    app.add_option("--function", options.function, "of a reduction; sum")->type_name("FUNCTION");
     app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
@@ -192,7 +193,8 @@ class PredictCommand {
             *parent.add_subcommand("predict", "what an operation takes on many ranks, without running them")),
         question_(app_, options_) {
     app_.footer(kPredictFooter);
-    app_.add_option("operation", options_.operation, "send, bcast, reduce, gather, allreduce, ...");
+    app_.add_option("operation", options_.operation, "send, bcast, reduce, gather, allreduce, ...")
+        ->type_name("OPERATION");
     app_.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
         ->type_name("RANGE");
     app_.add_option("--repeat", options_.repeat,
@@ -224,9 +226,11 @@ class ExplainCommand {
   explicit ExplainCommand(CLI::App& parent)
       : app_(*parent.add_subcommand("explain", "show parts of the modelled hardware")),
         question_(app_, options_.about) {
-    app_.add_option("topic", options_.topic, "what to show; not given: list what there is");
+    app_.add_option("topic", options_.topic, "what to show; not given: list what there is")
+        ->type_name("TOPIC");
     app_.add_option("arguments", options_.arguments, "what the topic wants to know");
-    app_.add_option("--operation", options_.about.operation, "for topics that are about one");
+    app_.add_option("--operation", options_.about.operation, "for topics that are about one")
+        ->type_name("OPERATION");
   }
   [[nodiscard]] CLI::App& app() { return app_; }
   int execute() {
@@ -255,7 +259,7 @@ class DpuConfigCommand {
     app_.footer(
         "\nWithout a file: writes one for the platform of the settings to standard output. With one: checks "
         "it.");
-    app_.add_option("file", file_, "the file to check");
+    app_.add_option("file", file_, "the file to check")->type_name("FILE");
     app_.add_option("--set", settings_, "a parameter of the platform: ranks_per_node=4")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
@@ -307,14 +311,16 @@ std::string lower_first(std::string text) {
 }
 
 /// What is wrong with the first word, or nothing.
-std::string unknown_subcommand(const std::vector<std::string>& words) {
-  constexpr std::string_view kSubcommands[] = {"run", "info", "predict", "explain", "check", "dpu-config"};
+std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return "no subcommand; see offramp --help";
-  if (words[0].starts_with('-') ||
-      std::find(std::begin(kSubcommands), std::end(kSubcommands), words[0]) != std::end(kSubcommands)) {
-    return {};
+  if (words[0].starts_with('-')) return {};
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->check_name(words[0])) return {};
   }
-  return fmt::format("unknown subcommand {}{}", in_quotes(words[0]), suggestion(words[0], kSubcommands));
+  std::vector<std::string> names;
+  for (const CommandEntry& command : catalogue(app)) names.push_back(command.name);
+  const std::vector<std::string_view> views(names.begin() + 1, names.end());
+  return fmt::format("unknown subcommand {}{}", in_quotes(words[0]), suggestion(words[0], views));
 }
 
 int dispatch(std::vector<std::string> words) {
@@ -324,7 +330,7 @@ int dispatch(std::vector<std::string> words) {
   RunCommand run_command(app);
   InfoOptions info_options;
   CLI::App* const info_app = app.add_subcommand("info", "what is here, what can be set, what is wrong");
-  info_app->add_option("--backend", info_options.backend, "only this backend")->type_name("NAME");
+  info_app->add_option("--backend", info_options.backend, "only this backend")->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
@@ -333,15 +339,26 @@ int dispatch(std::vector<std::string> words) {
   check_app->footer(
       "\nExit codes: 0 it works; 2 Offramp cannot be put in front of it; 3 it works, with a risk that is "
       "named.");
-  check_app->add_option("program", check_options.program, "a compiled program")->required();
-  check_app->add_option("--backend", check_options.backend, "only this hardware")->type_name("NAME");
+  check_app->add_option("program", check_options.program, "a compiled program")
+      ->type_name("PROGRAM")
+      ->required();
+  check_app->add_option("--backend", check_options.backend, "only this hardware")->type_name("BACKEND");
   check_app->add_flag("--json", check_options.json, "print JSON");
   PredictCommand predict_command(app);
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
+  std::string shell;
+  CLI::App* const completion_app = app.add_subcommand("completion", "print a completion script for a shell");
+  completion_app->footer("\nFor the shell that runs: source <(offramp completion bash)");
+  completion_app->add_option("shell", shell, "bash")->type_name("SHELL")->required();
+  ManualOptions manual_options;
+  CLI::App* const manual_app = app.add_subcommand("manual", "make the manual pages or the option reference");
+  manual_app->group("");  // for the build
+  manual_app->add_option("format", manual_options.format, "man or markdown")->required();
+  manual_app->add_option("folder", manual_options.folder, "for the manual pages");
   for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
 
-  if (const std::string problem = unknown_subcommand(words); !problem.empty()) {
+  if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) {
     complain(problem);
     return kUsage;
   }
@@ -372,6 +389,8 @@ int dispatch(std::vector<std::string> words) {
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();
+  if (used == completion_app) return completion(app, shell);
+  if (used == manual_app) return manual(app, manual_options);
   return run_command.execute(std::move(command));
 }
 

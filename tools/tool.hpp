@@ -39,6 +39,9 @@ struct InfoOptions {
 };
 int info(const InfoOptions& options);
 
+/// A parameter's default as the user writes it.
+std::string default_text(const Parameter& parameter);
+
 /// Prints "offramp: text" on standard error.
 void complain(std::string_view text);
 

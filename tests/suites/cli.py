@@ -10,7 +10,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def run(arguments, tally):
     env = base_environment({"OFFRAMP_BUILD": arguments.build})
-    for label, script in (("cli/offramp command", "cli_test.py"), ("cli/the documents name every key", "docs_test.py")):
+    for label, script in (("cli/offramp command", "cli_test.py"), ("cli/the documents name every key", "docs_test.py"),
+                          ("cli/manual pages, reference and completion", "manual_test.py")):
         if tally.wants(label):
             result = launch([sys.executable, os.path.join(HERE, "cli", script)], env, 300)
             tally.record(label, result.ok, result.output, result.seconds)

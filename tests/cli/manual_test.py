@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Manual pages, option reference and completion come from the command itself, and are right. OFFRAMP_BUILD names the
+build folder."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+import tomllib
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", ROOT / "build")).resolve()
+OFFRAMP = BUILD / "bin" / "offramp"
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
+
+
+class FolderTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="offramp_manual_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def offramp(self, *arguments, code=0):
+        done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def subcommands(self):
+        help_text = self.offramp("--help")
+        return re.findall(r"^  ([a-z-]+) {2,}", help_text[help_text.index("Subcommands:"):], flags=re.M)
+
+
+class ManualPages(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.offramp("manual", "man", str(self.folder))
+        self.pages = {path.name: path.read_text(encoding="utf-8") for path in self.folder.iterdir()}
+
+    def test_there_is_one_for_the_program_each_subcommand_and_the_file(self):
+        expected = {f"offramp-{name}.1" for name in self.subcommands()} | {"offramp.1", "offramp.toml.5"}
+        self.assertEqual(set(self.pages), expected)
+        self.assertGreaterEqual(len(expected), 9)
+
+    def test_troff_has_nothing_to_complain_about(self):
+        for name in self.pages:
+            done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", self.folder / name], capture_output=True,
+                                  text=True, timeout=60, check=True)
+            self.assertEqual(done.stderr, "", name)
+
+    def test_troff_is_told_to_complain(self):
+        broken = self.folder / "broken.1"
+        broken.write_text(".TH X 1\n.SH NAME\nx \\- y\n.nosuchrequest\n")
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", broken], capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertIn("nosuchrequest", done.stderr)
+
+    def shown(self, name):
+        """As a terminal shows it, in one line."""
+        done = subprocess.run(["groff", "-man", "-Tascii", "-P-c", "-rLL=400n", self.folder / name], capture_output=True,
+                              text=True, timeout=60, check=True)
+        return " ".join(re.sub(".\b", "", done.stdout).split())
+
+    def test_they_say_what_the_help_says(self):
+        for sub in self.subcommands():
+            page = self.shown(f"offramp-{sub}.1")
+            for option in re.findall(r"--[a-z-]+", self.offramp(sub, "--help").split("Options:")[1]):
+                self.assertIn(option, page, sub)
+
+    def test_the_file_has_every_key_and_parameter(self):
+        page = self.shown("offramp.toml.5")
+        facts = json.loads(self.offramp("info", "--json"))
+        for key in facts["keys"]:
+            self.assertIn(key["key"], page)
+        for backend in facts["backends"]:
+            for parameter in backend["parameters"]:
+                self.assertIn(parameter["variable"], page)
+
+    def test_a_folder_that_is_not_there_is_an_error(self):
+        self.assertIn("cannot be written", self.offramp("manual", "man", "no/such/folder", code=2))
+        self.assertIn('did you mean "man"?', self.offramp("manual", "mann", code=2))
+
+
+class Reference(FolderTest):
+    def test_is_what_the_command_prints(self):
+        made = self.offramp("manual", "markdown")
+        kept = (ROOT / "docs/options.md").read_text(encoding="utf-8")
+        self.assertEqual(kept, made, "run: build/bin/offramp manual markdown > docs/options.md")
+
+
+class Sample(FolderTest):
+    def test_is_toml_with_every_key_at_its_default(self):
+        sample = tomllib.loads(self.offramp("info", "-c"))
+        facts = json.loads(self.offramp("info", "--json"))
+        for key in facts["keys"]:
+            path = key["key"].split(".")
+            if key["key"] and path[0] != "route":
+                table = sample if len(path) == 1 else sample[path[0]]
+                self.assertIn(path[-1], table)
+        for backend in facts["backends"]:
+            for parameter in backend["parameters"]:
+                self.assertEqual(sample[backend["name"]].pop(parameter["name"]), parameter["default"])
+            self.assertEqual(sample[backend["name"]], {})
+
+
+class Completion(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.script = self.folder / "offramp"
+        self.script.write_text(self.offramp("completion", "bash"))
+
+    def complete(self, *words):
+        """What the function offers for the last word; words are cut at "=" as bash cuts them."""
+        test = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _offramp; printf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "--norc", "-c", test, "bash", self.script, *words], capture_output=True, text=True,
+                              cwd=self.folder, timeout=60, check=False)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_knows_subcommands_and_options(self):
+        self.assertLessEqual(set(self.subcommands()), set(self.complete("offramp", "")))
+        self.assertNotIn("manual", self.complete("offramp", ""))
+        for sub in self.subcommands():
+            options = set(re.findall(r"--[a-z-]+", self.offramp(sub, "--help").split("Options:")[1].split("\n\n")[0]))
+            self.assertLessEqual(options - set(self.complete("offramp", sub, "-")), {"--"}, sub)
+
+    def test_knows_backends_operations_and_topics(self):
+        self.assertEqual(self.complete("offramp", "run", "--backend", "zr"), ["zrlmpi"])
+        self.assertEqual(self.complete("offramp", "run", "--backend", "=", "zr"), ["zrlmpi"])
+        self.assertEqual(self.complete("offramp", "predict", "--backend", "host,zr"), ["host,zrlmpi"])
+        self.assertEqual(self.complete("offramp", "predict", "barr"), ["barrier"])
+        self.assertIn("header", self.complete("offramp", "explain", "--backend", "zrlmpi", ""))
+        self.assertEqual(self.complete("offramp", "run", "--clock", "m"), ["model"])
+        self.assertEqual(self.complete("offramp", "completion", ""), ["bash"])
+
+    def test_knows_keys_and_their_choices(self):
+        self.assertEqual(self.complete("offramp", "run", "--set", "zrlmpi.pre"), ["zrlmpi.preset="])
+        self.assertEqual(self.complete("offramp", "run", "--set", "zrlmpi.preset", "=", "m"), ["mpe2"])
+        keys = set(self.complete("offramp", "run", "--set", ""))
+        for backend in json.loads(self.offramp("info", "--json"))["backends"]:
+            for parameter in backend["parameters"]:
+                self.assertIn(f"{backend['name']}.{parameter['name']}=", keys)
+
+    def test_leaves_the_program_to_the_shell(self):
+        (self.folder / "input file").touch()
+        self.assertIn("mpirun", self.complete("offramp", "run", "-n", "4", "--", "mpiru"))
+        self.assertEqual(self.complete("offramp", "run", "-n", "4", "cat", "inp"), ["input", "file"])
+        self.assertEqual(self.complete("offramp", "run", "--backend", "host", "cat", "--backend", "zr"), [])
+
+    def test_works_in_a_shell_that_somebody_types_into(self):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                       {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.environ['PATH']}"})
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.close, terminal)
+        os.write(terminal, f"bind 'set enable-bracketed-paste off'; source {self.script}\n".encode())
+        os.write(terminal, b"offramp predict --back\tzr\tallr\t--set zrlmpi.preset=m\t --json\n")
+        seen, deadline = b"", time.monotonic() + 30
+        while b'"time_ps"' not in seen and time.monotonic() < deadline:
+            if select.select([terminal], [], [], 0.5)[0]:
+                seen += os.read(terminal, 65536)
+        os.write(terminal, b"exit\n")
+        self.assertIn(b'"backend": "zrlmpi"', seen, seen.decode(errors="replace"))
+        self.assertIn(b"zrlmpi.preset=mpe2", seen)
+
+    def test_other_shells_are_refused(self):
+        self.assertIn("bash", self.offramp("completion", "fish", code=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
