@@ -107,10 +107,10 @@ std::string kind_of(const OptionEntry& option) {
     std::string_view value;
     std::string_view kind;
   };
-  constexpr Kind kKinds[] = {
-      {"FILE", "files"},         {"PATH", "files"},           {"LIBRARY", "files"}, {"FOLDER", "files"},
-      {"PROGRAM", "files"},      {"BACKEND", "backends"},     {"TYPE", "types"},    {"FUNCTION", "functions"},
-      {"OPERATION", "operations"}, {"TOPIC", "topics"}, {"SHELL", "shells"},       {"KEY=VALUE", "setting"}};
+  constexpr Kind kKinds[] = {{"FILE", "files"},   {"PATH", "files"},         {"LIBRARY", "files"},
+                             {"FOLDER", "files"}, {"PROGRAM", "files"},      {"BACKEND", "backends"},
+                             {"TYPE", "types"},   {"FUNCTION", "functions"}, {"OPERATION", "operations"},
+                             {"TOPIC", "topics"}, {"SHELL", "shells"},       {"KEY=VALUE", "setting"}};
   for (const Kind& known : kKinds) {
     if (option.value == known.value) return std::string(known.kind);
   }

@@ -1,0 +1,293 @@
+"""What the documents say to type is typed, in an empty folder beside an installed Offramp; what they show is compared.
+
+- A block ```sh is run and has to end well. So is one that is indented by four blanks and begins with offramp.
+- In a block ```console each line behind "$ " is run, with those behind "> ", and its output is what follows. "..." stands for any text, on a line
+  of its own for any lines. Lines of Offramp's own may stand elsewhere among the program's: they come by another way.
+- Blocks ```toml are configurations, ```cpp of write-a-backend.md parts of the example.
+- What cannot be run has a comment in front of the block: <!-- not run: reason -->.
+- Other blocks must not look like commands.
+
+After a change of a model, tests/suites/snippets.py BUILD --write puts new outputs into the pages where they differ."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from launch import base_environment, lost_by_mpirun, run as launch  # noqa: E402
+
+LIMIT = 120
+COMMAND = re.compile(r"(\$ |\./|offramp |OFFRAMP_\w+=|mpirun |mpicc |python3 |cmake |build/|g\+\+ )")
+EXAMPLE = os.path.join(ROOT, "examples/plugin/wormhole.cpp")
+
+
+@dataclass
+class Block:
+    page: str
+    line: int  # of the first line of text
+    kind: str
+    text: list
+    reason: str  # why it is not run; empty: it is
+
+    @property
+    def label(self):
+        return f"{self.page}:{self.line}"
+
+
+def pages():
+    found = ["README.md", "CONTRIBUTING.md", *glob.glob("docs/*.md", root_dir=ROOT),
+             *glob.glob("docs/backends/*.md", root_dir=ROOT)]
+    return sorted(found)
+
+
+def blocks_of(page, text):
+    blocks, fenced, reason, indented = [], None, "", None
+    for number, line in enumerate(text.splitlines(), 1):
+        marker = re.fullmatch(r"<!-- not run: (.+) -->", line.strip())
+        if fenced is not None:
+            if line.startswith("```"):
+                fenced = None
+            else:
+                fenced.text.append(line)
+        elif line.startswith("```"):
+            fenced = Block(page, number + 1, line[3:].strip(), [], reason)
+            blocks.append(fenced)
+        elif line.startswith("    ") and (indented or re.match(r"    (OFFRAMP_\w+=\S+ )*offramp ", line)):
+            if indented is None:
+                indented = Block(page, number, "sh", [], reason)
+                blocks.append(indented)
+            indented.text.append(line[4:])
+            continue
+        indented = None
+        if line.strip():
+            reason = marker.group(1) if marker else ""
+    return blocks
+
+
+def all_blocks():
+    for page in pages():
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            yield from blocks_of(page, file.read())
+
+
+# --- comparing ---
+
+
+def pattern_of(line):
+    return ".*".join(re.escape(part) for part in line.rstrip().split("..."))
+
+
+def matches(expected, actual):
+    """Line by line; a line "..." takes any number of lines."""
+    if not expected:
+        return not actual
+    if expected[0].strip() == "...":
+        return any(matches(expected[1:], actual[i:]) for i in range(len(actual) + 1))
+    return bool(actual) and re.fullmatch(pattern_of(expected[0]), actual[0].rstrip()) is not None \
+        and matches(expected[1:], actual[1:])
+
+
+def sorted_by_source(lines):
+    return [line for line in lines if not line.startswith("offramp:")] + \
+        [line for line in lines if line.startswith("offramp:")]
+
+
+def shown_as_expected(expected, actual):
+    return matches(expected, actual) or matches(sorted_by_source(expected), sorted_by_source(actual))
+
+
+def steps_of(block):
+    """Command and expected lines of a console block."""
+    steps = []
+    for line in block.text:
+        if line.startswith("$ "):
+            steps.append([line[2:], []])
+        elif steps and not steps[-1][1] and line.startswith("> "):
+            steps[-1][0] += "\n" + line[2:]
+        elif steps:
+            steps[-1][1].append(line)
+    return steps
+
+
+# --- running ---
+
+
+class Scratch:
+    """A folder with what a reader has: the source tree and its build, an installation, and a program ./app."""
+
+    def __init__(self, build, folder):
+        self.folder = folder
+        prefix = os.path.join(folder, "installed")
+        subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, capture_output=True, timeout=LIMIT)
+        self.prefix = prefix
+        path = f"{prefix}/bin:{os.environ['PATH']}"
+        self.environment = base_environment({
+            "PATH": path, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig:{prefix}/lib/x86_64-linux-gnu/pkgconfig",
+            "LD_LIBRARY_PATH": f"{prefix}/lib", "OMPI_MCA_rmaps_base_oversubscribe": "1"})
+        self.build = build
+        self.app = os.path.join(folder, "app")
+        subprocess.run(["mpicc", "-O2", "-o", self.app, os.path.join(ROOT, "examples/jacobi/jacobi.c")], check=True,
+                       timeout=LIMIT)
+
+    def page_folder(self, page):
+        folder = os.path.join(self.folder, page.replace("/", "_"))
+        if os.path.isdir(folder):
+            return folder
+        os.mkdir(folder)
+        for name in ("bench", "docs", "examples", "include", "scripts", "simulators", "tests"):
+            os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+        os.symlink(self.build, os.path.join(folder, "build"))
+        shutil.copy(self.app, os.path.join(folder, "app"))
+        shutil.copy(os.path.join(ROOT, "examples/jacobi/jacobi.c"), os.path.join(folder, "app.c"))
+        return folder
+
+    def execute(self, page, script):
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        result = launch(command, self.environment, LIMIT, self.page_folder(page))
+        lost = lost_by_mpirun(result.output)
+        return launch(command, self.environment, LIMIT, self.page_folder(page)) if lost else result
+
+
+def lines_of(result):
+    return [line.rstrip() for line in result.output.splitlines()]
+
+
+def run_console(scratch, block):
+    """What is not as shown, or nothing."""
+    for command, expected in steps_of(block):
+        result = scratch.execute(block.page, command)
+        if not result.ok or not shown_as_expected(expected, lines_of(result)):
+            return "\n".join([f"$ {command}", *expected, "--- now:", result.output])
+    return ""
+
+
+def check_toml(scratch, block):
+    path = os.path.join(scratch.page_folder(block.page), "snippet.toml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(block.text) + "\n")
+    return scratch.execute(block.page, f"offramp run --dry-run --config {path} -- /bin/true")
+
+
+def bare(code):
+    return re.sub(r"\s+", "", re.sub(r"//[^\n]*", "", code))
+
+
+def is_part_of(code, source):
+    """The parts between "..." stand in the source one after the other, whatever the line breaks."""
+    rest = bare(source)
+    for part in bare(code).rstrip(";").split("..."):
+        found = rest.find(part)
+        if found < 0:
+            return False
+        rest = rest[found + len(part):]
+    return True
+
+
+def check_block(scratch, block, tally):
+    label = f"snippets/{block.label}"
+    if block.kind in ("sh", "console", "toml") and not tally.wants(label):
+        return
+    begin = time.monotonic()
+    if block.kind == "sh":
+        result = scratch.execute(block.page, "\n".join(block.text))
+        tally.record(label, result.ok, result.output, result.seconds)
+    elif block.kind == "console":
+        difference = run_console(scratch, block)
+        tally.record(label, not difference, difference, time.monotonic() - begin)
+    elif block.kind == "toml":
+        result = check_toml(scratch, block)
+        tally.record(label, result.ok, result.output, result.seconds)
+
+
+def hidden_commands(blocks):
+    known = ("sh", "console", "toml", "cpp", "c", "json", "lua")
+    return [f"{block.label}: {line}" for block in blocks if not block.reason and block.kind not in known
+            and block.page != "docs/options.md" for line in block.text if COMMAND.match(line)]
+
+
+def check_texts(blocks, tally):
+    """What needs no running."""
+    label = "snippets/commands stand in blocks that are run"
+    if tally.wants(label):
+        hidden = hidden_commands(blocks)
+        planted = hidden_commands([Block("x.md", 1, "", ["offramp run"], "")])
+        tally.record(label, not hidden and planted == ["x.md:1: offramp run"], "\n".join(hidden))
+    label = "snippets/the code of write-a-backend is the example's"
+    if tally.wants(label):
+        with open(EXAMPLE, encoding="utf-8") as file:
+            source = file.read()
+        code = [block for block in blocks if block.page == "docs/write-a-backend.md" and block.kind == "cpp"]
+        strange = [block.label for block in code if not is_part_of("\n".join(block.text), source)]
+        tally.record(label, len(code) >= 5 and not strange and not is_part_of("int x;", source), "\n".join(strange))
+    label = "snippets/outputs are compared"
+    if tally.wants(label):
+        good = shown_as_expected(["a ... c", "...", "offramp: x"], ["offramp: x", "a b c", "d", "e"]) and \
+            not shown_as_expected(["a"], ["a", "b"]) and not shown_as_expected(["a"], ["b"])
+        tally.record(label, good)
+
+
+def installed(scratch, tally):
+    label = "snippets/manual pages and completion are installed"
+    if tally.wants(label):
+        wanted = ("share/man/man1/offramp.1", "share/man/man1/offramp-run.1", "share/man/man5/offramp.toml.5",
+                  "share/bash-completion/completions/offramp")
+        missing = [name for name in wanted if not os.path.isfile(os.path.join(scratch.prefix, name))]
+        tally.record(label, not missing, "\n".join(missing))
+
+
+def run(arguments, tally):
+    blocks = list(all_blocks())
+    check_texts(blocks, tally)
+    if not any(tally.wants(f"snippets/{block.label}") for block in blocks):
+        return
+    with tempfile.TemporaryDirectory(prefix="offramp_snippets_") as folder:
+        scratch = Scratch(arguments.build, folder)
+        installed(scratch, tally)
+        for block in blocks:
+            if not block.reason:
+                check_block(scratch, block, tally)
+
+
+def current(scratch, block):
+    """A console block with the outputs of now; those that still fit stay as they are."""
+    lines = []
+    for command, expected in steps_of(block):
+        result = scratch.execute(block.page, command)
+        if not result.ok:
+            sys.exit(f"{block.label}: {command}\n{result.output}")
+        actual = sorted_by_source(lines_of(result))
+        lines += ("$ " + command.replace("\n", "\n> ")).splitlines()
+        lines += expected if shown_as_expected(expected, actual) else actual
+    return lines
+
+
+def rewrite(build):
+    with tempfile.TemporaryDirectory(prefix="offramp_snippets_") as folder:
+        scratch = Scratch(build, folder)
+        for page in pages():
+            path = os.path.join(ROOT, page)
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            changes = []
+            for block in blocks_of(page, "\n".join(lines)):
+                if block.kind == "sh" and not block.reason:
+                    scratch.execute(page, "\n".join(block.text))
+                elif block.kind == "console" and not block.reason:
+                    changes.append((block, current(scratch, block)))
+            for block, text in reversed(changes):
+                lines[block.line - 1:block.line - 1 + len(block.text)] = text
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[2] != "--write":
+        sys.exit(__doc__)
+    rewrite(os.path.abspath(sys.argv[1]))
