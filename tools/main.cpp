@@ -366,13 +366,14 @@ int dispatch(std::vector<std::string> words) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());
   words.erase(dashes, words.end());
+  const std::string help = "offramp " + (words[0].starts_with('-') ? "" : words[0] + " ") + "--help";
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app.parse(words);
   } catch (const CLI::Success& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    complain(fmt::format("{}; see offramp --help", lower_first(e.what())));
+    complain(fmt::format("{}; see {}", lower_first(e.what()), help));
     return kUsage;
   }
   CLI::App* const used = app.get_subcommands().front();

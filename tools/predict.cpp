@@ -172,7 +172,7 @@ struct Setup {
 
 class Progress {
  public:
-  explicit Progress(std::size_t all) : all_(all), shown_(isatty(STDERR_FILENO) == 1 && all > 1) {}
+  explicit Progress(std::size_t all) : all_(all), shown_(isatty(STDERR_FILENO) == 1) {}
   void step(const Question& question) {
     ++done_;
     if (!shown_) return;

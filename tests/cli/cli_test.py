@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import tempfile
@@ -214,6 +215,7 @@ class Command(CliTest):
         self.assertIn('did you mean "run"?', self.refused("rnu"))
         self.assertIn('did you mean "--json"?', self.refused("info", "--jsn"))
         self.assertIn("no subcommand", self.refused())
+        self.assertIn("see offramp check --help", self.refused("check"))
 
 
 class Predict(CliTest):
@@ -253,6 +255,20 @@ class Predict(CliTest):
         text = (self.folder / "plot.svg").read_text()
         self.assertEqual(xml.etree.ElementTree.fromstring(text).tag, "{http://www.w3.org/2000/svg}svg")
         self.assertEqual(text.count("<circle"), 8)
+
+    def test_shows_progress_on_a_terminal_only(self):
+        ours, theirs = pty.openpty()
+        arguments = [OFFRAMP, "predict", "bcast", "--backend", "host", "--sweep", "ranks=2:8", "--csv"]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
+        done = subprocess.run(arguments, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True,
+                              timeout=60, check=True)
+        os.close(theirs)
+        progress = os.read(ours, 65536).decode()
+        os.close(ours)
+        self.assertIn("2/3 host 4 ranks", progress)
+        self.assertTrue(progress.endswith("\r\033[K"), repr(progress))  # wiped away
+        quiet = self.offramp(*arguments[1:])
+        self.assertEqual((quiet.stdout, quiet.stderr), (done.stdout, ""))
 
     def test_names_what_is_wrong(self):
         for arguments, word in ((["alltol"], "alltoall"), (["bcast", "--backend", "zrlmpy"], "zrlmpi"),

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 from launch import base_environment, mpirun, run as launch
+from suites.programs import HPCC_INPUT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAIRED = ("latency", "bw", "bibw")  # exactly two ranks
@@ -114,8 +115,30 @@ def side_by_side(arguments, tally):
     tally.record(label, ok, result.output + refused.stderr, result.seconds)
 
 
+def strangers_print_modelled_time(arguments, tally):
+    """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
+    label = "bench/hpcc prints modelled time"
+    if not tally.wants(label):
+        return
+    results, seconds, output = [], 0, ""
+    with open(HPCC_INPUT, encoding="utf-8") as file:
+        text = re.sub(r"^2 +Ps", "1            Ps", re.sub(r"^1000 +Ns", "64          Ns", file.read(), flags=re.M), flags=re.M)
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
+                file.write(text)
+            result = mpirun(arguments.build, "host", 2, ["hpcc"], 90, {"OFFRAMP_CLOCK": "model"}, cwd=folder)
+            seconds, output = seconds + result.seconds, output + result.output
+            with open(os.path.join(folder, "hpccoutf.txt"), encoding="utf-8", errors="replace") as file:
+                results.append(dict(re.findall(r"^(\w*(?:PingPong|Ring)\w*)=([\d.e+-]+)$", file.read(), flags=re.M)))
+    # Two overheads and the latency of host.md; the clock itself takes 20 ns per reading.
+    ok = results[0] == results[1] and abs(float(results[0].get("AvgPingPongLatency_usec", 0)) - 1.5) < 0.05
+    tally.record(label, ok, f"{output}\n{results}", seconds)
+
+
 def run(arguments, tally):
     each_over_a_backend(arguments, tally)
     wrong_data_is_found(arguments, tally)
     spinning_is_reproducible(arguments, tally)
+    strangers_print_modelled_time(arguments, tally)
     side_by_side(arguments, tally)

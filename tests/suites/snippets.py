@@ -212,6 +212,39 @@ def hidden_commands(blocks):
             and block.page != "docs/options.md" for line in block.text if COMMAND.match(line)]
 
 
+def anchors_of(text):
+    """As GitHub makes them from headings."""
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page, text):
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = os.path.normpath(os.path.join(ROOT, os.path.dirname(page), name)) if name else os.path.join(ROOT, page)
+        good = os.path.exists(path)
+        if good and anchor:
+            with open(path, encoding="utf-8") as file:
+                good = anchor in anchors_of(file.read())
+        dead += [] if good else [f"{page}: {target}"]
+    return dead
+
+
+def check_links(tally):
+    label = "snippets/links lead somewhere"
+    if not tally.wants(label):
+        return
+    dead = []
+    for page in pages():
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            dead += dead_links(page, file.read())
+    planted = dead_links("docs/x.md", "[a](../README.md#limits) [b](nowhere.md) [c](../README.md#nowhere)")
+    tally.record(label, not dead and len(planted) == 2, "\n".join(dead + planted))
+
+
 def check_texts(blocks, tally):
     """What needs no running."""
     label = "snippets/commands stand in blocks that are run"
@@ -245,6 +278,7 @@ def installed(scratch, tally):
 def run(arguments, tally):
     blocks = list(all_blocks())
     check_texts(blocks, tally)
+    check_links(tally)
     if not any(tally.wants(f"snippets/{block.label}") for block in blocks):
         return
     with tempfile.TemporaryDirectory(prefix="offramp_snippets_") as folder:
