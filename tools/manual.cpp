@@ -222,9 +222,14 @@ std::string code(std::string_view text) {
   return "`" + cell(text) + "`";
 }
 
+std::string sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text + ".";
+}
+
 void print_command(const CommandEntry& command, bool program) {
-  fmt::print("\n## {}{}\n\n{}.\n\n```\n{}\n```\n\n", program ? "" : "offramp ", command.name, command.summary,
-             command_line(command, program));
+  fmt::print("\n## {}{}\n\n{}\n\n```\n{}\n```\n\n", program ? "" : "offramp ", command.name,
+             sentence(command.summary), command_line(command, program));
   for (const std::string& paragraph : command.paragraphs) fmt::print("{}\n\n", cell(paragraph));
   print_table_head({"option", "value", "default", "what"});
   for (const OptionEntry& option : command.options) {
