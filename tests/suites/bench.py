@@ -54,7 +54,7 @@ def each_over_a_backend(arguments, tally):
     """All programs; backends and numbers of ranks in turn."""
     for i, name in enumerate(BLOCKING + NONBLOCKING):
         backend = arguments.backends[i % len(arguments.backends)]
-        ranks = 2 if name in PAIRED else arguments.ranks[i % len(arguments.ranks)]
+        ranks = 2 if name in PAIRED else arguments.ranks[i // len(arguments.backends) % len(arguments.ranks)]
         label = f"bench/{name} {backend} {ranks} ranks"
         if tally.wants(label):
             result = benchmark(arguments, name, backend, ranks)
