@@ -61,6 +61,34 @@ def each_over_a_backend(arguments, tally):
             tally.record(label, result.ok and right_table(name, result.output), result.output, result.seconds)
 
 
+def tests_in_between_are_timed(arguments, tally):
+    label = "bench/MPI_Test during the computation"
+    if not tally.wants(label):
+        return
+    result = benchmark(arguments, "iallreduce", "host", 2, ["-t", "4", "-f"])
+    names, rows = table(result.output)
+    column = names.index("MPI_Test(us)") + 1 if result.ok else 0
+    # Four calls and the clock's own 20 ns for each.
+    ok = result.ok and right_table("iallreduce", result.output) and all(float(row[column]) >= 0.08 for row in rows)
+    tally.record(label, ok, result.output, result.seconds)
+
+
+def wrong_options_are_refused(arguments, tally):
+    label = "bench/wrong options are refused"
+    if not tally.wants(label):
+        return
+    missed, output, seconds = [], "", 0
+    for name, options, reason in (("bcast", ["-m", "9:8"], "the first size is above the last"),
+                                  ("ibcast", ["-t", "-1"], "expected a number from 0"),
+                                  ("barrier", ["-m", "8"], "an option is unknown"),
+                                  ("reduce", ["-T", "mpi_double"], "expected mpi_char, mpi_int or mpi_float"),
+                                  ("multi_lat", ["-p", "2"], "2 pairs need at least 4 ranks")):
+        result = mpirun(arguments.build, None, 2, [os.path.join(arguments.build, "bench", name), *options], 60)
+        seconds, output = seconds + result.seconds, output + result.output
+        missed += [] if not result.ok and reason in result.output else [name]
+    tally.record(label, not missed, f"taken by {missed}\n{output}", seconds)
+
+
 def compile_tool(folder):
     library = os.path.join(folder, "spoil.so")
     command = ["mpicc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library,
@@ -137,6 +165,8 @@ def strangers_print_modelled_time(arguments, tally):
 
 def run(arguments, tally):
     each_over_a_backend(arguments, tally)
+    tests_in_between_are_timed(arguments, tally)
+    wrong_options_are_refused(arguments, tally)
     wrong_data_is_found(arguments, tally)
     spinning_is_reproducible(arguments, tally)
     strangers_print_modelled_time(arguments, tally)
