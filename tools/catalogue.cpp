@@ -65,6 +65,7 @@ CommandEntry entry_of(const CLI::App& app, std::string name) {
   CommandEntry entry;
   entry.name = std::move(name);
   entry.summary = without_full_stop(app.get_description());
+  entry.runs_program = app.get_prefix_command();
   for (const std::string& paragraph : split(app.get_footer(), "\n\n")) {
     const std::string text = joined(paragraph);
     if (text.starts_with(kExitMark)) {

@@ -25,6 +25,7 @@ struct CommandEntry {
   std::vector<std::string> paragraphs;  // of the text below the options
   std::vector<std::string> exit_codes;  // "2 the command line is wrong"
   std::vector<OptionEntry> options;
+  bool runs_program = false;  // a program and its arguments stand behind the options
 };
 
 /// The program itself first, then its subcommands but the hidden ones, in the order of the help.

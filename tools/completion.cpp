@@ -11,8 +11,8 @@
 namespace offramp::tool {
 namespace {
 
-// Words are glued together again where bash cuts them at "=". What stands behind the program of run is the
-// program's own.
+// Words are glued together again where bash cuts them at "=". What stands behind a program that is run is
+// the program's own.
 constexpr const char* kScript = R"bash(
 _offramp_reply() {
   # $1: the words to choose from; $2: what is typed; $3: what stands before each in the same word
@@ -45,6 +45,10 @@ _offramp_value() {
   esac
 }
 
+_offramp_runs() {
+  [[ " $(_offramp_words runners) " == *" $1 "* ]]
+}
+
 _offramp() {
   local -a words=()
   local i word
@@ -67,7 +71,7 @@ _offramp() {
       break
     elif [[ $word == -* ]]; then
       [[ $word != *=* && -n $(_offramp_kind "$sub" "$word") ]] && ((++i))
-    elif [[ $sub == run ]]; then
+    elif _offramp_runs "$sub"; then
       program=$i
       break
     else
@@ -90,7 +94,7 @@ _offramp() {
     _offramp_value "$(_offramp_kind "$sub" "${cur%%=*}")" "${cur#*=}" "$word"
   elif [[ $cur == -* ]]; then
     _offramp_reply "$(_offramp_options "$sub")" "$cur" ""
-  elif [[ $sub == run ]]; then
+  elif _offramp_runs "$sub"; then
     mapfile -t COMPREPLY < <(compgen -c -- "$cur")
   else
     _offramp_value "$(_offramp_place "$sub" "$place")" "$cur" ""
@@ -164,8 +168,13 @@ class Table {
 void print_words(const std::vector<CommandEntry>& all, const Registry& registry) {
   Table table("_offramp_words", "$1");
   std::string subcommands;
-  for (std::size_t i = 1; i < all.size(); ++i) subcommands += all[i].name + " ";
+  std::string runners;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    subcommands += all[i].name + " ";
+    if (all[i].runs_program) runners += all[i].name + " ";
+  }
   table.add("subcommands", subcommands);
+  table.add("runners", runners);
   table.add("backends", fmt::format("{}", fmt::join(registry.names(), " ")));
   table.add("operations", names_of(static_cast<OperationKind>(static_cast<int>(OperationKind::kCount) - 1)));
   table.add("types", names_of(ElementType::kMixed));

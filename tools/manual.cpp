@@ -37,7 +37,7 @@ std::string command_line(const CommandEntry& command, bool program) {
       line += option.required ? " " + option.names.front() : " [" + option.names.front() + "]";
   }
   if (program) line += " SUBCOMMAND";
-  if (command.name == "run") line += " [--] COMMAND [ARGUMENTS]";
+  if (command.runs_program) line += " [--] COMMAND [ARGUMENTS]";
   return line;
 }
 
