@@ -91,7 +91,7 @@ class Reference(FolderTest):
     def test_is_what_the_command_prints(self):
         made = self.offramp("manual", "markdown")
         kept = (ROOT / "docs/options.md").read_text(encoding="utf-8")
-        self.assertEqual(kept, made, "run: build/bin/offramp manual markdown > docs/options.md")
+        self.assertEqual(kept, made, "run scripts/update-docs")
 
 
 class Sample(FolderTest):

@@ -7,7 +7,7 @@
 - What cannot be run has a comment in front of the block: <!-- not run: reason -->.
 - Other blocks must not look like commands.
 
-After a change of a model, tests/suites/snippets.py BUILD --write puts new outputs into the pages where they differ."""
+After a change of a model, tests/suites/snippets.py BUILD --write (see scripts/update-docs) puts new outputs into the pages."""
 
 import glob
 import os
