@@ -1,4 +1,7 @@
 // Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
+#include <optional>
+
+#include "lib/mpi/background_progress.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/native/native.h"
 
@@ -114,7 +117,11 @@ int Comm_disconnect(MPI_Comm* comm) {
   if (communicator != nullptr) {
     call.wait([&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
-  const int code = call.unlocked([&] { return native.Comm_disconnect(comm); });
+  const int code = call.unlocked([&] {
+    std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
+    if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
+    return native.Comm_disconnect(comm);
+  });
   if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
   return code;
 }

@@ -72,16 +72,18 @@ def main():
         out.write("};\n\n}  // namespace offramp\n")
 
     with open(sys.argv[4], "w", encoding="utf-8") as out:
-        out.write(HEADER + '#include "lib/mpi/dispatch.hpp"\n\nnamespace offramp {\n\n')
+        out.write(HEADER + '#include "lib/mpi/background_progress.hpp"\n#include "lib/mpi/dispatch.hpp"\n\nnamespace offramp {\n\n')
         out.write("const char* const kFunctionNames[] = {\n")
         for name, _ in functions:
             out.write(f'    "MPI_{name}",\n')
         out.write("};\n\nnamespace {\n\n")
         for name, kind in functions:
-            if kind == "count":
+            if kind != "own":
                 result, parameters, arguments = prototypes[name]
                 out.write(f"{result} counted_{name}({parameters}) {{\n")
                 out.write(f"  const NativeCall call(Function::k{name});\n")
+                if kind == "serve":
+                    out.write("  const BackgroundProgress serving;\n")
                 out.write(f"  return native.{name}({arguments});\n}}\n\n")
         out.write("}  // namespace\n\nvoid resolve_natives(MpiTable& table, void* (*find)(const char* name)) {\n")
         for name, _ in functions:

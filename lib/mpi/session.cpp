@@ -43,6 +43,14 @@ int Session::progress() {
   return events;
 }
 
+int Session::progress_alone() {
+  if (progressing_) return 0;
+  progressing_ = true;
+  const int events = engine.progress();
+  progressing_ = false;
+  return events;
+}
+
 int Session::progress_from_library() {
   std::unique_lock<std::mutex> guard;
   if (threads_) {

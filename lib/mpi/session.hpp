@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "lib/core/collective.hpp"
@@ -62,12 +63,21 @@ class Session {
   /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of
   /// events.
   int progress();
+  /// The same without what waits for the MPI library, and so without a call of it.
+  int progress_alone();
   /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
   int progress_from_library();
   /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
   int fault_code();
   /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
   void poll(std::function<bool()> step) { polled_.push_back(std::move(step)); }
+
+  /// Whether several threads come here from now on; tells what held before. Only from the one thread that
+  /// there is when it changes.
+  bool share(bool threads) {
+    if (threads == threads_) return threads_;
+    return std::exchange(threads_, threads);
+  }
 
   std::unique_ptr<BlockingRecords> take_records();
   void give_back(std::unique_ptr<BlockingRecords> records) { records_.push_back(std::move(records)); }
