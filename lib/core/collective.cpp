@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "lib/core/meeting.hpp"
+
 namespace offramp {
 namespace {
 
@@ -43,9 +45,12 @@ class Collective::Run final : public Team {
       buffers.send_blocks = send_blocks_;
       buffers.receive_blocks = receive_blocks_;
     }
-    task_ = parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers);
-    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
+    start(parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers));
     parent_.engine_.lane(lane_).advance_to(host_free);
+  }
+  void start(Task<Outcome> task) {
+    task_ = std::move(task);
+    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
   }
 
   /// Once.
@@ -145,23 +150,43 @@ class Collective::Run final : public Team {
 Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
 Collective::~Collective() = default;
 
-void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+/// begin(lane, tag) makes the lane's run and starts it.
+template <typename Begin>
+void Collective::begin(Begin begin) {
   const std::uint32_t number = context_.collective_number++;
   const std::size_t lanes = engine_.lanes().size();
   Engine::retain(context_);
   started_ = true;
   running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
-  for (std::size_t i = 0; i < lanes; ++i) {
+  for (std::size_t i = 0; i < lanes; ++i) begin(i, collective_tag(number, i));
+  complete_one();
+}
+
+void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  begin([&](std::size_t i, int tag) {
     Lane& lane = engine_.lane(i);
     const Lane::Choice choice = lane.choose(operation);
     CallCounter& counter = lane.counters.calls[engine_.function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
     for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
-    runs_[i] = std::make_unique<Run>(*this, i, choice.backend, collective_tag(number, i), reducer);
+    runs_[i] = std::make_unique<Run>(*this, i, choice.backend, tag, reducer);
     runs_[i]->start(operation, buffers);
-  }
-  complete_one();
+  });
+}
+
+void Collective::meet() {
+  begin([this](std::size_t i, int tag) {
+    runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
+    runs_[i]->start(meet_everyone(*runs_[i]));
+  });
+}
+
+void Collective::meet(std::vector<int> to, std::vector<int> from) {
+  begin([&](std::size_t i, int tag) {
+    runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
+    runs_[i]->start(meet_neighbours(*runs_[i], to, from));
+  });
 }
 
 void Collective::ended(Run& run) {

@@ -29,6 +29,12 @@ class Collective {
 
   /// Buffers and reducer live until completion. reducer may be null where nothing is reduced.
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
+  /// Starts a meeting instead of an operation: the clocks of the members go to the latest one among them, as
+  /// after a call that nobody leaves before all have entered. Costs nothing and carries nothing.
+  void meet();
+  /// The same among neighbours: this rank tells `to` its clock and hears those of `from`. Who is in one list
+  /// has this rank in the other one, as often.
+  void meet(std::vector<int> to, std::vector<int> from);
   /// The program has learnt of the completion: its clocks move.
   void observe();
 
@@ -40,6 +46,8 @@ class Collective {
 
  private:
   class Run;
+  template <typename Begin>
+  void begin(Begin begin);
   void ended(Run& run);
   void complete_one();
 

@@ -10,8 +10,7 @@
 
 namespace offramp {
 
-BackgroundProgress::BackgroundProgress()
-    : session_(*Session::current), had_threads_(session_.share(true)) {
+BackgroundProgress::BackgroundProgress() : session_(*Session::current), had_threads_(session_.share(true)) {
   // The program's signals are for the program's threads.
   sigset_t all;
   sigset_t before;

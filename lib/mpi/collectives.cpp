@@ -1,5 +1,6 @@
 // Chapter 5: the collectives.
 #include "lib/mpi/collective_build.hpp"
+#include "lib/mpi/native_calls.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 
@@ -31,11 +32,22 @@ int run_nonblocking(MPI_Comm comm, std::unique_ptr<CollectiveCall> collective, M
   return MPI_SUCCESS;
 }
 
-/// The MPI library carries this call.
-template <typename Native>
-int pass_through(Call& call, Function function, Native otherwise) {
-  for (auto& lane : call.engine.lanes()) ++lane->counters.calls[static_cast<std::uint16_t>(function)].native;
-  return call.unlocked(otherwise);
+/// Between the groups of an intercommunicator, everybody gets something of everybody on the other side.
+bool is_mutual(Function function) {
+  switch (function) {
+    case Function::kBarrier:
+    case Function::kAllreduce:
+    case Function::kAllgather:
+    case Function::kAllgatherv:
+    case Function::kAlltoall:
+    case Function::kAlltoallv:
+    case Function::kAlltoallw:
+    case Function::kReduce_scatter:
+    case Function::kReduce_scatter_block:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// Runs what the builder makes of the arguments, or the MPI library's function when it makes nothing.
@@ -45,8 +57,11 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
   {
     Call call(function);
     const BuiltCall collective = build(call, arguments..., comm);
-    if (collective == nullptr)
-      return pass_through(call, function, [&] { return otherwise(arguments..., comm); });
+    if (collective == nullptr) {
+      const int code = pass_through(call, function, [&] { return otherwise(arguments..., comm); });
+      if (is_mutual(function) && took_part(code)) meet_other_group(call, comm);
+      return code;
+    }
     outcome = run(call, *collective);
   }
   return finish(comm, outcome);

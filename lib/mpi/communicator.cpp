@@ -19,25 +19,44 @@ std::uint64_t mixed(std::uint64_t x) {  // splitmix64 finaliser
   return x ^ (x >> 31);
 }
 
-}  // namespace
+using GroupOf = int (*)(MPI_Comm, MPI_Group*);
 
-bool Communicators::is_own(MPI_Comm comm, std::vector<int>& world) const {
-  int inter = 0;
-  pmpi::Comm_test_inter(comm, &inter);
-  if (inter != 0) return false;
+/// The world ranks of a communicator's group; false when some of its processes have none.
+bool world_ranks(MPI_Comm comm, GroupOf group_of, std::vector<int>& world) {
+  MPI_Group members = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  group_of(comm, &members);
+  pmpi::Comm_group(MPI_COMM_WORLD, &all);
   int size = 0;
-  pmpi::Comm_size(comm, &size);
+  pmpi::Group_size(members, &size);
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   world.resize(ranks.size());
-  MPI_Group members = MPI_GROUP_NULL;
-  MPI_Group all = MPI_GROUP_NULL;
-  pmpi::Comm_group(comm, &members);
-  pmpi::Comm_group(MPI_COMM_WORLD, &all);
   pmpi::Group_translate_ranks(members, size, ranks.data(), all, world.data());
   pmpi::Group_free(&members);
   pmpi::Group_free(&all);
   return std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
+}
+
+bool is_inter(MPI_Comm comm) {
+  int inter = 0;
+  pmpi::Comm_test_inter(comm, &inter);
+  return inter != 0;
+}
+
+}  // namespace
+
+bool Communicators::is_own(MPI_Comm comm, std::vector<int>& world) {
+  return !is_inter(comm) && world_ranks(comm, pmpi::Comm_group, world);
+}
+
+bool Communicators::are_ranks_of_world(MPI_Comm comm, std::vector<int>& local, std::vector<int>& remote) {
+  return is_inter(comm) && world_ranks(comm, pmpi::Comm_group, local) &&
+         world_ranks(comm, pmpi::Comm_remote_group, remote);
+}
+
+std::uint64_t Communicators::next_id() const {
+  return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_;
 }
 
 std::uint64_t Communicators::propose_id(MPI_Comm comm) {
@@ -45,8 +64,8 @@ std::uint64_t Communicators::propose_id(MPI_Comm comm) {
   if (!is_own(comm, world)) return 0;
   int rank = 0;
   pmpi::Comm_rank(comm, &rank);
-  const std::uint64_t id = (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_;
-  if (rank == 0) ++next_;
+  const std::uint64_t id = next_id();
+  if (rank == 0) use_next_id();
   return id;
 }
 
@@ -69,8 +88,8 @@ void Communicators::add_predefined() {
   add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank()));
 }
 
-std::uint64_t Communicators::next_duplicate_id(Communicator& parent) {
-  const std::uint64_t number = parent.duplicates++;
+std::uint64_t Communicators::next_derived_id(Communicator& parent) {
+  const std::uint64_t number = parent.derived++;
   return (mixed(mixed(parent.context->id()) + number) & (kDerived - 1)) | kDerived;
 }
 

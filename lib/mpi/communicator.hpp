@@ -18,7 +18,7 @@ struct Communicator {
   Context* collective = nullptr;  // the messages of collective algorithms
   int rank = 0;
   int size = 0;
-  std::uint32_t duplicates = 0;  // MPI_Comm_idup calls so far; equal on all members
+  std::uint32_t derived = 0;  // ids derived from this one's so far; equal on all members
 };
 
 /// Used by one thread at a time. Context ids are agreed by the members and never used twice in a run.
@@ -39,11 +39,17 @@ class Communicators {
   /// What this rank proposes as the id of a communicator that has just been made; the one of its rank 0
   /// counts. Zero for communicators that are not carried (alike on all members).
   std::uint64_t propose_id(MPI_Comm comm);
+  /// The next id of this rank's own, which stays the next one until it is used.
+  [[nodiscard]] std::uint64_t next_id() const;
+  void use_next_id() { ++next_; }
   /// Takes over a communicator with the id that is agreed.
   void add(MPI_Comm comm, std::uint64_t id);
-  /// An id for the next duplicate of a communicator: a function of what all members know, without
-  /// communication.
-  std::uint64_t next_duplicate_id(Communicator& parent);
+  /// An id for what is made next from a communicator (a duplicate, a window, a file): a function of what all
+  /// members know, without communication.
+  static std::uint64_t next_derived_id(Communicator& parent);
+  /// Of an intercommunicator, the world ranks of both groups; false: it is none, or some are strangers.
+  [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
+                                               std::vector<int>& remote);
   /// The communicator behind a handle was freed.
   void remove(MPI_Comm comm, Communicator* communicator);
 
@@ -54,7 +60,7 @@ class Communicators {
   };
   static std::size_t slot_of(MPI_Comm comm) { return (reinterpret_cast<std::uintptr_t>(comm) >> 6) % kSlots; }
   Communicator* look_up(MPI_Comm comm, Slot& slot);
-  [[nodiscard]] bool is_own(MPI_Comm comm, std::vector<int>& world) const;
+  [[nodiscard]] static bool is_own(MPI_Comm comm, std::vector<int>& world);
 
   static constexpr std::size_t kSlots = 32;
   Engine& engine_;

@@ -2,22 +2,32 @@
 #include <optional>
 
 #include "lib/mpi/background_progress.hpp"
+#include "lib/mpi/meetings.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
 namespace {
 
-/// Runs a constructor of the MPI library and takes the new communicator over.
+/// Gives a new communicator an id, on which its members agree.
+void adopt(Call& call, MPI_Comm made) {
+  std::uint64_t id = call.session.communicators.propose_id(made);
+  if (id == 0) return open_intercommunicator(call, made);
+  call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
+  call.session.communicators.add(made, id);
+}
+
+/// Runs a constructor of the MPI library and takes the new communicator over. The members of the parent meet,
+/// or those of the new one where there is no parent in which all take part.
 template <typename Constructor>
-int construct(Function function, MPI_Comm* made, Constructor constructor) {
+int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
   Call call(function);
+  Context* place = parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr;
   const int code = call.unlocked(constructor);
-  if (code != MPI_SUCCESS || *made == MPI_COMM_NULL) return code;
-  std::uint64_t id = call.session.communicators.propose_id(*made);
-  if (id == 0) return code;
-  call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, *made); });
-  call.session.communicators.add(*made, id);
+  const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
+  if (adopted) adopt(call, *made);
+  if (parent == MPI_COMM_NULL && adopted) place = meeting_place(call.session, *made);
+  if (took_part(code)) meet(call, place);
   return code;
 }
 
@@ -26,56 +36,64 @@ int construct(Function function, MPI_Comm* made, Constructor constructor) {
 namespace face {
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  return construct(Function::kComm_dup, made, [&] { return native.Comm_dup(comm, made); });
+  return construct(Function::kComm_dup, comm, made, [&] { return native.Comm_dup(comm, made); });
 }
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  return construct(Function::kComm_dup_with_info, made,
+  return construct(Function::kComm_dup_with_info, comm, made,
                    [&] { return native.Comm_dup_with_info(comm, info, made); });
 }
 int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  return construct(Function::kComm_split, made, [&] { return native.Comm_split(comm, color, key, made); });
+  return construct(Function::kComm_split, comm, made,
+                   [&] { return native.Comm_split(comm, color, key, made); });
 }
 int Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
-  return construct(Function::kComm_split_type, made,
+  return construct(Function::kComm_split_type, comm, made,
                    [&] { return native.Comm_split_type(comm, type, key, info, made); });
 }
 int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-  return construct(Function::kComm_create, made, [&] { return native.Comm_create(comm, group, made); });
+  return construct(Function::kComm_create, comm, made, [&] { return native.Comm_create(comm, group, made); });
 }
 int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
-  return construct(Function::kComm_create_group, made,
+  return construct(Function::kComm_create_group, MPI_COMM_NULL, made,
                    [&] { return native.Comm_create_group(comm, group, tag, made); });
 }
 int Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
                 MPI_Comm* made) {
-  return construct(Function::kCart_create, made,
+  return construct(Function::kCart_create, comm, made,
                    [&] { return native.Cart_create(comm, ndims, dims, periods, reorder, made); });
 }
 int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
-  return construct(Function::kCart_sub, made, [&] { return native.Cart_sub(comm, remain, made); });
+  return construct(Function::kCart_sub, comm, made, [&] { return native.Cart_sub(comm, remain, made); });
 }
 int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
                  MPI_Comm* made) {
-  return construct(Function::kGraph_create, made,
+  return construct(Function::kGraph_create, comm, made,
                    [&] { return native.Graph_create(comm, nnodes, index, edges, reorder, made); });
 }
 int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
                       const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
-  return construct(Function::kDist_graph_create, made, [&] {
+  return construct(Function::kDist_graph_create, comm, made, [&] {
     return native.Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, made);
   });
 }
 int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
                                int outdegree, const int destinations[], const int destweights[],
                                MPI_Info info, int reorder, MPI_Comm* made) {
-  return construct(Function::kDist_graph_create_adjacent, made, [&] {
+  return construct(Function::kDist_graph_create_adjacent, comm, made, [&] {
     return native.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
                                              destweights, info, reorder, made);
   });
 }
 int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
-  return construct(Function::kIntercomm_merge, made,
+  return construct(Function::kIntercomm_merge, MPI_COMM_NULL, made,
                    [&] { return native.Intercomm_merge(comm, high, made); });
+}
+
+int Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm bridge, int remote_leader, int tag,
+                     MPI_Comm* made) {
+  return construct(Function::kIntercomm_create, MPI_COMM_NULL, made, [&] {
+    return native.Intercomm_create(local, local_leader, bridge, remote_leader, tag, made);
+  });
 }
 
 int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
@@ -87,11 +105,14 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   MPI_Request inner = MPI_REQUEST_NULL;
   const int code = call.unlocked([&] { return native.Comm_idup(comm, made, &inner); });
   if (code != MPI_SUCCESS) return code;
-  const std::uint64_t id = session.communicators.next_duplicate_id(*parent);
-  Request& request = take_request(comm, Request::Kind::kOther);
+  const std::uint64_t id = session.communicators.next_derived_id(*parent);
+  Request& request = take_request(comm, Request::Kind::kMeeting);
   *handle = request.handle;
+  request.meeting = std::make_unique<Collective>(call.engine, *parent->collective);
+  request.meeting->meet();
   session.poll([&session, &request, inner, made, id]() mutable {
     if (inner != MPI_REQUEST_NULL && offramp_native_request_complete(inner) == 0) return false;
+    if (!request.meeting->done()) return false;
     native.Wait(&inner, MPI_STATUS_IGNORE);
     session.communicators.add(*made, id);
     complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
@@ -105,6 +126,7 @@ int Comm_free(MPI_Comm* comm) {
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   Communicator* communicator = call.session.communicators.find(freed);
+  call.session.meetings.close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
   if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
   return code;
@@ -117,6 +139,8 @@ int Comm_disconnect(MPI_Comm* comm) {
   if (communicator != nullptr) {
     call.wait([&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
+  meet(call, meeting_place(call.session, freed));
+  call.session.meetings.close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] {
     std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();

@@ -34,6 +34,8 @@ def read_prototypes(path):
     return prototypes
 
 
+MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours"}
+
 HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 """
 
@@ -72,19 +74,25 @@ def main():
         out.write("};\n\n}  // namespace offramp\n")
 
     with open(sys.argv[4], "w", encoding="utf-8") as out:
-        out.write(HEADER + '#include "lib/mpi/background_progress.hpp"\n#include "lib/mpi/dispatch.hpp"\n\nnamespace offramp {\n\n')
+        out.write(HEADER + '#include "lib/mpi/background_progress.hpp"\n#include "lib/mpi/native_calls.hpp"\n\nnamespace offramp {\n\n')
         out.write("const char* const kFunctionNames[] = {\n")
         for name, _ in functions:
             out.write(f'    "MPI_{name}",\n')
         out.write("};\n\nnamespace {\n\n")
         for name, kind in functions:
-            if kind != "own":
-                result, parameters, arguments = prototypes[name]
-                out.write(f"{result} counted_{name}({parameters}) {{\n")
-                out.write(f"  const NativeCall call(Function::k{name});\n")
-                if kind == "serve":
-                    out.write("  const BackgroundProgress serving;\n")
-                out.write(f"  return native.{name}({arguments});\n}}\n\n")
+            if kind == "own":
+                continue
+            result, parameters, arguments = prototypes[name]
+            native_call = f"native.{name}({arguments})"
+            out.write(f"{result} counted_{name}({parameters}) {{\n")
+            if kind in MEETINGS:
+                handle = re.search(r"MPI_(?:Comm|Win|File) (\w+)", parameters).group(1)
+                out.write(f"  return {MEETINGS[kind]}(Function::k{name}, {handle}, [&] {{ return {native_call}; }});\n}}\n\n")
+                continue
+            out.write(f"  const NativeCall call(Function::k{name});\n")
+            if kind == "serve":
+                out.write("  const BackgroundProgress serving;\n")
+            out.write(f"  return {native_call};\n}}\n\n")
         out.write("}  // namespace\n\nvoid resolve_natives(MpiTable& table, void* (*find)(const char* name)) {\n")
         for name, _ in functions:
             out.write(f'  table.{name} = reinterpret_cast<decltype(table.{name})>(find("PMPI_{name}"));\n')

@@ -23,6 +23,7 @@ void recycle(Request& request) {
   request.outgoing.reset();
   request.incoming.reset();
   request.collective.reset();
+  request.meeting.reset();
   if (request.persistent) offramp_native_type_release(request.type.type);
   offramp_native_request_recycle(request.handle);
 }
@@ -82,8 +83,8 @@ bool Request::done() const {
       return receive.done;
     case Kind::kCollective:
       return collective != nullptr && collective->done();
-    case Kind::kOther:
-      break;
+    case Kind::kMeeting:
+      return meeting->done();
   }
   return false;
 }
@@ -93,6 +94,7 @@ void Request::observe() {
   if (kind == Kind::kSend && mode != SendMode::kBuffered) engine.observe(send);
   if (kind == Kind::kReceive) engine.observe(receive);
   if (kind == Kind::kCollective) collective->observe();
+  if (kind == Kind::kMeeting) meeting->observe();
 }
 
 void open_requests() {

@@ -26,10 +26,10 @@ struct Point {
 class CollectiveCall;
 
 struct Request {
-  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kOther };
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
 
   MPI_Request handle = MPI_REQUEST_NULL;
-  Kind kind = Kind::kOther;
+  Kind kind = Kind::kSend;
   bool released = false;    // the program has let go of the handle
   bool persistent = false;  // then mode and point say what each start does
   SendMode mode = SendMode::kStandard;
@@ -40,6 +40,7 @@ struct Request {
   SendBuffer outgoing;
   ReceiveBuffer incoming;
   std::unique_ptr<CollectiveCall> collective;
+  std::unique_ptr<Collective> meeting;  // with a constructor of the MPI library
 
   [[nodiscard]] bool done() const;
   /// The program has learnt of the completion.

@@ -25,6 +25,7 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
       trace_(std::move(trace)),
       engine(*fabric_, std::move(lanes)),
       communicators(engine),
+      meetings(engine),
       configuration_(std::move(configuration)),
       threads_(threads) {
   restart_compute_time();

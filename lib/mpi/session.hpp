@@ -25,6 +25,7 @@
 #include "lib/mpi/communicator.hpp"
 #include "lib/mpi/datatype.hpp"
 #include "lib/mpi/dispatch.hpp"
+#include "lib/mpi/meetings.hpp"
 #include "lib/report/trace.hpp"
 
 namespace offramp {
@@ -53,6 +54,7 @@ class Session {
 
   Engine engine;
   Communicators communicators;
+  Meetings meetings;
   Datatypes datatypes;
   BsendBuffer bsend;
   std::unordered_set<MPI_Message> claimed;  // handles of matched probes that are ours

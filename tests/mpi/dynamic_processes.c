@@ -1,6 +1,6 @@
-// Dynamic processes beside ordinary traffic: spawn, accept and connect, join. In each case rank 0 sits in a call
-// that comes back only after a large message of its own has been received by rank 1, so it has to be sent
-// from inside of that call. Traffic to the strangers, on the merged communicator too, and disconnecting.
+// Dynamic processes beside ordinary traffic: spawn, accept and connect, join. In each case rank 0 sits in a
+// call that comes back only after a large message of its own has been received by rank 1, so it has to be
+// sent from inside of that call. Traffic to the strangers, on the merged communicator too, and disconnecting.
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/socket.h>

@@ -1,0 +1,190 @@
+#include "lib/mpi/meetings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/session.hpp"
+
+namespace offramp {
+
+void Meetings::open(const void* handle, std::uint64_t id, int rank, std::vector<int> world,
+                    std::vector<int> remote) {
+  places_[handle] = {&engine_.open_context(id | kCollectiveContext, rank, std::move(world)),
+                     std::move(remote)};
+}
+
+MeetingPlace* Meetings::find(const void* handle) {
+  const auto found = places_.find(handle);
+  return found != places_.end() ? &found->second : nullptr;
+}
+
+void Meetings::close(const void* handle) {
+  const auto found = places_.find(handle);
+  if (found == places_.end()) return;
+  engine_.close_context(*found->second.context);
+  places_.erase(found);
+}
+
+namespace {
+
+Context* registered(Session& session, const void* handle) {
+  const MeetingPlace* place = session.meetings.find(handle);
+  return place != nullptr ? place->context : nullptr;
+}
+
+void wait_and_observe(Call& call, Collective& meeting) {
+  call.wait([&] { return meeting.done(); });
+  meeting.observe();
+}
+
+/// Whom a rank sends to and receives from in a neighbourhood collective.
+struct Neighbours {
+  std::vector<int> to;
+  std::vector<int> from;
+};
+
+Neighbours cartesian_neighbours(MPI_Comm comm) {
+  int dimensions = 0;
+  pmpi::Cartdim_get(comm, &dimensions);
+  Neighbours near;
+  for (int i = 0; i < dimensions; ++i) {
+    int below = MPI_PROC_NULL;
+    int above = MPI_PROC_NULL;
+    pmpi::Cart_shift(comm, i, 1, &below, &above);
+    near.to.insert(near.to.end(), {below, above});
+  }
+  near.from = near.to;
+  return near;
+}
+
+Neighbours graph_neighbours(MPI_Comm comm) {
+  int rank = 0;
+  int count = 0;
+  pmpi::Comm_rank(comm, &rank);
+  pmpi::Graph_neighbors_count(comm, rank, &count);
+  Neighbours near;
+  near.to.resize(static_cast<std::size_t>(count));
+  pmpi::Graph_neighbors(comm, rank, count, near.to.data());
+  near.from = near.to;
+  return near;
+}
+
+Neighbours distributed_neighbours(MPI_Comm comm) {
+  int in = 0;
+  int out = 0;
+  int weighted = 0;
+  pmpi::Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  Neighbours near;
+  near.from.resize(static_cast<std::size_t>(in));
+  near.to.resize(static_cast<std::size_t>(out));
+  std::vector<int> from_weights(near.from.size());
+  std::vector<int> to_weights(near.to.size());
+  pmpi::Dist_graph_neighbors(comm, in, near.from.data(), weighted != 0 ? from_weights.data() : MPI_UNWEIGHTED,
+                             out, near.to.data(), weighted != 0 ? to_weights.data() : MPI_UNWEIGHTED);
+  return near;
+}
+
+Neighbours neighbours_of(MPI_Comm comm) {
+  int topology = MPI_UNDEFINED;
+  pmpi::Topo_test(comm, &topology);
+  Neighbours near;
+  if (topology == MPI_CART) near = cartesian_neighbours(comm);
+  if (topology == MPI_GRAPH) near = graph_neighbours(comm);
+  if (topology == MPI_DIST_GRAPH) near = distributed_neighbours(comm);
+  // One token tells all, whatever the number of edges between two ranks.
+  for (std::vector<int>* list : {&near.to, &near.from}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+    std::erase_if(*list, [](int rank) { return rank < 0; });  // MPI_PROC_NULL
+  }
+  return near;
+}
+
+}  // namespace
+
+Context* meeting_place(Session& session, MPI_Comm comm) {
+  if (const Communicator* own = session.communicators.find(comm)) return own->collective;
+  return registered(session, comm);
+}
+Context* meeting_place(Session& session, MPI_Win window) {
+  return registered(session, window);
+}
+Context* meeting_place(Session& session, MPI_File file) {
+  return registered(session, file);
+}
+
+bool took_part(int code) {
+  if (code == MPI_SUCCESS) return true;
+  int kind = MPI_SUCCESS;
+  pmpi::Error_class(code, &kind);
+  // What the world outside says no to; everything else is a mistake in the arguments.
+  constexpr std::array kOutside = {
+      MPI_ERR_ACCESS, MPI_ERR_BAD_FILE, MPI_ERR_FILE,      MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE,
+      MPI_ERR_INTERN, MPI_ERR_IO,       MPI_ERR_NO_MEM,    MPI_ERR_NO_SPACE,    MPI_ERR_NO_SUCH_FILE,
+      MPI_ERR_OTHER,  MPI_ERR_QUOTA,    MPI_ERR_READ_ONLY, MPI_ERR_UNKNOWN};
+  return std::find(kOutside.begin(), kOutside.end(), kind) != kOutside.end();
+}
+
+void meet(Call& call, Context* place) {
+  if (place == nullptr) return;
+  Collective meeting(call.engine, *place);
+  meeting.meet();
+  wait_and_observe(call, meeting);
+}
+
+void meet_neighbours(Call& call, MPI_Comm comm) {
+  Context* place = meeting_place(call.session, comm);
+  if (place == nullptr) return;
+  Neighbours near = neighbours_of(comm);
+  Collective meeting(call.engine, *place);
+  meeting.meet(std::move(near.to), std::move(near.from));
+  wait_and_observe(call, meeting);
+}
+
+void meet_other_group(Call& call, MPI_Comm comm) {
+  const MeetingPlace* place = call.session.meetings.find(comm);
+  if (place == nullptr) return;
+  Collective meeting(call.engine, *place->context);
+  meeting.meet(place->remote, place->remote);
+  wait_and_observe(call, meeting);
+}
+
+void open_meeting_place(Call& call, MPI_Comm comm, const void* handle) {
+  Session& session = call.session;
+  Communicator* parent = session.communicators.find(comm);
+  if (parent == nullptr) return;
+  const std::uint64_t id = session.communicators.next_derived_id(*parent);  // counted on every member
+  if (handle != nullptr) {
+    std::vector<int> world;
+    for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world(rank));
+    session.meetings.open(handle, id, parent->rank, std::move(world));
+  }
+  meet(call, parent->collective);
+}
+
+void open_intercommunicator(Call& call, MPI_Comm comm) {
+  Communicators& communicators = call.session.communicators;
+  std::vector<int> world;
+  std::vector<int> other;
+  if (!communicators.are_ranks_of_world(comm, world, other)) return;
+  // Two turns: the first brings the best of the other group, the second the best of this one.
+  const std::uint64_t own = communicators.next_id();
+  std::uint64_t theirs = 0;
+  std::uint64_t ours = 0;
+  call.unlocked([&] { return native.Allreduce(&own, &theirs, 1, MPI_UINT64_T, MPI_MAX, comm); });
+  call.unlocked([&] { return native.Allreduce(&theirs, &ours, 1, MPI_UINT64_T, MPI_MAX, comm); });
+  const std::uint64_t id = std::max(ours, theirs);
+  if (id == own) communicators.use_next_id();
+  // Both groups in one order.
+  world.insert(world.end(), other.begin(), other.end());
+  std::sort(world.begin(), world.end());
+  const auto place_in = [&world](int rank) {
+    return static_cast<int>(std::lower_bound(world.begin(), world.end(), rank) - world.begin());
+  };
+  for (int& rank : other) rank = place_in(rank);
+  const int rank = place_in(call.engine.rank());
+  call.session.meetings.open(comm, id, rank, std::move(world), std::move(other));
+}
+
+}  // namespace offramp

@@ -1,0 +1,66 @@
+// Calls that the MPI library carries and that make ranks wait for each other: constructors, windows, files,
+// neighbourhood collectives, intercommunicators. They cost no modelled time, but their members' clocks meet
+// (lib/core/meeting.hpp).
+//
+// A meeting makes nobody wait for anyone for whom the MPI library's own function would not wait.
+#pragma once
+
+#include <mpi.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "lib/core/engine.hpp"
+
+namespace offramp {
+
+class Call;
+class Session;
+
+/// Where the members of a communicator, a window or a file meet.
+struct MeetingPlace {
+  Context* context = nullptr;
+  std::vector<int> remote;  // of an intercommunicator: the members of the other group
+};
+
+/// The places of what is not a communicator of Offramp's own: windows, files and intercommunicators whose
+/// members are all ranks of MPI_COMM_WORLD. Used by one thread at a time.
+class Meetings {
+ public:
+  explicit Meetings(Engine& engine) : engine_(engine) {}
+
+  void open(const void* handle, std::uint64_t id, int rank, std::vector<int> world,
+            std::vector<int> remote = {});
+  /// Null: its members do not meet. Valid until it is closed.
+  MeetingPlace* find(const void* handle);
+  /// The handle is about to go; its members have met for the last time.
+  void close(const void* handle);
+
+ private:
+  Engine& engine_;
+  std::unordered_map<const void*, MeetingPlace> places_;
+};
+
+/// Null: the members do not meet.
+Context* meeting_place(Session& session, MPI_Comm comm);
+Context* meeting_place(Session& session, MPI_Win window);
+Context* meeting_place(Session& session, MPI_File file);
+
+/// Whether a call that returned this code took part in what the others do. A wrong argument is found before
+/// anybody waits; a file that one rank cannot open keeps no other rank from opening it.
+bool took_part(int code);
+
+/// Waits for the others. Nothing without a place.
+void meet(Call& call, Context* place);
+
+/// After a call on this communicator: its neighbours in the topology, or the other group, meet.
+void meet_neighbours(Call& call, MPI_Comm comm);
+void meet_other_group(Call& call, MPI_Comm comm);
+
+/// A new window or file over a communicator, or null where it could not be made: the members meet at the
+/// communicator, and later at the new handle. Called on all of them or on none.
+void open_meeting_place(Call& call, MPI_Comm comm, const void* handle);
+/// A new intercommunicator: its members agree on an id, natively.
+void open_intercommunicator(Call& call, MPI_Comm comm);
+
+}  // namespace offramp

@@ -1,0 +1,35 @@
+// Calls that the MPI library carries while a backend is on, and that take part in modelled time.
+#pragma once
+
+#include "lib/mpi/meetings.hpp"
+#include "lib/mpi/session.hpp"
+
+namespace offramp {
+
+/// The MPI library carries this call.
+template <typename Body>
+int pass_through(Call& call, Function function, Body body) {
+  for (auto& lane : call.engine.lanes()) ++lane->counters.calls[static_cast<std::uint16_t>(function)].native;
+  return call.unlocked(body);
+}
+
+/// The same for one that none of the handle's members leaves before all have entered.
+template <typename Handle, typename Body>
+int pass_and_meet(Function function, Handle handle, Body body) {
+  Call call(function);
+  Context* place = meeting_place(call.session, handle);
+  const int code = pass_through(call, function, body);
+  if (took_part(code)) meet(call, place);
+  return code;
+}
+
+/// For one that waits for the neighbours in the topology.
+template <typename Body>
+int pass_and_meet_neighbours(Function function, MPI_Comm comm, Body body) {
+  Call call(function);
+  const int code = pass_through(call, function, body);
+  if (took_part(code)) meet_neighbours(call, comm);
+  return code;
+}
+
+}  // namespace offramp
