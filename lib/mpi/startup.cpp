@@ -117,16 +117,35 @@ bool cross_memory_works(bool one_node) {
   return all_work != 0;
 }
 
+/// UCX reads these while the fabric is opened; what the user set stays. No patched memory functions, no
+/// signal handlers in the program. Room for a header and a small payload in one element of the shared-memory
+/// FIFO, segments large enough that 16 KiB are copied through the cache instead of mapped, and a FIFO that a
+/// window of messages does not fill. Afterwards they are gone again: what the program starts is not
+/// concerned.
+class UcxVariables {
+ public:
+  UcxVariables() {
+    for (const auto& [name, value] :
+         {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+          std::pair{"UCX_POSIX_FIFO_ELEM_SIZE", "2112"}, std::pair{"UCX_POSIX_SEG_SIZE", "65536"},
+          std::pair{"UCX_POSIX_FIFO_SIZE", "256"}}) {
+      if (std::getenv(name) != nullptr) continue;
+      setenv(name, value, 1);
+      set_.push_back(name);
+    }
+  }
+  ~UcxVariables() {
+    for (const char* name : set_) unsetenv(name);
+  }
+  UcxVariables(const UcxVariables&) = delete;
+  UcxVariables& operator=(const UcxVariables&) = delete;
+
+ private:
+  std::vector<const char*> set_;
+};
+
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
-  // UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
-  // handlers in the program. Room for a header and a small payload in one element of the shared-memory FIFO,
-  // segments large enough that 16 KiB are copied through the cache instead of mapped, and a FIFO that a
-  // window of messages does not fill.
-  for (const auto& [name, value] :
-       {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
-        std::pair{"UCX_POSIX_FIFO_ELEM_SIZE", "2112"}, std::pair{"UCX_POSIX_SEG_SIZE", "65536"},
-        std::pair{"UCX_POSIX_FIFO_SIZE", "256"}})
-    setenv(name, value, 0);
+  const UcxVariables variables;
   const std::filesystem::path module =
       std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
   void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);

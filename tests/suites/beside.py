@@ -27,6 +27,44 @@ def meetings(arguments, tally, backend):
     tally.record(label, ok and len(seen) == 1 and len(next(iter(seen))) > 50, output, seconds)
 
 
+def tool_counts(output):
+    return sorted(line for line in output.splitlines() if line.startswith("tool: "))
+
+
+def profiling_tool(arguments, tally, backend):
+    """A PMPI tool sees every call of the program when it comes first; when it comes second it does no harm."""
+    label = f"beside/a PMPI tool before and after {backend}"
+    if not tally.wants(label):
+        return
+    tool, library = (os.path.join(arguments.build, name) for name in ("tests/libpmpi_tool.so", "lib/libofframp.so"))
+    program = [os.path.join(arguments.build, "tests/mpi/fixed_pattern")]
+    native = mpirun(arguments.build, None, 3, program, 60, options=("-x", f"LD_PRELOAD={tool}"))
+    first = mpirun(arguments.build, backend, 3, program, 60, {"LD_PRELOAD": f"{tool}:{library}"})
+    second = mpirun(arguments.build, backend, 3, program, 60, {"LD_PRELOAD": f"{library}:{tool}"})
+    proof = f"offramp: backend {backend}, 3 ranks"
+    ok = (all(result.ok and "ok fixed_pattern" in result.output for result in (native, first, second))
+          and len(tool_counts(native.output)) == 3 and tool_counts(native.output) == tool_counts(first.output)
+          and proof in first.output and proof in second.output)
+    tally.record(label, ok, f"{native.output}\n-- first\n{first.output}\n-- second\n{second.output}",
+                 native.seconds + first.seconds + second.seconds)
+
+
+def children(arguments, tally):
+    """What the program starts finds the environment that it would find natively."""
+    label = "beside/programs that the program starts"
+    if not tally.wants(label):
+        return
+    program = [os.path.join(arguments.build, "tests/children")]
+    native = mpirun(arguments.build, None, 2, program, 60)
+    result = mpirun(arguments.build, "host", 2, program, 60, {"OFFRAMP_SUMMARY": "false"})
+    shown = [sorted(line for line in run.output.splitlines() if line.startswith("child: "))
+             for run in (native, result)]
+    ok = native.ok and result.ok and "ok children" in result.output and shown[0] == shown[1]
+    tally.record(label, ok, native.output + result.output, result.seconds)
+
+
 def run(arguments, tally):
+    children(arguments, tally)
+    profiling_tool(arguments, tally, arguments.backends[0])
     for backend in arguments.backends:
         meetings(arguments, tally, backend)

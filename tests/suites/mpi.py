@@ -4,15 +4,16 @@ import os
 
 from launch import mpirun
 
-# Programs for which a number of ranks is no case of its own.
 LIMIT = 90
+# Programs about what the MPI library does beside: the number of ranks is no case of its own, the largest does.
+BESIDE = {"attributes", "dynamic_processes", "files_beside", "persistent_collectives", "windows_beside"}
 
 
 def run(arguments, tally):
     folder = os.path.join(arguments.build, "tests/mpi")
     programs = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
     for name in programs:
-        for ranks in arguments.ranks:
+        for ranks in arguments.ranks if name not in BESIDE else [max(arguments.ranks)]:
             for backend in [None, *arguments.backends]:
                 label = f"mpi/{name} {backend or 'native'} {ranks} ranks"
                 if not tally.wants(label):
