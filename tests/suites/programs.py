@@ -1,5 +1,6 @@
 """Real programs that nobody here wrote: the same answers as natively, over every backend."""
 
+import glob
 import os
 import re
 import shutil
@@ -59,6 +60,47 @@ def mpi4py_objects(arguments, backend, ranks):
     result = mpirun(arguments.build, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
     lines = [line for line in result.output.splitlines() if re.match(r"\d+ \w+ ", line)]
     return result, lines if len(lines) > 20 * ranks else None
+
+
+def python_program(name, pattern):
+    """A program of tests/programs over somebody else's Python library, and the line that it prints."""
+    def execute(arguments, backend, ranks):
+        command = ["/usr/bin/python3", os.path.join(HERE, "programs", name)]
+        result = mpirun(arguments.build, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
+        lines = re.findall(pattern, result.output, flags=re.M)
+        return result, lines if len(lines) == 1 else None
+    return execute
+
+
+def mumps(arguments, backend, ranks):
+    """A sparse system, real and complex; the input comes by standard input, which a shell opens on every rank."""
+    answers = []
+    for program, entry in (("dsimpletest", "real"), ("zsimpletest", "cmplx")):
+        command = ["sh", "-c", f"exec /usr/lib/mumps/{program} < /usr/lib/mumps/input_simpletest_{entry}"]
+        result = mpirun(arguments.build, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
+        solution = re.search(r"Solution is\s+((?:[^\n]*\n){3})", result.output)
+        if not result.ok or solution is None:
+            return result, None
+        numbers = re.findall(r"-?\d+\.\d+(?:E[+-]\d+)?", solution.group(1))
+        answers.append([round(float(number), 6) + 0.0 for number in numbers])
+    return result, answers if all(len(numbers) >= 5 for numbers in answers) else None
+
+
+COARRAYS = glob.glob("/usr/lib/x86_64-linux-gnu/open-coarrays/openmpi/bin/OpenCoarrays-*-tests")
+# Quick ones of each kind: reductions, atomics, gets, teams, puts.
+COARRAY_TESTS = ("co_reduce_test", "atomics", "get_with_offset_1d", "teams_coarray_get", "coarray_distributed_transpose")
+
+
+def coarrays(arguments, backend, ranks):
+    """OpenCoarrays' own tests, over windows, locks and atomics of the MPI library."""
+    verdicts = []
+    for name in COARRAY_TESTS:
+        command = [os.path.join(COARRAYS[0], name)]
+        result = mpirun(arguments.build, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
+        verdicts.append((name, "test passed" in result.output.lower()))
+        if not result.ok:
+            return result, None
+    return result, verdicts if all(passed for _, passed in verdicts) else None
 
 
 SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests"
@@ -127,7 +169,13 @@ PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4p
             ("scalapack", scalapack, (4,)), ("ptscotch", ptscotch, (2, 4)),
             ("fftw", own_program("fftw", r"^fftw spectrum right, back again right$"), (2, 4)),
             ("hdf5", own_program("hdf5", r"^hdf5 read \d+ values, 0 wrong$", True), (2, 4)),
+            ("mumps", mumps, (2, 4)), ("coarrays", coarrays, (2, 4)),
+            ("mpi4py-fft", python_program("transforms.py", r"^transforms of .*: 0 wrong$"), (2, 4)),
+            ("mpi4py.futures", python_program("executor.py", r"^executor: 200 of 200 right$"), (2, 4)),
             ("boost", own_program("boost", r"^boost \d+ entries, joined \d+, right$"), (2, 4))]
+
+# The tests run these with the larger number only; scripts/compatibility with all.
+ONE_COUNT = {"mumps", "coarrays", "mpi4py-fft", "mpi4py.futures"}
 
 
 def run(arguments, tally):
@@ -135,7 +183,7 @@ def run(arguments, tally):
         tally.record("programs/installed", False, "hpcc or netpipe-openmpi is not installed")
         return
     for name, execute, counts in PROGRAMS:
-        for ranks in counts:
+        for ranks in counts[-1:] if name in ONE_COUNT else counts:
             native = None
             for backend in [None, *arguments.backends]:
                 label = f"programs/{name} {backend or 'native'} {ranks} ranks"
