@@ -22,10 +22,10 @@ Pointer element(Pointer buffer, std::int64_t index, const TypeInfo& type) {
 /// Collects one call. As soon as something is the MPI library's to say, valid() is false and stays so.
 class Builder {
  public:
-  Builder(Call& call, MPI_Comm comm, OperationKind kind, int root = 0)
-      : call_(call), communicator_(call.session.communicators.find(comm)) {
+  Builder(Session& session, MPI_Comm comm, OperationKind kind, int root = 0)
+      : session_(session), communicator_(session.communicators.find(comm)) {
     if (communicator_ == nullptr || root < 0 || root >= communicator_->size) return;
-    made_ = std::make_unique<CollectiveCall>(call.engine, *communicator_);
+    made_ = std::make_unique<CollectiveCall>(session.engine, *communicator_);
     made_->operation.kind = kind;
     made_->operation.ranks = communicator_->size;
     made_->operation.root = root;
@@ -45,7 +45,7 @@ class Builder {
   /// often the count.
   const TypeInfo* check(const void* buffer, std::int64_t count, MPI_Datatype type) {
     if (!valid()) return nullptr;
-    const TypeInfo* info = count < 0 ? nullptr : call_.session.datatypes.find(type);
+    const TypeInfo* info = count < 0 ? nullptr : session_.datatypes.find(type);
     if (info == nullptr || null_buffer(buffer, count, *info)) {
       refuse();
       return nullptr;
@@ -120,7 +120,7 @@ class Builder {
   CollectiveCall& made() { return *made_; }
 
  private:
-  Call& call_;
+  Session& session_;
   Communicator* communicator_;
   BuiltCall made_;
 };
@@ -186,9 +186,9 @@ Operands check_operands(Builder& builder, const void* sendbuf, void* recvbuf, st
   return operands;
 }
 
-BuiltCall build_whole_reduction(Call& call, OperationKind kind, const void* sendbuf, void* recvbuf, int count,
-                                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  Builder builder(call, comm, kind);
+BuiltCall build_whole_reduction(Session& session, OperationKind kind, const void* sendbuf, void* recvbuf,
+                                int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  Builder builder(session, comm, kind);
   const Operands operands = check_operands(builder, sendbuf, recvbuf, count, type);
   if (!builder.valid()) return nullptr;
   builder.describe(*operands.type, count);
@@ -201,8 +201,8 @@ BuiltCall build_whole_reduction(Call& call, OperationKind kind, const void* send
 
 }  // namespace
 
-BuiltCall build_bcast(Call& call, void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kBcast, root);
+BuiltCall build_bcast(Session& session, void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  Builder builder(session, comm, OperationKind::kBcast, root);
   const TypeInfo* const info = builder.check(buffer, count, type);
   if (info == nullptr) return nullptr;
   builder.describe(*info, count);
@@ -216,9 +216,9 @@ BuiltCall build_bcast(Call& call, void* buffer, int count, MPI_Datatype type, in
   return builder.take();
 }
 
-BuiltCall build_reduce(Call& call, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
+BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
                        MPI_Op op, int root, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kReduce, root);
+  Builder builder(session, comm, OperationKind::kReduce, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
@@ -235,31 +235,31 @@ BuiltCall build_reduce(Call& call, const void* sendbuf, void* recvbuf, int count
   return builder.take();
 }
 
-BuiltCall build_allreduce(Call& call, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
+BuiltCall build_allreduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
                           MPI_Op op, MPI_Comm comm) {
-  return build_whole_reduction(call, OperationKind::kAllreduce, sendbuf, recvbuf, count, type, op, comm);
+  return build_whole_reduction(session, OperationKind::kAllreduce, sendbuf, recvbuf, count, type, op, comm);
 }
 
-BuiltCall build_scan(Call& call, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm) {
-  return build_whole_reduction(call, OperationKind::kScan, sendbuf, recvbuf, count, type, op, comm);
+BuiltCall build_scan(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
+                     MPI_Op op, MPI_Comm comm) {
+  return build_whole_reduction(session, OperationKind::kScan, sendbuf, recvbuf, count, type, op, comm);
 }
 
-BuiltCall build_exscan(Call& call, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
+BuiltCall build_exscan(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
                        MPI_Op op, MPI_Comm comm) {
   BuiltCall made =
-      build_whole_reduction(call, OperationKind::kExscan, sendbuf, recvbuf, count, type, op, comm);
+      build_whole_reduction(session, OperationKind::kExscan, sendbuf, recvbuf, count, type, op, comm);
   // The first rank has no result: what its buffer holds stays.
-  if (made != nullptr && call.session.communicators.find(comm)->rank == 0) {
+  if (made != nullptr && session.communicators.find(comm)->rank == 0) {
     made->buffers.receive = {};
     made->incoming.reset();
   }
   return made;
 }
 
-BuiltCall build_reduce_scatter_block(Call& call, const void* sendbuf, void* recvbuf, int count,
+BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void* recvbuf, int count,
                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kReduceScatter);
+  Builder builder(session, comm, OperationKind::kReduceScatter);
   const Operands operands = check_operands(builder, sendbuf, recvbuf, count, type);
   if (!builder.valid()) return nullptr;
   builder.describe(*operands.type, count);
@@ -272,16 +272,16 @@ BuiltCall build_reduce_scatter_block(Call& call, const void* sendbuf, void* recv
   return builder.take();
 }
 
-BuiltCall build_reduce_scatter(Call& call, const void* sendbuf, void* recvbuf, const int counts[],
+BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recvbuf, const int counts[],
                                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  const Communicator* const communicator = call.session.communicators.find(comm);
+  const Communicator* const communicator = session.communicators.find(comm);
   if (communicator == nullptr || counts == nullptr) return nullptr;
   const int size = communicator->size;
   if (std::any_of(counts, counts + size, [&](int count) { return count < 0; })) return nullptr;
   if (std::all_of(counts, counts + size, [&](int count) { return count == counts[0]; }))
-    return build_reduce_scatter_block(call, sendbuf, recvbuf, counts[0], type, op, comm);
+    return build_reduce_scatter_block(session, sendbuf, recvbuf, counts[0], type, op, comm);
 
-  Builder builder(call, comm, OperationKind::kReduceScatterv);
+  Builder builder(session, comm, OperationKind::kReduceScatterv);
   std::int64_t all = 0;
   for (int i = 0; i < size; ++i) all += counts[i];
   const int own = counts[communicator->rank];
@@ -304,9 +304,9 @@ BuiltCall build_reduce_scatter(Call& call, const void* sendbuf, void* recvbuf, c
   return builder.take();
 }
 
-BuiltCall build_gather(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kGather, root);
+BuiltCall build_gather(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                       void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  Builder builder(session, comm, OperationKind::kGather, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
@@ -326,10 +326,10 @@ BuiltCall build_gather(Call& call, const void* sendbuf, int sendcount, MPI_Datat
   return builder.take();
 }
 
-BuiltCall build_gatherv(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                        const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
-                        MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kGatherv, root);
+BuiltCall build_gatherv(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                        int root, MPI_Comm comm) {
+  Builder builder(session, comm, OperationKind::kGatherv, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
@@ -347,9 +347,9 @@ BuiltCall build_gatherv(Call& call, const void* sendbuf, int sendcount, MPI_Data
   return builder.take();
 }
 
-BuiltCall build_scatter(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                        int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kScatter, root);
+BuiltCall build_scatter(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  Builder builder(session, comm, OperationKind::kScatter, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = recvbuf == MPI_IN_PLACE;
@@ -370,10 +370,10 @@ BuiltCall build_scatter(Call& call, const void* sendbuf, int sendcount, MPI_Data
   return builder.take();
 }
 
-BuiltCall build_scatterv(Call& call, const void* sendbuf, const int sendcounts[], const int displs[],
+BuiltCall build_scatterv(Session& session, const void* sendbuf, const int sendcounts[], const int displs[],
                          MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
                          MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kScatterv, root);
+  Builder builder(session, comm, OperationKind::kScatterv, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = recvbuf == MPI_IN_PLACE;
@@ -393,9 +393,9 @@ BuiltCall build_scatterv(Call& call, const void* sendbuf, const int sendcounts[]
   return builder.take();
 }
 
-BuiltCall build_allgather(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+BuiltCall build_allgather(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                           void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kAllgather);
+  Builder builder(session, comm, OperationKind::kAllgather);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
   const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
@@ -408,10 +408,10 @@ BuiltCall build_allgather(Call& call, const void* sendbuf, int sendcount, MPI_Da
   return builder.take();
 }
 
-BuiltCall build_allgatherv(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+BuiltCall build_allgatherv(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                            void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                            MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kAllgatherv);
+  Builder builder(session, comm, OperationKind::kAllgatherv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   const Blocks blocks{recvcounts, displs, recvtype};
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
@@ -425,9 +425,9 @@ BuiltCall build_allgatherv(Call& call, const void* sendbuf, int sendcount, MPI_D
   return builder.take();
 }
 
-BuiltCall build_alltoall(Call& call, const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kAlltoall);
+BuiltCall build_alltoall(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                         void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  Builder builder(session, comm, OperationKind::kAlltoall);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
   const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
@@ -443,10 +443,10 @@ BuiltCall build_alltoall(Call& call, const void* sendbuf, int sendcount, MPI_Dat
   return builder.take();
 }
 
-BuiltCall build_alltoallv(Call& call, const void* sendbuf, const int sendcounts[], const int sdispls[],
+BuiltCall build_alltoallv(Session& session, const void* sendbuf, const int sendcounts[], const int sdispls[],
                           MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                           MPI_Datatype recvtype, MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kAlltoallv);
+  Builder builder(session, comm, OperationKind::kAlltoallv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   const Blocks outgoing{sendcounts, sdispls, sendtype};
   const Blocks incoming{recvcounts, rdispls, recvtype};
@@ -465,10 +465,10 @@ BuiltCall build_alltoallv(Call& call, const void* sendbuf, const int sendcounts[
   return builder.take();
 }
 
-BuiltCall build_alltoallw(Call& call, const void* sendbuf, const int sendcounts[], const int sdispls[],
+BuiltCall build_alltoallw(Session& session, const void* sendbuf, const int sendcounts[], const int sdispls[],
                           const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                           const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  Builder builder(call, comm, OperationKind::kAlltoallv);
+  Builder builder(session, comm, OperationKind::kAlltoallv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(recvbuf == MPI_IN_PLACE || recvcounts == nullptr || rdispls == nullptr ||
                     recvtypes == nullptr);
@@ -493,8 +493,8 @@ BuiltCall build_alltoallw(Call& call, const void* sendbuf, const int sendcounts[
   return builder.take();
 }
 
-BuiltCall build_barrier(Call& call, MPI_Comm comm) {
-  return Builder(call, comm, OperationKind::kBarrier).take();
+BuiltCall build_barrier(Session& session, MPI_Comm comm) {
+  return Builder(session, comm, OperationKind::kBarrier).take();
 }
 
 }  // namespace offramp

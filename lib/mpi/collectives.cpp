@@ -15,23 +15,6 @@ Outcome run(Call& call, CollectiveCall& collective) {
   return collective.outcome();
 }
 
-/// Hands the call to a request, which completes when the operation does.
-int run_nonblocking(MPI_Comm comm, std::unique_ptr<CollectiveCall> collective, MPI_Request* handle) {
-  Request& request = take_request(comm, Request::Kind::kCollective);
-  *handle = request.handle;
-  request.collective = std::move(collective);
-  Collective& running = request.collective->collective;
-  running.owner = &request;
-  running.on_complete = [](Collective& self) {
-    auto& done = *static_cast<Request*>(self.owner);
-    const Outcome outcome = done.collective->outcome();
-    done.collective->deliver();
-    complete_request(done, MPI_ANY_SOURCE, MPI_ANY_TAG, outcome, 0);
-  };
-  request.collective->start();
-  return MPI_SUCCESS;
-}
-
 /// Between the groups of an intercommunicator, everybody gets something of everybody on the other side.
 bool is_mutual(Function function) {
   switch (function) {
@@ -56,7 +39,7 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
   Outcome outcome = Outcome::kOk;
   {
     Call call(function);
-    const BuiltCall collective = build(call, arguments..., comm);
+    const BuiltCall collective = build(call.session, arguments..., comm);
     if (collective == nullptr) {
       const int code = pass_through(call, function, [&] { return otherwise(arguments..., comm); });
       if (is_mutual(function) && took_part(code)) meet_other_group(call, comm);
@@ -71,10 +54,13 @@ template <typename Build, typename Native, typename... Arguments>
 int nonblocking(Function function, MPI_Comm comm, MPI_Request* handle, Build build, Native otherwise,
                 Arguments... arguments) {
   Call call(function);
-  BuiltCall collective = handle != nullptr ? build(call, arguments..., comm) : nullptr;
+  BuiltCall collective = handle != nullptr ? build(call.session, arguments..., comm) : nullptr;
   if (collective == nullptr)
     return pass_through(call, function, [&] { return otherwise(arguments..., comm, handle); });
-  return run_nonblocking(comm, std::move(collective), handle);
+  Request& request = take_request(comm, Request::Kind::kCollective);
+  *handle = request.handle;
+  start_collective(request, std::move(collective));
+  return MPI_SUCCESS;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates the table of interposed MPI functions and its exported entry points.
 
-usage: generate.py functions.txt mpi.h table.hpp entries.cpp function_list.hpp
+usage: generate.py functions.txt mpi.h extension.h table.hpp entries.cpp function_list.hpp
 """
 
 import re
@@ -17,11 +17,11 @@ def read_functions(path):
     return functions
 
 
-def read_prototypes(path):
-    """Name -> (result, parameters, arguments) of every MPI_ function that the header declares."""
+def read_prototypes(path, prefix):
+    """Name -> (result, parameters, arguments, prefix) of every function with the prefix that the header declares."""
     text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
     prototypes = {}
-    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+MPI_(\w+)\(([^;]*?)\)\s*(?:__\w+.*?)?;"
+    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+" + prefix + r"(\w+)\(([^;]*?)\)\s*(?:__\w+.*?)?;"
     for result, name, parameters in re.findall(pattern, text, flags=re.S):
         parameters = " ".join(parameters.split())
         arguments = []
@@ -30,7 +30,7 @@ def read_prototypes(path):
         if parameters != "void":
             for parameter in parameters.split(","):
                 arguments.append(re.search(r"(\w+)\s*(?:\[[^\]]*\])*\s*$", parameter).group(1))
-        prototypes[name] = (result, parameters, ", ".join(arguments))
+        prototypes[name] = (result, parameters, ", ".join(arguments), prefix)
     return prototypes
 
 
@@ -42,16 +42,16 @@ HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 
 def main():
     functions = read_functions(sys.argv[1])
-    prototypes = read_prototypes(sys.argv[2])
+    prototypes = {**read_prototypes(sys.argv[3], "MPIX_"), **read_prototypes(sys.argv[2], "MPI_")}
     missing = [name for name, _ in functions if name not in prototypes]
     if missing:
         sys.exit(f"generate.py: mpi.h does not declare {', '.join(missing)}")
 
-    with open(sys.argv[3], "w", encoding="utf-8") as out:
+    with open(sys.argv[4], "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <mpi.h>\n\n#include <cstdint>\n\nnamespace offramp {\n\n")
         out.write("/// One pointer for every exported function.\nstruct MpiTable {\n")
         for name, _ in functions:
-            result, parameters, _ = prototypes[name]
+            result, parameters, _, _ = prototypes[name]
             out.write(f"  {result} (*{name})({parameters}) = nullptr;\n")
         out.write("};\n\nenum class Function : std::uint16_t {\n")
         for name, _ in functions:
@@ -60,11 +60,11 @@ def main():
         out.write("namespace face {\n")
         for name, kind in functions:
             if kind == "own":
-                result, parameters, _ = prototypes[name]
+                result, parameters, _, _ = prototypes[name]
                 out.write(f"{result} {name}({parameters});\n")
         out.write("}  // namespace face\n\n}  // namespace offramp\n")
 
-    with open(sys.argv[5], "w", encoding="utf-8") as out:
+    with open(sys.argv[6], "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
         out.write("/// The functions that Offramp exports, without MPI_. own: carried while a backend is on.\n")
         out.write("struct ListedFunction {\n  std::string_view name;\n  bool own;\n};\n")
@@ -73,16 +73,16 @@ def main():
             out.write(f'    {{"{name}", {"true" if kind == "own" else "false"}}},\n')
         out.write("};\n\n}  // namespace offramp\n")
 
-    with open(sys.argv[4], "w", encoding="utf-8") as out:
+    with open(sys.argv[5], "w", encoding="utf-8") as out:
         out.write(HEADER + '#include "lib/mpi/background_progress.hpp"\n#include "lib/mpi/native_calls.hpp"\n\nnamespace offramp {\n\n')
         out.write("const char* const kFunctionNames[] = {\n")
         for name, _ in functions:
-            out.write(f'    "MPI_{name}",\n')
+            out.write(f'    "{prototypes[name][3]}{name}",\n')
         out.write("};\n\nnamespace {\n\n")
         for name, kind in functions:
             if kind == "own":
                 continue
-            result, parameters, arguments = prototypes[name]
+            result, parameters, arguments, prefix = prototypes[name]
             native_call = f"native.{name}({arguments})"
             out.write(f"{result} counted_{name}({parameters}) {{\n")
             if kind in MEETINGS:
@@ -95,7 +95,7 @@ def main():
             out.write(f"  return {native_call};\n}}\n\n")
         out.write("}  // namespace\n\nvoid resolve_natives(MpiTable& table, void* (*find)(const char* name)) {\n")
         for name, _ in functions:
-            out.write(f'  table.{name} = reinterpret_cast<decltype(table.{name})>(find("PMPI_{name}"));\n')
+            out.write(f'  table.{name} = reinterpret_cast<decltype(table.{name})>(find("P{prototypes[name][3]}{name}"));\n')
         out.write("}\n\nvoid fill_active(MpiTable& table) {\n")
         for name, kind in functions:
             target = f"face::{name}" if kind == "own" else f"counted_{name}"
@@ -103,10 +103,10 @@ def main():
         out.write("}\n\n}  // namespace offramp\n\n")
         out.write('// MPI_X and PMPI_X are one function: the Fortran bindings call PMPI_X.\nextern "C" {\n')
         for name, _ in functions:
-            result, parameters, arguments = prototypes[name]
-            out.write(f"OFFRAMP_EXPORT {result} MPI_{name}({parameters}) {{\n")
+            result, parameters, arguments, prefix = prototypes[name]
+            out.write(f"OFFRAMP_EXPORT {result} {prefix}{name}({parameters}) {{\n")
             out.write(f"  return offramp::dispatch.{name}({arguments});\n}}\n")
-            out.write(f'OFFRAMP_EXPORT {result} PMPI_{name}({parameters}) __attribute__((alias("MPI_{name}")));\n')
+            out.write(f'OFFRAMP_EXPORT {result} P{prefix}{name}({parameters}) __attribute__((alias("{prefix}{name}")));\n')
         out.write("}\n")
 
 

@@ -24,7 +24,11 @@ void recycle(Request& request) {
   request.incoming.reset();
   request.collective.reset();
   request.meeting.reset();
-  if (request.persistent) offramp_native_type_release(request.type.type);
+  if (request.persistent && request.kind != Request::Kind::kCollective)
+    offramp_native_type_release(request.type.type);
+  for (MPI_Datatype type : request.types) offramp_native_type_release(type);
+  request.types.clear();
+  request.build = nullptr;
   offramp_native_request_recycle(request.handle);
 }
 
@@ -50,6 +54,13 @@ int on_start(void* memory) {
   Session& session = *Session::current;
   const auto guard = session.lock();
   Request& request = request_in(memory);
+  if (request.kind == Request::Kind::kCollective) {
+    std::unique_ptr<CollectiveCall> collective = request.build();
+    if (collective == nullptr) return MPI_ERR_COMM;  // freed since
+    offramp_native_request_activate(request.handle);
+    start_collective(request, std::move(collective));
+    return MPI_SUCCESS;
+  }
   offramp_native_request_activate(request.handle);
   return request.kind == Request::Kind::kSend ? start_send(session, request, request.point, request.mode)
                                               : start_receive(session, request, request.point);
@@ -153,6 +164,19 @@ int start_receive(Session& session, Request& request, const Point& point) {
   const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
   session.engine.receive(request.receive, *point.communicator->context, point.peer, point.tag, into);
   return MPI_SUCCESS;
+}
+
+void start_collective(Request& request, std::unique_ptr<CollectiveCall> collective) {
+  request.collective = std::move(collective);
+  Collective& running = request.collective->collective;
+  running.owner = &request;
+  running.on_complete = [](Collective& self) {
+    auto& done = *static_cast<Request*>(self.owner);
+    const Outcome outcome = done.collective->outcome();
+    done.collective->deliver();
+    complete_request(done, MPI_ANY_SOURCE, MPI_ANY_TAG, outcome, 0);
+  };
+  request.collective->start();
 }
 
 void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message,

@@ -4,7 +4,9 @@
 
 #include <mpi.h>
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "lib/mpi/buffers.hpp"
 #include "lib/mpi/session.hpp"
@@ -40,7 +42,9 @@ struct Request {
   SendBuffer outgoing;
   ReceiveBuffer incoming;
   std::unique_ptr<CollectiveCall> collective;
-  std::unique_ptr<Collective> meeting;  // with a constructor of the MPI library
+  std::function<std::unique_ptr<CollectiveCall>()> build;  // of a persistent collective: what each start does
+  std::vector<MPI_Datatype> types;                         // that it keeps
+  std::unique_ptr<Collective> meeting;                     // with a constructor of the MPI library
 
   [[nodiscard]] bool done() const;
   /// The program has learnt of the completion.
@@ -59,6 +63,8 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 /// Start the operation of a request (nonblocking calls and MPI_Start). Return an MPI error code.
 int start_send(Session& session, Request& request, const Point& point, SendMode mode);
 int start_receive(Session& session, Request& request, const Point& point);
+/// The request completes when the operation does.
+void start_collective(Request& request, std::unique_ptr<CollectiveCall> collective);
 void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message,
                    void* buffer, int count, const TypeInfo& type);
 

@@ -17,8 +17,8 @@ def exported_symbols(arguments, tally):
     library = os.path.join(arguments.build, "lib/libofframp.so")
     text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in text.splitlines()]
-    others = [name for name in names if not re.match(r"(P?MPI_|offramp_)", name)]
-    pairs = [name for name in names if name.startswith("MPI_") and "P" + name not in names]
+    others = [name for name in names if not re.match(r"(P?MPIX?_|offramp_)", name)]
+    pairs = [name for name in names if name.startswith(("MPI_", "MPIX_")) and "P" + name not in names]
     ok = not others and not pairs and "MPI_Send" in names and "offramp_modelled_time_ps" in names
     tally.record("interposition/only MPI and offramp_ symbols are exported", ok, f"{others} {pairs}")
 

@@ -1,0 +1,247 @@
+// Open MPI's persistent collectives (MPIX_*_init, which MPI 4 has without the X). Each start builds the
+// operation anew from the arguments, which the program keeps as they are until it frees the request.
+#include "lib/mpi/collective_build.hpp"
+#include "lib/mpi/native_calls.hpp"
+#include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/request.hpp"
+#include "lib/native/native.h"
+
+namespace offramp {
+namespace {
+
+/// build() makes what a start runs, or nothing if the call is not Offramp's. A reduction of the program's own
+/// stays with the MPI library, which keeps it beyond MPI_Op_free. Every rank decides alike.
+template <typename Build, typename Native>
+int make(Function function, MPI_Comm comm, MPI_Request* handle, std::vector<MPI_Datatype> types, MPI_Op op,
+         Build build, Native otherwise) {
+  Call call(function);
+  const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
+  if (handle == nullptr || user_defined || build() == nullptr) return pass_through(call, function, otherwise);
+  Request& request = take_request(comm, Request::Kind::kCollective, true);
+  for (MPI_Datatype type : types) offramp_native_type_retain(type);
+  request.types = std::move(types);
+  request.build = build;
+  *handle = request.handle;
+  return MPI_SUCCESS;
+}
+
+/// What MPI_Alltoallw names; checked by then, or not looked at.
+std::vector<MPI_Datatype> types_of(MPI_Comm comm, const MPI_Datatype sendtypes[],
+                                   const MPI_Datatype recvtypes[]) {
+  std::vector<MPI_Datatype> types;
+  int size = 0;
+  if (recvtypes == nullptr || pmpi::Comm_size(comm, &size) != MPI_SUCCESS) return types;
+  types.assign(recvtypes, recvtypes + size);
+  if (sendtypes != nullptr) types.insert(types.end(), sendtypes, sendtypes + size);
+  return types;
+}
+
+}  // namespace
+
+namespace face {
+
+int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kBarrier_init, comm, request, {}, MPI_OP_NULL,
+      [=] { return build_barrier(*Session::current, comm); },
+      [&] { return native.Barrier_init(comm, info, request); });
+}
+
+int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+               MPI_Request* request) {
+  return make(
+      Function::kBcast_init, comm, request, {datatype}, MPI_OP_NULL,
+      [=] { return build_bcast(*Session::current, buffer, count, datatype, root, comm); },
+      [&] { return native.Bcast_init(buffer, count, datatype, root, comm, info, request); });
+}
+
+int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kReduce_init, comm, request, {datatype}, op,
+      [=] { return build_reduce(*Session::current, sendbuf, recvbuf, count, datatype, op, root, comm); },
+      [&] { return native.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request); });
+}
+
+int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                   MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kAllreduce_init, comm, request, {datatype}, op,
+      [=] { return build_allreduce(*Session::current, sendbuf, recvbuf, count, datatype, op, comm); },
+      [&] { return native.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request); });
+}
+
+int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+              MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kScan_init, comm, request, {datatype}, op,
+      [=] { return build_scan(*Session::current, sendbuf, recvbuf, count, datatype, op, comm); },
+      [&] { return native.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request); });
+}
+
+int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kExscan_init, comm, request, {datatype}, op,
+      [=] { return build_exscan(*Session::current, sendbuf, recvbuf, count, datatype, op, comm); },
+      [&] { return native.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request); });
+}
+
+int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
+                              MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kReduce_scatter_block_init, comm, request, {datatype}, op,
+      [=] {
+        return build_reduce_scatter_block(*Session::current, sendbuf, recvbuf, recvcount, datatype, op, comm);
+      },
+      [&] {
+        return native.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+                                                request);
+      });
+}
+
+int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                        MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kReduce_scatter_init, comm, request, {datatype}, op,
+      [=] {
+        return build_reduce_scatter(*Session::current, sendbuf, recvbuf, recvcounts, datatype, op, comm);
+      },
+      [&] {
+        return native.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+      });
+}
+
+int Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kGather_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_gather(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                            root, comm);
+      },
+      [&] {
+        return native.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                                  info, request);
+      });
+}
+
+int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
+                 MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kGatherv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_gatherv(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                             recvtype, root, comm);
+      },
+      [&] {
+        return native.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+                                   comm, info, request);
+      });
+}
+
+int Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kScatter_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_scatter(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                             root, comm);
+      },
+      [&] {
+        return native.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                                   info, request);
+      });
+}
+
+int Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
+                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                  MPI_Request* request) {
+  return make(
+      Function::kScatterv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_scatterv(*Session::current, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                              recvtype, root, comm);
+      },
+      [&] {
+        return native.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+                                    comm, info, request);
+      });
+}
+
+int Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kAllgather_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_allgather(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                               comm);
+      },
+      [&] {
+        return native.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+                                     request);
+      });
+}
+
+int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                    const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                    MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kAllgatherv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_allgatherv(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                recvtype, comm);
+      },
+      [&] {
+        return native.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                                      comm, info, request);
+      });
+}
+
+int Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kAlltoall_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_alltoall(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                              comm);
+      },
+      [&] {
+        return native.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+                                    request);
+      });
+}
+
+int Alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                   void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                   MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kAlltoallv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      [=] {
+        return build_alltoallv(*Session::current, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                               rdispls, recvtype, comm);
+      },
+      [&] {
+        return native.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                                     recvtype, comm, info, request);
+      });
+}
+
+int Alltoallw_init(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[],
+                   const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return make(
+      Function::kAlltoallw_init, comm, request, types_of(comm, sendtypes, recvtypes), MPI_OP_NULL,
+      [=] {
+        return build_alltoallw(*Session::current, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                               recvcounts, rdispls, recvtypes, comm);
+      },
+      [&] {
+        return native.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+                                     recvtypes, comm, info, request);
+      });
+}
+
+}  // namespace face
+}  // namespace offramp
