@@ -16,6 +16,21 @@ int main(int argc, char** argv) {
     long turns = 0;
     while (MPI_Wtime() - t0 < 1e-3) CHECK(++turns < 100000000);
   }
+  // The same with a question in between that is never answered.
+  for (int way = 0; way < 4; ++way) {
+    int flag = 0, index, count, indices[1];
+    MPI_Request never;
+    MPI_Irecv(&flag, 0, MPI_INT, me, 9, MPI_COMM_WORLD, &never);
+    for (double t0 = MPI_Wtime(); MPI_Wtime() - t0 < 1e-4 && !flag;) {
+      if (way == 0) MPI_Test(&never, &flag, MPI_STATUS_IGNORE);
+      if (way == 1) MPI_Testany(1, &never, &index, &flag, MPI_STATUS_IGNORE);
+      if (way == 2) MPI_Testsome(1, &never, &count, indices, MPI_STATUSES_IGNORE);
+      if (way == 3) MPI_Iprobe(me, 8, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+    CHECK(!flag);
+    MPI_Cancel(&never);
+    MPI_Wait(&never, MPI_STATUS_IGNORE);
+  }
   for (int i = 0; i < 100; ++i) {
     int got = -1;
     double before = MPI_Wtime();
