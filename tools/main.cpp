@@ -30,15 +30,18 @@ is not found; 1 libofframp.so is not found; everything else is mpirun's.)";
 struct Shortcut {
   const char* option;
   const char* key;
-  const char* type;
+  const char* type;  // null: a flag, which sets true
   bool path;
 };
 constexpr Shortcut kShortcuts[] = {
     {"--backend", "backend", "BACKEND", false},
+    {"--compare", "compare", "BACKEND,...", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--config", "config", "FILE", true},
     {"--report", "report", "FILE", true},
+    {"--certificate", "certificate", nullptr, false},
+    {"--unit-times", "unit_times", nullptr, false},
     {"--trace", "trace", "FILE", true},
     {"--capture", "capture", "FILE", true},
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
@@ -77,8 +80,12 @@ class RunCommand {
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
     for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
-      app_.add_option(kShortcuts[i].option, values_[i], description_of(kShortcuts[i].key))
-          ->type_name(kShortcuts[i].type);
+      const std::string description = description_of(kShortcuts[i].key);
+      if (kShortcuts[i].type == nullptr) {
+        app_.add_flag(kShortcuts[i].option, description);
+      } else {
+        app_.add_option(kShortcuts[i].option, values_[i], description)->type_name(kShortcuts[i].type);
+      }
     }
     add_list("--set", settings_, "KEY=VALUE",
              "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
@@ -125,6 +132,7 @@ class RunCommand {
     for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
       std::string& value = values_[i];
       if (app_.count(kShortcuts[i].option) == 0) continue;
+      if (kShortcuts[i].type == nullptr) value = "true";
       // The ranks may be started in another folder.
       if (kShortcuts[i].path && !value.empty()) value = std::filesystem::absolute(value).string();
       options_.overrides.push_back({kShortcuts[i].key, value, kShortcuts[i].option});

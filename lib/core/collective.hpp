@@ -42,6 +42,8 @@ class Collective {
   class Run;
   void ended(Run& run);
   void complete_one();
+  void certify(const Operation& operation, const CollectiveBuffers& buffers);
+  void take_digest();
 
   Engine& engine_;
   Context& context_;
@@ -50,6 +52,11 @@ class Collective {
   bool started_ = false;
   bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;
+  std::uint64_t bytes_ = 0;  // as counted
+  // For the certificate.
+  MutableBytes receive_;
+  std::vector<MutableBytes> receive_blocks_;
+  std::uint64_t digest_ = 0;
 };
 
 }  // namespace offramp

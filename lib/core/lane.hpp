@@ -2,6 +2,8 @@
 // their routing, and what was counted. Lane 0 carries the data; further lanes see the same operations.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -41,10 +43,54 @@ struct CallCounter {
   Time modelled;
 };
 
+/// What the modelled time may depend on besides the program: which message came first, or when the program
+/// asked.
+enum class Dependence : std::uint8_t {
+  kUnnamedSource,  // a receive or a probe that names no source
+  kPolling,        // a question that found nothing
+  kChoice,         // "any" or "some" of several requests
+  kCount
+};
+
 struct Counters {
   std::vector<CallCounter> calls;  // by function number, which the MPI face defines
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
-  std::uint64_t arrival_order_dependences = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
+  std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair
+  [[nodiscard]] std::uint64_t arrival_order_dependences() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : dependences) sum += count;
+    return sum;
+  }
+};
+
+/// Operations by size, for the report: what each class of sizes took on the host clock.
+class SizeTable {
+ public:
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kCount };
+  struct Entry {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    Time modelled;
+  };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kCount);
+  static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
+
+  void count(Kind kind, std::uint64_t bytes) {
+    Entry& entry = at(kind, bytes);
+    ++entry.count;
+    entry.bytes += bytes;
+  }
+  void add_time(Kind kind, std::uint64_t bytes, Time spent) { at(kind, bytes).modelled += spent; }
+  [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
+    return entries_[kind][size_class];
+  }
+
+ private:
+  Entry& at(Kind kind, std::uint64_t bytes) {
+    return entries_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(std::bit_width(bytes))];
+  }
+  std::array<std::array<Entry, kClasses>, kKinds> entries_;
 };
 
 class Lane {
@@ -65,6 +111,7 @@ class Lane {
 
   Time clock;
   Counters counters;
+  std::unique_ptr<SizeTable> sizes;  // null: nobody asked for it
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }

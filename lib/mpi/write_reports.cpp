@@ -99,9 +99,12 @@ void write_trace(Session& session) {
 void write_reports(Session& session) {
   const Configuration& configuration = session.configuration();
   write_trace(session);
-  const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames));
+  RankNotes notes;
+  notes.clock_reads = session.clock_reads;
+  for (const auto& units : session.watchers().units) notes.units.push_back(units.get());
+  const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
   if (session.engine.rank() != 0) return;
-  const std::string report = run_report(ranks, command_line());
+  const std::string report = run_report(ranks, command_line(), configuration);
   if (!configuration.report.empty()) write_file(configuration.report, report, O_TRUNC, "report");
   if (configuration.summary) {
     const std::string text = summary(report);
