@@ -11,6 +11,7 @@
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
 #include "tools/predict.hpp"
+#include "tools/report.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -355,6 +356,13 @@ int dispatch(std::vector<std::string> words) {
   PredictCommand predict_command(app);
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
+  ReportOptions report_options;
+  CLI::App* const report_app = app.add_subcommand("report", "what reports say, side by side");
+  report_app->footer("\nExit codes: 1 the page cannot be written; 2 a file is no report.");
+  report_app->add_option("files", report_options.files, "reports that run --report has written")->required();
+  report_app
+      ->add_option("--html", report_options.html, "write a page for a browser, which needs nothing else")
+      ->type_name("FILE");
   std::string shell;
   CLI::App* const completion_app = app.add_subcommand("completion", "print a completion script for a shell");
   completion_app->footer("\nFor the shell that runs: source <(offramp completion bash)");
@@ -395,6 +403,7 @@ int dispatch(std::vector<std::string> words) {
   }
   if (used == info_app) return info(info_options);
   if (used == check_app) return check(check_options);
+  if (used == report_app) return report(report_options);
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();
