@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kColours = 7;     // of the style, besides the host's
 constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
+constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
 constexpr std::size_t kMostUnits = 12;  // of one lane
 
 std::string percent(double share) {
@@ -142,16 +143,23 @@ class Page {
           good ? " good" : "", compared ? against_text(time, baseline_->lane->communication_ns) : "");
     }
     add("</div>\n");
-    heads({"hardware", "communication", "modelled time", "operations", "carried by it", "packets",
-           "bytes on its wires", "repeated packets", "given up"});
+    const bool faults = std::any_of(lanes_.begin(), lanes_.end(), [](const ShownLane& shown) {
+      return shown.lane->given_up > 0 || wire(*shown.lane, "retransmissions") > 0;
+    });
+    std::vector<std::string> columns = {"hardware",      "communication", "modelled time", "operations",
+                                        "carried by it", "packets",       "on its wires"};
+    if (faults) columns.insert(columns.end(), {"packets repeated", "given up"});
+    heads(columns);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const ReportLane& lane = *lanes_[i].lane;
       const Carried sum = carried(lane);
-      add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-          "<td>{}</td></tr>\n",
-          dotted(i), time_text(lane.communication_ns), time_text(lane.modelled_ns), count_text(sum.all()),
-          percent(sum.share()), count_text(wire(lane, "packets")), bytes_text(wire(lane, "wire_bytes")),
-          count_text(wire(lane, "retransmissions")), count_text(static_cast<double>(lane.given_up)));
+      add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
+          time_text(lane.communication_ns), time_text(lane.modelled_ns), count_text(sum.all()),
+          percent(sum.share()), count_text(wire(lane, "packets")), bytes_text(wire(lane, "wire_bytes")));
+      if (faults)
+        add("<td>{}</td><td>{}</td>", count_text(wire(lane, "retransmissions")),
+            count_text(static_cast<double>(lane.given_up)));
+      add("</tr>\n");
     }
     end_table();
     end_section();
@@ -231,11 +239,11 @@ class Page {
     section("Time by message size",
             "What the operations of each class of sizes take, all ranks together: sends, receives and "
             "collectives (by the size of the message, or of one rank's block).");
-    Plot plot{"", "message size in bytes", "time in us", {}, true};
+    Plot plot{"", "message size in bytes", "time in ms", {}, true};
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       PlotLine line{lanes_[i].label, {}, colour(i)};
       for (const auto& [limits, row] : rows)
-        line.points.emplace_back(static_cast<double>(limits.first), row[i].modelled_ns / 1000);
+        line.points.emplace_back(static_cast<double>(limits.first), row[i].modelled_ns / 1e6);
       plot.lines.push_back(std::move(line));
     }
     add("<div class=\"scroll\">{}</div>\n<details><summary>as a table</summary>\n", svg(plot));
@@ -280,7 +288,7 @@ class Page {
     const std::size_t bars = (ranks.size() + group - 1) / group;
     add("<div class=\"card\"><h3>{}</h3><svg class=\"ranks\" viewBox=\"0 0 {} 100\" "
         "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"time of each rank\">",
-        dotted(index), bars * 10);
+        dotted(index), std::max(bars, kBarPlaces) * 10);
     for (std::size_t bar = 0; bar < bars; ++bar) {
       double most = 0;
       for (std::size_t r = bar * group; r < std::min(ranks.size(), (bar + 1) * group); ++r)
