@@ -20,6 +20,7 @@ constexpr std::size_t kColours = 7;     // of the style, besides the host's
 constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
 constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
 constexpr std::size_t kMostUnits = 12;  // of one lane
+constexpr std::size_t kMostPathRanks = 5;
 
 std::string percent(double share) {
   return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
@@ -47,6 +48,7 @@ class Page {
     balance();
     shares();
     units();
+    paths();
     certificates();
     add("<footer>Written by offramp {}. Modelled time comes from models of the hardware, not from this "
         "machine. A model is not a measurement.</footer>\n</main></body></html>\n",
@@ -367,6 +369,53 @@ class Page {
     add("</div>");
     if (shown < units.size()) add("<p>and {} more that are less busy</p>", units.size() - shown);
     add("</div>\n");
+  }
+
+  void paths() {
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return shown.lane->path.has_value(); });
+    if (!any) return;
+    section("Critical path",
+            "The chain of work and messages that ends with the last rank. Only what is shorter on this path "
+            "makes the run shorter. Full colour: on ranks and their hardware; lighter: waiting for a message "
+            "of another rank, from the beginning of its send.");
+    add("<div class=\"cards\">\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) path_card(i);
+    add("</div>\n");
+    end_section();
+  }
+
+  void path_card(std::size_t index) {
+    if (!lanes_[index].lane->path) return;
+    const ReportPath& path = *lanes_[index].lane->path;
+    const double all = std::max(1e-3, path.on_ranks_ns + path.in_messages_ns);
+    add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n<span class=\"name\">all</span><span "
+        "class=\"track\">{}</span><span class=\"value\">{}</span>\n",
+        dotted(index),
+        bar({{path.on_ranks_ns / all, colour(index)}, {path.in_messages_ns / all, colour(index), 0.45}},
+            "on ranks and in messages"),
+        time_text(all));
+    std::vector<std::size_t> order(path.by_rank_ns.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return path.by_rank_ns[a] > path.by_rank_ns[b]; });
+    order.resize(std::min(order.size(), kMostPathRanks));
+    for (const std::size_t rank : order) {
+      if (path.by_rank_ns[rank] <= 0) continue;
+      add("<span class=\"name\">rank {}</span><span class=\"track\">{}</span><span "
+          "class=\"value\">{}</span>\n",
+          rank, bar({{path.by_rank_ns[rank] / all, colour(index)}}, "time on this rank"),
+          percent(path.by_rank_ns[rank] / all));
+    }
+    add("</div><p>{} {} of other ranks were waited for, one after the other: {} of the path.",
+        count_text(static_cast<double>(path.messages)), path.messages == 1 ? "message" : "messages",
+        percent(path.in_messages_ns / all));
+    if (!path.longest.empty()) {
+      const ReportPath::Step& step = path.longest.front();
+      add(" The longest: {} from rank {} to rank {}, {}.", bytes_text(static_cast<double>(step.bytes)),
+          step.source, step.destination, time_text(step.end_ns - step.begin_ns));
+    }
+    add("</p></div>\n");
   }
 
   void certificates() {

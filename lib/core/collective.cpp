@@ -125,6 +125,10 @@ class Collective::Run final : public Team {
     } else {
       arrival.outcome = message->receive.outcome;
       arrival.stamp = message->receive.header.lanes[lane_].stamp;
+      const Envelope& e = message->receive.header.envelope;
+      PathLog* const path = parent_.engine_.lane(lane_).path.get();
+      if (path != nullptr && arrival.outcome == Outcome::kOk && arrival.stamp.last > clock)
+        path->waited({arrival.stamp.last, e.bytes, e.source_world, e.operation});
     }
     parent_.engine_.team_messages.give_back(message);
     return arrival;

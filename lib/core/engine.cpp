@@ -137,6 +137,7 @@ void Engine::depart(SendRecord& record, const TeamPosition& at) {
   Lane& lane = *lanes_[at.lane];
   LaneStamp& out = number(record, at);
   const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+  if (lane.path != nullptr) lane.path->issued(record.header.envelope.operation, *at.clock);
   const Departure departure = lane.backend(at.backend).depart(transfer, *at.clock, *at.units);
   out.stamp = departure.stamp;
   out.handshake = departure.handshake ? 1 : 0;
@@ -205,6 +206,8 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
   if (token != nullptr) {
     number(record, team).stamp = *token;
+    if (PathLog* path = lanes_[team.lane]->path.get())
+      path->issued(record.header.envelope.operation, *team.clock);
   } else {
     depart(record, team);
   }
@@ -384,6 +387,12 @@ void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
   const Transfer transfer = transfer_of(record.header, rank(), at.lane);
   const Time done =
       lanes_[at.lane]->backend(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.units);
+  // Only a message that came after the receive was posted has made anybody wait.
+  if (PathLog* path = lanes_[at.lane]->path.get();
+      path != nullptr && done > *at.clock && in.stamp.last > record.posted[at.lane]) {
+    const Envelope& e = record.header.envelope;
+    path->waited({done, e.bytes, e.source_world, e.operation});
+  }
   *at.clock = later(*at.clock, done);
 }
 

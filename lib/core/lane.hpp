@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/path_log.hpp"
 #include "lib/core/rank_table.hpp"
 #include "offramp/backend.hpp"
 
@@ -111,7 +112,9 @@ class Lane {
 
   Time clock;
   Counters counters;
-  std::unique_ptr<SizeTable> sizes;  // null: nobody asked for it
+  // For the report; null: nobody asked for one.
+  std::unique_ptr<SizeTable> sizes;
+  std::unique_ptr<PathLog> path;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }

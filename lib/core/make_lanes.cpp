@@ -54,7 +54,10 @@ Result<std::vector<std::unique_ptr<Lane>>> make_lanes(const LanesRequest& reques
     SpanSink* const spans = request.spans ? request.spans(lanes.size()) : nullptr;
     LaneResult lane = make_lane(request, backend, spans);
     if (!lane) return Result<std::vector<std::unique_ptr<Lane>>>::failure(lane.error());
-    if (!request.configuration.report.empty()) (*lane)->sizes = std::make_unique<SizeTable>();
+    if (!request.configuration.report.empty()) {
+      (*lane)->sizes = std::make_unique<SizeTable>();
+      (*lane)->path = std::make_unique<PathLog>();
+    }
     lanes.push_back(std::move(*lane));
   }
   return lanes;

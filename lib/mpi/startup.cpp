@@ -83,6 +83,7 @@ std::string fingerprint(const Configuration& c) {
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
   text += c.trace + "|";  // every rank takes part in writing it
+  text += c.report.empty() ? "|" : "reports|";
   for (const std::string& name : c.lane_backends()) text += name + "|";
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,

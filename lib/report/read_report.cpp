@@ -100,6 +100,21 @@ ReportCall read_call(const std::string& name, const Node& node) {
           node.at("modelled_ns").nanoseconds()};
 }
 
+ReportPath read_path(const Node& node) {
+  ReportPath path;
+  path.on_ranks_ns = node.at("on_ranks_ps").picoseconds();
+  path.in_messages_ns = node.at("in_messages_ps").picoseconds();
+  path.messages = node.at("messages").whole();
+  node.at("by_rank_ps").each_element(kMostRanks, [&](const Node& n) {
+    path.by_rank_ns.push_back(n.picoseconds());
+  });
+  node.at("longest").each_element(kMostRows, [&](const Node& n) {
+    path.longest.push_back({n.at("source").whole(), n.at("destination").whole(), n.at("bytes").whole(),
+                            n.at("begin_ps").picoseconds(), n.at("end_ps").picoseconds()});
+  });
+  return path;
+}
+
 ReportLane read_lane(const Node& node) {
   ReportLane lane;
   lane.backend = node.at("backend").text();
@@ -126,6 +141,7 @@ ReportLane read_lane(const Node& node) {
                           n.at("communication_ps").picoseconds(),
                           n.has("certificate") ? n.at("certificate").text() : std::string()});
   });
+  if (node.has("critical_path")) lane.path = read_path(node.at("critical_path"));
   return lane;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,22 @@ struct ReportRank {
   std::string certificate;
 };
 
+/// The chain of work and messages that ends with the last rank.
+struct ReportPath {
+  struct Step {
+    std::uint64_t source = 0;
+    std::uint64_t destination = 0;
+    std::uint64_t bytes = 0;
+    double begin_ns = 0;
+    double end_ns = 0;
+  };
+  double on_ranks_ns = 0;
+  double in_messages_ns = 0;
+  std::uint64_t messages = 0;
+  std::vector<double> by_rank_ns;
+  std::vector<Step> longest;
+};
+
 /// The run over one backend.
 struct ReportLane {
   std::string backend;
@@ -63,6 +80,7 @@ struct ReportLane {
   std::vector<ReportSize> sizes;
   std::vector<ReportUnit> units;
   std::vector<ReportRank> ranks;
+  std::optional<ReportPath> path;
 };
 
 struct RunReport {

@@ -191,6 +191,23 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
   report["each_rank"] = std::move(each);
 }
 
+Json path_json(const CriticalPath& path) {
+  Json by_rank = Json::array();
+  for (const Time time : path.by_rank) by_rank.push_back(time.count());
+  Json longest = Json::array();
+  for (const CriticalPath::Step& step : path.longest)
+    longest.push_back({{"source", step.source},
+                       {"destination", step.destination},
+                       {"bytes", step.bytes},
+                       {"begin_ps", step.begin.count()},
+                       {"end_ps", step.end.count()}});
+  return {{"on_ranks_ps", path.on_ranks.count()},
+          {"in_messages_ps", path.in_messages.count()},
+          {"messages", path.messages},
+          {"by_rank_ps", std::move(by_rank)},
+          {"longest", std::move(longest)}};
+}
+
 /// What the reader of a comparison has to know.
 void add_comparison_warnings(const Json& report, Json& warnings) {
   if (const std::uint64_t n = whole(report, "clock_reads"); n > 0)
@@ -268,7 +285,8 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
 }
 
 std::string run_report(const std::vector<std::string>& ranks, const std::string& command,
-                       const Configuration& configuration) {
+                       const Configuration& configuration,
+                       const std::vector<std::optional<CriticalPath>>& paths) {
   Json report;
   report["offramp"] = OFFRAMP_VERSION;
   report["schema"] = kReportSchema;
@@ -299,7 +317,11 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
     }
   }
   const std::vector<std::string> backends = configuration.lane_backends();
+  const auto add_path = [&paths](Json& to, std::size_t lane) {
+    if (lane < paths.size() && paths[lane]) to["critical_path"] = path_json(*paths[lane]);
+  };
   add_lane(report, readable, 0);
+  add_path(report, 0);
   report["arrival_order_dependences"] = dependence_sum;
   report["dependences"] = std::move(dependences);
   report["clock_reads"] = clock_reads;
@@ -309,6 +331,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
   for (std::size_t lane = 1; lane < backends.size(); ++lane) {
     Json one;
     add_lane(one, readable, lane);
+    add_path(one, lane);
     if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
       warnings.push_back(fmt::format(
           "{} could not repair the faults of {} operations: a run over it would end with an error",

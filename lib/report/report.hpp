@@ -2,11 +2,13 @@
 // (docs/report.md).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/core/configuration.hpp"
 #include "lib/core/engine.hpp"
+#include "lib/core/path_log.hpp"
 #include "lib/report/unit_times.hpp"
 
 namespace offramp {
@@ -26,9 +28,10 @@ struct RankNotes {
 std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes);
 
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
-/// what rank_report makes are left out and named under "warnings".
+/// what rank_report makes are left out and named under "warnings". paths: by lane; empty: not known.
 std::string run_report(const std::vector<std::string>& ranks, const std::string& command,
-                       const Configuration& configuration);
+                       const Configuration& configuration,
+                       const std::vector<std::optional<CriticalPath>>& paths);
 
 /// A few lines for people, from the text of run_report.
 std::string summary(const std::string& report);
