@@ -42,7 +42,7 @@ constexpr Shortcut kShortcuts[] = {
     {"--config", "config", "FILE", true},
     {"--report", "report", "FILE", true},
     {"--certificate", "certificate", nullptr, false},
-    {"--unit-times", "unit_times", nullptr, false},
+    {"--details", "details", nullptr, false},
     {"--trace", "trace", "FILE", true},
     {"--capture", "capture", "FILE", true},
     {"--hang-timeout", "hang_timeout", "SECONDS", false},

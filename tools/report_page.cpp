@@ -23,7 +23,9 @@ constexpr std::size_t kMostUnits = 12;  // of one lane
 constexpr std::size_t kMostPathRanks = 5;
 
 std::string percent(double share) {
-  return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
+  if (share > 0 && share < 0.0005) return "&lt; 0.1 %";
+  const bool fine = (share > 0 && share < 0.0995) || (share >= 0.995 && share < 0.9995);
+  return fmt::format("{:.{}f} %", 100 * share, fine ? 1 : 0);
 }
 
 double longest_of(const std::vector<ShownLane>& lanes) {
@@ -328,7 +330,7 @@ class Page {
           "class=\"text\">operation</th><th class=\"text\">why it was declined</th></tr></thead><tbody>\n");
       for (std::size_t i = 0; i < lanes_.size(); ++i) {
         for (const ReportDecline& decline : lanes_[i].lane->declines)
-          add("<tr><td>{}</td><td>{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td></tr>\n",
+          add("<tr><td>{}</td><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td></tr>\n",
               dotted(i), count_text(static_cast<double>(decline.count)), escaped(decline.operation),
               escaped(decline.reason));
       }

@@ -52,7 +52,7 @@ th, td { padding: 6px 12px; text-align: right; white-space: nowrap; border-botto
 th { font-weight: 600; color: var(--muted); vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.text { text-align: left; white-space: normal; min-width: 18ch; }
-th.text { text-align: left; }
+th.text, td.word { text-align: left; }
 tbody tr:hover { background: var(--card); }
 td.good { color: var(--good); font-weight: 600; }
 td.none { color: var(--muted); }

@@ -40,10 +40,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   Cluster cluster(2, *backend);
-  for (int rank = 0; report && rank < 2; ++rank) {
+  for (int rank = 0; report && rank < 2; ++rank)
     cluster.engine(rank).lane(0).sizes = std::make_unique<SizeTable>();
-    cluster.engine(rank).lane(0).path = std::make_unique<PathLog>();
-  }
   const std::string stuck = cluster.run([=](RankHandle& rank) { return ping_pong(rank, messages); });
   if (!stuck.empty()) {
     std::cerr << stuck;

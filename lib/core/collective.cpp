@@ -169,12 +169,10 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     CallCounter& counter = lane.counters.calls[engine_.function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += bytes_;
-    if (lane.sizes != nullptr) lane.sizes->count(SizeTable::Kind::kCollective, bytes_);
     runs_[i] = std::make_unique<Run>(*this, i, choice.backend, collective_tag(number, i), reducer);
     const Time before = lane.clock;
     runs_[i]->start(operation, buffers);
-    if (lane.sizes != nullptr)
-      lane.sizes->add_time(SizeTable::Kind::kCollective, bytes_, lane.clock - before);
+    if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kCollective, bytes_, lane.clock - before);
   }
   complete_one();
 }

@@ -54,7 +54,7 @@ struct Configuration {
   std::string plugin_path;
   bool summary = true;
   bool certificate = false;  // hash calls, times and data
-  bool unit_times = false;   // count how long each hardware unit was busy
+  bool details = false;      // units and critical path, for the report
 
   std::string file;                         // the file that was read; empty: none
   std::vector<std::string> notes;           // what the user should know although nothing is wrong

@@ -192,9 +192,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     counter.bytes += operation.bytes;
     const Time before = lane.clock;
     depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
-    if (lane.sizes == nullptr) continue;
-    lane.sizes->count(SizeTable::Kind::kSend, operation.bytes);
-    lane.sizes->add_time(SizeTable::Kind::kSend, operation.bytes, lane.clock - before);
+    if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kSend, operation.bytes, lane.clock - before);
   }
   if (certificate != nullptr) certify(record, arguments);
   launch(record);
@@ -223,7 +221,7 @@ void Engine::observe(SendRecord& record) {
     if (lane.sizes != nullptr)
       lane.sizes->add_time(SizeTable::Kind::kSend, record.header.envelope.bytes, lane.clock - before);
   }
-  if (certificate != nullptr) certificate->note({static_cast<std::uint64_t>(record.outcome)});
+  if (certificate != nullptr) certify_sent(record);
 }
 
 void Engine::observe(SendRecord& record, const TeamPosition& team) {
@@ -326,12 +324,10 @@ void Engine::receive(ReceiveRecord& record, Context& context, int source, int ta
   prepare(record, context, source, tag, buffer);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
-    lane.clock += lane.primary().post_receive_cost();
+    lane.clock += lane.post_cost();
     record.posted[i] = lane.clock;
   }
-  if (certificate != nullptr)
-    certificate->note({function, context.id(), static_cast<std::uint64_t>(source),
-                       static_cast<std::uint64_t>(tag), buffer.size()});
+  if (certificate != nullptr) certify_posted(record);
   post(record);
 }
 
@@ -367,7 +363,9 @@ void Engine::observe(ReceiveRecord& record) {
     Lane& lane = *lanes_[i];
     const Time before = lane.clock;
     settle(record, own_position(i, record.header));
-    if (lane.sizes != nullptr) note_size(lane, record, lane.clock - before);
+    if (lane.sizes != nullptr)
+      lane.sizes->add(SizeTable::Kind::kReceive, record.received,
+                      lane.clock - before + (record.claimed ? Time() : lane.post_cost()));
     const bool declined =
         record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
     CallCounter& counter = lane.counters.calls[record.function];

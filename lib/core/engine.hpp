@@ -142,8 +142,9 @@ class Engine final : public Fabric::Sink {
   TeamPosition own_position(std::size_t lane, const Header& header);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
-  static void note_size(Lane& lane, const ReceiveRecord& record, Time waited);
   void certify(const SendRecord& record, const SendArguments& arguments);
+  void certify_sent(const SendRecord& record);
+  void certify_posted(const ReceiveRecord& record);
   void certify(const ReceiveRecord& record);
   void take_digest(ReceiveRecord& record) const;
   void note_fault(const SendRecord& record);

@@ -1,15 +1,9 @@
-// What the engine writes down of its operations: sizes, certificate, faults.
+// What the engine writes down of its operations: certificate, faults.
 #include <fmt/format.h>
 
 #include "lib/core/engine.hpp"
 
 namespace offramp {
-
-void Engine::note_size(Lane& lane, const ReceiveRecord& record, Time waited) {
-  const Time posted = record.claimed ? Time() : lane.primary().post_receive_cost();
-  lane.sizes->count(SizeTable::Kind::kReceive, record.received);
-  lane.sizes->add_time(SizeTable::Kind::kReceive, record.received, posted + waited);
-}
 
 void Engine::certify(const SendRecord& record, const SendArguments& arguments) {
   const Envelope& e = record.header.envelope;
@@ -17,6 +11,15 @@ void Engine::certify(const SendRecord& record, const SendArguments& arguments) {
                      static_cast<std::uint64_t>(e.tag), static_cast<std::uint64_t>(e.element),
                      static_cast<std::uint64_t>(arguments.synchronous), e.bytes});
   certificate->note_data(Certificate::digest(record.data));
+}
+
+void Engine::certify_sent(const SendRecord& record) {
+  certificate->note({static_cast<std::uint64_t>(record.outcome)});
+}
+
+void Engine::certify_posted(const ReceiveRecord& record) {
+  certificate->note({function, record.context->id(), static_cast<std::uint64_t>(record.source),
+                     static_cast<std::uint64_t>(record.tag), record.buffer.size()});
 }
 
 /// On completion, because a packed buffer is gone when the program observes.

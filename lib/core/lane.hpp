@@ -77,12 +77,16 @@ class SizeTable {
   static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kCount);
   static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
 
-  void count(Kind kind, std::uint64_t bytes) {
+  void add(Kind kind, std::uint64_t bytes, Time spent) {
     Entry& entry = at(kind, bytes);
     ++entry.count;
     entry.bytes += bytes;
+    entry.modelled += spent;
   }
-  void add_time(Kind kind, std::uint64_t bytes, Time spent) { at(kind, bytes).modelled += spent; }
+  /// What an operation that is counted already took besides.
+  void add_time(Kind kind, std::uint64_t bytes, Time spent) {
+    if (spent > Time()) at(kind, bytes).modelled += spent;
+  }
   [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
     return entries_[kind][size_class];
   }
@@ -122,6 +126,8 @@ class Lane {
   [[nodiscard]] Units& units(std::uint8_t backend) { return units_[backend]; }
   [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
   [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
+  /// What posting a receive costs the host: a constant of the primary hardware.
+  [[nodiscard]] Time post_cost() const { return post_cost_; }
   [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
 
   struct Choice {
@@ -150,6 +156,7 @@ class Lane {
   std::vector<Member> members_;
   std::vector<Units> units_;
   std::uint8_t primary_;
+  Time post_cost_;
   std::vector<RouteRule> rules_;
   std::vector<RankTable<std::uint32_t>> numbers_;  // by backend and destination
   // The last decline, so that a program that repeats one does not search the map each time.

@@ -56,7 +56,7 @@ Result<std::vector<std::unique_ptr<Lane>>> make_lanes(const LanesRequest& reques
     if (!lane) return Result<std::vector<std::unique_ptr<Lane>>>::failure(lane.error());
     if (!request.configuration.report.empty()) {
       (*lane)->sizes = std::make_unique<SizeTable>();
-      (*lane)->path = std::make_unique<PathLog>();
+      if (request.configuration.details) (*lane)->path = std::make_unique<PathLog>();
     }
     lanes.push_back(std::move(*lane));
   }

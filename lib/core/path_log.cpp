@@ -1,5 +1,6 @@
 #include "lib/core/path_log.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -33,7 +34,7 @@ std::optional<RankLog> unpacked(std::string_view text) {
   Head head;
   if (text.size() < sizeof head) return std::nullopt;
   std::memcpy(static_cast<void*>(&head), text.data(), sizeof head);
-  if (head.waits > PathLog::kMost || head.issues > 2 * PathLog::kMost) return std::nullopt;
+  if (head.waits > PathLog::kMost || head.issues > PathLog::kMost) return std::nullopt;
   if (text.size() != sizeof head + head.waits * sizeof(PathLog::Wait) + head.issues * sizeof(Time))
     return std::nullopt;
   RankLog log;
@@ -45,8 +46,10 @@ std::optional<RankLog> unpacked(std::string_view text) {
     std::memcpy(static_cast<void*>(log.waits.data()), from, head.waits * sizeof(PathLog::Wait));
   from += head.waits * sizeof(PathLog::Wait);
   if (head.issues > 0) std::memcpy(static_cast<void*>(log.issues.data()), from, head.issues * sizeof(Time));
-  std::stable_sort(log.waits.begin(), log.waits.end(),
-                   [](const PathLog::Wait& a, const PathLog::Wait& b) { return a.at < b.at; });
+  // They are in order already, but for those of collectives that overlap with something else.
+  const auto earlier = [](const PathLog::Wait& a, const PathLog::Wait& b) { return a.at < b.at; };
+  if (!std::is_sorted(log.waits.begin(), log.waits.end(), earlier))
+    std::stable_sort(log.waits.begin(), log.waits.end(), earlier);
   log.left = log.waits.size();
   return log;
 }
@@ -64,11 +67,18 @@ void keep_longest(std::vector<CriticalPath::Step>& steps, const CriticalPath::St
   const auto longer = [](const CriticalPath::Step& a, const CriticalPath::Step& b) {
     return a.end - a.begin > b.end - b.begin;
   };
+  if (steps.size() == CriticalPath::kLongest && !longer(step, steps.back())) return;
   steps.insert(std::upper_bound(steps.begin(), steps.end(), step, longer), step);
   if (steps.size() > CriticalPath::kLongest) steps.pop_back();
 }
 
 }  // namespace
+
+bool PathLog::make_room(std::uint32_t operation) {
+  if (operation >= kMost) return complete_ = false;
+  issues_.resize(std::min(kMost, 2 * (std::size_t{operation} + 1)));
+  return true;
+}
 
 std::string PathLog::packed(Time end) const {
   if (!complete_) return {};

@@ -1,7 +1,6 @@
 // What a lane's clock waited for, and the critical path through a run that follows from it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,11 +27,7 @@ class PathLog {
 
   /// This rank has begun to send its message number `operation`.
   void issued(std::uint32_t operation, Time at) {
-    if (operation >= kMost) {
-      complete_ = false;
-      return;
-    }
-    if (operation >= issues_.size()) issues_.resize(std::max<std::size_t>(operation + 1, 2 * issues_.size()));
+    if (operation >= issues_.size() && !make_room(operation)) return;
     issues_[operation] = at;
   }
   void waited(const Wait& wait) {
@@ -51,6 +46,8 @@ class PathLog {
   [[nodiscard]] std::string packed(Time end) const;
 
  private:
+  bool make_room(std::uint32_t operation);
+
   std::vector<Wait> waits_;
   std::vector<Time> issues_;
   bool complete_ = true;

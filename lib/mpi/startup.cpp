@@ -82,8 +82,8 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
-  text += c.trace + "|";  // every rank takes part in writing it
-  text += c.report.empty() ? "|" : "reports|";
+  text += c.trace + "|";                                       // every rank takes part in writing it
+  text += fmt::format("{} {}|", c.report.empty(), c.details);  // every rank takes part in the path
   for (const std::string& name : c.lane_backends()) text += name + "|";
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
@@ -217,7 +217,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (!configuration->trace.empty()) watchers.trace = std::make_unique<TraceRecorder>();
   LanesRequest request{
       *configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount), {}};
-  request.spans = [&](std::size_t lane) { return watchers.sink(lane, configuration->unit_times); };
+  request.spans = [&](std::size_t lane) { return watchers.sink(lane, configuration->details); };
   auto lanes = make_lanes(request);
   agree(lanes ? std::string() : lanes.error());
   clear_preload();

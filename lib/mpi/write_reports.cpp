@@ -120,7 +120,7 @@ void write_reports(Session& session) {
   notes.clock_reads = session.clock_reads;
   for (const auto& units : session.watchers().units) notes.units.push_back(units.get());
   const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
-  const bool wanted = !configuration.report.empty();
+  const bool wanted = !configuration.report.empty() && configuration.details;
   const auto paths = wanted ? gather_paths(session) : std::vector<std::optional<CriticalPath>>();
   if (session.engine.rank() != 0) return;
   const std::string report = run_report(ranks, command_line(), configuration, paths);
