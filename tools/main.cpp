@@ -11,6 +11,7 @@
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
 #include "tools/predict.hpp"
+#include "tools/report.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -30,15 +31,18 @@ is not found; 1 libofframp.so is not found; everything else is mpirun's.)";
 struct Shortcut {
   const char* option;
   const char* key;
-  const char* type;
+  const char* type;  // null: a flag, which sets true
   bool path;
 };
 constexpr Shortcut kShortcuts[] = {
     {"--backend", "backend", "BACKEND", false},
+    {"--compare", "compare", "BACKEND,...", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--config", "config", "FILE", true},
     {"--report", "report", "FILE", true},
+    {"--certificate", "certificate", nullptr, false},
+    {"--details", "details", nullptr, false},
     {"--trace", "trace", "FILE", true},
     {"--capture", "capture", "FILE", true},
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
@@ -77,8 +81,12 @@ class RunCommand {
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
     for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
-      app_.add_option(kShortcuts[i].option, values_[i], description_of(kShortcuts[i].key))
-          ->type_name(kShortcuts[i].type);
+      const std::string description = description_of(kShortcuts[i].key);
+      if (kShortcuts[i].type == nullptr) {
+        app_.add_flag(kShortcuts[i].option, description);
+      } else {
+        app_.add_option(kShortcuts[i].option, values_[i], description)->type_name(kShortcuts[i].type);
+      }
     }
     add_list("--set", settings_, "KEY=VALUE",
              "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
@@ -125,6 +133,7 @@ class RunCommand {
     for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
       std::string& value = values_[i];
       if (app_.count(kShortcuts[i].option) == 0) continue;
+      if (kShortcuts[i].type == nullptr) value = "true";
       // The ranks may be started in another folder.
       if (kShortcuts[i].path && !value.empty()) value = std::filesystem::absolute(value).string();
       options_.overrides.push_back({kShortcuts[i].key, value, kShortcuts[i].option});
@@ -347,6 +356,13 @@ int dispatch(std::vector<std::string> words) {
   PredictCommand predict_command(app);
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
+  ReportOptions report_options;
+  CLI::App* const report_app = app.add_subcommand("report", "what reports say, side by side");
+  report_app->footer("\nExit codes: 1 the page cannot be written; 2 a file is no report.");
+  report_app->add_option("files", report_options.files, "reports that run --report has written")->required();
+  report_app
+      ->add_option("--html", report_options.html, "write a page for a browser, which needs nothing else")
+      ->type_name("FILE");
   std::string shell;
   CLI::App* const completion_app = app.add_subcommand("completion", "print a completion script for a shell");
   completion_app->footer("\nFor the shell that runs: source <(offramp completion bash)");
@@ -387,6 +403,7 @@ int dispatch(std::vector<std::string> words) {
   }
   if (used == info_app) return info(info_options);
   if (used == check_app) return check(check_options);
+  if (used == report_app) return report(report_options);
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();

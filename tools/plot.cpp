@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/markup.hpp"
+
 namespace offramp::tool {
 namespace {
 
@@ -19,20 +21,6 @@ constexpr double kBottom = 56;
 
 // Told apart by people who see colours differently (Okabe and Ito).
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (static_cast<unsigned char>(c) >= ' ') {
-      out += c;
-    }
-  }
-  return out;
-}
 
 /// A logarithmic axis over whole powers of its base.
 struct Axis {
@@ -85,9 +73,12 @@ std::string svg(const Plot& plot) {
 
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"system-ui, sans-serif\" "
-      "font-size=\"12\">\n<style>svg{{color:#222;background:#fff}}@media(prefers-color-scheme:dark)"
-      "{{svg{{color:#ddd;background:#1b1b1b}}}}</style>\n",
+      "font-size=\"12\" role=\"img\">\n",
       kWidth, kHeight);
+  if (!plot.part_of_page)
+    out +=
+        "<style>svg{color:#222;background:#fff}@media(prefers-color-scheme:dark)"
+        "{svg{color:#ddd;background:#1b1b1b}}</style>\n";
   out += fmt::format("<text x=\"{}\" y=\"24\" font-size=\"15\" fill=\"currentColor\">{}</text>\n", kLeft,
                      escaped(plot.title));
   const int every = std::max(1, (x.last - x.first + 9) / 10);
@@ -116,7 +107,7 @@ std::string svg(const Plot& plot) {
       kTop + height / 2, kTop + height / 2, escaped(plot.y));
   for (std::size_t i = 0; i < plot.lines.size(); ++i) {
     const PlotLine& line = plot.lines[i];
-    const char* colour = kColours.at(i % kColours.size());
+    const std::string colour = line.colour.empty() ? kColours.at(i % kColours.size()) : line.colour;
     std::string path;
     std::string dots;
     for (const auto& point : line.points) {

@@ -10,6 +10,7 @@ namespace offramp::tool {
 struct PlotLine {
   std::string name;
   std::vector<std::pair<double, double>> points;  // x and y; those that are not positive are left out
+  std::string colour = {};                        // as CSS has it; empty: one of the plot's own
 };
 
 struct Plot {
@@ -17,6 +18,7 @@ struct Plot {
   std::string x;  // what the axes show, with units
   std::string y;
   std::vector<PlotLine> lines;
+  bool part_of_page = false;  // whose colours it takes
 };
 
 /// A whole document. Colours follow the reader's light or dark preference.

@@ -1,5 +1,5 @@
 // Small messages between two ranks of one process: what the engine and a backend's model cost, without any
-// fabric to speak of. usage: message_cost BACKEND MESSAGES
+// fabric to speak of. usage: message_cost BACKEND MESSAGES [report]
 //
 // Run under callgrind it gives instructions per message, which do not depend on the machine's load.
 #include <array>
@@ -31,13 +31,17 @@ Task<void> ping_pong(RankHandle& rank, int messages) {
 int main(int argc, char** argv) {
   using namespace offramp;
   const Registry registry(built_in_backends());
-  const BackendDescription* const backend = argc == 3 ? registry.find(argv[1]) : nullptr;
-  const int messages = argc == 3 ? std::atoi(argv[2]) : 0;
+  const bool report = argc == 4 && std::strcmp(argv[3], "report") == 0;
+  const bool usable = argc == 3 || report;
+  const BackendDescription* const backend = usable ? registry.find(argv[1]) : nullptr;
+  const int messages = usable ? std::atoi(argv[2]) : 0;
   if (backend == nullptr || messages <= 0) {
-    std::cerr << "usage: message_cost BACKEND MESSAGES\n";
+    std::cerr << "usage: message_cost BACKEND MESSAGES [report]\n";
     return 2;
   }
   Cluster cluster(2, *backend);
+  for (int rank = 0; report && rank < 2; ++rank)
+    cluster.engine(rank).lane(0).sizes = std::make_unique<SizeTable>();
   const std::string stuck = cluster.run([=](RankHandle& rank) { return ping_pong(rank, messages); });
   if (!stuck.empty()) {
     std::cerr << stuck;

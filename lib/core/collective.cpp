@@ -61,6 +61,11 @@ class Collective::Run final : public Team {
     return outcome;
   }
 
+  /// Once, instead of outcome().
+  void count_failure() {
+    if (task_.result() == Outcome::kFault) ++parent_.engine_.lane(lane_).counters.given_up;
+  }
+
   [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world(rank); }
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
 
@@ -125,6 +130,10 @@ class Collective::Run final : public Team {
     } else {
       arrival.outcome = message->receive.outcome;
       arrival.stamp = message->receive.header.lanes[lane_].stamp;
+      const Envelope& e = message->receive.header.envelope;
+      PathLog* const path = parent_.engine_.lane(lane_).path.get();
+      if (path != nullptr && arrival.outcome == Outcome::kOk && arrival.stamp.last > clock)
+        path->waited({arrival.stamp.last, e.bytes, e.source_world, e.operation});
     }
     parent_.engine_.team_messages.give_back(message);
     return arrival;
@@ -163,19 +172,24 @@ void Collective::begin(Begin begin) {
 }
 
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  bytes_ = operation.bytes;
+  for (const Bytes block : buffers.send_blocks) bytes_ += block.size();
+  if (engine_.certificate != nullptr) certify(operation, buffers);
   begin([&](std::size_t i, int tag) {
     Lane& lane = engine_.lane(i);
     const Lane::Choice choice = lane.choose(operation);
     CallCounter& counter = lane.counters.calls[engine_.function];
     ++(choice.declined ? counter.declined : counter.offloaded);
-    counter.bytes += operation.bytes;
-    for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
+    counter.bytes += bytes_;
     runs_[i] = std::make_unique<Run>(*this, i, choice.backend, tag, reducer);
+    const Time before = lane.clock;
     runs_[i]->start(operation, buffers);
+    if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kCollective, bytes_, lane.clock - before);
   });
 }
 
 void Collective::meet() {
+  meeting_ = true;
   begin([this](std::size_t i, int tag) {
     runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
     runs_[i]->start(meet_everyone(*runs_[i]));
@@ -183,6 +197,7 @@ void Collective::meet() {
 }
 
 void Collective::meet(std::vector<int> to, std::vector<int> from) {
+  meeting_ = true;
   begin([&](std::size_t i, int tag) {
     runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
     runs_[i]->start(meet_neighbours(*runs_[i], to, from));
@@ -190,21 +205,55 @@ void Collective::meet(std::vector<int> to, std::vector<int> from) {
 }
 
 void Collective::ended(Run& run) {
-  if (&run == runs_[0].get()) outcome_ = run.outcome();  // the others only watch
+  if (&run == runs_[0].get()) {
+    outcome_ = run.outcome();
+  } else {
+    run.count_failure();  // it only watches
+  }
   complete_one();
 }
 
 void Collective::complete_one() {
   if (--running_ > 0) return;
+  if (engine_.certificate != nullptr && engine_.carries_payload()) take_digest();
   engine_.release(context_);
   if (on_complete != nullptr) on_complete(*this);  // may end this object
 }
 
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
-  for (auto& run : runs_) {
-    if (run != nullptr) run->observe();
+  for (std::size_t i = 0; i < engine_.lanes().size(); ++i) {
+    Lane& lane = engine_.lane(i);
+    const Time before = lane.clock;
+    runs_[i]->observe();
+    if (lane.sizes != nullptr && !meeting_)
+      lane.sizes->add_time(SizeTable::Kind::kCollective, bytes_, lane.clock - before);
   }
+  if (engine_.certificate == nullptr) return;
+  engine_.certificate->note({static_cast<std::uint64_t>(outcome_)});
+  engine_.certificate->note_data(digest_);
+}
+
+void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {
+  Certificate& certificate = *engine_.certificate;
+  certificate.note({engine_.function, context_.id(), static_cast<std::uint64_t>(operation.kind),
+                    static_cast<std::uint64_t>(operation.element),
+                    static_cast<std::uint64_t>(operation.function), operation.bytes,
+                    static_cast<std::uint64_t>(operation.root)});
+  receive_ = buffers.receive;
+  receive_blocks_.assign(buffers.receive_blocks.begin(), buffers.receive_blocks.end());
+  if (!engine_.carries_payload()) return;
+  // Of a broadcast's buffer only the root has filled in anything yet.
+  const bool filled = operation.kind != OperationKind::kBcast || operation.root == context_.rank();
+  std::uint64_t digest = filled ? Certificate::digest(buffers.send) : 0;
+  for (const Bytes block : buffers.send_blocks) digest = Certificate::digest(block, digest);
+  certificate.note_data(digest);
+}
+
+/// On completion, before the result is unpacked.
+void Collective::take_digest() {
+  digest_ = Certificate::digest(receive_);
+  for (const MutableBytes block : receive_blocks_) digest_ = Certificate::digest(block, digest_);
 }
 
 }  // namespace offramp

@@ -50,14 +50,22 @@ class Collective {
   void begin(Begin begin);
   void ended(Run& run);
   void complete_one();
+  void certify(const Operation& operation, const CollectiveBuffers& buffers);
+  void take_digest();
 
   Engine& engine_;
   Context& context_;
   std::array<std::unique_ptr<Run>, kMaxLanes> runs_;
   int running_ = 0;
   bool started_ = false;
+  bool meeting_ = false;  // no operation: nobody counts its size
   bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;
+  std::uint64_t bytes_ = 0;  // as counted
+  // For the certificate.
+  MutableBytes receive_;
+  std::vector<MutableBytes> receive_blocks_;
+  std::uint64_t digest_ = 0;
 };
 
 }  // namespace offramp

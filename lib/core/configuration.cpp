@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "lib/core/configuration_file.hpp"
+#include "lib/core/envelope.hpp"
 #include "lib/core/names.hpp"
 
 namespace offramp {
@@ -92,6 +93,25 @@ bool set_backend(string& where, const RawValue& value, const Registry& registry,
   return registry.find(value.text) != nullptr || (may_be_off && value.text == Configuration::kOff);
 }
 
+/// Names with commas between them, or "all".
+bool set_compared(std::vector<string>& where, const RawValue& value, const Registry& registry) {
+  where.clear();
+  if (value.type != RawValue::Type::kText) return false;
+  if (value.text == "all") {
+    for (const string_view name : registry.names()) where.emplace_back(name);
+    return true;
+  }
+  for (string_view rest = value.text; !rest.empty();) {
+    string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (registry.find(name) == nullptr) return false;
+    where.emplace_back(name);
+  }
+  return true;
+}
+
 constexpr string_view kBackends = "BACKENDS";  // allowed: the registry's names
 constexpr string_view kOffOrBackends = "off, BACKENDS";
 constexpr string_view kAPath = "a path in quotes; empty: none";
@@ -100,6 +120,9 @@ constexpr Row kRows[] = {
     {{"backend", "OFFRAMP_BACKEND", "host", true, kOffOrBackends,
       "the hardware that carries the communication"},
      [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); }},
+    {{"compare", "OFFRAMP_COMPARE", "", true, "all, or some with commas between them: BACKENDS",
+      "other hardware that models the same operations in the same run; the host is always among them"},
+     [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); }},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model",
       "what MPI_Wtime returns: the machine's time, or modelled time"},
      [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); }},
@@ -111,6 +134,12 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},
     {{"report", "OFFRAMP_REPORT", "", true, kAPath, "write a report in JSON at MPI_Finalize"},
      [](Target& t, const RawValue& v) { return set_text(t.all.report, v); }},
+    {{"certificate", "OFFRAMP_CERTIFICATE", "false", false, "true, false",
+      "hash every call, its time and its data for the report; reads all data once more"},
+     [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},
+    {{"details", "OFFRAMP_DETAILS", "false", false, "true, false",
+      "report also how long each unit of the hardware is busy, and the critical path; costs time"},
+     [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); }},
     {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time that Perfetto opens"},
      [](Target& t, const RawValue& v) { return set_text(t.all.trace, v); }},
     {{"capture", "OFFRAMP_CAPTURE", "", true, kAPath,
@@ -354,6 +383,11 @@ class Loader {
       if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
       if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
     }
+    if (const std::size_t lanes = configuration_.lane_backends().size(); lanes > kMaxLanes) {
+      return fmt::format(
+          "compare: {} backends with the one that carries the data and the host; {} are possible", lanes,
+          kMaxLanes);
+    }
     const FaultRates& faults = configuration_.faults;
     const double sum = faults.loss + faults.duplication + faults.reordering;
     if (sum > 1)
@@ -372,6 +406,16 @@ class Loader {
 };
 
 }  // namespace
+
+std::vector<string> Configuration::lane_backends() const {
+  std::vector<string> names = {backend};
+  const auto add = [&names](const string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  if (!compared.empty()) add("host");
+  for (const string& name : compared) add(name);
+  return names;
+}
 
 Result<Settings> Configuration::settings_for(const BackendDescription& description) const {
   const auto section = sections.find(string(description.name));

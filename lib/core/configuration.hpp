@@ -41,7 +41,8 @@ struct Route {
 struct Configuration {
   static constexpr std::string_view kOff = "off";
 
-  std::string backend = "host";  // a name in the registry, or "off"
+  std::string backend = "host";       // a name in the registry, or "off"
+  std::vector<std::string> compared;  // names of the backends that watch; see lane_backends()
   Clock clock = Clock::kWall;
   Compute compute;
   std::vector<Route> routes;
@@ -52,12 +53,18 @@ struct Configuration {
   std::string capture;
   std::string plugin_path;
   bool summary = true;
+  bool certificate = false;  // hash calls, times and data
+  bool details = false;      // units and critical path, for the report
 
   std::string file;                         // the file that was read; empty: none
   std::vector<std::string> notes;           // what the user should know although nothing is wrong
   std::map<std::string, Section> sections;  // by backend
 
   [[nodiscard]] bool off() const { return backend == kOff; }
+
+  /// The backends of the run's lanes: first the one that carries the data. When others are compared, the host
+  /// is always among them.
+  [[nodiscard]] std::vector<std::string> lane_backends() const;
 
   /// The values of a backend's parameters. Cannot fail for a registered backend once load_configuration
   /// succeeded.

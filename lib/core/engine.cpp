@@ -137,6 +137,7 @@ void Engine::depart(SendRecord& record, const TeamPosition& at) {
   Lane& lane = *lanes_[at.lane];
   LaneStamp& out = number(record, at);
   const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+  if (lane.path != nullptr) lane.path->issued(record.header.envelope.operation, *at.clock);
   const Departure departure = lane.backend(at.backend).depart(transfer, *at.clock, *at.units);
   out.stamp = departure.stamp;
   out.handshake = departure.handshake ? 1 : 0;
@@ -144,7 +145,9 @@ void Engine::depart(SendRecord& record, const TeamPosition& at) {
   record.lanes[at.lane].complete = departure.complete;
   record.lanes[at.lane].reply = {};
   *at.clock = later(*at.clock, departure.host_free);
-  if (at.lane == 0 && departure.stamp.failed()) record.outcome = Outcome::kFault;
+  if (!departure.stamp.failed()) return;
+  ++lane.counters.given_up;
+  if (at.lane == 0) record.outcome = Outcome::kFault;
 }
 
 void Engine::launch(SendRecord& record) {
@@ -187,8 +190,11 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     CallCounter& counter = lane.counters.calls[function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
+    const Time before = lane.clock;
     depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
+    if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kSend, operation.bytes, lane.clock - before);
   }
+  if (certificate != nullptr) certify(record, arguments);
   launch(record);
 }
 
@@ -198,6 +204,8 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
   if (token != nullptr) {
     number(record, team).stamp = *token;
+    if (PathLog* path = lanes_[team.lane]->path.get())
+      path->issued(record.header.envelope.operation, *team.clock);
   } else {
     depart(record, team);
   }
@@ -206,7 +214,14 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
 
 void Engine::observe(SendRecord& record) {
   if (std::exchange(record.observed, true)) return;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) settle(record, own_position(i, record.header));
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = *lanes_[i];
+    const Time before = lane.clock;
+    settle(record, own_position(i, record.header));
+    if (lane.sizes != nullptr)
+      lane.sizes->add_time(SizeTable::Kind::kSend, record.header.envelope.bytes, lane.clock - before);
+  }
+  if (certificate != nullptr) certify_sent(record);
 }
 
 void Engine::observe(SendRecord& record, const TeamPosition& team) {
@@ -238,21 +253,6 @@ void Engine::complete(SendRecord& record) {
   --sends_;
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
-}
-
-/// The one of the two that says so.
-static const Stamp& failed_stamp(const SendRecord& record) {
-  const Stamp& out = record.header.lanes[0].stamp;
-  return out.failed() ? out : record.lanes[0].reply;
-}
-
-void Engine::note_fault(const SendRecord& record) {
-  const Lane::Member& carrier = lanes_[0]->members()[record.header.lanes[0].backend];
-  ++faults_;
-  last_fault_ = fmt::format(
-      "offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
-      record.header.envelope.bytes, record.destination_world,
-      record.transport_done ? carrier.backend->failure(failed_stamp(record)) : "the peer is gone");
 }
 
 // Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
@@ -301,6 +301,7 @@ void Engine::on_reply(const Header& header) {
 void Engine::prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   record.done = false;
   record.observed = false;
+  record.claimed = false;
   record.outcome = Outcome::kOk;
   record.engine = this;
   record.context = &context;
@@ -323,9 +324,10 @@ void Engine::receive(ReceiveRecord& record, Context& context, int source, int ta
   prepare(record, context, source, tag, buffer);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
-    lane.clock += lane.primary().post_receive_cost();
+    lane.clock += lane.post_cost();
     record.posted[i] = lane.clock;
   }
+  if (certificate != nullptr) certify_posted(record);
   post(record);
 }
 
@@ -341,6 +343,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
                              MutableBytes buffer) {
   const Envelope& e = message->header.envelope;
   prepare(record, *message->context, e.source, e.tag, buffer);
+  record.claimed = true;
   --message->context->pending;  // that of the claim
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = lanes_[i]->clock;
   take_message(record, std::move(message));
@@ -357,14 +360,19 @@ bool Engine::cancel(ReceiveRecord& record) {
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    settle(record, own_position(i, record.header));
     Lane& lane = *lanes_[i];
+    const Time before = lane.clock;
+    settle(record, own_position(i, record.header));
+    if (lane.sizes != nullptr)
+      lane.sizes->add(SizeTable::Kind::kReceive, record.received,
+                      lane.clock - before + (record.claimed ? Time() : lane.post_cost()));
     const bool declined =
         record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
     CallCounter& counter = lane.counters.calls[record.function];
     ++(declined ? counter.declined : counter.offloaded);
     counter.bytes += record.received;
   }
+  if (certificate != nullptr) certify(record);
 }
 
 void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
@@ -377,6 +385,12 @@ void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
   const Transfer transfer = transfer_of(record.header, rank(), at.lane);
   const Time done =
       lanes_[at.lane]->backend(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.units);
+  // Only a message that came after the receive was posted has made anybody wait.
+  if (PathLog* path = lanes_[at.lane]->path.get();
+      path != nullptr && done > *at.clock && in.stamp.last > record.posted[at.lane]) {
+    const Envelope& e = record.header.envelope;
+    path->waited({done, e.bytes, e.source_world, e.operation});
+  }
   *at.clock = later(*at.clock, done);
 }
 
@@ -385,7 +399,8 @@ void Engine::match(ReceiveRecord& record, const Header& header) {
   record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
   if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
   if (header.lanes[0].stamp.failed()) record.outcome = Outcome::kFault;
-  if (record.source == kAnySource && record.context->size() > 2) count_arrival_order_dependence();
+  if (record.source == kAnySource && record.context->size() > 2)
+    count_arrival_order_dependence(Dependence::kUnnamedSource);
   if ((header.envelope.flags & kWantsReply) != 0) send_reply(record);
 }
 
@@ -405,7 +420,9 @@ void Engine::send_reply(ReceiveRecord& record) {
     if (at.handshake == 0) continue;
     const Transfer transfer = transfer_of(record.header, rank(), i);
     at.stamp = lanes_[i]->backend(at.backend).match(transfer, at.stamp, record.posted[i]);
-    if (i == 0 && at.stamp.failed()) record.outcome = Outcome::kFault;
+    if (!at.stamp.failed()) continue;
+    ++lanes_[i]->counters.given_up;
+    if (i == 0) record.outcome = Outcome::kFault;
   }
   reply.notify = [](FabricWaiter& waiter, bool) {
     auto& self = static_cast<Reply&>(waiter);
@@ -459,28 +476,9 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
 void Engine::complete(ReceiveRecord& record) {
   record.done = true;
   if (record.outcome == Outcome::kFault) note_fault(record);
+  if (certificate != nullptr) take_digest(record);
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
-}
-
-void Engine::note_fault(const ReceiveRecord& record) {
-  const Envelope& e = record.header.envelope;
-  const LaneStamp& in = record.header.lanes[0];
-  const Lane::Member& carrier = lanes_[0]->members()[in.backend];
-  ++faults_;
-  last_fault_ = fmt::format(
-      "offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name, e.bytes,
-      e.source_world,
-      in.stamp.failed() || in.handshake != 0 ? carrier.backend->failure(in.stamp) : "the payload was lost");
-}
-
-void Engine::note_fault(std::uint8_t backend, OperationKind kind) {
-  const Lane::Member& carrier = lanes_[0]->members()[backend];
-  Stamp failed;
-  failed.detail = Stamp::kFailed;
-  ++faults_;
-  last_fault_ = fmt::format("offramp: rank {}: {} gave up a {}: {}", rank(), carrier.name, to_string(kind),
-                            carrier.backend->failure(failed));
 }
 
 // --- arrivals ---

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "lib/core/certificate.hpp"
 #include "lib/core/context.hpp"
 #include "lib/core/lane.hpp"
 #include "lib/core/team_message.hpp"
@@ -51,6 +52,8 @@ class Engine final : public Fabric::Sink {
   /// The function on whose behalf operations start from now on, for the counters.
   std::uint16_t function = 0;
   MessagePool team_messages;
+  /// What vouches for this run; null: nobody asked for it.
+  std::unique_ptr<Certificate> certificate;
 
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
@@ -83,8 +86,8 @@ class Engine final : public Fabric::Sink {
   void observe(ReceiveRecord& record, const TeamPosition& team);
 
   /// A choice that depended on which message came first, or on when the program asked.
-  void count_arrival_order_dependence() {
-    for (auto& lane : lanes_) ++lane->counters.arrival_order_dependences;
+  void count_arrival_order_dependence(Dependence kind) {
+    for (auto& lane : lanes_) ++lane->counters.dependences[static_cast<std::size_t>(kind)];
   }
 
   int progress() { return fabric_.progress(*this); }
@@ -139,6 +142,11 @@ class Engine final : public Fabric::Sink {
   TeamPosition own_position(std::size_t lane, const Header& header);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
+  void certify(const SendRecord& record, const SendArguments& arguments);
+  void certify_sent(const SendRecord& record);
+  void certify_posted(const ReceiveRecord& record);
+  void certify(const ReceiveRecord& record);
+  void take_digest(ReceiveRecord& record) const;
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 

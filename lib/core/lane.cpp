@@ -7,6 +7,7 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
     : members_(std::move(members)),
       units_(members_.size()),
       primary_(primary),
+      post_cost_(members_[primary].backend->post_receive_cost()),
       rules_(std::move(rules)),
       numbers_(members_.size()) {
   counters.calls.resize(functions);

@@ -2,6 +2,8 @@
 // their routing, and what was counted. Lane 0 carries the data; further lanes see the same operations.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/path_log.hpp"
 #include "lib/core/rank_table.hpp"
 #include "offramp/backend.hpp"
 
@@ -41,10 +44,58 @@ struct CallCounter {
   Time modelled;
 };
 
+/// What the modelled time may depend on besides the program: which message came first, or when the program
+/// asked.
+enum class Dependence : std::uint8_t {
+  kUnnamedSource,  // a receive or a probe that names no source
+  kPolling,        // a question that found nothing
+  kChoice,         // "any" or "some" of several requests
+  kCount
+};
+
 struct Counters {
   std::vector<CallCounter> calls;  // by function number, which the MPI face defines
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
-  std::uint64_t arrival_order_dependences = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
+  std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair
+  [[nodiscard]] std::uint64_t arrival_order_dependences() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : dependences) sum += count;
+    return sum;
+  }
+};
+
+/// Operations by size, for the report: what each class of sizes took on the host clock.
+class SizeTable {
+ public:
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kCount };
+  struct Entry {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    Time modelled;
+  };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kCount);
+  static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
+
+  void add(Kind kind, std::uint64_t bytes, Time spent) {
+    Entry& entry = at(kind, bytes);
+    ++entry.count;
+    entry.bytes += bytes;
+    entry.modelled += spent;
+  }
+  /// What an operation that is counted already took besides.
+  void add_time(Kind kind, std::uint64_t bytes, Time spent) {
+    if (spent > Time()) at(kind, bytes).modelled += spent;
+  }
+  [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
+    return entries_[kind][size_class];
+  }
+
+ private:
+  Entry& at(Kind kind, std::uint64_t bytes) {
+    return entries_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(std::bit_width(bytes))];
+  }
+  std::array<std::array<Entry, kClasses>, kKinds> entries_;
 };
 
 class Lane {
@@ -65,6 +116,9 @@ class Lane {
 
   Time clock;
   Counters counters;
+  // For the report; null: nobody asked for one.
+  std::unique_ptr<SizeTable> sizes;
+  std::unique_ptr<PathLog> path;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
@@ -72,6 +126,8 @@ class Lane {
   [[nodiscard]] Units& units(std::uint8_t backend) { return units_[backend]; }
   [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
   [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
+  /// What posting a receive costs the host: a constant of the primary hardware.
+  [[nodiscard]] Time post_cost() const { return post_cost_; }
   [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
 
   struct Choice {
@@ -100,6 +156,7 @@ class Lane {
   std::vector<Member> members_;
   std::vector<Units> units_;
   std::uint8_t primary_;
+  Time post_cost_;
   std::vector<RouteRule> rules_;
   std::vector<RankTable<std::uint32_t>> numbers_;  // by backend and destination
   // The last decline, so that a program that repeats one does not search the map each time.

@@ -57,9 +57,11 @@ struct ReceiveRecord : FabricWaiter {
   Outcome outcome = Outcome::kOk;
   bool done = false;
   bool observed = false;
+  bool claimed = false;                  // by a matched probe, and not posted
   ListLink<ReceiveRecord> link;          // in a posted queue
   std::size_t received = 0;              // bytes in the buffer
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
+  std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
   std::array<Time, kMaxLanes> posted;
   Header header;  // of the matched message
 };

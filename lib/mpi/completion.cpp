@@ -17,7 +17,7 @@ void observe_persistent(Call& call, MPI_Request handle) {
 void count_poll(Call& call, int count, const MPI_Request* requests) {
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL || own_request(requests[i]) == nullptr) continue;
-    return call.engine.count_arrival_order_dependence();
+    return call.engine.count_arrival_order_dependence(Dependence::kPolling);
   }
 }
 
@@ -27,7 +27,7 @@ void count_choice(Call& call, int count, const MPI_Request* requests) {
   for (int i = 0; i < count && own < 2; ++i) {
     if (requests[i] != MPI_REQUEST_NULL && own_request(requests[i]) != nullptr) ++own;
   }
-  if (own > 1) call.engine.count_arrival_order_dependence();
+  if (own > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
 void observe_listed(Call& call, int outcount, const int* indices, const MPI_Request* requests) {

@@ -100,6 +100,7 @@ double Wtime() {
   session.add_compute_time();
   session.restart_compute_time();
   session.add_query_time();
+  ++session.clock_reads;
   return session.engine.lane(0).clock.seconds();
 }
 

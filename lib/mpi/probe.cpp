@@ -9,7 +9,8 @@ namespace {
 void observe_arrival(Call& call, const UnexpectedMessage& message, const Point& point) {
   for (std::size_t i = 0; i < call.engine.lanes().size(); ++i)
     call.engine.lane(i).advance_to(message.header.lanes[i].stamp.first);
-  if (point.peer == kAnySource && point.communicator->size > 2) call.engine.count_arrival_order_dependence();
+  if (point.peer == kAnySource && point.communicator->size > 2)
+    call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource);
 }
 
 UnexpectedMessage* find(const Point& point) {
@@ -25,7 +26,7 @@ UnexpectedMessage* find_now(Call& call, const Point& point) {
   if (message != nullptr) {
     observe_arrival(call, *message, point);
   } else {
-    call.engine.count_arrival_order_dependence();
+    call.engine.count_arrival_order_dependence(Dependence::kPolling);
     call.session.add_query_time();
   }
   return message;

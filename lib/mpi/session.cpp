@@ -19,10 +19,10 @@ int pmpi::Type_free(MPI_Datatype* type) {
   return native.Type_free(type);
 }
 
-Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric,
-                 std::unique_ptr<TraceRecorder> trace, std::vector<std::unique_ptr<Lane>> lanes, bool threads)
+Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Watchers watchers,
+                 std::vector<std::unique_ptr<Lane>> lanes, bool threads)
     : fabric_(std::move(fabric)),
-      trace_(std::move(trace)),
+      watchers_(std::move(watchers)),
       engine(*fabric_, std::move(lanes)),
       communicators(engine),
       meetings(engine),
@@ -179,8 +179,15 @@ Call::~Call() {
     Lane& lane = engine.lane(i);
     lane.counters.calls[static_cast<std::uint16_t>(function_)].modelled += lane.clock - began_[i];
   }
+  if (engine.certificate != nullptr) certify();
   session.left();
   session.restart_compute_time();
+}
+
+void Call::certify() {
+  engine.certificate->note({static_cast<std::uint64_t>(function_)});
+  for (std::size_t i = 0; i < engine.lanes().size(); ++i)
+    engine.certificate->note_time(i, engine.lane(i).clock);
 }
 
 void Call::relock() {
@@ -205,6 +212,8 @@ NativeCall::NativeCall(Function function) {
     ++counter.count;
     ++counter.native;
   }
+  if (session.engine.certificate != nullptr)
+    session.engine.certificate->note({static_cast<std::uint64_t>(function)});
 }
 
 NativeCall::~NativeCall() {

@@ -27,6 +27,7 @@
 #include "lib/mpi/dispatch.hpp"
 #include "lib/mpi/meetings.hpp"
 #include "lib/report/trace.hpp"
+#include "lib/report/unit_times.hpp"
 
 namespace offramp {
 
@@ -38,19 +39,36 @@ struct BlockingRecords {
 
 class Session {
   std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
-  std::unique_ptr<TraceRecorder> trace_;   // outlives the backends
+
+ public:
+  /// Who looks at the spans of the hardware. Outlive the backends.
+  struct Watchers {
+    std::unique_ptr<TraceRecorder> trace;           // of lane 0; null: nobody asked for one
+    std::vector<std::unique_ptr<UnitTimes>> units;  // of the lanes; empty: nobody asked for them
+
+    /// Who takes a lane's spans; null: nobody. The lanes come in order, each once.
+    SpanSink* sink(std::size_t lane, bool unit_times) {
+      SpanSink* const recorder = lane == 0 ? trace.get() : nullptr;
+      if (!unit_times) return recorder;
+      units.push_back(std::make_unique<UnitTimes>(recorder));
+      return units.back().get();
+    }
+  };
+
+ private:
+  Watchers watchers_;
 
  public:
   /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
   static Session* current;
 
-  /// trace may be null: nobody asked for one.
-  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric,
-          std::unique_ptr<TraceRecorder> trace, std::vector<std::unique_ptr<Lane>> lanes, bool threads);
+  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Watchers watchers,
+          std::vector<std::unique_ptr<Lane>> lanes, bool threads);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
-  [[nodiscard]] TraceRecorder* trace() { return trace_.get(); }
+  [[nodiscard]] TraceRecorder* trace() { return watchers_.trace.get(); }
+  [[nodiscard]] const Watchers& watchers() const { return watchers_; }
 
   Engine engine;
   Communicators communicators;
@@ -58,6 +76,7 @@ class Session {
   Datatypes datatypes;
   BsendBuffer bsend;
   std::unordered_set<MPI_Message> claimed;  // handles of matched probes that are ours
+  std::uint64_t clock_reads = 0;            // how often the program read the modelled clock
 
   std::unique_lock<std::mutex> lock() {
     return threads_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
@@ -155,6 +174,7 @@ class Call {
   static constexpr unsigned kTurnsAlone = 16;
   void yield();
   void relock();
+  void certify();
 
   std::unique_lock<std::mutex> lock_;
   Function function_;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "lib/core/make_lanes.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
 
@@ -81,7 +82,9 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
-  text += c.trace + "|";  // every rank takes part in writing it
+  text += c.trace + "|";                                       // every rank takes part in writing it
+  text += fmt::format("{} {}|", c.report.empty(), c.details);  // every rank takes part in the path
+  for (const std::string& name : c.lane_backends()) text += name + "|";
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
                         r.max_bytes, r.min_ranks, r.max_ranks, r.backend);
@@ -170,50 +173,6 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   return std::unique_ptr<UcxFabricBase>(create(options, error));
 }
 
-/// Lane 0 with the configured backend, the host behind it, and whatever the routes name.
-std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry, SpanSink* spans,
-                                std::string& error) {
-  std::vector<std::string> names = {"host"};
-  const auto index_of = [&names](const std::string& name) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == name) return static_cast<std::uint8_t>(i);
-    }
-    names.push_back(name);
-    return static_cast<std::uint8_t>(names.size() - 1);
-  };
-  const std::uint8_t primary = index_of(configuration.backend);
-  std::vector<RouteRule> rules;
-  for (const Route& route : configuration.routes) {
-    RouteRule rule;
-    rule.operation = route.operation.value_or(OperationKind::kCount);
-    rule.min_bytes = route.min_bytes;
-    rule.max_bytes = route.max_bytes;
-    rule.min_ranks = route.min_ranks;
-    rule.max_ranks = route.max_ranks;
-    rule.backend = index_of(route.backend);
-    rules.push_back(rule);
-  }
-  std::vector<Lane::Member> members;
-  for (const std::string& name : names) {
-    const BackendDescription* description = registry.find(name);
-    Result<Settings> settings = configuration.settings_for(*description);
-    if (!settings) {
-      error = settings.error();
-      return nullptr;
-    }
-    auto kept = std::make_unique<Settings>(std::move(*settings));
-    const BackendContext context{world_rank(), world_size(), *kept, configuration.faults, spans};
-    std::unique_ptr<Backend> backend = description->create(context);
-    if (backend == nullptr) {
-      error = fmt::format("backend {} could not be created", name);
-      return nullptr;
-    }
-    members.emplace_back(name, std::move(backend), std::move(kept));
-  }
-  return std::make_unique<Lane>(std::move(members), primary, std::move(rules),
-                                static_cast<std::size_t>(Function::kCount));
-}
-
 /// Children of the program are not part of the run: they would load the library for nothing.
 void clear_preload() {
   const char* preload = std::getenv("LD_PRELOAD");
@@ -273,13 +232,18 @@ std::unique_ptr<Session> make_session(bool threads) {
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
-  auto trace = configuration->trace.empty() ? nullptr : std::make_unique<TraceRecorder>();
-  std::vector<std::unique_ptr<Lane>> lanes;
-  lanes.push_back(make_lane(*configuration, registry, trace.get(), error));
-  agree(error);
+  Session::Watchers watchers;
+  if (!configuration->trace.empty()) watchers.trace = std::make_unique<TraceRecorder>();
+  LanesRequest request{
+      *configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount), {}};
+  request.spans = [&](std::size_t lane) { return watchers.sink(lane, configuration->details); };
+  auto lanes = make_lanes(request);
+  agree(lanes ? std::string() : lanes.error());
   clear_preload();
-  return std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(trace),
-                                   std::move(lanes), threads);
+  auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(watchers),
+                                           std::move(*lanes), threads);
+  if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
+  return session;
 }
 
 }  // namespace offramp

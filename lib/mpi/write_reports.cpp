@@ -94,14 +94,36 @@ void write_trace(Session& session) {
                        static_cast<unsigned long long>(trace->dropped()));
 }
 
+/// The critical path of every lane, at rank 0. Empty where the ranks know too much to bring together.
+std::vector<std::optional<CriticalPath>> gather_paths(Session& session) {
+  constexpr long long kMostBytes = 1LL << 29;  // also keeps the offsets of a gather in their range
+  std::vector<std::optional<CriticalPath>> paths;
+  for (const auto& lane : session.engine.lanes()) {
+    const std::string own = lane->path->packed(lane->clock);
+    long long bytes = static_cast<long long>(own.size());
+    long long all = 0;
+    native.Allreduce(&bytes, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    paths.emplace_back();
+    if (all > kMostBytes) continue;
+    const std::vector<std::string> logs = gather_strings(own);
+    paths.back() = critical_path(logs);
+  }
+  return paths;
+}
+
 }  // namespace
 
 void write_reports(Session& session) {
   const Configuration& configuration = session.configuration();
   write_trace(session);
-  const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames));
+  RankNotes notes;
+  notes.clock_reads = session.clock_reads;
+  for (const auto& units : session.watchers().units) notes.units.push_back(units.get());
+  const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
+  const bool wanted = !configuration.report.empty() && configuration.details;
+  const auto paths = wanted ? gather_paths(session) : std::vector<std::optional<CriticalPath>>();
   if (session.engine.rank() != 0) return;
-  const std::string report = run_report(ranks, command_line());
+  const std::string report = run_report(ranks, command_line(), configuration, paths);
   if (!configuration.report.empty()) write_file(configuration.report, report, O_TRUNC, "report");
   if (configuration.summary) {
     const std::string text = summary(report);

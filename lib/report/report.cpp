@@ -13,15 +13,106 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kDependenceNames[] = {"any_source", "polling", "choice"};
+static_assert(std::size(kDependenceNames) == static_cast<std::size_t>(Dependence::kCount));
+constexpr const char* kSizeKinds[] = {"send", "receive", "collective"};
+static_assert(std::size(kSizeKinds) == SizeTable::kKinds);
+
 // Times are whole picoseconds inside; reports give nanoseconds with three decimals, which loses nothing below
 // 2^53 ps (two and a half hours), and the exact count beside the total.
 double nanoseconds(std::int64_t picoseconds) {
   return static_cast<double>(picoseconds) / 1000;
 }
 
+std::string hex(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
+
+// --- one rank ---
+
 Json call_json(const CallCounter& c) {
   return {{"count", c.count},       {"bytes", c.bytes},   {"offloaded", c.offloaded},
           {"declined", c.declined}, {"native", c.native}, {"modelled_ps", c.modelled.count()}};
+}
+
+Json sizes_json(const SizeTable& table) {
+  Json sizes = Json::array();
+  for (std::size_t kind = 0; kind < SizeTable::kKinds; ++kind) {
+    for (std::size_t i = 0; i < SizeTable::kClasses; ++i) {
+      const SizeTable::Entry& entry = table.entry(kind, i);
+      if (entry.count == 0) continue;
+      // The class of i bits ends before 2^i; 63 bits are more than any message has.
+      const std::uint64_t minimum = i == 0 ? 0 : std::uint64_t{1} << (i - 1);
+      sizes.push_back({{"kind", kSizeKinds[kind]},
+                       {"min_bytes", minimum},
+                       {"max_bytes", minimum + (i < 2 ? 0 : minimum - 1)},
+                       {"count", entry.count},
+                       {"bytes", entry.bytes},
+                       {"modelled_ps", entry.modelled.count()}});
+    }
+  }
+  return sizes;
+}
+
+Json units_json(const UnitTimes& times) {
+  Json units = Json::array();
+  for (const UnitTimes::Unit& unit : times.units())
+    units.push_back({{"unit", unit.name}, {"spans", unit.spans}, {"busy_ps", unit.busy.count()}});
+  return units;
+}
+
+Json lane_json(Engine& engine, std::size_t index, const char* const* names, const RankNotes& notes) {
+  const Lane& lane = engine.lane(index);
+  Json out;
+  out["backend"] = lane.name();
+  out["modelled_ps"] = lane.clock.count();
+  Json& calls = out["calls"] = Json::object();
+  for (std::size_t i = 0; i < lane.counters.calls.size(); ++i) {
+    if (lane.counters.calls[i].count > 0) calls[names[i]] = call_json(lane.counters.calls[i]);
+  }
+  Json& declines = out["declines"] = Json::array();
+  for (const auto& [what, count] : lane.counters.declines)
+    declines.push_back({{"operation", to_string(what.first)}, {"reason", what.second}, {"count", count}});
+  const WireCounters wire = lane.wire();
+  out["wire"] = {{"packets", wire.packets},
+                 {"payload_bytes", wire.payload_bytes},
+                 {"wire_bytes", wire.wire_bytes},
+                 {"retransmissions", wire.retransmissions},
+                 {"lost", wire.lost},
+                 {"duplicated", wire.duplicated},
+                 {"reordered", wire.reordered}};
+  out["given_up"] = lane.counters.given_up;
+  out["sizes"] = lane.sizes != nullptr ? sizes_json(*lane.sizes) : Json::array();
+  out["units"] = index < notes.units.size() ? units_json(*notes.units[index]) : Json::array();
+  if (engine.certificate != nullptr) out["certificate"] = hex(engine.certificate->of_lane(index));
+  return out;
+}
+
+// --- sums over ranks ---
+
+std::uint64_t whole(const Json& json, const std::string& key) {
+  return json.at(key).get<std::uint64_t>();
+}
+std::int64_t time_of(const Json& json, const std::string& key) {
+  return json.at(key).get<std::int64_t>();
+}
+
+void add_to(Json& sum, const Json& part, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) sum[key] = whole(sum, key) + whole(part, key);
+}
+
+/// Adds a row to a table, or to the row that agrees with it in the naming keys.
+void add_row(Json& table, const Json& row, std::initializer_list<const char*> names,
+             std::initializer_list<const char*> sums) {
+  const auto same = std::find_if(table.begin(), table.end(), [&](const Json& other) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](const char* name) { return other.at(name) == row.at(name); });
+  });
+  if (same == table.end()) {
+    table.push_back(row);
+  } else {
+    add_to(*same, row, sums);
+  }
 }
 
 void add_calls(Json& total, const Json& calls) {
@@ -30,132 +121,253 @@ void add_calls(Json& total, const Json& calls) {
     if (sum.is_null())
       sum = {{"count", 0},    {"bytes", 0},  {"offloaded", 0},
              {"declined", 0}, {"native", 0}, {"modelled_ns", 0.0}};
-    for (const char* key : {"count", "bytes", "offloaded", "declined", "native"})
-      sum[key] = sum[key].get<std::uint64_t>() + call.at(key).get<std::uint64_t>();
-    sum["modelled_ns"] =
-        sum["modelled_ns"].get<double>() + nanoseconds(call.at("modelled_ps").get<std::int64_t>());
+    add_to(sum, call, {"count", "bytes", "offloaded", "declined", "native"});
+    sum["modelled_ns"] = sum["modelled_ns"].get<double>() + nanoseconds(time_of(call, "modelled_ps"));
   }
 }
 
-void add_declines(Json& total, const Json& declines) {
-  for (const Json& decline : declines) {
-    const auto same = std::find_if(total.begin(), total.end(), [&](const Json& other) {
-      return other["operation"] == decline["operation"] && other["reason"] == decline["reason"];
-    });
-    if (same == total.end()) {
-      total.push_back(decline);
-    } else {
-      (*same)["count"] = (*same)["count"].get<std::uint64_t>() + decline["count"].get<std::uint64_t>();
-    }
-  }
+std::int64_t communication(const Json& calls) {
+  std::int64_t sum = 0;
+  for (const auto& [name, call] : calls.items()) sum += time_of(call, "modelled_ps");
+  return sum;
 }
 
 void add_wire(Json& total, const Json& wire) {
   for (const auto& [key, value] : wire.items())
-    total[key] = (total.contains(key) ? total[key].get<std::uint64_t>() : 0) + value.get<std::uint64_t>();
+    total[key] = (total.contains(key) ? whole(total, key) : 0) + value.get<std::uint64_t>();
+}
+
+/// The part of the report that is about one lane. ranks: the contributions by rank.
+void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ranks, std::size_t lane) {
+  std::int64_t latest = 0;
+  std::int64_t longest = 0;
+  std::uint64_t given_up = 0;
+  std::string certificates;
+  Json calls = Json::object();
+  Json declines = Json::array();
+  Json wire = Json::object();
+  Json sizes = Json::array();
+  Json units = Json::array();
+  Json each = Json::array();
+  report["backend"] = "";
+  for (const auto& [number, rank] : ranks) {
+    const Json& part = rank.at("lanes").at(lane);
+    report["backend"] = part.at("backend");
+    const std::int64_t modelled = time_of(part, "modelled_ps");
+    const std::int64_t inside = communication(part.at("calls"));
+    latest = std::max(latest, modelled);
+    longest = std::max(longest, inside);
+    given_up += whole(part, "given_up");
+    add_calls(calls, part.at("calls"));
+    for (const Json& row : part.at("declines")) add_row(declines, row, {"operation", "reason"}, {"count"});
+    for (const Json& row : part.at("sizes"))
+      add_row(sizes, row, {"kind", "min_bytes", "max_bytes"}, {"count", "bytes", "modelled_ps"});
+    for (const Json& row : part.at("units")) add_row(units, row, {"unit"}, {"spans", "busy_ps"});
+    add_wire(wire, part.at("wire"));
+    Json one = {{"rank", number},
+                {"modelled_time_ns", nanoseconds(modelled)},
+                {"modelled_time_ps", modelled},
+                {"communication_ps", inside},
+                {"arrival_order_dependences", rank.at("arrival_order_dependences")}};
+    if (part.contains("certificate")) {
+      one["certificate"] = part.at("certificate");
+      certificates += part.at("certificate").get<std::string>();
+    }
+    one["calls"] = part.at("calls");
+    each.push_back(std::move(one));
+  }
+  report["modelled_time_ns"] = nanoseconds(latest);
+  report["modelled_time_ps"] = latest;
+  report["communication_ps"] = longest;
+  if (!certificates.empty())
+    report["certificate"] =
+        hex(Certificate::digest(std::as_bytes(std::span(certificates.data(), certificates.size()))));
+  report["calls"] = std::move(calls);
+  report["declines"] = std::move(declines);
+  report["given_up"] = given_up;
+  report["wire"] = std::move(wire);
+  report["sizes"] = std::move(sizes);
+  report["units"] = std::move(units);
+  report["each_rank"] = std::move(each);
+}
+
+Json path_json(const CriticalPath& path) {
+  Json by_rank = Json::array();
+  for (const Time time : path.by_rank) by_rank.push_back(time.count());
+  Json longest = Json::array();
+  for (const CriticalPath::Step& step : path.longest)
+    longest.push_back({{"source", step.source},
+                       {"destination", step.destination},
+                       {"bytes", step.bytes},
+                       {"begin_ps", step.begin.count()},
+                       {"end_ps", step.end.count()}});
+  return {{"on_ranks_ps", path.on_ranks.count()},
+          {"in_messages_ps", path.in_messages.count()},
+          {"messages", path.messages},
+          {"by_rank_ps", std::move(by_rank)},
+          {"longest", std::move(longest)}};
+}
+
+/// What the reader of a comparison has to know.
+void add_comparison_warnings(const Json& report, Json& warnings) {
+  if (const std::uint64_t n = whole(report, "clock_reads"); n > 0)
+    warnings.push_back(fmt::format(
+        "the program read the modelled clock {} times and saw that of {}; what it did then may differ in a "
+        "run over other hardware",
+        n, report.at("backend").get<std::string>()));
+  if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
+    warnings.push_back(fmt::format(
+        "at {} places the program looked at which message came first, or whether one had come; all lanes saw "
+        "the same answer, and a run over other hardware may see another",
+        n));
+}
+
+std::string setting(const Configuration& configuration) {
+  switch (configuration.compute.kind) {
+    case Compute::Kind::kNone:
+      return "none";
+    case Compute::Kind::kMeasured:
+      return "measured";
+    case Compute::Kind::kFactor:
+      break;
+  }
+  return fmt::format("{}", configuration.compute.factor);
+}
+
+double share(const Json& lane) {
+  std::uint64_t offloaded = 0;
+  std::uint64_t all = 0;
+  for (const auto& [name, call] : lane.at("calls").items()) {
+    offloaded += whole(call, "offloaded");
+    all += whole(call, "offloaded") + whole(call, "declined") + whole(call, "native");
+  }
+  return all == 0 ? 0 : 100.0 * static_cast<double>(offloaded) / static_cast<double>(all);
+}
+
+/// Every lane on a line, against the host.
+std::string comparison(const Json& report) {
+  std::vector<const Json*> lanes = {&report};
+  for (const Json& lane : report.at("compared")) lanes.push_back(&lane);
+  std::int64_t host = 0;
+  for (const Json* lane : lanes) {
+    if (lane->at("backend") == "host") host = time_of(*lane, "communication_ps");
+  }
+  std::string out = "offramp: the same run over other hardware, longest time in MPI calls of a rank:\n";
+  for (const Json* lane : lanes) {
+    const std::int64_t time = time_of(*lane, "communication_ps");
+    const bool is_host = lane->at("backend") == "host" || host == 0;
+    const std::string against =
+        is_host ? std::string(17, ' ')
+                : fmt::format("{:+8.1f} % to host",
+                              100.0 * static_cast<double>(time - host) / static_cast<double>(host));
+    out +=
+        fmt::format("offramp: {:>12} {:>16.3f} us {}  {:5.1f} % carried by it\n",
+                    lane->at("backend").get<std::string>(), nanoseconds(time) / 1000, against, share(*lane));
+  }
+  return out;
 }
 
 }  // namespace
 
-std::string rank_report(Engine& engine, const char* const* names) {
-  Lane& lane = engine.lane(0);
+std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes) {
   Json rank;
-  rank["backend"] = lane.name();
-  rank["modelled_ps"] = lane.clock.count();
-  Json& calls = rank["calls"] = Json::object();
-  for (std::size_t i = 0; i < lane.counters.calls.size(); ++i) {
-    if (lane.counters.calls[i].count > 0) calls[names[i]] = call_json(lane.counters.calls[i]);
-  }
-  Json& declines = rank["declines"] = Json::array();
-  for (const auto& [what, count] : lane.counters.declines)
-    declines.push_back({{"operation", to_string(what.first)}, {"reason", what.second}, {"count", count}});
-  rank["arrival_order_dependences"] = lane.counters.arrival_order_dependences;
-  const WireCounters wire = lane.wire();
-  rank["wire"] = {{"packets", wire.packets},
-                  {"payload_bytes", wire.payload_bytes},
-                  {"wire_bytes", wire.wire_bytes},
-                  {"retransmissions", wire.retransmissions},
-                  {"lost", wire.lost},
-                  {"duplicated", wire.duplicated},
-                  {"reordered", wire.reordered}};
+  const Counters& counters = engine.lane(0).counters;  // of dependences, all lanes have the same
+  rank["arrival_order_dependences"] = counters.arrival_order_dependences();
+  Json& dependences = rank["dependences"] = Json::object();
+  for (std::size_t i = 0; i < counters.dependences.size(); ++i)
+    dependences[kDependenceNames[i]] = counters.dependences[i];
+  rank["clock_reads"] = notes.clock_reads;
   rank["malformed_messages"] = engine.malformed();
+  if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
+  Json& lanes = rank["lanes"] = Json::array();
+  for (std::size_t i = 0; i < engine.lanes().size(); ++i) lanes.push_back(lane_json(engine, i, names, notes));
   return rank.dump();
 }
 
-std::string run_report(const std::vector<std::string>& ranks, const std::string& command) {
+std::string run_report(const std::vector<std::string>& ranks, const std::string& command,
+                       const Configuration& configuration,
+                       const std::vector<std::optional<CriticalPath>>& paths) {
   Json report;
   report["offramp"] = OFFRAMP_VERSION;
+  report["schema"] = kReportSchema;
   report["command"] = command;
-  report["backend"] = "";
   report["ranks"] = ranks.size();
-  report["modelled_time_ns"] = 0.0;
-  report["modelled_time_ps"] = 0;
-  Json calls = Json::object();
-  Json declines = Json::array();
-  Json wire = Json::object();
+  report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
+  report["compute"] = setting(configuration);
   Json warnings = Json::array();
-  Json each = Json::array();
-  std::uint64_t dependences = 0;
-  std::int64_t latest = 0;
+  Json dependences = Json::object();
+  std::uint64_t dependence_sum = 0;
+  std::uint64_t clock_reads = 0;
+  std::string data;
+  std::vector<std::pair<std::size_t, Json>> readable;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     try {
-      const Json rank = Json::parse(ranks[i]);
-      report["backend"] = rank.at("backend");
-      const auto modelled = rank.at("modelled_ps").get<std::int64_t>();
-      latest = std::max(latest, modelled);
-      add_calls(calls, rank.at("calls"));
-      add_declines(declines, rank.at("declines"));
-      add_wire(wire, rank.at("wire"));
-      dependences += rank.at("arrival_order_dependences").get<std::uint64_t>();
-      if (const auto bad = rank.at("malformed_messages").get<std::uint64_t>(); bad > 0)
+      Json rank = Json::parse(ranks[i]);
+      Json trial;
+      for (std::size_t lane = 0; lane < rank.at("lanes").size(); ++lane) add_lane(trial, {{i, rank}}, lane);
+      add_wire(dependences, rank.at("dependences"));
+      dependence_sum += whole(rank, "arrival_order_dependences");
+      clock_reads += whole(rank, "clock_reads");
+      if (rank.contains("data")) data += rank.at("data").get<std::string>();
+      if (const auto bad = whole(rank, "malformed_messages"); bad > 0)
         warnings.push_back(fmt::format("rank {} dropped {} malformed messages", i, bad));
-      each.push_back({{"rank", i},
-                      {"modelled_time_ns", nanoseconds(modelled)},
-                      {"modelled_time_ps", modelled},
-                      {"arrival_order_dependences", rank.at("arrival_order_dependences")},
-                      {"calls", rank.at("calls")}});
+      readable.emplace_back(i, std::move(rank));
     } catch (const Json::exception& e) {
       warnings.push_back(fmt::format("the contribution of rank {} is not readable: {}", i, e.what()));
     }
   }
-  report["modelled_time_ns"] = nanoseconds(latest);
-  report["modelled_time_ps"] = latest;
-  report["calls"] = std::move(calls);
-  report["declines"] = std::move(declines);
-  report["arrival_order_dependences"] = dependences;
-  report["wire"] = std::move(wire);
+  const std::vector<std::string> backends = configuration.lane_backends();
+  const auto add_path = [&paths](Json& to, std::size_t lane) {
+    if (lane < paths.size() && paths[lane]) to["critical_path"] = path_json(*paths[lane]);
+  };
+  add_lane(report, readable, 0);
+  add_path(report, 0);
+  report["arrival_order_dependences"] = dependence_sum;
+  report["dependences"] = std::move(dependences);
+  report["clock_reads"] = clock_reads;
+  if (!data.empty())
+    report["data_certificate"] = hex(Certificate::digest(std::as_bytes(std::span(data.data(), data.size()))));
+  Json& compared = report["compared"] = Json::array();
+  for (std::size_t lane = 1; lane < backends.size(); ++lane) {
+    Json one;
+    add_lane(one, readable, lane);
+    add_path(one, lane);
+    if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
+      warnings.push_back(fmt::format(
+          "{} could not repair the faults of {} operations: a run over it would end with an error",
+          one.at("backend").get<std::string>(), lost));
+    compared.push_back(std::move(one));
+  }
+  if (backends.size() > 1) add_comparison_warnings(report, warnings);
   report["warnings"] = std::move(warnings);
-  report["each_rank"] = std::move(each);
-  return report.dump(2) + "\n";
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string summary(const std::string& text) {
   const Json report = Json::parse(text);
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t offloaded = 0;
+  std::uint64_t operations = 0;
   std::uint64_t declined = 0;
   std::uint64_t native = 0;
   for (const auto& [name, call] : report.at("calls").items()) {
-    count += call.at("count").get<std::uint64_t>();
-    bytes += call.at("bytes").get<std::uint64_t>();
-    offloaded += call.at("offloaded").get<std::uint64_t>();
-    declined += call.at("declined").get<std::uint64_t>();
-    native += call.at("native").get<std::uint64_t>();
+    count += whole(call, "count");
+    bytes += whole(call, "bytes");
+    declined += whole(call, "declined");
+    native += whole(call, "native");
+    operations += whole(call, "offloaded") + whole(call, "declined") + whole(call, "native");
   }
-  const std::uint64_t operations = offloaded + declined + native;
-  const double share =
-      operations == 0 ? 0 : 100.0 * static_cast<double>(offloaded) / static_cast<double>(operations);
+  const auto backend = report.at("backend").get<std::string>();
   std::string out = fmt::format(
       "offramp: backend {}, {} ranks, modelled time {:.3f} us\n"
       "offramp: {} MPI calls, {} bytes; {:.1f} % of {} operations carried by {} ({} declined, {} native)\n",
-      report.at("backend").get<std::string>(), report.at("ranks").get<std::uint64_t>(),
-      report.at("modelled_time_ns").get<double>() / 1000, count, bytes, share, operations,
-      report.at("backend").get<std::string>(), declined, native);
+      backend, whole(report, "ranks"), report.at("modelled_time_ns").get<double>() / 1000, count, bytes,
+      share(report), operations, backend, declined, native);
   for (const Json& decline : report.at("declines"))
-    out += fmt::format("offramp: declined {} x {}: {}\n", decline.at("count").get<std::uint64_t>(),
+    out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
-  if (const auto n = report.at("arrival_order_dependences").get<std::uint64_t>(); n > 0)
+  if (!report.at("compared").empty()) out += comparison(report);
+  if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
     out += fmt::format("offramp: the modelled time depends on arrival order or polling at {} places\n", n);
   for (const Json& warning : report.at("warnings"))
     out += fmt::format("offramp: {}\n", warning.get<std::string>());

@@ -103,7 +103,7 @@ std::vector<Time> clocks_of(int ranks, const std::vector<ClusterLane>& lanes, co
   Cluster cluster(ranks, lanes, options);
   EXPECT_EQ(cluster.run(program(seed)), "");
   for (int rank = 0; rank < ranks; ++rank)
-    EXPECT_EQ(cluster.engine(rank).lane(0).counters.arrival_order_dependences, 0U);
+    EXPECT_EQ(cluster.engine(rank).lane(0).counters.arrival_order_dependences(), 0U);
   return cluster.clocks(lane);
 }
 

@@ -214,7 +214,7 @@ TEST_F(AnEngine, CountsWildcardReceivesAmongSeveralRanks) {
   ranks_[0].send(send, {world(0), 1, 4, data});
   ranks_[1].receive(receive, world(1), kAnySource, 4, into);
   ranks_.settle();
-  EXPECT_EQ(ranks_[1].lane(0).counters.arrival_order_dependences, 1U);
+  EXPECT_EQ(ranks_[1].lane(0).counters.arrival_order_dependences(), 1U);
 }
 
 }  // namespace

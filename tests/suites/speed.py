@@ -1,5 +1,5 @@
 """Instructions per 8-byte message and backend, counted by callgrind: the same on every run, whatever the machine does.
-More than 5 % above bench/instructions.json fails. After a change that is worth it: tests/suites/speed.py BUILD --write"""
+More than 5 % above bench/instructions.json fails, and so does a report that costs more than 2 %. After a change that is worth it: tests/suites/speed.py BUILD --write"""
 
 import json
 import os
@@ -12,19 +12,20 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FIGURES = os.path.join(ROOT, "bench/instructions.json")
 FEW, MANY = 1000, 3000
 TOLERANCE = 1.05
+REPORT = 1.02
 
 
-def instructions(build, backend, messages):
+def instructions(build, backend, messages, options=()):
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
-                   os.path.join(build, "bench/message_cost"), backend, str(messages)]
+                   os.path.join(build, "bench/message_cost"), backend, str(messages), *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     found = re.search(r"Collected : (\d+)", done.stderr)
     return int(found.group(1)) if done.returncode == 0 and found else None
 
 
-def per_message(build, backend):
-    few, many = instructions(build, backend, FEW), instructions(build, backend, MANY)
+def per_message(build, backend, options=()):
+    few, many = instructions(build, backend, FEW, options), instructions(build, backend, MANY, options)
     return None if few is None or many is None else round((many - few) / (MANY - FEW))
 
 
@@ -37,6 +38,10 @@ def run(arguments, tally):
             seen = per_message(arguments.build, backend)
             ok = seen is not None and backend in expected and seen <= expected[backend] * TOLERANCE
             tally.record(label, ok, f"{seen} instructions, expected {expected.get(backend)}")
+    label = "speed/a report costs little"
+    if tally.wants(label):
+        off, on = per_message(arguments.build, "host"), per_message(arguments.build, "host", ["report"])
+        tally.record(label, off is not None and on is not None and on <= off * REPORT, f"{off} without, {on} with")
 
 
 if __name__ == "__main__":

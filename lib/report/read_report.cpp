@@ -1,0 +1,203 @@
+#include "lib/report/read_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "lib/core/names.hpp"
+#include "lib/report/report.hpp"
+
+namespace offramp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Bounds on what a file can make the reader keep. A report of 4096 ranks has 30 MiB.
+constexpr std::uintmax_t kLargestFile = 128 << 20;
+constexpr std::size_t kLongestText = 1 << 16;
+constexpr std::size_t kMostRows = 4096;
+constexpr std::size_t kMostRanks = 1 << 20;
+constexpr std::size_t kMostLanes = 64;
+constexpr std::uint64_t kLargestNumber = std::uint64_t{1} << 62;
+
+/// What is wrong with a report; does not leave this file.
+struct Malformed {
+  std::string text;
+};
+
+/// A value in the document, with its place for messages.
+class Node {
+ public:
+  Node(const Json& json, std::string path) : json_(json), path_(std::move(path)) {}
+
+  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+
+  [[nodiscard]] Node at(const char* key) const {
+    if (!json_.is_object()) fail("has to be an object");
+    const auto found = json_.find(key);
+    const std::string path = path_.empty() ? key : path_ + "." + key;
+    if (found == json_.end()) throw Malformed{path + " is missing"};
+    return {*found, path};
+  }
+
+  [[nodiscard]] std::uint64_t whole() const {
+    if (!json_.is_number_unsigned() || json_.get<std::uint64_t>() > kLargestNumber)
+      fail("has to be a whole number from 0");
+    return json_.get<std::uint64_t>();
+  }
+  /// Of a duration in picoseconds: nanoseconds.
+  [[nodiscard]] double picoseconds() const { return static_cast<double>(whole()) / 1000; }
+  [[nodiscard]] double nanoseconds() const {
+    if (!json_.is_number() || !(json_.get<double>() >= 0) ||
+        json_.get<double>() > static_cast<double>(kLargestNumber))
+      fail("has to be a number from 0");
+    return json_.get<double>();
+  }
+  [[nodiscard]] std::string text() const {
+    if (!json_.is_string()) fail("has to be a text");
+    auto text = json_.get<std::string>();
+    if (text.size() > kLongestText) fail("is longer than 64 KiB");
+    return text;
+  }
+
+  template <typename Body>
+  void each_element(std::size_t most, Body body) const {
+    if (!json_.is_array()) fail("has to be a list");
+    limit(most);
+    std::size_t index = 0;
+    for (const Json& element : json_) body(Node(element, fmt::format("{}[{}]", path_, index++)));
+  }
+  template <typename Body>
+  void each_member(std::size_t most, Body body) const {
+    if (!json_.is_object()) fail("has to be an object");
+    limit(most);
+    for (const auto& [key, value] : json_.items())
+      body(printable(key), Node(value, fmt::format("{}.{}", path_, printable(key))));
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw Malformed{fmt::format("{} {}", path_.empty() ? "the document" : path_, what)};
+  }
+  void limit(std::size_t most) const {
+    if (json_.size() > most) fail(fmt::format("has more than {} entries", most).c_str());
+  }
+
+  const Json& json_;
+  std::string path_;
+};
+
+ReportCall read_call(const std::string& name, const Node& node) {
+  return {name,
+          node.at("count").whole(),
+          node.at("bytes").whole(),
+          node.at("offloaded").whole(),
+          node.at("declined").whole(),
+          node.at("native").whole(),
+          node.at("modelled_ns").nanoseconds()};
+}
+
+ReportPath read_path(const Node& node) {
+  ReportPath path;
+  path.on_ranks_ns = node.at("on_ranks_ps").picoseconds();
+  path.in_messages_ns = node.at("in_messages_ps").picoseconds();
+  path.messages = node.at("messages").whole();
+  node.at("by_rank_ps").each_element(kMostRanks, [&](const Node& n) {
+    path.by_rank_ns.push_back(n.picoseconds());
+  });
+  node.at("longest").each_element(kMostRows, [&](const Node& n) {
+    path.longest.push_back({n.at("source").whole(), n.at("destination").whole(), n.at("bytes").whole(),
+                            n.at("begin_ps").picoseconds(), n.at("end_ps").picoseconds()});
+  });
+  return path;
+}
+
+ReportLane read_lane(const Node& node) {
+  ReportLane lane;
+  lane.backend = node.at("backend").text();
+  lane.modelled_ns = node.at("modelled_time_ps").picoseconds();
+  lane.communication_ns = node.at("communication_ps").picoseconds();
+  lane.given_up = node.at("given_up").whole();
+  if (node.has("certificate")) lane.certificate = node.at("certificate").text();
+  node.at("calls").each_member(
+      kMostRows, [&](const std::string& name, const Node& n) { lane.calls.push_back(read_call(name, n)); });
+  node.at("declines").each_element(kMostRows, [&](const Node& n) {
+    lane.declines.push_back({n.at("operation").text(), n.at("reason").text(), n.at("count").whole()});
+  });
+  node.at("wire").each_member(kMostRows,
+                              [&](const std::string& name, const Node& n) { lane.wire[name] = n.whole(); });
+  node.at("sizes").each_element(kMostRows, [&](const Node& n) {
+    lane.sizes.push_back({n.at("kind").text(), n.at("min_bytes").whole(), n.at("max_bytes").whole(),
+                          n.at("count").whole(), n.at("bytes").whole(), n.at("modelled_ps").picoseconds()});
+  });
+  node.at("units").each_element(kMostRows, [&](const Node& n) {
+    lane.units.push_back({n.at("unit").text(), n.at("spans").whole(), n.at("busy_ps").picoseconds()});
+  });
+  node.at("each_rank").each_element(kMostRanks, [&](const Node& n) {
+    lane.ranks.push_back({n.at("rank").whole(), n.at("modelled_time_ps").picoseconds(),
+                          n.at("communication_ps").picoseconds(),
+                          n.has("certificate") ? n.at("certificate").text() : std::string()});
+  });
+  if (node.has("critical_path")) lane.path = read_path(node.at("critical_path"));
+  return lane;
+}
+
+RunReport read_run(const Node& node) {
+  RunReport report;
+  report.version = node.at("offramp").text();
+  if (const std::uint64_t schema = node.at("schema").whole(); schema != kReportSchema)
+    throw Malformed{fmt::format("its schema is {}, and this offramp reads {}", schema, kReportSchema)};
+  report.command = node.at("command").text();
+  report.clock = node.at("clock").text();
+  report.compute = node.at("compute").text();
+  report.ranks = node.at("ranks").whole();
+  report.arrival_order_dependences = node.at("arrival_order_dependences").whole();
+  report.clock_reads = node.at("clock_reads").whole();
+  if (node.has("data_certificate")) report.data_certificate = node.at("data_certificate").text();
+  node.at("warnings").each_element(kMostRows, [&](const Node& n) { report.warnings.push_back(n.text()); });
+  report.lanes.push_back(read_lane(node));
+  node.at("compared").each_element(kMostLanes, [&](const Node& n) { report.lanes.push_back(read_lane(n)); });
+  return report;
+}
+
+}  // namespace
+
+Result<RunReport> parse_report(std::string_view text, const std::string& file) {
+  const auto failure = [&file](const std::string& what) {
+    return Result<RunReport>::failure(fmt::format("{} is no report: {}", printable(file), what));
+  };
+  try {
+    const Json document = Json::parse(text);
+    if (!document.is_object() || !document.contains("offramp")) return failure("offramp wrote no such file");
+    if (!document.contains("schema"))
+      return failure("it has no schema; an older offramp wrote it, run the program again");
+    RunReport report = read_run(Node(document, ""));
+    report.file = file;
+    return report;
+  } catch (const Malformed& malformed) {
+    return failure(malformed.text);
+  } catch (const Json::exception& e) {
+    return failure(fmt::format("not valid JSON: {}", printable(e.what())));
+  }
+}
+
+Result<RunReport> read_report(const std::string& file) {
+  const auto failure = [&file](const std::string& what) {
+    return Result<RunReport>::failure(fmt::format("cannot read {}: {}", printable(file), what));
+  };
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return failure(std::strerror(errno));
+  std::string text;
+  for (std::string block(1 << 16, '\0'); stream;) {
+    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > kLargestFile) return failure("it is larger than 128 MiB");
+  }
+  if (stream.bad() || text.empty()) return failure(text.empty() ? "it is empty" : "reading failed");
+  return parse_report(text, file);
+}
+
+}  // namespace offramp

@@ -1,0 +1,104 @@
+// Reads reports back (docs/report.md). Files come from anywhere: every field is checked before it is used.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/core/registry.hpp"
+
+namespace offramp {
+
+struct ReportCall {
+  std::string name;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offloaded = 0;
+  std::uint64_t declined = 0;
+  std::uint64_t native = 0;
+  double modelled_ns = 0;
+};
+
+struct ReportDecline {
+  std::string operation;
+  std::string reason;
+  std::uint64_t count = 0;
+};
+
+/// Operations whose sizes are in a class; the limits are inclusive.
+struct ReportSize {
+  std::string kind;  // "send", "receive", "collective"
+  std::uint64_t min_bytes = 0;
+  std::uint64_t max_bytes = 0;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  double modelled_ns = 0;
+};
+
+struct ReportUnit {
+  std::string name;
+  std::uint64_t spans = 0;
+  double busy_ns = 0;  // of all ranks
+};
+
+struct ReportRank {
+  std::uint64_t rank = 0;
+  double modelled_ns = 0;
+  double communication_ns = 0;
+  std::string certificate;
+};
+
+/// The chain of work and messages that ends with the last rank.
+struct ReportPath {
+  struct Step {
+    std::uint64_t source = 0;
+    std::uint64_t destination = 0;
+    std::uint64_t bytes = 0;
+    double begin_ns = 0;
+    double end_ns = 0;
+  };
+  double on_ranks_ns = 0;
+  double in_messages_ns = 0;
+  std::uint64_t messages = 0;
+  std::vector<double> by_rank_ns;
+  std::vector<Step> longest;
+};
+
+/// The run over one backend.
+struct ReportLane {
+  std::string backend;
+  double modelled_ns = 0;       // of the rank that ends last
+  double communication_ns = 0;  // in MPI calls, of the rank that spends most there
+  std::uint64_t given_up = 0;
+  std::string certificate;  // empty: none was made
+  std::vector<ReportCall> calls;
+  std::vector<ReportDecline> declines;
+  std::map<std::string, std::uint64_t> wire;
+  std::vector<ReportSize> sizes;
+  std::vector<ReportUnit> units;
+  std::vector<ReportRank> ranks;
+  std::optional<ReportPath> path;
+};
+
+struct RunReport {
+  std::string file;
+  std::string version;
+  std::string command;
+  std::string clock;
+  std::string compute;
+  std::uint64_t ranks = 0;
+  std::uint64_t arrival_order_dependences = 0;
+  std::uint64_t clock_reads = 0;
+  std::string data_certificate;
+  std::vector<std::string> warnings;
+  std::vector<ReportLane> lanes;  // the first carried the data
+};
+
+/// file: its name, for messages. An error names the field.
+Result<RunReport> parse_report(std::string_view text, const std::string& file);
+Result<RunReport> read_report(const std::string& file);
+
+}  // namespace offramp

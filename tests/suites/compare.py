@@ -1,0 +1,303 @@
+"""Other hardware in the same run, the certificate, and what `offramp report` makes of it."""
+
+import copy
+import html.parser
+import json
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+import zlib
+
+from launch import base_environment, mpirun, run as launch
+
+# Programs in which nothing depends on the order of arrival, and one that nobody here wrote.
+PROGRAMS = ["mpi/fixed_pattern", "mpi/reduce_user", "programs/fftw"]
+# What has to be the same in a run of its own; the certificate covers every call of every rank.
+SAME = ["modelled_time_ps", "communication_ps", "certificate", "calls", "declines", "sizes", "wire", "each_rank", "critical_path"]
+
+
+def reported(arguments, backend, ranks, command, settings=None):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        variables = {"OFFRAMP_REPORT": path, "OFFRAMP_CERTIFICATE": "true", "OFFRAMP_DETAILS": "true", **(settings or {})}
+        result = mpirun(arguments.build, backend, ranks, command, 90, variables)
+        if not result.ok or not os.path.exists(path):
+            return result, None
+        with open(path, encoding="utf-8") as file:
+            return result, json.load(file)
+
+
+def program(arguments, name):
+    return [os.path.join(arguments.build, "tests", name)]
+
+
+def lanes_of(report):
+    return {lane["backend"]: lane for lane in [report] + report["compared"]}
+
+
+def lanes_equal_own_runs(arguments, tally, name):
+    label = f"compare/every lane is as in a run of its own: {name}"
+    if not tally.wants(label):
+        return
+    command = program(arguments, name)
+    carrier, others = arguments.backends[-1], ",".join(arguments.backends)
+    result, together = reported(arguments, carrier, 3, command, {"OFFRAMP_COMPARE": others})
+    text, seconds = result.output, result.seconds
+    ok = together is not None and set(lanes_of(together)) == set(arguments.backends) | {"host"}
+    for backend in arguments.backends if ok else []:
+        own_result, own = reported(arguments, backend, 3, command)
+        seconds += own_result.seconds
+        lane = lanes_of(together)[backend]
+        different = ["everything"] if own is None else [key for key in SAME if lane[key] != own[key]]
+        chosen = own is None or own["arrival_order_dependences"] > 0
+        if different or chosen or lane["modelled_time_ps"] == 0:
+            ok = False
+            text += f"{own_result.output}\n{backend}: other {different}, or the order of arrival decided: {chosen}\n"
+        path = lane["critical_path"]
+        whole = path["on_ranks_ps"] + path["in_messages_ps"]
+        if whole != lane["modelled_time_ps"] or sum(path["by_rank_ps"]) != path["on_ranks_ps"] or path["messages"] == 0:
+            ok = False
+            text += f"{backend}: the critical path is not as long as the run: {path}\n"
+    tally.record(label, ok, text, seconds)
+
+
+def warns_of_the_clock(arguments, tally):
+    cases = {"reads the modelled clock": ("mpi/wtime", {"OFFRAMP_CLOCK": "model"}, "read the modelled clock"),
+             "looks at arrivals": ("mpi/wildcards", {}, "places the program looked at which message came first")}
+    for name, (command, settings, expected) in cases.items():
+        label = f"compare/a program that {name} is named"
+        if not tally.wants(label):
+            continue
+        result, report = reported(arguments, "host", 3 if "wild" in command else 2, program(arguments, command),
+                                  {"OFFRAMP_COMPARE": "tinsel", **settings})
+        ok = report is not None and any(expected in warning for warning in report["warnings"])
+        tally.record(label, ok and expected in result.output, result.output, result.seconds)
+
+
+def certificates(arguments, tally):
+    label = "compare/certificates tell runs apart"
+    if not tally.wants(label):
+        return
+    command = program(arguments, "exchange")
+    runs = {"first": ("host", [*command, "20"], {}), "again": ("host", [*command, "20"], {}),
+            "parameter": ("host", [*command, "20"], {"OFFRAMP_HOST_LATENCY": "2us"}),
+            "longer": ("host", [*command, "21"], {}), "corrupt": ("host", [*command, "20", "corrupt"], {})}
+    seen, text, seconds = {}, "", 0.0
+    for name, (backend, line, settings) in runs.items():
+        result, report = reported(arguments, backend, 3, line, settings)
+        seconds += result.seconds
+        text += result.output
+        if report is not None:
+            seen[name] = (report["certificate"], report["data_certificate"], report["modelled_time_ps"])
+    ok = len(seen) == len(runs)
+    if ok:
+        first, corrupt, slower = seen["first"], seen["corrupt"], seen["parameter"]
+        ok = (seen["again"] == first and len({run[0] for run in seen.values()}) == 4
+              and slower[1] == first[1] and slower[2] != first[2]
+              and corrupt[1] != first[1] and corrupt[2] == first[2])
+    tally.record(label, ok, f"{text}\n{seen}", seconds)
+
+
+def off_without_request(arguments, tally):
+    label = "compare/no lanes, certificate or details unless asked for"
+    if not tally.wants(label):
+        return
+    result, report = reported(arguments, "host", 2, program(arguments, "exchange") + ["5"],
+                              {"OFFRAMP_CERTIFICATE": "false", "OFFRAMP_DETAILS": "false"})
+    ok = report is not None and report["compared"] == [] and report["units"] == [] and not any(
+        f'"{word}"' in json.dumps(report) for word in ("certificate", "critical_path"))
+    tally.record(label, ok, result.output, result.seconds)
+
+
+class Links(html.parser.HTMLParser):
+    """Collects what a page has that could reach outside of it, and checks that its elements are closed."""
+
+    VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.outside, self.problems, self.words = [], [], [], ""
+        self.feed(text)
+        self.problems += [f"{tag} is not closed" for tag in self.open]
+
+    def handle_starttag(self, tag, attrs):
+        if tag in ("script", "link", "img", "iframe", "object", "embed", "base"):
+            self.outside.append(tag)
+        self.outside += [f"{tag} {key}" for key, value in attrs if key in ("src", "href") or key.startswith("on")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes nothing")
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words += data
+
+
+def picture_colours(path):
+    """How many different bytes stand in the picture data of a PNG: an empty page has next to none."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, pixels = 8, b""
+    while at < len(data):
+        length, = struct.unpack(">I", data[at:at + 4])
+        if data[at + 4:at + 8] == b"IDAT":
+            pixels += data[at + 8:at + 8 + length]
+        at += length + 12
+    return len(set(zlib.decompress(pixels)))
+
+
+def screenshots(chromium, page, folder):
+    """What is wrong with the page in a browser, wide and narrow, light and dark."""
+    for size in ("1200,2400", "500,3600"):
+        for mode in ([], ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]):
+            picture = os.path.join(folder, "page.png")
+            if os.path.exists(picture):
+                os.unlink(picture)
+            line = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser", *mode,
+                    f"--window-size={size}", f"--screenshot={picture}", f"file://{page}"]
+            done = launch(line, base_environment(), 90)
+            if not os.path.exists(picture):
+                return f"no picture: {done.output}"
+            if picture_colours(picture) < 40:
+                return f"the page is empty at {size} {mode}"
+    return ""
+
+
+def offramp_report(arguments, *words):
+    line = [os.path.join(arguments.build, "bin/offramp"), "report", *words]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=base_environment())
+
+
+def pages(arguments, tally):
+    label = "compare/report as text and as a page"
+    if not tally.wants(label):
+        return
+    settings = {"OFFRAMP_COMPARE": "all"}
+    result, report = reported(arguments, "host", 3, program(arguments, "mpi/fixed_pattern"), settings)
+    if report is None:
+        tally.record(label, False, result.output, result.seconds)
+        return
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, page = os.path.join(folder, "run.json"), os.path.join(folder, "run.html")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(report, file)
+        text = offramp_report(arguments, path)
+        if text.returncode != 0 or not all(f"\n{backend} " in text.stdout for backend in lanes_of(report)):
+            problems.append(f"text: {text.stdout}{text.stderr}")
+        offramp_report(arguments, path, "--html", page)
+        with open(page, encoding="utf-8") as file:
+            content = file.read()
+        seen = Links(content)
+        problems += seen.problems + [f"reaches outside: {what}" for what in seen.outside]
+        expected = ["Communication time", "Calls", "Time by message size", "Balance between ranks",
+                    "Who carries the operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
+                    report["certificate"], "plain host"]
+        expected += [decline["reason"] for lane in report["compared"] for decline in lane["declines"]]
+        problems += [f"the page lacks {word}" for word in expected if word not in seen.words]
+        chromium = shutil.which("chromium")
+        if chromium is not None:
+            problems.append(screenshots(chromium, page, folder))
+        else:
+            print("       no screenshots: chromium is not installed", flush=True)
+    tally.record(label, not any(problems), "\n".join(problems), result.seconds)
+    hostile_reports(arguments, tally, report)
+
+
+def changed(report, path, value):
+    """A copy in which one field is another; a value of None takes it out."""
+    copied = copy.deepcopy(report)
+    place = copied
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return json.dumps(copied)
+
+
+def hostile_reports(arguments, tally, report):
+    function = next(iter(report["calls"]))
+    cases = {
+        "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "no report"),
+        "deep": ("[" * 1_000_000, "JSON"), "binary": ('{"offramp": "\udcff"}', "JSON"),
+        "an older one": (changed(report, ["schema"], None), "schema"),
+        "a newer one": (changed(report, ["schema"], 1000), "schema is 1000"),
+        "negative": (changed(report, ["calls", function, "count"], -1), f"calls.{function}.count"),
+        "huge": (changed(report, ["modelled_time_ps"], 2 ** 63), "modelled_time_ps"),
+        "text for a number": (changed(report, ["compared", 0, "sizes", 0, "bytes"], "x"), "compared[0].sizes[0].bytes"),
+        "number for a text": (changed(report, ["command"], 7), "command"),
+        "no lane": (changed(report, ["compared"], {}), "compared"),
+        "too many lanes": (changed(report, ["compared"], [{}] * 1000), "compared has more than"),
+        "no unit": (changed(report, ["compared", 0, "units", 0, "unit"], None), "compared[0].units[0].unit is missing"),
+    }
+    label, wrong = "compare/reports that are none are refused", []
+    with tempfile.TemporaryDirectory() as folder:
+        path, page = os.path.join(folder, "r.json"), os.path.join(folder, "r.html")
+        for name, (text, expected) in cases.items():
+            with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+            done = offramp_report(arguments, path)
+            if done.returncode != 2 or expected not in done.stderr or done.stderr.count("\n") != 1:
+                wrong.append(f"{name}: {done.returncode} {done.stderr[:500]}")
+        tally.record(label, not wrong, "\n".join(wrong))
+
+        evil = "</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u0001"
+        bad = copy.deepcopy(report)
+        bad["command"] = bad["offramp"] = bad["backend"] = bad["compute"] = bad["clock"] = evil
+        bad["warnings"] = bad["warnings"] + [evil]
+        bad["certificate"] = bad["data_certificate"] = evil
+        bad["declines"] = [{"operation": evil, "reason": evil, "count": 1}]
+        bad["calls"] = {evil: next(iter(bad["calls"].values()))}
+        bad["units"] = [{"unit": evil, "spans": 1, "busy_ps": 1}]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(bad, file)
+        done = offramp_report(arguments, path, "--html", page)
+        with open(page, encoding="utf-8") as file:
+            seen = Links(file.read())
+        tally.record("compare/nothing in a report becomes part of the page",
+                     done.returncode == 0 and not seen.problems and not seen.outside and "alert(1)" in seen.words,
+                     f"{done.stderr}\n{seen.problems}\n{seen.outside}")
+
+
+def million_calls(arguments, tally):
+    label = "compare/a report of a million calls"
+    if not tally.wants(label):
+        return
+    result, report = reported(arguments, "host", 1, program(arguments, "exchange") + ["1000000"],
+                              {"OFFRAMP_COMPARE": "cclo"})
+    ok, text, seconds = report is not None and report["calls"]["MPI_Sendrecv"]["count"] == 1_000_000, result.output, 0.0
+    if ok:
+        with tempfile.TemporaryDirectory() as folder:
+            path, page = os.path.join(folder, "r.json"), os.path.join(folder, "r.html")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(report, file)
+            begin = time.monotonic()
+            done = offramp_report(arguments, path, "--html", page)
+            seconds = time.monotonic() - begin
+            memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # KiB, of the largest child so far
+            ok = done.returncode == 0 and seconds < 5 and memory < 1 << 20 and os.path.getsize(page) > 5000
+            text += f"{done.stderr} {seconds:.2f} s, {memory} KiB"
+    tally.record(label, ok, text, result.seconds)
+
+
+def run(arguments, tally):
+    for name in PROGRAMS:
+        lanes_equal_own_runs(arguments, tally, name)
+    warns_of_the_clock(arguments, tally)
+    certificates(arguments, tally)
+    off_without_request(arguments, tally)
+    pages(arguments, tally)
+    million_calls(arguments, tally)

@@ -1,0 +1,57 @@
+// offramp report: what reports say, side by side, as text or as a page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/report/read_report.hpp"
+
+namespace offramp::tool {
+
+struct ReportOptions {
+  std::vector<std::string> files;
+  std::string html;  // empty: text on standard output
+};
+int report(const ReportOptions& options);
+
+/// One lane of one of the reports, as it is shown.
+struct ShownLane {
+  std::string label;  // the backend; with the file where two would have the same name
+  const RunReport* run;
+  const ReportLane* lane;
+  bool baseline = false;  // what the others are compared with
+};
+
+/// All lanes in the order of the reports, with the first lane of the host as the baseline.
+std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports);
+const ShownLane* baseline_of(const std::vector<ShownLane>& lanes);
+
+/// How many operations went which way.
+struct Carried {
+  double offloaded = 0;
+  double declined = 0;
+  double native = 0;
+  [[nodiscard]] double all() const { return offloaded + declined + native; }
+  [[nodiscard]] double share() const { return all() == 0 ? 0 : offloaded / all(); }
+};
+Carried carried(const ReportLane& lane);
+
+/// The first thing to know: "cclo would save 18 % of the communication time."
+std::string headline(const std::vector<ShownLane>& lanes);
+/// Everything that a reader has to be warned of, also across the reports.
+std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
+
+/// A time in the unit that suits it, with four digits: "12.35 us".
+std::string time_text(double nanoseconds);
+std::string bytes_text(double bytes);
+/// A number with thin spaces between its thousands.
+std::string count_text(double count);
+/// Against the baseline: "-18.2 %", "3.4 times".
+std::string against_text(double value, double baseline);
+/// The sizes of a class: "0 B", "4 to 7 B", "64 to 128 KiB".
+std::string size_class_text(const ReportSize& size);
+
+/// The whole page, which needs nothing else: no network, no fonts, no scripts.
+std::string report_page(const std::vector<RunReport>& reports);
+
+}  // namespace offramp::tool

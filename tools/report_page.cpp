@@ -1,0 +1,451 @@
+// The page of a report: one file, with everything in it. Tables and charts work without scripts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <numeric>
+
+#include "offramp/version.hpp"
+#include "tools/markup.hpp"
+#include "tools/plot.hpp"
+#include "tools/report.hpp"
+#include "tools/report_style.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr std::size_t kColours = 7;     // of the style, besides the host's
+constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
+constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
+constexpr std::size_t kMostUnits = 12;  // of one lane
+constexpr std::size_t kMostPathRanks = 5;
+
+std::string percent(double share) {
+  if (share > 0 && share < 0.0005) return "&lt; 0.1 %";
+  const bool fine = (share > 0 && share < 0.0995) || (share >= 0.995 && share < 0.9995);
+  return fmt::format("{:.{}f} %", 100 * share, fine ? 1 : 0);
+}
+
+double longest_of(const std::vector<ShownLane>& lanes) {
+  double longest = 0;
+  for (const ShownLane& lane : lanes) longest = std::max(longest, lane.lane->communication_ns);
+  return longest;
+}
+
+/// Sizes of one class over all kinds of operations, by lane.
+using SizeRows = std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<ReportSize>>;
+
+class Page {
+ public:
+  explicit Page(const std::vector<RunReport>& reports)
+      : reports_(reports), lanes_(shown_lanes(reports)), baseline_(baseline_of(lanes_)) {}
+
+  std::string write() {
+    begin();
+    overview();
+    calls();
+    sizes();
+    balance();
+    shares();
+    units();
+    paths();
+    certificates();
+    add("<footer>Written by offramp {}. Modelled time comes from models of the hardware, not from this "
+        "machine. A model is not a measurement.</footer>\n</main></body></html>\n",
+        escaped(OFFRAMP_VERSION));
+    return std::string(text_.data(), text_.size());
+  }
+
+ private:
+  template <typename... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  void section(std::string_view title, std::string_view about) {
+    add("<section>\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n", title, about);
+  }
+  void end_section() { add("</section>\n"); }
+
+  /// The host is grey, whatever its place.
+  [[nodiscard]] std::string colour(std::size_t lane) const {
+    if (lanes_[lane].baseline) return "var(--host)";
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < lane; ++i) number += lanes_[i].baseline ? 0 : 1;
+    return fmt::format("var(--l{})", number % kColours);
+  }
+  [[nodiscard]] std::string label(std::size_t lane) const { return escaped(lanes_[lane].label); }
+  [[nodiscard]] std::string dotted(std::size_t lane) const {
+    return fmt::format("<span class=\"dot\" style=\"background:{}\"></span>{}", colour(lane), label(lane));
+  }
+
+  /// Parts of a whole, one after the other; shares between 0 and 1.
+  struct Part {
+    double share;
+    std::string colour;
+    double opacity = 1;
+  };
+  static std::string bar(const std::vector<Part>& parts, const std::string& what) {
+    std::string out = fmt::format(
+        "<svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">"
+        "<rect width=\"1000\" height=\"10\" rx=\"1\" fill=\"currentColor\" opacity=\".07\"/>",
+        escaped(what));
+    double at = 0;
+    for (const Part& part : parts) {
+      const double width = 1000 * std::clamp(part.share, 0.0, 1.0);
+      if (width <= 0) continue;
+      out += fmt::format("<rect x=\"{:.2f}\" width=\"{:.2f}\" height=\"10\" fill=\"{}\" opacity=\"{}\"/>", at,
+                         std::max(width, 1.5), part.colour, part.opacity);
+      at += width;
+    }
+    return out + "</svg>";
+  }
+
+  void heads(const std::vector<std::string>& cells) {
+    add("<div class=\"scroll\"><table><thead><tr>");
+    for (const std::string& cell : cells) add("<th>{}</th>", cell);
+    add("</tr></thead><tbody>\n");
+  }
+  void end_table() { add("</tbody></table></div>\n"); }
+
+  void begin() {
+    add("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'\">\n"
+        "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<h1>Offramp report</h1>\n"
+        "<p class=\"headline\">{}</p>\n<ul class=\"runs\">\n",
+        kReportStyle, escaped(headline(lanes_)));
+    for (const RunReport& run : reports_)
+      add("<li><code>{}</code> on {} {}, clock {}, CPU time {}, from {} (offramp {})</li>\n",
+          escaped(run.command.empty() ? "a program" : run.command), run.ranks,
+          run.ranks == 1 ? "rank" : "ranks", escaped(run.clock), escaped(run.compute), escaped(run.file),
+          escaped(run.version));
+    add("</ul>\n");
+    const std::vector<std::string> warnings = warnings_of(reports_);
+    if (warnings.empty()) return;
+    add("<div class=\"warnings\"><ul>\n");
+    for (const std::string& warning : warnings) add("<li>{}</li>\n", escaped(warning));
+    add("</ul></div>\n");
+  }
+
+  void overview() {
+    section("Communication time",
+            "The longest time that any rank spends in MPI calls, in modelled time. The plain host, a NIC "
+            "without any offload, is what the others are compared with.");
+    const double longest = longest_of(lanes_);
+    add("<div class=\"bars\">\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const double time = lanes_[i].lane->communication_ns;
+      const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_;
+      const bool good = compared && time < 0.9995 * baseline_->lane->communication_ns;
+      add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+          "<span class=\"note{}\">{}</span>\n",
+          label(i), bar({{longest > 0 ? time / longest : 0, colour(i)}}, lanes_[i].label), time_text(time),
+          good ? " good" : "", compared ? against_text(time, baseline_->lane->communication_ns) : "");
+    }
+    add("</div>\n");
+    const bool faults = std::any_of(lanes_.begin(), lanes_.end(), [](const ShownLane& shown) {
+      return shown.lane->given_up > 0 || wire(*shown.lane, "retransmissions") > 0;
+    });
+    std::vector<std::string> columns = {"hardware",      "communication", "modelled time", "operations",
+                                        "carried by it", "packets",       "on its wires"};
+    if (faults) columns.insert(columns.end(), {"packets repeated", "given up"});
+    heads(columns);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const ReportLane& lane = *lanes_[i].lane;
+      const Carried sum = carried(lane);
+      add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
+          time_text(lane.communication_ns), time_text(lane.modelled_ns), count_text(sum.all()),
+          percent(sum.share()), count_text(wire(lane, "packets")), bytes_text(wire(lane, "wire_bytes")));
+      if (faults)
+        add("<td>{}</td><td>{}</td>", count_text(wire(lane, "retransmissions")),
+            count_text(static_cast<double>(lane.given_up)));
+      add("</tr>\n");
+    }
+    end_table();
+    end_section();
+  }
+
+  static double wire(const ReportLane& lane, const char* key) {
+    const auto found = lane.wire.find(key);
+    return found == lane.wire.end() ? 0 : static_cast<double>(found->second);
+  }
+
+  /// A time in a table, marked where it beats the baseline.
+  void time_cell(double time, bool there, double baseline, bool is_baseline) {
+    if (!there || time <= 0) {
+      add("<td class=\"none\">{}</td>", there ? "0" : "&ndash;");
+      return;
+    }
+    const bool good = baseline_ != nullptr && !is_baseline && baseline > 0 && time < 0.995 * baseline;
+    add("<td{}>{}</td>", good ? " class=\"good\"" : "", time_text(time));
+  }
+
+  void calls() {
+    section("Calls", "Modelled time in each MPI function, all ranks together. Green: faster than the host.");
+    std::vector<std::string> columns = {"call", "calls", "bytes"};
+    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
+    heads(columns);
+    std::map<std::string, std::vector<const ReportCall*>> rows;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      for (const ReportCall& call : lanes_[i].lane->calls) {
+        auto& row = rows[call.name];
+        row.resize(lanes_.size());
+        row[i] = &call;
+      }
+    }
+    std::vector<std::pair<double, const std::string*>> order;
+    for (const auto& [name, row] : rows) {
+      double most = 0;
+      for (const ReportCall* call : row) most = std::max(most, call != nullptr ? call->modelled_ns : 0);
+      order.emplace_back(-most, &name);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [most, name] : order) {
+      const auto& row = rows[*name];
+      const ReportCall& any = **std::find_if(row.begin(), row.end(), [](auto* c) { return c != nullptr; });
+      add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(*name),
+          count_text(static_cast<double>(any.count)), bytes_text(static_cast<double>(any.bytes)));
+      const ReportCall* const base =
+          baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())] : nullptr;
+      for (const ReportCall* call : row)
+        time_cell(call != nullptr ? call->modelled_ns : 0, call != nullptr,
+                  base != nullptr ? base->modelled_ns : 0, call == base);
+      add("</tr>\n");
+    }
+    end_table();
+    end_section();
+  }
+
+  [[nodiscard]] SizeRows size_rows() const {
+    SizeRows rows;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      for (const ReportSize& size : lanes_[i].lane->sizes) {
+        auto& row = rows[{size.min_bytes, size.max_bytes}];
+        row.resize(lanes_.size());
+        row[i].min_bytes = size.min_bytes;
+        row[i].max_bytes = size.max_bytes;
+        row[i].count += size.count;
+        row[i].bytes += size.bytes;
+        row[i].modelled_ns += size.modelled_ns;
+      }
+    }
+    return rows;
+  }
+
+  void sizes() {
+    const SizeRows rows = size_rows();
+    if (rows.empty()) return;
+    section("Time by message size",
+            "What the operations of each class of sizes take, all ranks together: sends, receives and "
+            "collectives (by the size of the message, or of one rank's block).");
+    Plot plot{"", "message size in bytes", "time in ms", {}, true};
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      PlotLine line{lanes_[i].label, {}, colour(i)};
+      for (const auto& [limits, row] : rows)
+        line.points.emplace_back(static_cast<double>(limits.first), row[i].modelled_ns / 1e6);
+      plot.lines.push_back(std::move(line));
+    }
+    add("<div class=\"scroll\">{}</div>\n<details><summary>as a table</summary>\n", svg(plot));
+    std::vector<std::string> columns = {"size", "operations"};
+    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
+    heads(columns);
+    for (const auto& [limits, row] : rows) {
+      ReportSize any;
+      for (const ReportSize& size : row) any = size.count > any.count ? size : any;
+      add("<tr><td>{}</td><td>{}</td>", size_class_text(any), count_text(static_cast<double>(any.count)));
+      const double base =
+          baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())].modelled_ns : 0;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        time_cell(row[i].modelled_ns, row[i].count > 0, base, lanes_[i].baseline);
+      add("</tr>\n");
+    }
+    end_table();
+    add("</details>\n");
+    end_section();
+  }
+
+  void balance() {
+    section("Balance between ranks",
+            "Time in MPI calls of each rank, from rank 0 on the left. A rank that waits for another one "
+            "spends that time in MPI calls too.");
+    add("<div class=\"cards\">\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) balance_card(i);
+    add("</div>\n");
+    end_section();
+  }
+
+  void balance_card(std::size_t index) {
+    const std::vector<ReportRank>& ranks = lanes_[index].lane->ranks;
+    if (ranks.empty()) return;
+    double longest = 0;
+    double sum = 0;
+    for (const ReportRank& rank : ranks) {
+      longest = std::max(longest, rank.communication_ns);
+      sum += rank.communication_ns;
+    }
+    const std::size_t group = (ranks.size() + kMostBars - 1) / kMostBars;
+    const std::size_t bars = (ranks.size() + group - 1) / group;
+    add("<div class=\"card\"><h3>{}</h3><svg class=\"ranks\" viewBox=\"0 0 {} 100\" "
+        "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"time of each rank\">",
+        dotted(index), std::max(bars, kBarPlaces) * 10);
+    for (std::size_t bar = 0; bar < bars; ++bar) {
+      double most = 0;
+      for (std::size_t r = bar * group; r < std::min(ranks.size(), (bar + 1) * group); ++r)
+        most = std::max(most, ranks[r].communication_ns);
+      const double height = longest > 0 ? 100 * most / longest : 0;
+      add("<rect x=\"{}\" y=\"{:.2f}\" width=\"8.6\" height=\"{:.2f}\" fill=\"{}\"/>", bar * 10, 100 - height,
+          height, colour(index));
+    }
+    const double mean = sum / static_cast<double>(ranks.size());
+    add("</svg><p>longest {}, mean {}: {}</p></div>\n", time_text(longest), time_text(mean),
+        longest > 0 && mean / longest > 0.995
+            ? "even"
+            : fmt::format("the mean is {} of the longest", percent(longest > 0 ? mean / longest : 0)));
+  }
+
+  void shares() {
+    section("Who carries the operations",
+            "What the hardware declines is carried by the model of a plain host; what is native is left to "
+            "the MPI library and costs no modelled time.");
+    add("<div class=\"key\"><span><b>full colour</b> carried by the hardware</span><span><b>lighter</b> "
+        "declined, carried by the host</span><span><b>empty</b> native</span></div>\n<div class=\"bars\">\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const Carried sum = carried(*lanes_[i].lane);
+      const double all = std::max(1.0, sum.all());
+      add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+          "<span class=\"note\">{} of {}</span>\n",
+          label(i), bar({{sum.share(), colour(i)}, {sum.declined / all, colour(i), 0.35}}, lanes_[i].label),
+          percent(sum.share()), count_text(sum.offloaded), count_text(sum.all()));
+    }
+    add("</div>\n");
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return !shown.lane->declines.empty(); });
+    if (any) {
+      add("<div class=\"scroll\"><table><thead><tr><th>hardware</th><th>times</th><th "
+          "class=\"text\">operation</th><th class=\"text\">why it was declined</th></tr></thead><tbody>\n");
+      for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        for (const ReportDecline& decline : lanes_[i].lane->declines)
+          add("<tr><td>{}</td><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td></tr>\n",
+              dotted(i), count_text(static_cast<double>(decline.count)), escaped(decline.operation),
+              escaped(decline.reason));
+      }
+      end_table();
+    }
+    end_section();
+  }
+
+  void units() {
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return !shown.lane->units.empty(); });
+    if (!any) return;
+    section("Where the hardware is busy",
+            "The share of the run in which each unit worked, over all ranks. Work of several operations at "
+            "once counts several times.");
+    add("<div class=\"cards\">\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) unit_card(i);
+    add("</div>\n");
+    end_section();
+  }
+
+  void unit_card(std::size_t index) {
+    std::vector<ReportUnit> units = lanes_[index].lane->units;
+    if (units.empty()) return;
+    double run = 0;
+    for (const ReportRank& rank : lanes_[index].lane->ranks) run += rank.modelled_ns;
+    std::stable_sort(units.begin(), units.end(),
+                     [](const ReportUnit& a, const ReportUnit& b) { return a.busy_ns > b.busy_ns; });
+    const std::size_t shown = std::min(units.size(), kMostUnits);
+    const double most = units.front().busy_ns;
+    add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n", dotted(index));
+    for (std::size_t i = 0; i < shown; ++i) {
+      const double share = run > 0 ? units[i].busy_ns / run : 0;
+      add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>\n",
+          escaped(units[i].name),
+          bar({{most > 0 ? units[i].busy_ns / most : 0, colour(index)}}, units[i].name), percent(share));
+    }
+    add("</div>");
+    if (shown < units.size()) add("<p>and {} more that are less busy</p>", units.size() - shown);
+    add("</div>\n");
+  }
+
+  void paths() {
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return shown.lane->path.has_value(); });
+    if (!any) return;
+    section("Critical path",
+            "The chain of work and messages that ends with the last rank. Only what is shorter on this path "
+            "makes the run shorter. Full colour: on ranks and their hardware; lighter: waiting for a message "
+            "of another rank, from the beginning of its send.");
+    add("<div class=\"cards\">\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) path_card(i);
+    add("</div>\n");
+    end_section();
+  }
+
+  void path_card(std::size_t index) {
+    if (!lanes_[index].lane->path) return;
+    const ReportPath& path = *lanes_[index].lane->path;
+    const double all = std::max(1e-3, path.on_ranks_ns + path.in_messages_ns);
+    add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n<span class=\"name\">all</span><span "
+        "class=\"track\">{}</span><span class=\"value\">{}</span>\n",
+        dotted(index),
+        bar({{path.on_ranks_ns / all, colour(index)}, {path.in_messages_ns / all, colour(index), 0.45}},
+            "on ranks and in messages"),
+        time_text(all));
+    std::vector<std::size_t> order(path.by_rank_ns.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return path.by_rank_ns[a] > path.by_rank_ns[b]; });
+    order.resize(std::min(order.size(), kMostPathRanks));
+    for (const std::size_t rank : order) {
+      if (path.by_rank_ns[rank] <= 0) continue;
+      add("<span class=\"name\">rank {}</span><span class=\"track\">{}</span><span "
+          "class=\"value\">{}</span>\n",
+          rank, bar({{path.by_rank_ns[rank] / all, colour(index)}}, "time on this rank"),
+          percent(path.by_rank_ns[rank] / all));
+    }
+    add("</div><p>{} {} of other ranks were waited for, one after the other: {} of the path.",
+        count_text(static_cast<double>(path.messages)), path.messages == 1 ? "message" : "messages",
+        percent(path.in_messages_ns / all));
+    if (!path.longest.empty()) {
+      const ReportPath::Step& step = path.longest.front();
+      add(" The longest: {} from rank {} to rank {}, {}.", bytes_text(static_cast<double>(step.bytes)),
+          step.source, step.destination, time_text(step.end_ns - step.begin_ns));
+    }
+    add("</p></div>\n");
+  }
+
+  void certificates() {
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return !shown.lane->certificate.empty(); });
+    if (!any) return;
+    section("Certificate",
+            "A hash over every call of every rank: its arguments, its data and when it ended in modelled "
+            "time. It is the same on every run, unless the order of arrival decided something.");
+    heads({"hardware", "certificate", "data alone", "places where arrival decided"});
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+      add("<tr><td>{}</td><td><code>{}</code></td><td><code>{}</code></td><td>{}</td></tr>\n", dotted(i),
+          escaped(lanes_[i].lane->certificate), escaped(lanes_[i].run->data_certificate),
+          count_text(static_cast<double>(lanes_[i].run->arrival_order_dependences)));
+    end_table();
+    end_section();
+  }
+
+  const std::vector<RunReport>& reports_;
+  std::vector<ShownLane> lanes_;
+  const ShownLane* baseline_;
+  fmt::memory_buffer text_;
+};
+
+}  // namespace
+
+std::string report_page(const std::vector<RunReport>& reports) {
+  return Page(reports).write();
+}
+
+}  // namespace offramp::tool
