@@ -54,8 +54,8 @@ struct Communicator {
 
 class Device {
  public:
-  Device(const Configuration& configuration, const FaultRates& faults)
-      : configuration_(configuration), faults_(faults), machine_(configuration.machine) {}
+  Device(const Configuration& configuration, const FaultRates& faults, SpanSink* spans = nullptr)
+      : configuration_(configuration), faults_(faults), machine_(configuration.machine), spans_(spans) {}
 
   /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates.
   Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number);
@@ -73,8 +73,13 @@ class Device {
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
   void count(const WireCounters& wire) { wire_ += wire; }
+  void span(std::string_view unit, std::string_view what, Time begin, Time end,
+            std::uint64_t operation) const {
+    if (spans_ != nullptr && end > begin) spans_->record({unit, what, begin, end, operation});
+  }
   void forget_traffic() { wire_ = {}; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
+  [[nodiscard]] SpanSink* spans() const { return spans_; }
 
  private:
   struct Memo {
@@ -87,6 +92,7 @@ class Device {
   const Configuration& configuration_;
   FaultRates faults_;
   Machine machine_;
+  SpanSink* spans_;
   std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
   std::map<std::uint64_t, Communicator> communicators_;
   std::uint16_t next_flow_ = 0;  // local key of the next tree: which broadcast a fragment belongs to

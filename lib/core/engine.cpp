@@ -136,14 +136,18 @@ LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
 void Engine::depart(SendRecord& record, const TeamPosition& at) {
   Lane& lane = *lanes_[at.lane];
   LaneStamp& out = number(record, at);
-  const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
-  const Departure departure = lane.backend(at.backend).depart(transfer, *at.clock, *at.units);
+  Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+  if (shows_payload) transfer.data = record.data;
+  const Time issued = *at.clock;
+  const Departure departure = lane.backend(at.backend).depart(transfer, issued, *at.units);
   out.stamp = departure.stamp;
   out.handshake = departure.handshake ? 1 : 0;
   if (departure.handshake) record.header.envelope.flags |= kWantsReply;
+  if (shows_payload && departure.handshake) record.kept.assign(record.data.begin(), record.data.end());
   record.lanes[at.lane].complete = departure.complete;
   record.lanes[at.lane].reply = {};
   *at.clock = later(*at.clock, departure.host_free);
+  if (log != nullptr && at.lane == 0) log->host(transfer.operation, "send", issued, *at.clock);
   if (at.lane == 0 && departure.stamp.failed()) record.outcome = Outcome::kFault;
 }
 
@@ -187,6 +191,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     CallCounter& counter = lane.counters.calls[function];
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
+    if (log != nullptr && i == 0) log->used(operation_of(record.header));
     depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
   }
   launch(record);
@@ -196,6 +201,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
                   const Stamp* token) {
   prepare(record, arguments);
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
+  if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
   if (token != nullptr) {
     number(record, team).stamp = *token;
   } else {
@@ -206,6 +212,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
 
 void Engine::observe(SendRecord& record) {
   if (std::exchange(record.observed, true)) return;
+  if (log != nullptr) log->used(operation_of(record.header));
   for (std::size_t i = 0; i < lanes_.size(); ++i) settle(record, own_position(i, record.header));
 }
 
@@ -220,9 +227,12 @@ void Engine::settle(const SendRecord& record, const TeamPosition& at) {
   if (out.handshake != 0 && reply.failed()) {
     complete = reply.last;  // when the protocol gave up
   } else if (out.handshake != 0 && record.outcome == Outcome::kOk) {
-    const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+    Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+    if (shows_payload) transfer.data = record.kept;
     complete = lanes_[at.lane]->backend(out.backend).complete_send(transfer, reply, *at.units);
   }
+  if (log != nullptr && at.lane == 0 && out.handshake != 0)
+    log->host(operation_of(record.header), kWaitForPeer, *at.clock, reply.last);
   *at.clock = later(*at.clock, complete);
 }
 
@@ -321,6 +331,7 @@ void Engine::post(ReceiveRecord& record) {
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   prepare(record, context, source, tag, buffer);
+  if (log != nullptr) record.post_begin = lanes_[0]->clock;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
     lane.clock += lane.primary().post_receive_cost();
@@ -332,6 +343,7 @@ void Engine::receive(ReceiveRecord& record, Context& context, int source, int ta
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
                      const TeamPosition& team, bool token) {
   prepare(record, context, source, tag, buffer);
+  if (log != nullptr) record.post_begin = *team.clock;
   if (!token) *team.clock += lanes_[team.lane]->backend(team.backend).post_receive_cost();
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = *team.clock;
   post(record);
@@ -342,6 +354,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   const Envelope& e = message->header.envelope;
   prepare(record, *message->context, e.source, e.tag, buffer);
   --message->context->pending;  // that of the claim
+  if (log != nullptr) record.post_begin = lanes_[0]->clock;
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = lanes_[i]->clock;
   take_message(record, std::move(message));
 }
@@ -356,6 +369,7 @@ bool Engine::cancel(ReceiveRecord& record) {
 
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  if (log != nullptr) log->used(operation_of(record.header));
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     settle(record, own_position(i, record.header));
     Lane& lane = *lanes_[i];
@@ -369,6 +383,7 @@ void Engine::observe(ReceiveRecord& record) {
 
 void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
   settle(record, team);
 }
 
@@ -377,6 +392,8 @@ void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
   const Transfer transfer = transfer_of(record.header, rank(), at.lane);
   const Time done =
       lanes_[at.lane]->backend(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.units);
+  if (log != nullptr && at.lane == 0)
+    log->host(transfer.operation, "post receive", record.post_begin, record.posted[0]);
   *at.clock = later(*at.clock, done);
 }
 
@@ -607,7 +624,7 @@ Transfer Engine::transfer_of(const Header& header, int destination_world, std::s
   transfer.context = e.context;
   transfer.synchronous = (e.flags & kSynchronous) != 0;
   transfer.number = header.lanes[lane].number;
-  transfer.operation = (static_cast<std::uint64_t>(e.source_world) << 32) | e.operation;
+  transfer.operation = operation_of(header);
   return transfer;
 }
 

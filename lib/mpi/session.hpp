@@ -24,7 +24,7 @@
 #include "lib/mpi/communicator.hpp"
 #include "lib/mpi/datatype.hpp"
 #include "lib/mpi/dispatch.hpp"
-#include "lib/report/trace.hpp"
+#include "lib/report/observers.hpp"
 
 namespace offramp {
 
@@ -36,19 +36,18 @@ struct BlockingRecords {
 
 class Session {
   std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
-  std::unique_ptr<TraceRecorder> trace_;   // outlives the backends
+  Observers observers_;                    // outlive the backends
 
  public:
   /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
   static Session* current;
 
-  /// trace may be null: nobody asked for one.
-  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric,
-          std::unique_ptr<TraceRecorder> trace, std::vector<std::unique_ptr<Lane>> lanes, bool threads);
+  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Observers observers,
+          std::vector<std::unique_ptr<Lane>> lanes, bool threads);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
-  [[nodiscard]] TraceRecorder* trace() { return trace_.get(); }
+  [[nodiscard]] Observers& observers() { return observers_; }
 
   Engine engine;
   Communicators communicators;
@@ -147,6 +146,7 @@ class Call {
   std::unique_lock<std::mutex> lock_;
   Function function_;
   std::array<Time, kMaxLanes> began_;
+  std::uint64_t number_ = 0;  // for its receipt
 };
 
 /// Completes a call with an outcome: success, or an error raised on the communicator as the MPI library

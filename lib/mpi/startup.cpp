@@ -81,7 +81,9 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
-  text += c.trace + "|";  // every rank takes part in writing it
+  // Every rank takes part in writing them.
+  text += fmt::format("{}|{}-{}|{}|", c.trace, c.receipts.first, c.receipts.last,
+                      c.receipts.any() ? c.report : std::string());
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
                         r.max_bytes, r.min_ranks, r.max_ranks, r.backend);
@@ -152,8 +154,8 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
 }
 
 /// Lane 0 with the configured backend, the host behind it, and whatever the routes name.
-std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry, SpanSink* spans,
-                                std::string& error) {
+std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Registry& registry,
+                                const Observers& observers, std::string& error) {
   std::vector<std::string> names = {"host"};
   const auto index_of = [&names](const std::string& name) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -183,7 +185,8 @@ std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Regist
       return nullptr;
     }
     auto kept = std::make_unique<Settings>(std::move(*settings));
-    const BackendContext context{world_rank(), world_size(), *kept, configuration.faults, spans};
+    const BackendContext context{world_rank(),         world_size(),      *kept,
+                                 configuration.faults, observers.spans(), observers.capture.get()};
     std::unique_ptr<Backend> backend = description->create(context);
     if (backend == nullptr) {
       error = fmt::format("backend {} could not be created", name);
@@ -248,18 +251,22 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
-    if (!configuration->capture.empty())
-      (void)std::fprintf(stderr, "offramp: captures are not written by this version\n");
+    if (configuration->receipts.any() && configuration->report.empty())
+      (void)std::fprintf(stderr, "offramp: receipts are kept in the report, and none is asked for\n");
   }
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
-  auto trace = configuration->trace.empty() ? nullptr : std::make_unique<TraceRecorder>();
+  Observers observers;
+  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>();
+  if (configuration->receipts.any())
+    observers.receipts = std::make_unique<ReceiptRecorder>(configuration->receipts, observers.trace.get());
+  if (!configuration->capture.empty()) observers.capture = std::make_unique<CaptureRecorder>();
   std::vector<std::unique_ptr<Lane>> lanes;
-  lanes.push_back(make_lane(*configuration, registry, trace.get(), error));
+  lanes.push_back(make_lane(*configuration, registry, observers, error));
   agree(error);
   clear_preload();
-  return std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(trace),
+  return std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
                                    std::move(lanes), threads);
 }
 
