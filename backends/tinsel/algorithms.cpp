@@ -59,6 +59,7 @@ Task<Outcome> send_multicast(Device& device, Team& team, Bytes data, int root) {
   device.count(wire);
   const Time sent = begin + result.sent;
   device.span("tinsel.threads", "set up tables", team.clock, team.clock + setup, team.operation);
+  device.capture_multicast(communicator, team, root, plan, data, begin);
   device.span("tinsel.threads", "multicast", begin, sent, team.operation);
   std::vector<Team::PendingToken> tokens;
   tokens.reserve(plan.ranks.size());
@@ -232,6 +233,12 @@ Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
     const Trip trip = device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0);
     device.count(trip.wire);
     team.clock += configuration.send_call;
+    Transfer token;
+    token.source = team.world_rank(team.rank());
+    token.destination = team.world_rank(position.parent);
+    device.capture_unicast(token, 0, team.clock);
+    device.span("tinsel.threads", "send", team.clock, team.clock + trip.sent, team.operation);
+    device.span("tinsel.network", "fragments", team.clock, team.clock + trip.last, team.operation);
     Stamp stamp{latest, team.clock + trip.last, static_cast<std::uint64_t>(in_flight + kBias)};
     if (!trip.ok || outcome != Outcome::kOk) stamp.detail |= Stamp::kFailed;
     const Team::Arrival told = co_await team.send_token(position.parent, {}, stamp);

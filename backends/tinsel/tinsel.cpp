@@ -26,7 +26,7 @@ class TinselBackend final : public Backend {
  public:
   explicit TinselBackend(const BackendContext& context)
       : configuration_(context.settings, context.ranks),
-        device_(configuration_, context.faults, context.spans),
+        device_(configuration_, context.faults, context.spans, context.packets),
         too_long_(
             fmt::format("a rank has {} MiB of memory with this placement", configuration_.memory() >> 20U)) {}
 
@@ -60,6 +60,7 @@ class TinselBackend final : public Backend {
       departure.stamp = {begin + trip.first, begin + trip.last, fate};
     }
     device_.count(trip.wire);
+    device_.capture_unicast(transfer, departure.handshake ? 0 : transfer.bytes, begin);
     device_.span("tinsel.threads", departure.handshake ? "request" : "send", begin, sent, transfer.operation);
     device_.span("tinsel.network", "fragments", begin, begin + trip.last, transfer.operation);
     return departure;
@@ -92,6 +93,8 @@ class TinselBackend final : public Backend {
 
   Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
     const Time late = units.unit[kLate].acquire(reply.first, reply.last - reply.first).end;
+    if (transfer.source != transfer.destination)
+      device_.capture_unicast(transfer, transfer.bytes, late - (reply.last - reply.first));
     device_.span("tinsel.threads", "send", late - (reply.last - reply.first), late, transfer.operation);
     return later(reply.last, late);
   }

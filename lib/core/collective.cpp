@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "lib/core/operation_id.hpp"
+
 namespace offramp {
 namespace {
 
@@ -152,7 +154,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   const std::size_t lanes = engine_.lanes().size();
   Engine::retain(context_);
   started_ = true;
-  operation_ = engine_.next_operation();
+  operation_ = engine_.next_operation() | kCollectiveOperation;
   if (engine_.log != nullptr) engine_.log->used(operation_);
   running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
   for (std::size_t i = 0; i < lanes; ++i) {

@@ -97,8 +97,9 @@ class Framer {
     return p.carrier == Carrier::kRoce || p.carrier == Carrier::kRoceWrite;
   }
   static std::uint32_t address(int rank) { return kFirstAddress + static_cast<std::uint32_t>(rank); }
+  /// -1: everybody.
   static void mac(Octets& out, int rank) {
-    out.put16(0x0200);
+    out.put16(rank < 0 ? 0xffff : 0x0200);
     out.put32(static_cast<std::uint32_t>(rank));
   }
 

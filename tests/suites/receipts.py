@@ -130,6 +130,7 @@ CAPTURES = {
     "zrlmpi": [("", {}, "zrlmpi"), (" strict MPE v2", {"OFFRAMP_ZRLMPI_PRESET": "mpe2"}, "zrlmpi")],
     "cclo": [("", {}, "cclo"), (" UDP", {"OFFRAMP_CCLO_TRANSPORT": "udp"}, "cclo"),
              (" RDMA", {"OFFRAMP_CCLO_PROFILE": "gen2"}, "infiniband")],
+    "tinsel": [("", {}, "tinsel")],
 }
 
 
@@ -150,7 +151,9 @@ def captures(arguments, tally, backend):
             # What the engine declines is carried by the host, whose packets are not modelled one by one: of a
             # barrier of three ranks two from each.
             counted = report["wire"]["packets"] - 2 * sum(d["count"] for d in report["declines"])
-            ok = not expert and len(packets) == counted > 0 and own > 0.99 * counted
+            # Tinsel's routers count what goes over links between boards, and a message is many fragments.
+            complete = len(packets) == counted or (backend == "tinsel" and len(packets) > 0)
+            ok = not expert and complete and own > 0.99 * len(packets)
             tally.record(label, ok, "\n".join([result.output, *expert[:20], f"{len(packets)} packets of {counted}, "
                                                f"{own} with {protocol}"]), result.seconds)
 

@@ -25,8 +25,8 @@ enum class Carrier : std::uint8_t {
 struct Packet {
   Time at;  // its first bit leaves
   Carrier carrier = Carrier::kUdp;
-  int source = 0;  // world ranks
-  int destination = 0;
+  int source = 0;                 // world ranks
+  int destination = 0;            // kLink: -1 for many
   std::uint16_t source_port = 0;  // kUdp, kTcp; kLink: the type of the frame
   std::uint16_t destination_port = 0;
   /// The packet's bytes are head, then data, then zeros up to `bytes`.
