@@ -140,7 +140,9 @@ def captures(arguments, tally, backend):
         if not tally.wants(label):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            result, report, files = capture(arguments, backend, folder, settings)
+            # Fragments of 60 bytes: of the large program they would be millions.
+            name = "wtime" if backend == "tinsel" else "fixed_pattern"
+            result, report, files = capture(arguments, backend, folder, settings, name)
             if report is None:
                 tally.record(label, False, result.output, result.seconds)
                 continue
