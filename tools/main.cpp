@@ -11,6 +11,7 @@
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
 #include "tools/predict.hpp"
+#include "tools/receipt.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
 
@@ -45,6 +46,7 @@ constexpr Shortcut kShortcuts[] = {
     {"--details", "details", nullptr, false},
     {"--trace", "trace", "FILE", true},
     {"--capture", "capture", "FILE", true},
+    {"--receipts", "receipts", "all|CALLS", false},
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
 };
 
@@ -233,17 +235,35 @@ class PredictCommand {
 class ExplainCommand {
  public:
   explicit ExplainCommand(CLI::App& parent)
-      : app_(*parent.add_subcommand("explain", "show parts of the modelled hardware")),
+      : app_(*parent.add_subcommand("explain",
+                                    "show parts of the modelled hardware, or where a call's time "
+                                    "went")),
         question_(app_, options_.about) {
-    app_.add_option("topic", options_.topic, "what to show; not given: list what there is")
+    app_.footer(
+        "\nWith --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
+        "with receipts:\n  offramp explain --call 127 --rank 3 report.json");
+    app_.add_option("topic", options_.topic, "what to show, or a report; not given: list what there is")
         ->type_name("TOPIC");
     app_.add_option("arguments", options_.arguments, "what the topic wants to know");
     app_.add_option("--operation", options_.about.operation, "for topics that are about one")
         ->type_name("OPERATION");
+    app_.add_option("--call", receipt_.call, "this call's stages; counted from 1")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    app_.add_option("--rank", receipt_.rank, "whose call")->type_name("RANK")->check(CLI::NonNegativeNumber);
+    app_.add_flag("--timeline", receipt_.timeline, "with --call: every piece in the order of time");
+    app_.add_flag("--json", receipt_.json, "with --call or --rank: print JSON");
   }
   [[nodiscard]] CLI::App& app() { return app_; }
   int execute() {
-    const std::string problem = question_.collect();
+    std::string problem = question_.collect();
+    if (app_.count("--call") + app_.count("--rank") > 0) {
+      receipt_.report = options_.topic;
+      if (problem.empty() && receipt_.report.empty()) problem = "no report";
+      if (problem.empty() && !options_.arguments.empty())
+        problem = fmt::format("unexpected argument {}", in_quotes(options_.arguments.front()));
+      if (problem.empty()) return receipt(receipt_);
+    }
     // Topics take their questions as words; these two may come as options as well.
     if (app_.count("--ranks") > 0)
       options_.arguments.push_back(fmt::format("ranks={}", options_.about.ranks));
@@ -256,6 +276,7 @@ class ExplainCommand {
  private:
   CLI::App& app_;
   ExplainOptions options_;
+  ReceiptOptions receipt_;
   QuestionOptions question_;
 };
 

@@ -88,8 +88,9 @@ class AieBackend final : public Backend {
     return later(done, posted) + setup_.command;
   }
 
-  Time complete_send(const Transfer&, const Stamp& reply, Units& units) override {
+  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
     const Time late = units.unit[kLateKernel].acquire(reply.first, reply.last - reply.first).end;
+    span("aie.core", "send", late - (reply.last - reply.first), late, transfer.operation);
     return later(reply.last, late);
   }
 

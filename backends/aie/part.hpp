@@ -47,7 +47,7 @@ class Part {
   [[nodiscard]] int size() const { return team_.size(); }
   [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
   [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
-  [[nodiscard]] Core core() const { return {team_.clock, setup().timing, model_.spans, 0}; }
+  [[nodiscard]] Core core() const { return {team_.clock, setup().timing, model_.spans, team_.operation}; }
   [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
 
   /// Windows come from a node, or go to it; connection: from `from` to `to`.

@@ -39,6 +39,7 @@ class CcloBackend final : public Backend {
         plans_(spec_, configuration_.layout),
         faults_(context.faults),
         spans_(context.spans),
+        tap_(context.packets == nullptr ? nullptr : std::make_unique<PacketTap>(*context.packets, spec_)),
         rank_(context.rank),
         ranks_(context.ranks),
         world_fits_(fits(context.ranks)) {}
@@ -70,8 +71,7 @@ class CcloBackend final : public Backend {
     if (transfer.synchronous) departure.stamp.detail |= kSynchronous;
     if (waits_for_buffers(transfer, plan)) departure.handshake = true;
     wire_ += plan.wire;
-    if (spans_ != nullptr)
-      (void)plans_.runner().send(transfer.bytes, begin, fate, spans_, transfer.operation);
+    if (observed()) (void)plans_.runner().send(transfer.bytes, begin, fate, watch(transfer));
     return departure;
   }
 
@@ -81,7 +81,7 @@ class CcloBackend final : public Backend {
     if ((departure.detail & kRendezvous) != 0) {
       const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
       const Time go = later(departure.first, posted + plan.announce);
-      return {go, go + plan.complete + (departure.last - departure.first), failed};
+      return {go, go + plan.complete + (departure.last - departure.first), kRendezvous | failed};
     }
     const Plan& plan = plans_.eager(transfer.bytes);
     const Time begin = departure.first - plan.first;
@@ -111,6 +111,7 @@ class CcloBackend final : public Backend {
     if ((departure.detail & kRendezvous) != 0) {
       const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
       const Time go = later(departure.first, posted + plan.announce);
+      if (observed()) observe_landing(transfer, departure, posted, go + plan.first, go + plan.last);
       return go + plan.received + (departure.last - departure.first) + driver_.finish_cost();
     }
     const Plan& plan = plans_.eager(transfer.bytes);
@@ -125,13 +126,17 @@ class CcloBackend final : public Backend {
     Time done = later(begin + plan.late, departure.first + shift + plan.waiting);
     done = units.unit[kReceiveCalls].acquire(done - plan.late, plan.late).end;
     done += buffers_for(transfer, plan, departure, begin, done, units);
-    if (spans_ != nullptr) trace(transfer, plan, departure, begin);
+    if (spans_ != nullptr) observe_receive(transfer, plan, departure, begin);
     return done + driver_.finish_cost();
   }
 
-  Time complete_send(const Transfer&, const Stamp& reply, Units& units) override {
+  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
     // What waited for receivers shares the engine like the rest: one after the other.
     const Time late = units.unit[kLateSends].acquire(reply.first, reply.last - reply.first).end;
+    if (observed() && (reply.detail & kRendezvous) != 0) {
+      const Time begin = reply.first + later(late - reply.last, {});
+      plans_.runner().watch_write(transfer.bytes, begin, fate_of(transfer), watch(transfer));
+    }
     return later(reply.last, late) + driver_.finish_cost();
   }
 
@@ -153,13 +158,17 @@ class CcloBackend final : public Backend {
         driver_.start(call_words(spec_.generation, scenario_of_kind(operation.kind), operation.bytes / unit,
                                  static_cast<std::uint32_t>(operation.root), placed.address, function));
     const std::uint64_t first_packet = kCollectivePackets | (++collectives_ << 34);
-    const CallContext context{spec_, driver_.space(), team, placed.address, faults_, first_packet, spans_, 0};
-    Processor processor(context, team.clock + placed.cost + started.cost);
+    const CallContext context{spec_,        driver_.space(), team,           placed.address, faults_,
+                              first_packet, spans_,          team.operation, tap_.get()};
+    const Time begin = team.clock + placed.cost + started.cost;
+    Processor processor(context, begin);
+    processor.span("host", "start call", team.clock, begin);
     const CallMemory memory{buffers.send, buffers.receive, element};
     (void)co_await run_call(processor, driver_.space(), started.words, memory);
     wire_ += processor.wire();
     const Driver::Finished finished = driver_.finish();
     team.clock = processor.now() + finished.cost;
+    processor.span("host", "finish call", processor.now(), team.clock);
     // Another call may have completed since and left its own return code: the processor's is this call's.
     co_return processor.error() == Error::kNone ? Outcome::kOk : Outcome::kFault;
   }
@@ -327,10 +336,20 @@ class CcloBackend final : public Backend {
            configuration_.host.memory.bytes(static_cast<std::int64_t>(bytes));
   }
 
-  /// The RECV call once more, at its place in time and with its spans.
-  void trace(const Transfer& transfer, const Plan& plan, const Stamp& departure, Time begin) {
+  // Calls once more, at their places in time, with their spans and packets.
+  [[nodiscard]] bool observed() const { return spans_ != nullptr || tap_ != nullptr; }
+  [[nodiscard]] Watch watch(const Transfer& transfer) const {
+    return {spans_, transfer.operation, tap_.get(), static_cast<std::uint32_t>(transfer.tag), transfer.data};
+  }
+  void observe_receive(const Transfer& transfer, const Plan& plan, const Stamp& departure, Time begin) {
     std::vector<Stamp> segments = plans_.runner().send(transfer.bytes, departure.first - plan.first).segments;
-    (void)plans_.runner().receive(transfer.bytes, begin, segments, spans_, transfer.operation);
+    (void)plans_.runner().receive(transfer.bytes, begin, segments, watch(transfer));
+  }
+  void observe_landing(const Transfer& transfer, const Stamp& departure, Time posted, Time first, Time last) {
+    const Fate fate = fate_of(transfer);
+    const Time repairs = departure.last - departure.first;
+    plans_.runner().watch_announcement(posted, fate, watch(transfer));
+    plans_.runner().watch_landing(transfer.bytes, first + repairs, last + repairs, fate, watch(transfer));
   }
 
   Configuration configuration_;
@@ -339,6 +358,7 @@ class CcloBackend final : public Backend {
   Plans plans_;
   FaultRates faults_;
   SpanSink* spans_;
+  std::unique_ptr<PacketTap> tap_;
   int rank_;
   int ranks_;
   bool world_fits_;

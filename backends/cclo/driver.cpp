@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulators/cclo/tap.hpp"
+
 namespace offramp::cclo {
 namespace {
 
-constexpr std::uint32_t kFirstPort = 5500;
 constexpr std::uint32_t kBufferMemory = 0x10000000;  // of RX buffers, in device memory
 
 /// 10.10.10.1 and on.

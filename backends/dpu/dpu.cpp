@@ -117,8 +117,8 @@ class DpuBackend final : public Backend {
     team.clock = later(team.host_free, completion.done);
     team.host_begin = team.host_free;
     team.host_work = completion.host_work;
-    span("host", "post", issued, team.host_free, 0);
-    span("service process", "collective", posted, completion.done, 0);
+    span("host", "post", issued, team.host_free, team.operation);
+    span("service process", "collective", posted, completion.done, team.operation);
     co_return outcome;
   }
 

@@ -7,10 +7,12 @@
 
 namespace offramp::host {
 
-/// What local work costs the host.
+/// What local work costs whoever runs the algorithm, and who wants to know of it.
 struct LocalCosts {
   Bandwidth copy;
   Bandwidth combine;
+  SpanSink* spans = nullptr;
+  std::string_view unit = "host.cpu";  // a literal
 };
 
 Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root);

@@ -102,7 +102,8 @@ class HostBackend final : public Backend {
         link_(gigabits(context.settings, "bandwidth")),
         post_(nanoseconds(context.settings, "post")),
         eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
-        costs_{gigabits(context.settings, "copy_bandwidth"), gigabits(context.settings, "combine_bandwidth")},
+        costs_{gigabits(context.settings, "copy_bandwidth"), gigabits(context.settings, "combine_bandwidth"),
+               context.spans},
         spans_(context.spans) {}
 
   [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
@@ -121,6 +122,7 @@ class HostBackend final : public Backend {
       departure.complete = host_free;
       departure.stamp = {data.begin + latency_, data.end + latency_, kEager};
       span(transfer, "host.link", "data", data.begin, data.end);
+      span(transfer, "host.link", "in flight", data.end, data.end + latency_);
       return departure;
     }
     // The link is reserved for when a receiver that is ready would have answered; a later answer shifts this
@@ -143,15 +145,19 @@ class HostBackend final : public Backend {
     const Time first = eager ? departure.first : data_begin(departure, posted) + latency_;
     const Time arrived = units.unit[kLinkIn].acquire(first, occupied).end;
     Time done = later(later(arrived, first + occupied), posted) + overhead_;
-    if (eager && posted > departure.last)
-      done += costs_.copy.bytes(static_cast<std::int64_t>(transfer.bytes));
     span(transfer, "host.cpu", "receive", done - overhead_, done);
+    if (eager && posted > departure.last) {
+      const Time copied = done + costs_.copy.bytes(static_cast<std::int64_t>(transfer.bytes));
+      span(transfer, "host.cpu", "unexpected message", done, copied);
+      done = copied;
+    }
     return done;
   }
 
   Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
     const Arbiter::Grant data = units.unit[kLinkLate].acquire(reply.first, bytes_time(transfer));
     span(transfer, "host.link", "data", data.begin, data.end);
+    span(transfer, "host.link", "in flight", data.end, data.end + latency_);
     return later(data.end, reply.last);
   }
 

@@ -15,13 +15,21 @@ inline int wrap(int rank, int size) {
   return (rank % size + size) % size;
 }
 
+/// The team's clock moves on by the time that some work takes.
+inline void spend(Team& team, const LocalCosts& costs, std::string_view what, Time time) {
+  if (costs.spans != nullptr && time > Time())
+    costs.spans->record({costs.unit, what, team.clock, team.clock + time, team.operation});
+  team.clock += time;
+}
+
 inline void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) team.clock += costs.copy.bytes(static_cast<std::int64_t>(from.size()));
+  if (from.data() != to.data())
+    spend(team, costs, "copy", costs.copy.bytes(static_cast<std::int64_t>(from.size())));
   team.copy(from, to);
 }
 
 inline void local_combine(Team& team, const LocalCosts& costs, Bytes in, MutableBytes inout) {
-  team.clock += costs.combine.bytes(static_cast<std::int64_t>(in.size()));
+  spend(team, costs, "combine", costs.combine.bytes(static_cast<std::int64_t>(in.size())));
   team.combine(in, inout);
 }
 

@@ -20,18 +20,25 @@ Bytes block_of(Bytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
 }
 
+/// A thread of this rank works.
+void spend(const Device& device, Team& team, std::string_view what, Time time) {
+  device.span("tinsel.threads", what, team.clock, team.clock + time, team.operation);
+  team.clock += time;
+}
+
 void local_copy(const Device& device, Team& team, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) team.clock += device.configuration().copy(from.size());
+  if (from.data() != to.data()) spend(device, team, "copy", device.configuration().copy(from.size()));
   team.copy(from, to);
 }
 
 /// For the algorithms in software: rates of one word.
-host::LocalCosts costs_of(const Configuration& configuration) {
+host::LocalCosts costs_of(const Device& device) {
+  const Configuration& configuration = device.configuration();
   constexpr std::int64_t kSample = 1 << 20;
   const Time copy = configuration.copy(kSample);
   const Bandwidth rate = Bandwidth::bits_per_second(std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(kSample) * 8 / copy.seconds())));
-  return {rate, rate};
+  return {rate, rate, device.spans(), "tinsel.threads"};
 }
 
 // The state of a broadcast's fragment that does not fit into its times.
@@ -51,11 +58,15 @@ Task<Outcome> send_multicast(Device& device, Team& team, Bytes data, int root) {
   wire.wire_bytes += result.sends * kMaximumFlits * kFlitBytes;
   device.count(wire);
   const Time sent = begin + result.sent;
+  device.span("tinsel.threads", "set up tables", team.clock, team.clock + setup, team.operation);
+  device.capture_multicast(communicator, team, root, plan, data, begin);
+  device.span("tinsel.threads", "multicast", begin, sent, team.operation);
   std::vector<Team::PendingToken> tokens;
   tokens.reserve(plan.ranks.size());
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     const StreamResult::Destination& times = result.destinations[i];
     const Stamp stamp{begin + times.first, begin + later(times.first, times.last), ok ? 0 : Stamp::kFailed};
+    device.span("tinsel.network", "fragments", begin, stamp.last, team.operation);
     tokens.push_back(team.send_token(plan.ranks[i], data, stamp));
   }
   Outcome outcome = ok ? Outcome::kOk : Outcome::kFault;
@@ -75,6 +86,8 @@ Task<Outcome> receive_multicast(Device& device, Team& team, MutableBytes buffer,
   team.clock = (stamp.detail & kIdleRelease) != 0
                    ? stamp.last
                    : device.configuration().taken_up(posted, stamp.first, stamp.last, buffer.size());
+  if ((stamp.detail & kIdleRelease) == 0)
+    device.span("tinsel.threads", "receive", stamp.first, team.clock, team.operation);
   Outcome outcome = arrival.outcome;
   if (stamp.failed()) note(outcome, Outcome::kFault);
   co_return outcome;
@@ -110,7 +123,7 @@ Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes o
       const MutableBytes part = incoming[c].subspan(begin, size);
       note(outcome, co_await team.receive(position.children[c], part));
       // in has the lower ranks: what is there so far.
-      team.clock += configuration.combine(operation, size);
+      spend(device, team, "combine", configuration.combine(operation, size));
       const MutableBytes held = sum.subspan(begin, size);
       team.combine(held, part);
       team.copy(part, held);
@@ -193,7 +206,7 @@ Task<Outcome> reduce_scatter(Device& device, Operation operation, Team& team, Co
 
 /// The costs live in this frame for as long as the algorithm refers to them.
 Task<Outcome> alltoall(Device& device, Team& team, CollectiveBuffers buffers) {
-  const host::LocalCosts costs = costs_of(device.configuration());
+  const host::LocalCosts costs = costs_of(device);
   co_return co_await host::alltoall_pairwise(team, costs, buffers);
 }
 
@@ -220,6 +233,12 @@ Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
     const Trip trip = device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0);
     device.count(trip.wire);
     team.clock += configuration.send_call;
+    Transfer token;
+    token.source = team.world_rank(team.rank());
+    token.destination = team.world_rank(position.parent);
+    device.capture_unicast(token, 0, team.clock);
+    device.span("tinsel.threads", "send", team.clock, team.clock + trip.sent, team.operation);
+    device.span("tinsel.network", "fragments", team.clock, team.clock + trip.last, team.operation);
     Stamp stamp{latest, team.clock + trip.last, static_cast<std::uint64_t>(in_flight + kBias)};
     if (!trip.ok || outcome != Outcome::kOk) stamp.detail |= Stamp::kFailed;
     const Team::Arrival told = co_await team.send_token(position.parent, {}, stamp);
@@ -234,6 +253,7 @@ Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
     co_return outcome;
   }
   const Time release = latest + idle_barrier(configuration.machine, configuration.idle);
+  device.span("tinsel.network", "idle detection", latest, release, team.operation);
   for (int r = 1; r < team.size(); ++r) {
     const Team::Arrival told = co_await team.send_token(r, {}, {release, release, kIdleRelease});
     note(outcome, told.outcome);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "simulators/tinsel/frame.hpp"
+
 namespace offramp::tinsel {
 namespace {
 
@@ -96,8 +98,8 @@ Position locate(const TreeShape& shape, int fan_in, int rank) {
   return position;
 }
 
-Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                           std::uint64_t number) {
+StreamRequest Device::unicast_request(const Place& source, const Place& destination, std::uint64_t bytes,
+                                      std::uint64_t number) const {
   StreamRequest request;
   request.source = source;
   request.destinations.push_back(destination);
@@ -106,6 +108,12 @@ Trip Device::whole_unicast(const Place& source, const Place& destination, std::u
   request.workers = configuration_.workers();
   request.faults = faults_;
   request.number = number;
+  return request;
+}
+
+Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
+                           std::uint64_t number) {
+  const StreamRequest request = unicast_request(source, destination, bytes, number);
   const StreamResult result = run_stream(machine_, configuration_.software, request);
   Trip trip{result.sent, result.destinations[0].first, result.destinations[0].last, result.ok,
             result.counters.link};
@@ -129,10 +137,46 @@ Trip Device::memorised(const Place& source, const Place& destination, std::uint6
 }
 
 Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number) {
+  return memorised(configuration_.place(source), configuration_.place(destination), bytes,
+                   number_of(source, destination, number));
+}
+
+std::uint64_t Device::number_of(int source, int destination, std::uint64_t number) const {
   const auto pair = static_cast<std::uint64_t>(source) * static_cast<std::uint64_t>(configuration_.ranks) +
                     static_cast<std::uint64_t>(destination);
-  return memorised(configuration_.place(source), configuration_.place(destination), bytes,
-                   (pair << 20U) + number);
+  return (pair << 20U) + number;
+}
+
+void Device::capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time begin) {
+  if (packets_ == nullptr) return;
+  const FrameTap::Stream stream{transfer.source,
+                                transfer.destination,
+                                begin,
+                                bytes,
+                                transfer.data.first(std::min<std::size_t>(bytes, transfer.data.size())),
+                                true,
+                                static_cast<std::uint32_t>(transfer.tag)};
+  FrameTap tap(*packets_, stream);
+  StreamRequest request =
+      unicast_request(configuration_.place(transfer.source), configuration_.place(transfer.destination),
+                      bytes, number_of(transfer.source, transfer.destination, transfer.number));
+  request.tap = &tap;
+  (void)run_stream(machine_, configuration_.software, request);
+}
+
+void Device::capture_multicast(Communicator& communicator, const Team& team, int root, const RootPlan& plan,
+                               Bytes data, Time begin) {
+  if (packets_ == nullptr) return;
+  FrameTap::Stream stream;
+  stream.source = team.world_rank(root);
+  stream.begin = begin;
+  stream.bytes = data.size();
+  stream.data = data;
+  FrameTap tap(*packets_, stream);
+  StreamRequest request = multicast_request(communicator, root, plan, data.size());
+  --request.number;  // multicast() has gone on to the next one
+  request.tap = &tap;
+  (void)run_stream(machine_, configuration_.software, request);
 }
 
 Communicator& Device::communicator(const Team& team) {
@@ -190,6 +234,14 @@ const StreamResult& Device::multicast(Communicator& communicator, int root, Root
   if (plan.results.size() >= kMostResults) plan.results.clear();
   auto [found, fresh] = plan.results.try_emplace(bytes);
   if (!fresh && !faults_.any()) return found->second;
+  const StreamRequest request = multicast_request(communicator, root, plan, bytes);
+  ++plan.number;
+  found->second = run_stream(machine_, configuration_.software, request);
+  return found->second;
+}
+
+StreamRequest Device::multicast_request(const Communicator& communicator, int root, const RootPlan& plan,
+                                        std::uint64_t bytes) const {
   StreamRequest request;
   request.source = communicator.places[static_cast<std::size_t>(root)];
   request.destinations = plan.places;
@@ -198,9 +250,8 @@ const StreamResult& Device::multicast(Communicator& communicator, int root, Root
   request.bytes = bytes;
   request.workers = configuration_.workers();
   request.faults = faults_;
-  request.number = (std::uint64_t{1} << 38U) + (std::uint64_t{request.source.board} << 30U) + plan.number++;
-  found->second = run_stream(machine_, configuration_.software, request);
-  return found->second;
+  request.number = (std::uint64_t{1} << 38U) + (std::uint64_t{request.source.board} << 30U) + plan.number;
+  return request;
 }
 
 Position Device::position(Communicator& communicator, int rank, int root, bool any_order) {

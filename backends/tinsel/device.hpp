@@ -54,14 +54,26 @@ struct Communicator {
 
 class Device {
  public:
-  Device(const Configuration& configuration, const FaultRates& faults)
-      : configuration_(configuration), faults_(faults), machine_(configuration.machine) {}
+  /// spans, packets: who wants them, or null.
+  Device(const Configuration& configuration, const FaultRates& faults, SpanSink* spans = nullptr,
+         PacketSink* packets = nullptr)
+      : configuration_(configuration),
+        faults_(faults),
+        machine_(configuration.machine),
+        spans_(spans),
+        packets_(packets) {}
 
   /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates.
   Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number);
   /// The same, every fragment through the network.
   Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
                      std::uint64_t number);
+
+  /// The same once more for those who capture packets: sent from `begin` on, with `bytes` of the message.
+  void capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time begin);
+  /// And of a broadcast, after multicast().
+  void capture_multicast(Communicator& communicator, const Team& team, int root, const RootPlan& plan,
+                         Bytes data, Time begin);
 
   Communicator& communicator(const Team& team);
   void forget(std::uint64_t context);
@@ -73,8 +85,13 @@ class Device {
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
   void count(const WireCounters& wire) { wire_ += wire; }
+  void span(std::string_view unit, std::string_view what, Time begin, Time end,
+            std::uint64_t operation) const {
+    if (spans_ != nullptr && end > begin) spans_->record({unit, what, begin, end, operation});
+  }
   void forget_traffic() { wire_ = {}; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
+  [[nodiscard]] SpanSink* spans() const { return spans_; }
 
  private:
   struct Memo {
@@ -82,11 +99,18 @@ class Device {
     Trip trip;
   };
   Time setup_time(const Place& root, const Tree& tree);
+  [[nodiscard]] StreamRequest unicast_request(const Place& source, const Place& destination,
+                                              std::uint64_t bytes, std::uint64_t number) const;
+  [[nodiscard]] StreamRequest multicast_request(const Communicator& communicator, int root,
+                                                const RootPlan& plan, std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
   Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number);
 
   const Configuration& configuration_;
   FaultRates faults_;
   Machine machine_;
+  SpanSink* spans_;
+  PacketSink* packets_;
   std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
   std::map<std::uint64_t, Communicator> communicators_;
   std::uint16_t next_flow_ = 0;  // local key of the next tree: which broadcast a fragment belongs to

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "backends/tinsel/device.hpp"
+#include "simulators/tinsel/frame.hpp"
 
 namespace offramp::tinsel {
 namespace {
@@ -108,8 +109,17 @@ Explanation explain_records(const ExplainRequest&) {
   return result;
 }
 
-constexpr std::array<ExplainTopic, 3> kTopics = {
+/// What a packet capture shows in front of a fragment.
+Explanation explain_fragment(const ExplainRequest&) {
+  std::string text = "byte  size  field\n";
+  for (const FrameField& field : frame_fields())
+    text += fmt::format("{:>4}  {:>4}  {}\n", field.offset, field.width, field.name);
+  return {text, {}};
+}
+
+constexpr std::array<ExplainTopic, 4> kTopics = {
     {{"records", "the fields of routing keys and records", explain_records},
+     {"fragment", "the fields of a fragment in a packet capture", explain_fragment},
      {"tables", "the routing tables of a broadcast, board by board", explain_tables},
      {"multicast", "broadcasts by router, by mailbox and by software", explain_multicast}}};
 

@@ -26,8 +26,7 @@ class TinselBackend final : public Backend {
  public:
   explicit TinselBackend(const BackendContext& context)
       : configuration_(context.settings, context.ranks),
-        device_(configuration_, context.faults),
-        spans_(context.spans),
+        device_(configuration_, context.faults, context.spans, context.packets),
         too_long_(
             fmt::format("a rank has {} MiB of memory with this placement", configuration_.memory() >> 20U)) {}
 
@@ -61,8 +60,9 @@ class TinselBackend final : public Backend {
       departure.stamp = {begin + trip.first, begin + trip.last, fate};
     }
     device_.count(trip.wire);
-    span(transfer, "tinsel.threads", departure.handshake ? "request" : "send", begin, sent);
-    span(transfer, "tinsel.network", "fragments", begin + trip.first, begin + trip.last);
+    device_.capture_unicast(transfer, departure.handshake ? 0 : transfer.bytes, begin);
+    device_.span("tinsel.threads", departure.handshake ? "request" : "send", begin, sent, transfer.operation);
+    device_.span("tinsel.network", "fragments", begin, begin + trip.last, transfer.operation);
     return departure;
   }
 
@@ -87,12 +87,15 @@ class TinselBackend final : public Backend {
     }
     last = later(last, units.unit[kReceiving].acquire(first, last - first).end);
     const Time done = configuration_.taken_up(posted, first, last, transfer.bytes);
-    span(transfer, "tinsel.threads", "receive", first, done);
+    device_.span("tinsel.threads", "receive", first, done, transfer.operation);
     return done;
   }
 
-  Time complete_send(const Transfer&, const Stamp& reply, Units& units) override {
+  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
     const Time late = units.unit[kLate].acquire(reply.first, reply.last - reply.first).end;
+    if (transfer.source != transfer.destination)
+      device_.capture_unicast(transfer, transfer.bytes, late - (reply.last - reply.first));
+    device_.span("tinsel.threads", "send", late - (reply.last - reply.first), late, transfer.operation);
     return later(reply.last, late);
   }
 
@@ -140,14 +143,8 @@ class TinselBackend final : public Backend {
   void count_sent(const Transfer& t) { in_flight_ += counts(t) ? 1 : 0; }
   void count_received(const Transfer& t) { in_flight_ -= counts(t) ? 1 : 0; }
 
-  void span(const Transfer& transfer, std::string_view unit, std::string_view what, Time begin,
-            Time end) const {
-    if (spans_ != nullptr) spans_->record({unit, what, begin, end, transfer.operation});
-  }
-
   Configuration configuration_;
   Device device_;
-  SpanSink* spans_;
   std::string too_long_;
   std::int64_t in_flight_ = 0;  // sent less received, point to point
 };

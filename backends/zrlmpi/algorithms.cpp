@@ -55,8 +55,15 @@ Task<Outcome> bcast(const Tree& tree, Team& team, MutableBytes buffer) {
   co_return outcome;
 }
 
+void spend(const CollectiveModel& model, Team& team, std::string_view what, Time time) {
+  if (model.spans != nullptr && time > Time())
+    model.spans->record({"role", what, team.clock, team.clock + time, team.operation});
+  team.clock += time;
+}
+
 void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) team.clock += model.copy.bytes(static_cast<std::int64_t>(from.size()));
+  if (from.data() != to.data())
+    spend(model, team, "copy", model.copy.bytes(static_cast<std::int64_t>(from.size())));
   team.copy(from, to);
 }
 
@@ -70,7 +77,7 @@ Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team,
   local_copy(model, team, own, sum);
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
     note(outcome, co_await team.receive(tree.rank_of(child), incoming));
-    team.clock += model.combine.bytes(static_cast<std::int64_t>(own.size()));
+    spend(model, team, "combine", model.combine.bytes(static_cast<std::int64_t>(own.size())));
     if (!own.empty()) team.combine(sum, incoming);  // a barrier has nothing to combine
     std::swap(sum, incoming);
   }

@@ -13,6 +13,7 @@ struct CollectiveModel {
   Order order = Order::kTree;
   Bandwidth copy = Bandwidth::gigabits_per_second(1);     // a rank's own block
   Bandwidth combine = Bandwidth::gigabits_per_second(1);  // of the role's reduction loop
+  SpanSink* spans = nullptr;
 };
 
 Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,

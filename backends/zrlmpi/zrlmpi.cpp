@@ -13,6 +13,7 @@ namespace offramp {
 namespace {
 
 using zrlmpi::Call;
+using zrlmpi::End;
 using zrlmpi::ExchangeRequest;
 using zrlmpi::ExchangeResult;
 
@@ -181,13 +182,15 @@ class ZrlmpiBackend final : public Backend {
         bounce_(gigabits(context.settings, "bounce_bandwidth")),
         bounce_latency_(spec_.cycles(context.settings.integer("bounce_latency"))),
         faults_(context.faults),
-        spans_(context.spans) {
+        spans_(context.spans),
+        packets_(context.packets) {
     collectives_.order =
         context.settings.choice("collectives") == "linear" ? zrlmpi::Order::kLinear : zrlmpi::Order::kTree;
     // The role moves a word of the bus per cycle, and reduces one 32-bit word per cycle (inferred: its loops
     // are not pipelined with the streams).
     const std::int64_t hertz = spec_.clock.count();
     collectives_.copy = Bandwidth::bits_per_second(hertz * spec_.bus_bits);
+    collectives_.spans = spans_;
     collectives_.combine = Bandwidth::bits_per_second(hertz * 32);
   }
 
@@ -222,7 +225,7 @@ class ZrlmpiBackend final : public Backend {
                        static_cast<std::uint64_t>((call.first - call.request).count()) & kSpanMask};
     if (!call.ok) departure.stamp.detail |= Stamp::kFailed;
     count(call);
-    trace(transfer, begin, begin);
+    observe(transfer, begin, begin, End::kSender);
     return departure;
   }
 
@@ -230,8 +233,10 @@ class ZrlmpiBackend final : public Backend {
     if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
     const Relative call = exchange(transfer, departure.first, posted);
     count(call);
-    trace(transfer, departure.first, posted);
-    return {departure.first + call.data, departure.first + call.complete, call.ok ? 0 : Stamp::kFailed};
+    // How late the receiver was, for those who watch the sender.
+    const Time late = later(posted - departure.first, {});
+    return {departure.first + call.data, departure.first + call.complete,
+            (static_cast<std::uint64_t>(late.count()) & kSpanMask) | (call.ok ? 0 : Stamp::kFailed)};
   }
 
   Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
@@ -243,9 +248,14 @@ class ZrlmpiBackend final : public Backend {
       const Relative call = exchange(transfer, departure.first, posted);
       first = departure.first + call.first;
       last = departure.first + call.last;
+      observe(transfer, departure.first, posted, End::kReceiver);
     } else {
       const Time request = first - Time::ps(static_cast<std::int64_t>(departure.detail & kSpanMask));
       direct = posted <= request;
+      if (observed()) {
+        const Time begin = departure.first - relative(transfer).first;
+        observe(transfer, begin, begin, End::kReceiver);
+      }
     }
     Time done = later(last, units.unit[kReceiveMachine].acquire(first, last - first).end);
     if (!direct) {
@@ -257,7 +267,12 @@ class ZrlmpiBackend final : public Backend {
     return later(done, posted) + command_;
   }
 
-  Time complete_send(const Transfer&, const Stamp& reply, Units& units) override {
+  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
+    if (observed() && transfer.source != transfer.destination) {
+      const Time waited = Time::ps(static_cast<std::int64_t>(reply.detail & kSpanMask));
+      const Time begin = reply.first - exchange(transfer, Time(), waited).data;
+      observe(transfer, begin, begin + waited, End::kSender);
+    }
     // Messages that waited for their receivers share the bus like others: one data phase after the other.
     const Time late = units.unit[kLateData].acquire(reply.first, reply.last - reply.first).end;
     return later(reply.last, late);
@@ -381,14 +396,19 @@ class ZrlmpiBackend final : public Backend {
 
   void count(const Relative& call) { wire_ += call.wire; }
 
-  /// The same network once more, at its place in time and with its spans.
-  void trace(const Transfer& transfer, Time begin, Time ready) {
-    if (spans_ == nullptr) return;
+  [[nodiscard]] bool observed() const { return spans_ != nullptr || packets_ != nullptr; }
+
+  /// The same network once more, at its place in time: with the spans and the packets of this rank's end.
+  void observe(const Transfer& transfer, Time begin, Time ready, End end) {
+    if (!observed()) return;
     ExchangeRequest request = request_for(transfer);
     request.begin = begin;
     request.ready = ready;
     request.spans = spans_;
     request.operation = transfer.operation;
+    request.capture = packets_;
+    request.observed = end;
+    if (packets_ != nullptr) request.payload = transfer.data;
     (void)runner_.run(request);
   }
 
@@ -402,6 +422,7 @@ class ZrlmpiBackend final : public Backend {
   Time bounce_latency_;
   FaultRates faults_;
   SpanSink* spans_;
+  PacketSink* packets_;
   zrlmpi::CollectiveModel collectives_;
   std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
   WireCounters wire_;

@@ -33,6 +33,8 @@
 
 namespace offramp {
 
+class PacketSink;  // offramp/kernel/packet.hpp
+
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
@@ -135,6 +137,7 @@ struct Transfer {
   bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
   std::uint32_t number = 0;
   std::uint64_t operation = 0;  // for spans
+  Bytes data = {};              // for a packet capture: the payload, or empty where nobody needs or has it
 };
 
 /// What a backend sends along with a message. first and last: when the message's first and last byte reach
@@ -193,6 +196,8 @@ class Team {
   /// The units as they were when the operation was issued; merged back when the program sees its completion.
   [[nodiscard]] Units& units() { return units_; }
   Time clock;
+  /// For spans of what belongs to the whole operation and not to one of its messages.
+  std::uint64_t operation = 0;
 
   // For hardware that works while the program computes.
   /// When a nonblocking call returns to the program. Set before the first co_await; 0: at once.
@@ -338,6 +343,8 @@ struct BackendContext {
   const Settings& settings;
   FaultRates faults;
   SpanSink* spans = nullptr;
+  /// Wants the packets that this rank's hardware sends, each once. Null: nobody captures.
+  PacketSink* packets = nullptr;
 };
 
 /// What an operation on many ranks takes, all of which begin at time 0.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/core/meeting.hpp"
+#include "lib/core/operation_id.hpp"
 
 namespace offramp {
 namespace {
@@ -30,10 +31,11 @@ class Collective::Run final : public Team {
         reducer_(reducer) {
     units() = parent.engine_.lane(lane).units(backend);
     clock = parent.engine_.lane(lane).clock;
+    operation = parent.operation_;
   }
 
-  void start(const Operation& operation, CollectiveBuffers buffers) {
-    kind_ = operation.kind;
+  void start(const Operation& question, CollectiveBuffers buffers) {
+    kind_ = question.kind;
     faults_ = parent_.engine_.faults();
     if (!carries_data()) {
       buffers.send = {no_memory(buffers.send.data()), buffers.send.size()};
@@ -45,7 +47,7 @@ class Collective::Run final : public Team {
       buffers.send_blocks = send_blocks_;
       buffers.receive_blocks = receive_blocks_;
     }
-    start(parent_.engine_.lane(lane_).backend(backend_).collective(operation, *this, buffers));
+    start(parent_.engine_.lane(lane_).backend(backend_).collective(question, *this, buffers));
     parent_.engine_.lane(lane_).advance_to(host_free);
   }
   void start(Task<Outcome> task) {
@@ -128,6 +130,7 @@ class Collective::Run final : public Team {
       arrival.outcome = message->send.outcome;
       arrival.stamp = message->send.header.lanes[lane_].stamp;
     } else {
+      parent_.engine_.took_token(message->receive, position());
       arrival.outcome = message->receive.outcome;
       arrival.stamp = message->receive.header.lanes[lane_].stamp;
       const Envelope& e = message->receive.header.envelope;
@@ -140,7 +143,7 @@ class Collective::Run final : public Team {
   }
 
  private:
-  TeamPosition position() { return {lane_, backend_, &clock, &units()}; }
+  TeamPosition position() { return {lane_, backend_, &clock, &units(), operation}; }
 
   Collective& parent_;
   std::size_t lane_;
@@ -166,6 +169,8 @@ void Collective::begin(Begin begin) {
   const std::size_t lanes = engine_.lanes().size();
   Engine::retain(context_);
   started_ = true;
+  operation_ = engine_.next_operation() | kCollectiveOperation;
+  if (engine_.log != nullptr) engine_.log->used(operation_);
   running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
   for (std::size_t i = 0; i < lanes; ++i) begin(i, collective_tag(number, i));
   complete_one();
@@ -222,6 +227,7 @@ void Collective::complete_one() {
 
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
+  if (engine_.log != nullptr) engine_.log->used(operation_);
   for (std::size_t i = 0; i < engine_.lanes().size(); ++i) {
     Lane& lane = engine_.lane(i);
     const Time before = lane.clock;

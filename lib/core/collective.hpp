@@ -57,6 +57,7 @@ class Collective {
   Context& context_;
   std::array<std::unique_ptr<Run>, kMaxLanes> runs_;
   int running_ = 0;
+  std::uint64_t operation_ = 0;
   bool started_ = false;
   bool meeting_ = false;  // no operation: nobody counts its size
   bool observed_ = false;

@@ -62,6 +62,22 @@ bool set_seed(std::uint64_t& where, const RawValue& value) {
   return error == std::errc() && stop == end;
 }
 
+bool set_calls(CallRange& where, const RawValue& value) {
+  where = {};
+  if (value.text == "none") return true;
+  where = {1, std::numeric_limits<std::uint64_t>::max()};
+  if (value.text == "all") return true;
+  const char* const end = value.text.data() + value.text.size();
+  auto [stop, error] = std::from_chars(value.text.data(), end, where.first);
+  where.last = where.first;
+  if (error == std::errc() && stop != end && *stop == '-') {
+    const auto last = std::from_chars(stop + 1, end, where.last);
+    stop = last.ptr;
+    error = last.ec;
+  }
+  return error == std::errc() && stop == end && where.first > 0 && where.first <= where.last;
+}
+
 bool set_flag(bool& where, const RawValue& value) {
   const auto flag = parse_boolean(value.text);
   if (flag) where = *flag;
@@ -145,6 +161,9 @@ constexpr Row kRows[] = {
     {{"capture", "OFFRAMP_CAPTURE", "", true, kAPath,
       "write the modelled packets as pcap, one file per rank"},
      [](Target& t, const RawValue& v) { return set_text(t.all.capture, v); }},
+    {{"receipts", "OFFRAMP_RECEIPTS", "none", true, "none, all, a call (127), several (100-200)",
+      "calls whose stages the report keeps, for offramp explain --call; of each rank, counted from 1"},
+     [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); }},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
       "every rank prints what it waits for after this long without progress; 0: never"},
      [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},

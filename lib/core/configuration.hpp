@@ -38,6 +38,14 @@ struct Route {
   std::string backend;
 };
 
+/// Calls of a rank by number, from 1 on. The last one counts too; none: first is 0.
+struct CallRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  [[nodiscard]] bool any() const { return first != 0; }
+  [[nodiscard]] bool contains(std::uint64_t call) const { return any() && call >= first && call <= last; }
+};
+
 struct Configuration {
   static constexpr std::string_view kOff = "off";
 
@@ -51,6 +59,7 @@ struct Configuration {
   std::string report;       // paths; empty: none
   std::string trace;
   std::string capture;
+  CallRange receipts;
   std::string plugin_path;
   bool summary = true;
   bool certificate = false;  // hash calls, times and data

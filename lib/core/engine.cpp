@@ -136,15 +136,19 @@ LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
 void Engine::depart(SendRecord& record, const TeamPosition& at) {
   Lane& lane = *lanes_[at.lane];
   LaneStamp& out = number(record, at);
-  const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+  Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+  if (shows_payload) transfer.data = record.data;
   if (lane.path != nullptr) lane.path->issued(record.header.envelope.operation, *at.clock);
-  const Departure departure = lane.backend(at.backend).depart(transfer, *at.clock, *at.units);
+  const Time issued = *at.clock;
+  const Departure departure = lane.backend(at.backend).depart(transfer, issued, *at.units);
   out.stamp = departure.stamp;
   out.handshake = departure.handshake ? 1 : 0;
   if (departure.handshake) record.header.envelope.flags |= kWantsReply;
+  if (shows_payload && departure.handshake) record.kept.assign(record.data.begin(), record.data.end());
   record.lanes[at.lane].complete = departure.complete;
   record.lanes[at.lane].reply = {};
   *at.clock = later(*at.clock, departure.host_free);
+  if (log != nullptr && at.lane == 0) log->host(transfer.operation, "send", issued, *at.clock);
   if (!departure.stamp.failed()) return;
   ++lane.counters.given_up;
   if (at.lane == 0) record.outcome = Outcome::kFault;
@@ -191,6 +195,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     ++(choice.declined ? counter.declined : counter.offloaded);
     counter.bytes += operation.bytes;
     const Time before = lane.clock;
+    if (log != nullptr && i == 0) log->used(operation_of(record.header));
     depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
     if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kSend, operation.bytes, lane.clock - before);
   }
@@ -202,6 +207,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
                   const Stamp* token) {
   prepare(record, arguments);
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
+  if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
   if (token != nullptr) {
     number(record, team).stamp = *token;
     if (PathLog* path = lanes_[team.lane]->path.get())
@@ -214,6 +220,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
 
 void Engine::observe(SendRecord& record) {
   if (std::exchange(record.observed, true)) return;
+  if (log != nullptr) log->used(operation_of(record.header));
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
     const Time before = lane.clock;
@@ -235,9 +242,12 @@ void Engine::settle(const SendRecord& record, const TeamPosition& at) {
   if (out.handshake != 0 && reply.failed()) {
     complete = reply.last;  // when the protocol gave up
   } else if (out.handshake != 0 && record.outcome == Outcome::kOk) {
-    const Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+    Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
+    if (shows_payload) transfer.data = record.kept;
     complete = lanes_[at.lane]->backend(out.backend).complete_send(transfer, reply, *at.units);
   }
+  if (log != nullptr && at.lane == 0 && out.handshake != 0)
+    log->host(operation_of(record.header), kWaitForPeer, *at.clock, reply.last);
   *at.clock = later(*at.clock, complete);
 }
 
@@ -322,6 +332,7 @@ void Engine::post(ReceiveRecord& record) {
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   prepare(record, context, source, tag, buffer);
+  if (log != nullptr) record.post_begin = lanes_[0]->clock;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
     lane.clock += lane.post_cost();
@@ -334,6 +345,7 @@ void Engine::receive(ReceiveRecord& record, Context& context, int source, int ta
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
                      const TeamPosition& team, bool token) {
   prepare(record, context, source, tag, buffer);
+  if (log != nullptr) record.post_begin = *team.clock;
   if (!token) *team.clock += lanes_[team.lane]->backend(team.backend).post_receive_cost();
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = *team.clock;
   post(record);
@@ -345,6 +357,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
   --message->context->pending;  // that of the claim
+  if (log != nullptr) record.post_begin = lanes_[0]->clock;
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = lanes_[i]->clock;
   take_message(record, std::move(message));
 }
@@ -359,6 +372,7 @@ bool Engine::cancel(ReceiveRecord& record) {
 
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  if (log != nullptr) log->used(operation_of(record.header));
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
     const Time before = lane.clock;
@@ -377,6 +391,7 @@ void Engine::observe(ReceiveRecord& record) {
 
 void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
   settle(record, team);
 }
 
@@ -391,6 +406,8 @@ void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
     const Envelope& e = record.header.envelope;
     path->waited({done, e.bytes, e.source_world, e.operation});
   }
+  if (log != nullptr && at.lane == 0)
+    log->host(transfer.operation, "post receive", record.post_begin, record.posted[0]);
   *at.clock = later(*at.clock, done);
 }
 
@@ -605,7 +622,7 @@ Transfer Engine::transfer_of(const Header& header, int destination_world, std::s
   transfer.context = e.context;
   transfer.synchronous = (e.flags & kSynchronous) != 0;
   transfer.number = header.lanes[lane].number;
-  transfer.operation = (static_cast<std::uint64_t>(e.source_world) << 32) | e.operation;
+  transfer.operation = operation_of(header);
   return transfer;
 }
 

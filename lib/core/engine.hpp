@@ -13,6 +13,7 @@
 #include "lib/core/certificate.hpp"
 #include "lib/core/context.hpp"
 #include "lib/core/lane.hpp"
+#include "lib/core/operation_log.hpp"
 #include "lib/core/team_message.hpp"
 #include "lib/fabric/fabric.hpp"
 
@@ -35,6 +36,7 @@ struct TeamPosition {
   std::uint8_t backend = 0;
   Time* clock = nullptr;
   Units* units = nullptr;
+  std::uint64_t operation = 0;  // the collective
 };
 
 class Engine final : public Fabric::Sink {
@@ -54,6 +56,13 @@ class Engine final : public Fabric::Sink {
   MessagePool team_messages;
   /// What vouches for this run; null: nobody asked for it.
   std::unique_ptr<Certificate> certificate;
+
+  /// Is told about the operations of lane 0. Null: nobody asks.
+  OperationLog* log = nullptr;
+  /// Backends get the payload of what they send (Transfer::data), because packets are captured.
+  bool shows_payload = false;
+  /// Of an operation that begins now; for spans.
+  std::uint64_t next_operation() { return operation_id(static_cast<std::uint32_t>(rank()), ++operations_); }
 
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
@@ -84,6 +93,10 @@ class Engine final : public Fabric::Sink {
                const TeamPosition& team, bool token);
   void observe(SendRecord& record, const TeamPosition& team);
   void observe(ReceiveRecord& record, const TeamPosition& team);
+  /// Instead of observe(), for a token that was received.
+  void took_token(const ReceiveRecord& record, const TeamPosition& team) {
+    if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
+  }
 
   /// A choice that depended on which message came first, or on when the program asked.
   void count_arrival_order_dependence(Dependence kind) {
@@ -114,6 +127,12 @@ class Engine final : public Fabric::Sink {
   void retire_context(Context& context);
   void abandon(std::unique_ptr<UnexpectedMessage> message);
 
+  static std::uint64_t operation_id(std::uint32_t rank, std::uint32_t number) {
+    return static_cast<std::uint64_t>(rank) << 32 | number;
+  }
+  static std::uint64_t operation_of(const Header& header) {
+    return operation_id(header.envelope.source_world, header.envelope.operation);
+  }
   void prepare(SendRecord& record, const SendArguments& arguments);
   LaneStamp& number(SendRecord& record, const TeamPosition& at);
   void depart(SendRecord& record, const TeamPosition& at);

@@ -16,7 +16,8 @@ std::uint8_t index_of(std::vector<std::string>& names, const std::string& name) 
   return static_cast<std::uint8_t>(found - names.begin());
 }
 
-LaneResult make_lane(const LanesRequest& request, const std::string& backend_name, SpanSink* spans) {
+LaneResult make_lane(const LanesRequest& request, const std::string& backend_name, SpanSink* spans,
+                     PacketSink* packets) {
   const Configuration& configuration = request.configuration;
   std::vector<std::string> names = {"host"};
   const std::uint8_t primary = index_of(names, backend_name);
@@ -38,7 +39,7 @@ LaneResult make_lane(const LanesRequest& request, const std::string& backend_nam
     Result<Settings> settings = configuration.settings_for(*description);
     if (!settings) return LaneResult::failure(settings.error());
     auto kept = std::make_unique<Settings>(std::move(*settings));
-    const BackendContext context{request.rank, request.ranks, *kept, configuration.faults, spans};
+    const BackendContext context{request.rank, request.ranks, *kept, configuration.faults, spans, packets};
     std::unique_ptr<Backend> backend = description->create(context);
     if (backend == nullptr) return LaneResult::failure(fmt::format("backend {} could not be created", name));
     members.emplace_back(name, std::move(backend), std::move(kept));
@@ -52,7 +53,7 @@ Result<std::vector<std::unique_ptr<Lane>>> make_lanes(const LanesRequest& reques
   std::vector<std::unique_ptr<Lane>> lanes;
   for (const std::string& backend : request.configuration.lane_backends()) {
     SpanSink* const spans = request.spans ? request.spans(lanes.size()) : nullptr;
-    LaneResult lane = make_lane(request, backend, spans);
+    LaneResult lane = make_lane(request, backend, spans, lanes.empty() ? request.packets : nullptr);
     if (!lane) return Result<std::vector<std::unique_ptr<Lane>>>::failure(lane.error());
     if (!request.configuration.report.empty()) {
       (*lane)->sizes = std::make_unique<SizeTable>();

@@ -18,6 +18,7 @@ struct LanesRequest {
   std::size_t functions = 0;  // that the counters number
   /// Who takes the spans of a lane's hardware; null: nobody.
   std::function<SpanSink*(std::size_t lane)> spans;
+  PacketSink* packets = nullptr;  // takes those of lane 0; null: nobody
 };
 
 /// One lane per backend of lane_backends(), each as it would be in a run of its own: that backend, the host

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "lib/core/envelope.hpp"
 #include "lib/core/intrusive_list.hpp"
@@ -36,7 +37,8 @@ struct SendRecord : FabricWaiter {
   bool replied = false;     // the reply is in lanes
   bool done = false;
   bool observed = false;
-  ListLink<SendRecord> link;  // in the engine's list of sends in flight
+  ListLink<SendRecord> link;    // in the engine's list of sends in flight
+  std::vector<std::byte> kept;  // for a packet capture: the payload of a message whose packets leave later
   struct PerLane {
     Time complete;
     Stamp reply;
@@ -63,7 +65,8 @@ struct ReceiveRecord : FabricWaiter {
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
   std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
   std::array<Time, kMaxLanes> posted;
-  Header header;  // of the matched message
+  Time post_begin;  // in lane 0, where an operation log is kept
+  Header header;    // of the matched message
 };
 
 /// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched

@@ -19,15 +19,17 @@ int pmpi::Type_free(MPI_Datatype* type) {
   return native.Type_free(type);
 }
 
-Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Watchers watchers,
+Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Observers observers,
                  std::vector<std::unique_ptr<Lane>> lanes, bool threads)
     : fabric_(std::move(fabric)),
-      watchers_(std::move(watchers)),
+      observers_(std::move(observers)),
       engine(*fabric_, std::move(lanes)),
       communicators(engine),
       meetings(engine),
       configuration_(std::move(configuration)),
       threads_(threads) {
+  engine.log = observers_.receipts.get();
+  engine.shows_payload = observers_.capture != nullptr;
   restart_compute_time();
 }
 
@@ -169,12 +171,17 @@ Call::Call(Function function)
     began_[i] = lane.clock;
     ++lane.counters.calls[engine.function].count;
   }
+  if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
+    number_ = receipts->enter();
 }
 
 Call::~Call() {
-  if (TraceRecorder* trace = session.trace(); trace != nullptr && engine.lane(0).clock > began_[0])
-    trace->record(
-        {"MPI", kFunctionNames[static_cast<std::size_t>(function_)], began_[0], engine.lane(0).clock, 0});
+  const Time ended = engine.lane(0).clock;
+  const char* const name = kFunctionNames[static_cast<std::size_t>(function_)];
+  if (TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr && ended > began_[0])
+    trace->record({"MPI", name, began_[0], ended, 0});
+  if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
+    receipts->leave(number_, name, began_[0], ended);
   for (std::size_t i = 0; i < engine.lanes().size(); ++i) {
     Lane& lane = engine.lane(i);
     lane.counters.calls[static_cast<std::uint16_t>(function_)].modelled += lane.clock - began_[i];
@@ -193,6 +200,8 @@ void Call::certify() {
 void Call::relock() {
   if (lock_.mutex() != nullptr && !lock_.owns_lock()) lock_.lock();
   engine.function = static_cast<std::uint16_t>(function_);
+  if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
+    receipts->resume(number_);
 }
 
 void Call::yield() {

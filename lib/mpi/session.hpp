@@ -26,8 +26,7 @@
 #include "lib/mpi/datatype.hpp"
 #include "lib/mpi/dispatch.hpp"
 #include "lib/mpi/meetings.hpp"
-#include "lib/report/trace.hpp"
-#include "lib/report/unit_times.hpp"
+#include "lib/report/observers.hpp"
 
 namespace offramp {
 
@@ -39,36 +38,18 @@ struct BlockingRecords {
 
 class Session {
   std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
-
- public:
-  /// Who looks at the spans of the hardware. Outlive the backends.
-  struct Watchers {
-    std::unique_ptr<TraceRecorder> trace;           // of lane 0; null: nobody asked for one
-    std::vector<std::unique_ptr<UnitTimes>> units;  // of the lanes; empty: nobody asked for them
-
-    /// Who takes a lane's spans; null: nobody. The lanes come in order, each once.
-    SpanSink* sink(std::size_t lane, bool unit_times) {
-      SpanSink* const recorder = lane == 0 ? trace.get() : nullptr;
-      if (!unit_times) return recorder;
-      units.push_back(std::make_unique<UnitTimes>(recorder));
-      return units.back().get();
-    }
-  };
-
- private:
-  Watchers watchers_;
+  Observers observers_;                    // outlive the backends
 
  public:
   /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
   static Session* current;
 
-  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Watchers watchers,
+  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Observers observers,
           std::vector<std::unique_ptr<Lane>> lanes, bool threads);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
-  [[nodiscard]] TraceRecorder* trace() { return watchers_.trace.get(); }
-  [[nodiscard]] const Watchers& watchers() const { return watchers_; }
+  [[nodiscard]] Observers& observers() { return observers_; }
 
   Engine engine;
   Communicators communicators;
@@ -179,6 +160,7 @@ class Call {
   std::unique_lock<std::mutex> lock_;
   Function function_;
   std::array<Time, kMaxLanes> began_;
+  std::uint64_t number_ = 0;  // for its receipt
 };
 
 /// Completes a call with an outcome: success, or an error raised on the communicator as the MPI library

@@ -82,8 +82,10 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
-  text += c.trace + "|";                                       // every rank takes part in writing it
-  text += fmt::format("{} {}|", c.report.empty(), c.details);  // every rank takes part in the path
+  // Every rank takes part in writing the trace and the receipts, and in finding the critical path.
+  text += fmt::format("{}|{}-{}|{}|", c.trace, c.receipts.first, c.receipts.last,
+                      c.receipts.any() ? c.report : std::string());
+  text += fmt::format("{} {}|", c.report.empty(), c.details);
   for (const std::string& name : c.lane_backends()) text += name + "|";
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
@@ -226,21 +228,30 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
-    if (!configuration->capture.empty())
-      (void)std::fprintf(stderr, "offramp: captures are not written by this version\n");
+    if (configuration->receipts.any() && configuration->report.empty())
+      (void)std::fprintf(stderr, "offramp: receipts are kept in the report, and none is asked for\n");
   }
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
-  Session::Watchers watchers;
-  if (!configuration->trace.empty()) watchers.trace = std::make_unique<TraceRecorder>();
-  LanesRequest request{
-      *configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount), {}};
-  request.spans = [&](std::size_t lane) { return watchers.sink(lane, configuration->details); };
+  Observers observers;
+  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>();
+  if (configuration->receipts.any())
+    observers.receipts = std::make_unique<ReceiptRecorder>(configuration->receipts, observers.trace.get());
+  if (!configuration->capture.empty()) observers.capture = std::make_unique<CaptureRecorder>();
+  LanesRequest request{*configuration,
+                       registry,
+                       world_rank(),
+                       world_size(),
+                       static_cast<std::size_t>(Function::kCount),
+                       {},
+                       {}};
+  request.spans = [&](std::size_t lane) { return observers.spans(lane, configuration->details); };
+  request.packets = observers.capture.get();
   auto lanes = make_lanes(request);
   agree(lanes ? std::string() : lanes.error());
   clear_preload();
-  auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(watchers),
+  auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
                                            std::move(*lanes), threads);
   if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
   return session;

@@ -12,7 +12,6 @@
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/report/report.hpp"
-#include "lib/report/trace.hpp"
 
 namespace offramp {
 namespace {
@@ -72,26 +71,62 @@ bool write_file(const std::string& path, const std::string& text, int flags, con
   return complete;
 }
 
-/// The ranks append their parts one after the other; the first that cannot write stops those behind it.
-void write_trace(Session& session) {
-  const TraceRecorder* const trace = session.trace();
-  if (trace == nullptr) return;
+/// The ranks' parts of one file, one after the other; the first that cannot write stops those behind it.
+template <typename Part>
+void write_in_turn(Session& session, const std::string& path, int flags, const char* what, Part part) {
   const int rank = session.engine.rank();
-  const int ranks = session.engine.ranks();
-  const std::string& path = session.configuration().trace;
   constexpr int kTag = 1;
   int going = 1;
   if (rank > 0) native.Recv(&going, 1, MPI_INT, rank - 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  if (going != 0) {
+  if (going != 0) going = write_file(path, part(rank), rank == 0 ? flags : O_APPEND, what) ? 1 : 0;
+  if (rank + 1 < session.engine.ranks()) native.Send(&going, 1, MPI_INT, rank + 1, kTag, MPI_COMM_WORLD);
+}
+
+void tell_dropped(Session& session, const char* what, std::uint64_t count) {
+  if (count > 0)
+    (void)std::fprintf(stderr, "offramp: rank %d: %s, without %llu more\n", session.engine.rank(), what,
+                       static_cast<unsigned long long>(count));
+}
+
+void write_trace(Session& session) {
+  const TraceRecorder* const trace = session.observers().trace.get();
+  if (trace == nullptr) return;
+  const int ranks = session.engine.ranks();
+  write_in_turn(session, session.configuration().trace, O_TRUNC, "trace", [&](int rank) {
     std::string text = rank == 0 ? kTraceBegin : kTraceSeparator;
     text += trace_events(*trace, rank);
     if (rank + 1 == ranks) text += kTraceEnd;
-    going = write_file(path, text, rank == 0 ? O_TRUNC : O_APPEND, "trace") ? 1 : 0;
-  }
-  if (rank + 1 < ranks) native.Send(&going, 1, MPI_INT, rank + 1, kTag, MPI_COMM_WORLD);
-  if (trace->dropped() > 0)
-    (void)std::fprintf(stderr, "offramp: rank %d: the trace ends before %llu more spans\n", rank,
-                       static_cast<unsigned long long>(trace->dropped()));
+    return text;
+  });
+  tell_dropped(session, "the trace is full", trace->dropped());
+}
+
+/// Behind the report that rank 0 has written, whose last brace is left out.
+void write_receipts(Session& session) {
+  const ReceiptRecorder* const receipts = session.observers().receipts.get();
+  const std::string& path = session.configuration().report;
+  if (receipts == nullptr || path.empty()) return;
+  const int ranks = session.engine.ranks();
+  write_in_turn(session, path, O_APPEND, "report", [&](int rank) {
+    std::string text = rank == 0 ? ",\n\"receipts\": [\n" : ",\n";
+    text += receipts->json(rank);
+    if (rank + 1 == ranks) text += "]\n}\n";
+    return text;
+  });
+  tell_dropped(session, "the receipts are full", receipts->dropped());
+}
+
+void write_capture(Session& session) {
+  const CaptureRecorder* const capture = session.observers().capture.get();
+  if (capture == nullptr) return;
+  const std::string path = capture_path(session.configuration().capture, session.engine.rank());
+  write_file(path, capture->pcap(), O_TRUNC, "capture");
+  tell_dropped(session, "the capture is full", capture->dropped());
+}
+
+/// Another part follows.
+std::string left_open(std::string report) {
+  return report.substr(0, report.rfind('}'));
 }
 
 /// The critical path of every lane, at rank 0. Empty where the ranks know too much to bring together.
@@ -116,16 +151,22 @@ std::vector<std::optional<CriticalPath>> gather_paths(Session& session) {
 void write_reports(Session& session) {
   const Configuration& configuration = session.configuration();
   write_trace(session);
+  write_capture(session);
   RankNotes notes;
   notes.clock_reads = session.clock_reads;
-  for (const auto& units : session.watchers().units) notes.units.push_back(units.get());
+  for (const auto& units : session.observers().units) notes.units.push_back(units.get());
   const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
   const bool wanted = !configuration.report.empty() && configuration.details;
   const auto paths = wanted ? gather_paths(session) : std::vector<std::optional<CriticalPath>>();
-  if (session.engine.rank() != 0) return;
-  const std::string report = run_report(ranks, command_line(), configuration, paths);
-  if (!configuration.report.empty()) write_file(configuration.report, report, O_TRUNC, "report");
-  if (configuration.summary) {
+  std::string report;
+  if (session.engine.rank() == 0) {
+    report = run_report(ranks, command_line(), configuration, paths);
+    const bool more = session.observers().receipts != nullptr;
+    if (!configuration.report.empty())
+      write_file(configuration.report, more ? left_open(report) : report, O_TRUNC, "report");
+  }
+  write_receipts(session);
+  if (session.engine.rank() == 0 && configuration.summary) {
     const std::string text = summary(report);
     (void)std::fwrite(text.data(), 1, text.size(), stderr);
   }

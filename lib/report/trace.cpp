@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "lib/core/operation_id.hpp"
+
 namespace offramp {
 namespace {
 
@@ -71,11 +73,12 @@ class Writer {
     }
   }
 
+  /// phase: s begins with the span; f ends with it, since a receive may begin long before its message.
   void arrow(const char* phase, const Span& span, int track) {
+    const Time at = *phase == 's' ? span.begin : later(span.begin, span.end - Time::ps(1));
     add("{{\"ph\": \"{}\", \"cat\": \"message\", \"name\": \"message\", \"id\": {}, \"pid\": {}, \"tid\": "
         "{}, \"ts\": {}{}}}",
-        phase, span.operation, rank_, track, microseconds(span.begin),
-        *phase == 'f' ? ", \"bp\": \"e\"" : "");
+        phase, span.operation, rank_, track, microseconds(at), *phase == 'f' ? ", \"bp\": \"e\"" : "");
   }
 
   struct End {
@@ -111,7 +114,7 @@ class Writer {
         "{{\"operation\": "
         "\"{}.{}\"}}}}",
         rank_, track, microseconds(span.begin), microseconds(length), quoted(span.what), span.operation >> 32,
-        span.operation & 0xffffffff);
+        span.operation & 0xffffffff & ~kCollectiveOperation);
     if (span.operation == 0) return;
     auto& [first, last] = ends[span.operation];
     if (first.span == nullptr || span.begin < first.span->begin) first = {&span, track};
@@ -135,6 +138,7 @@ std::string trace_events(const TraceRecorder& recorder, int rank) {
   }
   for (auto& [name, spans] : units) writer.unit(name, spans);
   for (const auto& [operation, ends] : writer.ends) {
+    if ((operation & kCollectiveOperation) != 0) continue;  // its messages have arrows
     const bool sent_here = static_cast<int>(operation >> 32) == rank;
     sent_here ? writer.arrow("s", *ends.first.span, ends.first.track)
               : writer.arrow("f", *ends.second.span, ends.second.track);

@@ -48,18 +48,22 @@ MessageRunner::MessageRunner(const Spec& spec, const Layout& layout) : spec_(spe
   poke_communicator(space_, communicator_, 2, 0);
 }
 
+CallContext MessageRunner::context_of(SoloTeam& team, const Fate& fate, const Watch& watch, Bytes memory) {
+  return {spec_,       space_,          team,      communicator_, fate.rates, fate.first_packet,
+          watch.spans, watch.operation, watch.tap, watch.tag,     watch.data, memory.data()};
+}
+
 MessageRunner::Run MessageRunner::run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
-                                      const Fate& fate, SpanSink* spans, std::uint64_t operation,
-                                      std::uint32_t function, std::uint32_t value) {
-  CallContext context{spec_, space_, team, communicator_, fate.rates, fate.first_packet, spans, operation};
-  Processor processor(context, begin);
+                                      const Fate& fate, const Watch& watch, std::uint32_t function,
+                                      std::uint32_t value) {
+  const MutableBytes memory = team.scratch(bytes);
+  Processor processor(context_of(team, fate, watch, memory), begin);
   CallWords words{};
   words[static_cast<std::size_t>(Argument::kScenario)] = *code_of(spec_.generation, scenario);
   words[static_cast<std::size_t>(Argument::kRootSourceDestination)] =
       static_cast<std::uint32_t>(fate.destination);
   words[static_cast<std::size_t>(Argument::kFunction)] = function;
   words[static_cast<std::size_t>(Argument::kCount)] = value;
-  const MutableBytes memory = team.scratch(bytes);
   Task<Error> task = run_call(processor, space_, words, {memory, memory, 1});
   task.start();
   Run run;
@@ -69,10 +73,9 @@ MessageRunner::Run MessageRunner::run(SoloTeam& team, Scenario scenario, std::ui
   return run;
 }
 
-SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const Fate& fate, SpanSink* spans,
-                               std::uint64_t operation) {
+SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch) {
   SoloTeam team(fate.source);
-  const Run run = this->run(team, Scenario::kSend, bytes, begin, fate, spans, operation);
+  const Run run = this->run(team, Scenario::kSend, bytes, begin, fate, watch);
   SendResult result;
   result.complete = run.complete;
   result.segments = team.sent();
@@ -86,28 +89,23 @@ SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const Fate& fate
 }
 
 ReceiveResult MessageRunner::receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments,
-                                     SpanSink* spans, std::uint64_t operation) {
+                                     const Watch& watch) {
   SoloTeam team(0, segments);
-  const Run run = this->run(team, Scenario::kReceive, bytes, begin, {}, spans, operation);
+  const Run run = this->run(team, Scenario::kReceive, bytes, begin, {}, watch);
   return {run.complete, run.error};
 }
 
 MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const Fate& fate) {
   Rendezvous result;
   SoloTeam receiver(fate.destination);
-  Processor announcing({spec_, space_, receiver, communicator_, {}, 0, nullptr, 0}, {});
-  announcing.spend(spec_.firmware.fetch);
-  announcing.announce(fate.source);
+  Processor announcing(context_of(receiver, {}, {}, {}), {});
+  announce(announcing, fate);
   result.announce = receiver.sent().front().last + spec_.stream_time(kHeaderBytes);
 
   SoloTeam sender(fate.source);
-  CallContext context{spec_, space_, sender, communicator_, fate.rates, fate.first_packet, nullptr, 0};
-  Processor writing(context, {});
+  Processor writing(context_of(sender, fate, {}, {}), {});
   result.ready = spec_.cycles(spec_.firmware.fetch);
-  writing.take_notification({});
-  writing.write(fate.destination, Bytes(sender.scratch(bytes)));
-  writing.finish_moves();
-  writing.spend(spec_.firmware.finish);
+  write(writing, sender.scratch(bytes), {}, fate);
   const Stamp& stamp = sender.sent().front();
   result.first = stamp.first;
   result.last = stamp.last;
@@ -117,23 +115,65 @@ MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const F
   result.wire += announcing.wire();
 
   SoloTeam landing(fate.destination, {{stamp.first, stamp.last, 0}});
-  Processor finishing({spec_, space_, landing, communicator_, {}, 0, nullptr, 0}, {});
-  Task<Time> task = finishing.written_by(fate.source, landing.scratch(bytes));
-  task.start();
-  finishing.take_notification(task.result());
-  finishing.spend(spec_.firmware.finish);
+  Processor finishing(context_of(landing, {}, {}, {}), {});
+  finish(finishing, landing.scratch(bytes), fate);
   result.received = finishing.now();
   return result;
 }
 
+void MessageRunner::announce(Processor& processor, const Fate& fate) const {
+  const Time begin = processor.now();
+  processor.spend(spec_.firmware.fetch);
+  processor.announce(fate.source);
+  processor.span("control processor", "announce address", begin, processor.now());
+}
+
+void MessageRunner::write(Processor& processor, Bytes memory, Time begin, const Fate& fate) const {
+  processor.take_notification(begin);
+  processor.write(fate.destination, memory);
+  processor.finish_moves();
+  processor.spend(spec_.firmware.finish);
+  processor.span("control processor", "rendezvous write", begin, processor.now());
+}
+
+void MessageRunner::finish(Processor& processor, MutableBytes memory, const Fate& fate) const {
+  Task<Time> task = processor.written_by(fate.source, memory);
+  task.start();
+  const Time landed = task.result();
+  processor.take_notification(landed);
+  processor.spend(spec_.firmware.finish);
+  processor.span("control processor", "write done", landed, processor.now());
+}
+
+void MessageRunner::watch_announcement(Time begin, const Fate& fate, const Watch& watch) {
+  SoloTeam team(fate.destination);
+  Processor processor(context_of(team, {}, watch, {}), begin);
+  announce(processor, fate);
+}
+
+void MessageRunner::watch_write(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch) {
+  SoloTeam team(fate.source);
+  const MutableBytes memory = team.scratch(bytes);
+  Processor processor(context_of(team, fate, watch, memory), begin);
+  write(processor, memory, begin, fate);
+}
+
+void MessageRunner::watch_landing(std::uint64_t bytes, Time first, Time last, const Fate& fate,
+                                  const Watch& watch) {
+  SoloTeam team(fate.destination, {{first, last, 0}});
+  const MutableBytes memory = team.scratch(bytes);
+  Processor processor(context_of(team, {}, watch, memory), first);
+  finish(processor, memory, fate);
+}
+
 Time MessageRunner::copy(std::uint64_t bytes) {
   SoloTeam team(0);
-  return run(team, Scenario::kCopy, bytes, {}, {}, nullptr, 0).complete;
+  return run(team, Scenario::kCopy, bytes, {}, {}, {}).complete;
 }
 
 Time MessageRunner::call(Scenario scenario, std::uint32_t function, std::uint32_t value) {
   SoloTeam team(0);
-  return run(team, scenario, 0, {}, {}, nullptr, 0, function, value).complete;
+  return run(team, scenario, 0, {}, {}, {}, function, value).complete;
 }
 
 }  // namespace offramp::cclo

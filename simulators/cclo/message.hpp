@@ -45,14 +45,29 @@ struct ReceiveResult {
   Error error = Error::kNone;
 };
 
+/// Who watches a call.
+struct Watch {
+  SpanSink* spans = nullptr;
+  std::uint64_t operation = 0;
+  PacketTap* tap = nullptr;
+  std::uint32_t tag = 0;
+  Bytes data = {};  // what the message carries, for the tap
+  [[nodiscard]] bool any() const { return spans != nullptr || tap != nullptr; }
+};
+
 /// Runs calls on engines that are otherwise idle. Keeps an IO space for them; not thread safe.
 class MessageRunner {
  public:
   explicit MessageRunner(const Spec& spec, const Layout& layout);
-  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate = {}, SpanSink* spans = nullptr,
-                  std::uint64_t operation = 0);
+  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate = {}) {
+    return send(bytes, begin, fate, {});
+  }
+  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
+  ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments) {
+    return receive(bytes, begin, segments, {});
+  }
   ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments,
-                        SpanSink* spans = nullptr, std::uint64_t operation = 0);
+                        const Watch& watch);
   /// A message that waits for the receiver's address (second generation). Times from where both sides are
   /// ready, announce: from the RECV call's beginning to the address at the sender.
   struct Rendezvous {
@@ -66,6 +81,12 @@ class MessageRunner {
     WireCounters wire;
   };
   Rendezvous rendezvous(std::uint64_t bytes, const Fate& fate = {});
+  /// The three parts of a rendezvous once more, for those who watch: the receiver's announcement, from the
+  /// RECV call on; the sender's write, from when it has the address; the receiver's end, for data that land
+  /// then.
+  void watch_announcement(Time begin, const Fate& fate, const Watch& watch);
+  void watch_write(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
+  void watch_landing(std::uint64_t bytes, Time first, Time last, const Fate& fate, const Watch& watch);
   /// A COPY call within this rank's memory: how long it takes.
   Time copy(std::uint64_t bytes);
   /// A call without data: NOP or a configuration call.
@@ -78,7 +99,11 @@ class MessageRunner {
     WireCounters wire;
   };
   Run run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin, const Fate& fate,
-          SpanSink* spans, std::uint64_t operation, std::uint32_t function = 0, std::uint32_t value = 0);
+          const Watch& watch, std::uint32_t function = 0, std::uint32_t value = 0);
+  CallContext context_of(SoloTeam& team, const Fate& fate, const Watch& watch, Bytes memory);
+  void announce(Processor& processor, const Fate& fate) const;
+  void write(Processor& processor, Bytes memory, Time begin, const Fate& fate) const;
+  void finish(Processor& processor, MutableBytes memory, const Fate& fate) const;
 
   Spec spec_;
   IoSpace space_;

@@ -23,11 +23,18 @@ struct Acknowledgement {
 constexpr std::uint64_t kBack = std::uint64_t{1} << 63;  // wires of acknowledgements
 constexpr int kDuplicatesBeforeRepeat = 3;               // TCP's fast retransmission
 
+/// When a message's first `words` words have left the packetizer: a packet is complete with its last word.
+Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::int64_t words) {
+  const Time paced = in.first + spec.cycles(1) * (words - 1);
+  const Time latest = in.last - spec.cycles(1) * (Spec::words(cut.bytes()) - words);
+  return later(paced, latest);
+}
+
 /// One message on its way, packet by packet.
 class PacketNetwork {
  public:
   PacketNetwork(Scheduler& scheduler, const Spec& spec, const PacketCut& cut, const Flow& in,
-                const Fate& fate)
+                const Fate& fate, std::vector<SentPacket>* sent)
       : spec_(spec),
         cut_(cut),
         in_(in),
@@ -38,7 +45,8 @@ class PacketNetwork {
                id(fate), fate.rates, fate.first_packet),
         back_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 8 * std::size_t{packets_} + 256,
               id(fate) | kBack, fate.rates, fate.first_packet),
-        there_(packets_, false) {}
+        there_(packets_, false),
+        sent_(sent) {}
 
   void spawn(Scheduler& scheduler, Time engine_from, Time link_from) {
     scheduler.spawn("packetizer", cut_stream(), {});
@@ -61,12 +69,9 @@ class PacketNetwork {
   /// A packet is complete with its last word.
   Task<void> cut_stream() {
     std::int64_t words = 0;
-    const std::int64_t all = Spec::words(cut_.bytes());
     for (std::uint32_t i = 0; i < packets_; ++i) {
       words += Spec::words(bytes_of(i));
-      const Time paced = in_.first + spec_.cycles(1) * (words - 1);
-      const Time latest = in_.last - spec_.cycles(1) * (all - words);
-      co_await staged_.write_at(i, later(paced, latest));
+      co_await staged_.write_at(i, complete_at(spec_, cut_, in_, words));
     }
   }
 
@@ -87,6 +92,7 @@ class PacketNetwork {
   Task<void> transmit(std::uint32_t index, Time at) {
     Process& self = co_await this_process();
     self.clock = later(at, link_free);
+    if (sent_ != nullptr) sent_->push_back({index, self.clock});
     Packet packet{index, bytes_of(index)};
     co_await forth_.send(packet, packet.bytes);
     link_free = self.clock;
@@ -169,15 +175,34 @@ class PacketNetwork {
   Wire<Packet> forth_;
   Wire<Acknowledgement> back_;
   std::vector<bool> there_;
+  std::vector<SentPacket>* sent_;
   std::uint64_t repeated_ = 0;
   bool disordered_ = false;
 };
 
 }  // namespace
 
-Passage Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate) {
-  if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate);
-  return send_closed(in, cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload));
+Passage Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate,
+                          std::vector<SentPacket>* packets) {
+  if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate, packets);
+  const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
+  if (packets != nullptr) list_packets(in, cut, *packets);
+  return send_closed(in, cut);
+}
+
+/// The two servers of send_closed(), one packet after the other.
+void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const {
+  Time engine = engine_free_;
+  Time link = link_free_;
+  std::int64_t words = 0;
+  for (std::uint32_t i = 0; i < cut.packets(); ++i) {
+    const std::uint32_t bytes = i < cut.full ? cut.full_bytes : cut.last_bytes;
+    words += Spec::words(bytes);
+    engine = later(complete_at(spec_, cut, in, words), engine) + spec_.engine_time(bytes);
+    const Time begin = later(engine, link);
+    packets.push_back({i, begin});
+    link = begin + spec_.link_time(bytes);
+  }
 }
 
 /// Two servers in a row, engine and link. Where each stands after the first packet, after the last full one
@@ -213,10 +238,11 @@ Passage Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   return passage;
 }
 
-Passage Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate) {
+Passage Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+                                  std::vector<SentPacket>* packets) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   Scheduler scheduler;
-  PacketNetwork network(scheduler, spec_, cut, in, fate);
+  PacketNetwork network(scheduler, spec_, cut, in, fate, packets);
   network.spawn(scheduler, engine_free_, link_free_);
   (void)scheduler.run();  // the receiver goes on waiting
   engine_free_ = network.engine_free;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "offramp/kernel/arbiter.hpp"
 #include "offramp/kernel/scheduler.hpp"
@@ -15,6 +16,7 @@
 #include "simulators/cclo/codes.hpp"
 #include "simulators/cclo/data_plane.hpp"
 #include "simulators/cclo/spec.hpp"
+#include "simulators/cclo/tap.hpp"
 
 namespace offramp::cclo {
 
@@ -40,12 +42,16 @@ class Transmitter {
  public:
   explicit Transmitter(const Spec& spec) : spec_(spec) {}
   /// in: as it leaves the packetizer, header included.
-  Passage send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr);
+  /// packets: gets when each of them leaves, also those that are repeated.
+  Passage send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
+               std::vector<SentPacket>* packets = nullptr);
   /// The same, packet by packet; for tests.
-  Passage send_packets(const Flow& in, std::uint64_t payload, const Fate& fate);
+  Passage send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+                       std::vector<SentPacket>* packets = nullptr);
 
  private:
   Passage send_closed(const Flow& in, const PacketCut& cut);
+  void list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const;
 
   const Spec& spec_;
   Time engine_free_;

@@ -144,14 +144,31 @@ void Processor::retire() {
   if (flight.buffer != kNoBuffer) pool_.release(flight.buffer);
 }
 
-Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes) {
+Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
+                            MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
   const Fate fate{context_.faults, rank(), to, packets_};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
-  const Passage passage = transmitter_.send(words, bytes, &fate);
+  std::vector<SentPacket> packets;
+  const Passage passage =
+      transmitter_.send(words, bytes, &fate, context_.tap != nullptr ? &packets : nullptr);
+  if (context_.tap != nullptr) tap(to, bytes, data, type, packets);
   wire_ += passage.wire;
   span("network", "message", words.first, passage.last);
   return passage;
+}
+
+void Processor::tap(int to, std::uint64_t bytes, Bytes data, MessageType type,
+                    const std::vector<SentPacket>& packets) {
+  TappedMessage message{team().world_rank(rank()), team().world_rank(to), bytes, data, context_.tag, type};
+  if (context_.shown_at != nullptr) {
+    const auto offset = static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(data.data()) -
+                                                 reinterpret_cast<std::uintptr_t>(context_.shown_at));
+    message.data = {};
+    if (!data.empty() && offset < context_.shown.size())
+      message.data = context_.shown.subspan(offset, std::min(data.size(), context_.shown.size() - offset));
+  }
+  context_.tap->message(message, packets);
 }
 
 Stamp Processor::stamp_of(const Passage& passage) const {
@@ -235,10 +252,11 @@ Task<void> Processor::run(Primitive p) {
     const Commands commands = issue(p, reserved, i >= headers);
     const Flow flow = source(p, commands, bytes);
     if (p.sends()) {
-      const Passage passage = transmit(p.to, flow, commands.header, bytes);
+      const Bytes sent = p.receives() ? Bytes(landing) : own;
+      const Passage passage = transmit(p.to, flow, commands.header, bytes, sent);
       flight.data = flow.last;
       flight.packet = passage.accepted;
-      send(p.to, p.receives() ? Bytes(landing) : own, passage, scratch);
+      send(p.to, sent, passage, scratch);
       co_await reap();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes);
@@ -267,7 +285,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       const Primitive one = Primitive::send(peer, data);
       const Commands commands = issue(one, {}, true);
       const Flow flow = source(one, commands, bytes);
-      const Passage passage = transmit(peer, flow, commands.header, bytes);
+      const Passage passage = transmit(peer, flow, commands.header, bytes, data);
       send(peer, data, passage);
       co_await reap();
       if (!second()) {
@@ -289,7 +307,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
 void Processor::announce(int peer) {
   spend(7 * spec_.firmware.word + spec_.firmware.step);
   const Flow header{now_ + spec_.cycles(1), now_ + spec_.cycles(1)};
-  const Passage passage = transmit(peer, header, now_, 0);
+  const Passage passage = transmit(peer, header, now_, 0, {}, MessageType::kRendezvousInit);
   outgoing_.emplace_back(team().send_token(peer, {}, stamp_of(passage)), MutableBytes());
 }
 
@@ -312,7 +330,8 @@ void Processor::write(int peer, Bytes data) {
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, data.size());
   // The write carries no header of this engine; its done message, a header, follows on the same connection.
-  Passage passage = transmit(peer, flow, commands.header, data.size());
+  const Passage passage =
+      transmit(peer, flow, commands.header, data.size(), data, MessageType::kRendezvousData);
   Flight flight;
   flight.sends = true;
   flight.data = flow.last;
@@ -328,6 +347,7 @@ void Processor::combine(Bytes in, MutableBytes inout) {
   const Flow flow = source(p, commands, in.size());
   Flight flight;
   flight.data = plane_.write(flow, commands.write, in.size());
+  span("dma", "write", flow.first, flight.data);
   push(flight);
   team().combine(in, inout);
 }

@@ -62,6 +62,12 @@ struct CallContext {
   std::uint64_t first_packet = 0;  // of this call, on every wire
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
+  PacketTap* tap = nullptr;
+  std::uint32_t tag = 0;  // of the messages, as the tap sees them
+  /// Where the team has no data, the tap may have it: what the program sends, in place of memory that is
+  /// none.
+  Bytes shown = {};
+  const std::byte* shown_at = nullptr;
 };
 
 // Stamp::detail of a token: an Error in the low bits, with kLost where it happened. The others pass it on.
@@ -156,7 +162,9 @@ class Processor {
   void note_arrival(const Team::Arrival& arrival);
   void retire();
   void push(const Flight& flight);
-  Passage transmit(int to, const Flow& flow, Time header, std::uint64_t bytes);
+  Passage transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
+                   MessageType type = MessageType::kEager);
+  void tap(int to, std::uint64_t bytes, Bytes data, MessageType type, const std::vector<SentPacket>& packets);
   [[nodiscard]] Stamp stamp_of(const Passage& passage) const;
   void send(int to, Bytes data, const Passage& passage, MutableBytes scratch = {});
   Task<void> reap();

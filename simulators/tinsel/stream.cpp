@@ -178,6 +178,7 @@ class Stream final : public Software {
     const Time begin = source_.acquire(at, interval(count, 1)).begin;
     const Time done = later(begin + latency(count, 1), machine_.touch(begin, request_.source, words));
     machine_.send(done, request_.source, message);
+    if (request_.tap != nullptr) request_.tap->sent(done, request_.source, message, message.tag);
     return done;
   }
 
@@ -350,6 +351,7 @@ StreamResult run_whole_stream(Machine& machine, const SoftwareSpec& software, co
 }
 
 StreamResult run_stream(Machine& machine, const SoftwareSpec& software, const StreamRequest& request) {
+  if (request.tap != nullptr) return run_whole_stream(machine, software, request);
   // The period is a window in most cases; where rates do not divide each other it takes several.
   for (const std::uint64_t windows : {1U, 4U, 16U}) {
     const std::uint64_t period = windows * static_cast<std::uint64_t>(software.window);

@@ -32,6 +32,13 @@ enum class Multicast : std::uint8_t {
   kSoftware   // one send per destination
 };
 
+/// Is told what a stream's source sends, from its first instruction on.
+class FragmentTap {
+ public:
+  virtual ~FragmentTap() = default;
+  virtual void sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) = 0;
+};
+
 struct StreamRequest {
   Place source;
   std::vector<Place> destinations;
@@ -42,6 +49,7 @@ struct StreamRequest {
   int workers = kThreadsPerMailbox;  // threads per rank, at both ends
   FaultRates faults;
   std::uint64_t number = 0;  // selects the packets' fates
+  FragmentTap* tap = nullptr;
 };
 
 /// Times from the first instruction of the source on.

@@ -387,20 +387,33 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
   // What never happens has happened at the beginning: no time of a failed call lies before it.
   result.request = result.data = result.first = result.last = result.complete = request.begin;
   const Carriage carriage =
-      faults || request.packets || !request.payload.empty() ? Carriage::kPackets : Carriage::kBurst;
-  scheduler_.observe(request.spans, request.operation);
+      faults || request.packets || request.capture != nullptr || !request.payload.empty() ? Carriage::kPackets
+                                                                                          : Carriage::kBurst;
+  const auto seen = [&](End end) { return request.observed == End::kBoth || request.observed == end; };
+  const auto observe = [&](End end) {
+    scheduler_.observe(seen(end) ? request.spans : nullptr, request.operation);
+  };
+  const auto tap = [&](End end, int from, int to) {
+    return Path::Tap{seen(end) ? request.capture : nullptr, from, to};
+  };
   {
     Path there(scheduler_, spec_, carriage,
-               {wire_id(request.source, request.destination), request.faults, request.first_packet});
+               {wire_id(request.source, request.destination), request.faults, request.first_packet},
+               tap(End::kSender, request.source, request.destination));
     Path back(scheduler_, spec_, carriage,
               {wire_id(request.destination, request.source) | (std::uint64_t{1} << 32), request.faults,
-               request.first_packet});
+               request.first_packet},
+              tap(End::kReceiver, request.destination, request.source));
     Sender sender(shared, request.source, request.destination, request.call, there, back.out);
     const Call answer = request.answer.value_or(partner(request.call));
     Receiver receiver(shared, request.destination, request.source, answer, back, there.out);
+    observe(End::kSender);
     scheduler_.spawn("mpe.send", sender.run(), request.begin);
+    observe(End::kReceiver);
     scheduler_.spawn("mpe.receive", receiver.run(), request.begin);
+    observe(End::kSender);
     there.spawn(scheduler_, request.begin);
+    observe(End::kReceiver);
     back.spawn(scheduler_, request.begin);
     scheduler_.run();
     result.wire += there.counters();

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "offramp/kernel/packet.hpp"
 #include "simulators/zrlmpi/packet.hpp"
 #include "simulators/zrlmpi/spec.hpp"
 
@@ -44,6 +45,9 @@ enum class State : std::uint8_t {
 };
 std::string_view to_string(State state);
 
+/// Whose engine: a run can leave the spans and packets of one end only, since each rank tells its own.
+enum class End : std::uint8_t { kBoth, kSender, kReceiver };
+
 struct ExchangeRequest {
   int source = 0;
   int destination = 1;
@@ -64,6 +68,8 @@ struct ExchangeRequest {
   bool packets = false;            // handle the datagrams one by one even where a closed form would do
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
+  PacketSink* capture = nullptr;  // of the packets that an engine sends
+  End observed = End::kBoth;
 };
 
 struct ExchangeResult {

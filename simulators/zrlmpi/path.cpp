@@ -45,12 +45,13 @@ std::vector<std::byte> fragment_head(Header header, std::uint64_t total, std::ui
 
 }  // namespace
 
-Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place)
+Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap)
     : in(scheduler, 4),
       out(scheduler, kSlots),
       sent(scheduler, 4),
       spec_(spec),
       carriage_(carriage),
+      tap_(tap),
       to_shell_(scheduler, kSlots),
       to_wire_(scheduler, kSlots),
       from_wire_(scheduler, kSlots) {
@@ -218,7 +219,10 @@ Task<void> Path::burst_wire() {
     counters_.packets += datagram.packets;
     counters_.payload_bytes += std::uint64_t{datagram.bytes} * datagram.packets;
     counters_.wire_bytes += std::uint64_t{datagram.bytes + spec_.line.overhead_bytes} * datagram.packets;
-    if (self.spans != nullptr) self.spans->record({self.name, "datagrams", begin, free, self.operation});
+    if (self.spans != nullptr) {
+      self.spans->record({self.name, "datagrams", begin, free, self.operation});
+      self.spans->record({self.name, "in flight", free, free + spec_.line.latency, self.operation});
+    }
     const bool closes = datagram.closes;
     for (std::size_t i = 0; i < count; ++i) {
       Datagram part = datagram;
@@ -230,6 +234,18 @@ Task<void> Path::burst_wire() {
   }
 }
 
+void Path::tell(const Datagram& datagram, Time at) const {
+  Packet packet;
+  packet.at = at;
+  packet.carrier = Carrier::kUdp;
+  packet.source = tap_.source;
+  packet.destination = tap_.destination;
+  packet.source_port = packet.destination_port = kUdpPort;
+  packet.head = datagram.data;
+  packet.bytes = datagram.bytes;
+  tap_.sink->record(packet);
+}
+
 Task<void> Path::packet_wire() {
   for (;;) {
     Datagram datagram = co_await to_wire_.read();
@@ -237,8 +253,12 @@ Task<void> Path::packet_wire() {
     const Time begin = self.clock;
     const bool closes = datagram.closes;
     const std::uint32_t bytes = datagram.bytes;
+    if (tap_.sink != nullptr) tell(datagram, begin);
     co_await wire_->send(std::move(datagram), bytes);
     self.span("datagram", begin);
+    if (self.spans != nullptr)
+      self.spans->record(
+          {self.name, "in flight", self.clock, self.clock + spec_.line.latency, self.operation});
     if (closes) co_await sent.write(true);
   }
 }

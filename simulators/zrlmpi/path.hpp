@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "offramp/kernel/channel.hpp"
+#include "offramp/kernel/packet.hpp"
 #include "offramp/kernel/wire.hpp"
 #include "simulators/zrlmpi/packet.hpp"
 #include "simulators/zrlmpi/spec.hpp"
@@ -25,7 +26,14 @@ class Path {
     std::uint64_t first_packet = 0;
   };
 
-  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place);
+  /// Who wants the datagrams (in packets only), and between which ranks they travel.
+  struct Tap {
+    PacketSink* sink = nullptr;
+    int source = 0;
+    int destination = 0;
+  };
+
+  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap);
 
   /// Adds the processes; before Scheduler::run(). They wait for ever once nothing more is to be carried.
   void spawn(Scheduler& scheduler, Time begin);
@@ -47,9 +55,11 @@ class Path {
   Task<void> burst_wire();
   Task<void> packet_wire();
   Task<void> unpack();
+  void tell(const Datagram& datagram, Time at) const;
 
   const MpeSpec& spec_;
   Carriage carriage_;
+  Tap tap_;
   Channel<Datagram> to_shell_;
   Channel<Datagram> to_wire_;
   Channel<Datagram> from_wire_;

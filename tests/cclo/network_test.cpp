@@ -90,6 +90,68 @@ TEST(CcloTransmitter, TakesTheSameTimeForAMessageAndForItsPackets) {
   }
 }
 
+TEST(CcloTransmitter, ListsThePacketsOfTheClosedFormWithTheTimesOfSinglePackets) {
+  for (const Spec& spec : specs()) {
+    for (const std::uint64_t bytes : {0U, 64U, 1473U, 4032U, 65536U}) {
+      const PacketCut cut = cut_message(spec.generation, spec.transport, spec.max_packet, bytes);
+      const Flow in{Time::ns(100), Time::ns(100) + spec.cycles(3 * Spec::words(cut.bytes()))};
+      Transmitter closed(spec);
+      Transmitter packets(spec);
+      for (int message = 0; message < 2; ++message) {  // the second one finds the engine busy
+        std::vector<SentPacket> a;
+        std::vector<SentPacket> b;
+        const Passage passage = closed.send(in, bytes, nullptr, &a);
+        (void)packets.send_packets(in, bytes, {}, &b);
+        ASSERT_EQ(a.size(), cut.packets());
+        ASSERT_EQ(b.size(), a.size());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          EXPECT_EQ(a[i].index, i);
+          EXPECT_EQ(a[i].at, b[i].at) << bytes << " bytes, packet " << i;
+        }
+        EXPECT_EQ(a.back().at + spec.link_time(cut.last_bytes) + spec.latency, passage.last);
+      }
+    }
+  }
+}
+
+/// Puts a message together again from the packets that a tap makes of it.
+struct Collector : PacketSink {
+  std::vector<std::byte> stream;
+  std::vector<Packet> packets;
+  void record(const Packet& packet) override {
+    EXPECT_EQ(packet.offset, stream.size());
+    EXPECT_EQ(packet.head.size(), packet.bytes);
+    stream.insert(stream.end(), packet.head.begin(), packet.head.end());
+    packets.push_back(packet);
+  }
+};
+
+TEST(CcloPacketTap, ShowsHeaderAndDataAndOfAWriteTheDataFirst) {
+  const std::vector<std::byte> data(9000, std::byte{0x5a});
+  for (const Spec& spec : specs()) {
+    for (const MessageType type : {MessageType::kEager, MessageType::kRendezvousData}) {
+      Collector sink;
+      PacketTap tap(sink, spec);
+      std::vector<SentPacket> sent;
+      const PacketCut cut = cut_message(spec.generation, spec.transport, spec.max_packet, data.size());
+      for (std::uint32_t i = 0; i < cut.packets(); ++i) sent.push_back({i, Time::ns(i)});
+      tap.message({3, 5, data.size(), data, 77, type}, sent);
+      ASSERT_EQ(sink.stream.size(), cut.bytes());
+      const bool write = type == MessageType::kRendezvousData;
+      const auto header = std::span(sink.stream).subspan(write ? data.size() : 0, kHeaderBytes);
+      const auto payload = std::span(sink.stream).subspan(write ? 0 : kHeaderBytes, data.size());
+      EXPECT_TRUE(std::equal(data.begin(), data.end(), payload.begin()));
+      const auto decoded = decode(spec.generation, header);
+      ASSERT_TRUE(decoded);
+      EXPECT_EQ(decoded->get(HeaderField::kCount), data.size());
+      EXPECT_EQ(decoded->get(HeaderField::kTag), 77U);
+      EXPECT_EQ(decoded->get(HeaderField::kSource), 3U);
+      EXPECT_EQ(sink.packets.back().at, Time::ns(static_cast<std::int64_t>(cut.packets()) - 1));
+      EXPECT_EQ(sink.packets.back().destination_port, kFirstPort + 5);
+    }
+  }
+}
+
 struct Faulty {
   int repaired = 0;
   int failed = 0;

@@ -96,6 +96,23 @@ TEST_F(ConfigurationFrom, NothingIsTheHostBackendWithASummary) {
   EXPECT_TRUE(c->file.empty());
 }
 
+TEST_F(ConfigurationFrom, ReceiptsAreForNoCallsAllOfThemOrSome) {
+  const auto range = [this](const char* value) {
+    around_.environment = {{"OFFRAMP_RECEIPTS", value}};
+    auto c = load();
+    EXPECT_TRUE(c) << c.error();
+    return c->receipts;
+  };
+  EXPECT_FALSE(range("none").any());
+  EXPECT_TRUE(range("all").contains(1));
+  EXPECT_TRUE(range("127").contains(127));
+  EXPECT_FALSE(range("127").contains(128));
+  EXPECT_TRUE(range("100-200").contains(200));
+  EXPECT_FALSE(range("100-200").contains(99));
+  for (const char* wrong : {"0", "7-", "-7", "9-3", "7x", "1-2-3", "some", "99999999999999999999"})
+    EXPECT_NE(variable_error("OFFRAMP_RECEIPTS", wrong).find("100-200"), std::string::npos) << wrong;
+}
+
 TEST_F(ConfigurationFrom, AFileSetsEveryKey) {
   auto c = load(R"(
 backend = "zrlmpi"

@@ -63,6 +63,9 @@ def trace_problem(trace, ranks):
     ended = [e for e in events if e["ph"] == "f"]
     if not any(e["id"] in begun and begun[e["id"]]["pid"] != e["pid"] for e in ended):
         return "no arrow from one rank to another"
+    twice = len(begun) != sum(e["ph"] == "s" for e in events) or len({e["id"] for e in ended}) != len(ended)
+    if twice or any(e["id"] in begun and begun[e["id"]]["ts"] > e["ts"] for e in ended):
+        return "an arrow has two ends alike, or goes back in time"
     return ""
 
 

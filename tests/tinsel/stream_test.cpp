@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "simulators/tinsel/frame.hpp"
 #include "tests/tinsel/support.hpp"
 
 namespace offramp::tinsel {
@@ -50,6 +51,43 @@ TEST(TinselStreams, LongOnesTakeTheTimeOfTheWholeNetwork) {
         expect_same(fast, run_whole_stream(machine, software, request));
       }
     }
+  }
+}
+
+TEST(TinselStreams, TellWhatTheSourceSendsWithoutMovingATime) {
+  struct Sink : PacketSink {
+    std::uint64_t packets = 0;
+    std::vector<std::byte> payload;
+    Time last;
+    void record(const Packet& p) override {
+      EXPECT_EQ(p.destination, 4);
+      EXPECT_GT(p.at, last);
+      last = p.at;
+      const auto size = static_cast<std::size_t>(p.head[10]) << 8U | static_cast<std::size_t>(p.head[11]);
+      payload.insert(payload.end(), p.head.begin() + 28,
+                     p.head.begin() + 28 + static_cast<std::ptrdiff_t>(size));
+      ++packets;
+    }
+  };
+  Machine machine(small_machine(3, 4));
+  const SoftwareSpec software;
+  for (const std::uint64_t bytes : {0U, 44U, 45U, 40000U}) {
+    std::vector<std::byte> data(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 7);
+    StreamRequest request =
+        unicast(at(machine.spec().mesh, 0, 0, 1, 2), at(machine.spec().mesh, 1, 0, 3, 3), bytes);
+    const StreamResult plain = run_stream(machine, software, request);
+    Sink sink;
+    const FrameTap::Stream stream{1, 4, Time::us(3), bytes, data, true, 9};
+    FrameTap tap(sink, stream);
+    request.tap = &tap;
+    expect_same(run_stream(machine, software, request), plain);
+    EXPECT_EQ(sink.packets, plain.fragments);
+    EXPECT_EQ(sink.last, Time::us(3) + plain.sent);
+    ASSERT_EQ(sink.payload.size(), kEnvelopeBytes + bytes);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), sink.payload.begin() + kEnvelopeBytes));
+    EXPECT_EQ(sink.payload[3], std::byte{1});
+    EXPECT_EQ(sink.payload[7], std::byte{9});
   }
 }
 

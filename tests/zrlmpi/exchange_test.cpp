@@ -148,6 +148,48 @@ TEST(ZrlmpiExchange, HasTheSameTimeStampsInBurstsAndPacketByPacket) {
   }
 }
 
+struct Captured : PacketSink {
+  struct One {
+    Time at;
+    int source;
+    std::uint32_t bytes;
+    std::vector<std::byte> head;
+  };
+  std::vector<One> packets;
+  void record(const Packet& p) override {
+    packets.push_back({p.at, p.source, p.bytes, {p.head.begin(), p.head.end()}});
+  }
+};
+
+TEST(ZrlmpiExchange, TellsEachEndsPacketsWithoutMovingATime) {
+  const MpeSpec spec;
+  ExchangeRunner runner(spec);
+  for (const std::uint64_t bytes : {0U, 8U, 1384U, 1385U, 100000U}) {
+    const ExchangeResult plain = runner.run(request_of(bytes));
+    std::uint64_t count = 0;
+    for (const End end : {End::kSender, End::kReceiver}) {
+      Captured captured;
+      ExchangeRequest request = request_of(bytes);
+      request.capture = &captured;
+      request.observed = end;
+      const ExchangeResult result = runner.run(request);
+      EXPECT_EQ(result.complete, plain.complete);
+      EXPECT_EQ(result.last, plain.last);
+      const int rank = end == End::kSender ? request.source : request.destination;
+      for (const Captured::One& packet : captured.packets) {
+        EXPECT_EQ(packet.source, rank);
+        EXPECT_LE(packet.at, result.complete);
+      }
+      ASSERT_FALSE(captured.packets.empty());
+      Header first;
+      ASSERT_EQ(decode(captured.packets.front().head, Format::kExtended, first), HeaderError::kNone);
+      EXPECT_EQ(first.type(), end == End::kSender ? PacketType::kSendRequest : PacketType::kClearToSend);
+      count += captured.packets.size();
+    }
+    EXPECT_EQ(count, plain.wire.packets) << bytes << " bytes";
+  }
+}
+
 TEST(ZrlmpiExchange, DoesNotDependOnTheOrderInWhichProcessesRun) {
   for (const std::uint64_t size : {0, 100, 1400, 30000}) {
     for (const FaultRates& faults : {FaultRates{}, FaultRates{5, 0.1, 0.1, 0.1}}) {

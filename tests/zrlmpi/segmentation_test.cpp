@@ -72,7 +72,7 @@ std::vector<Buffer> datagrams_of(int bus, const Buffer& payload) {
   const MpeSpec spec = with_bus(bus);
   Scheduler scheduler;
   std::vector<Buffer> out;
-  Path path(scheduler, spec, Carriage::kPackets, {});
+  Path path(scheduler, spec, Carriage::kPackets, {}, {});
   Header header(0, 1, Call::kSendInt, PacketType::kData);
   header.set_payload_bytes(payload.size());
   const HeaderImage image = encode(header);

@@ -1,0 +1,73 @@
+// The receipt of one call: where its modelled time went, to the picosecond.
+//
+// Every moment between the call's beginning and its end belongs to exactly one stage, so the stages add up to
+// the call. Of the spans that cover a moment, the first of these has it:
+//
+//   1. what this rank's hardware did for the call's operations; of several, what began last
+//   2. what the host did for them
+//   3. what other ranks' hardware did for the messages that this rank exchanged, and for those ranks' own
+//   part
+//      of the same collective
+//   4. a wait that the hardware names itself (its name begins with "wait")
+//
+// What nothing covers is a wait for the peer whose stage comes next, or the host's own time when none does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/core/configuration.hpp"
+#include "offramp/kernel/time.hpp"
+
+namespace offramp {
+
+/// The receipts of all ranks, as the report keeps them.
+struct Receipts {
+  struct Call {
+    std::uint64_t number = 0;
+    std::string function;
+    Time begin;
+    Time end;
+    std::vector<std::uint64_t> operations;
+  };
+  struct Stage {
+    std::string unit;
+    std::string what;
+  };
+  struct KnownSpan {
+    std::uint32_t stage = 0;
+    Time begin;
+    Time end;
+    std::uint64_t operation = 0;
+  };
+  struct Part {
+    std::uint64_t message = 0;
+    std::uint64_t collective = 0;
+  };
+  struct Rank {
+    std::uint64_t dropped = 0;
+    std::vector<Call> calls;  // by number
+    std::vector<Part> parts;
+    std::vector<Stage> stages;
+    std::vector<KnownSpan> spans;
+  };
+  std::vector<Rank> ranks;
+};
+
+/// From the text of a report. The error says what is wrong with it.
+Result<Receipts> read_receipts(const std::string& report);
+
+/// A piece of a call's time. rank: whose hardware; -1 for a wait for no rank that is known, and for the host.
+struct ReceiptLine {
+  int rank = -1;
+  std::string unit;
+  std::string what;
+  Time begin;
+  Time end;
+};
+
+/// In the order of time, without gaps: the first begins and the last ends with the call.
+std::vector<ReceiptLine> receipt_of(const Receipts& receipts, int rank, const Receipts::Call& call);
+
+}  // namespace offramp

@@ -1,0 +1,45 @@
+// What an engine puts on its network, packet by packet, for a packet capture.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "offramp/kernel/packet.hpp"
+#include "simulators/cclo/header.hpp"
+#include "simulators/cclo/spec.hpp"
+
+namespace offramp::cclo {
+
+inline constexpr std::uint32_t kFirstPort = 5500;  // that of rank 0; the others follow
+
+/// A packet of a message, and when its first bit leaves.
+struct SentPacket {
+  std::uint32_t index = 0;
+  Time at;
+};
+
+/// One message (segment) between two ranks of the world.
+struct TappedMessage {
+  int source = 0;
+  int destination = 0;
+  std::uint64_t bytes = 0;
+  std::span<const std::byte> data;  // of the bytes, or empty
+  std::uint32_t tag = 0;
+  MessageType type = MessageType::kEager;
+};
+
+/// One engine's. Numbers its messages per peer, as the firmware does for each communicator.
+class PacketTap {
+ public:
+  PacketTap(PacketSink& sink, const Spec& spec) : sink_(sink), spec_(spec) {}
+  void message(const TappedMessage& message, const std::vector<SentPacket>& packets);
+
+ private:
+  PacketSink& sink_;
+  const Spec& spec_;
+  std::map<int, std::uint32_t> sequence_;  // of the last message to a rank
+  std::uint64_t messages_ = 0;
+};
+
+}  // namespace offramp::cclo
