@@ -35,6 +35,8 @@ class DpuBackend final : public Backend {
     return dpu::supports(driver_.platform, ranks_, operation);
   }
 
+  [[nodiscard]] bool knows(OperationKind kind) const override { return dpu::knows(kind); }
+
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
     if (transfer.source == transfer.destination) return keep(transfer, issued);
     const bool handshake =
@@ -99,8 +101,10 @@ class DpuBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    const dpu::HostCost cost = dpu::host_cost(driver_.platform, operation.kind,
-                                              static_cast<std::int64_t>(operation.bytes), team.size());
+    const auto own = static_cast<std::int64_t>(operation.kind > OperationKind::kBarrier ? buffers.send.size()
+                                                                                        : operation.bytes);
+    const dpu::HostCost cost =
+        dpu::host_cost(driver_.platform, operation.kind, own, team.size(), team.rank() == operation.root);
     const Time issued = team.clock;
     const Time posted = issued + cost.post;
     team.host_free = posted + cost.copy;
@@ -109,7 +113,7 @@ class DpuBackend final : public Backend {
       co_return co_await dpu::move_data(operation, team, buffers);
     }
     dpu::CollectiveTiming::Exchange exchange;
-    timing_.begin(exchange, operation, team, posted, team.units().unit[kServiceOut].free_at());
+    timing_.begin(exchange, operation, team, buffers, posted, team.units().unit[kServiceOut].free_at());
     Outcome outcome = co_await dpu::move_data(operation, team, buffers);
     const dpu::Completion completion = co_await timing_.end(exchange, team);
     if (outcome == Outcome::kOk) outcome = completion.outcome;

@@ -39,7 +39,7 @@ Forecast forecast_collective(const PlatformSpec& platform, const Operation& oper
   request.kind = operation.kind;
   request.bytes = static_cast<std::int64_t>(operation.bytes);
   request.root = operation.root;
-  const HostCost cost = host_cost(platform, operation.kind, request.bytes, operation.ranks);
+  const HostCost cost = host_cost(platform, operation.kind, request.bytes, operation.ranks, false);
   for (int rank = 0; rank < operation.ranks; ++rank) request.members.push_back({rank, cost.post, {}});
   const CollectiveResult result = run_collective(platform, request);
   Forecast forecast;

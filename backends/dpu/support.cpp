@@ -9,10 +9,14 @@ constexpr int kMostPeers = 10000;
 
 bool reduces(OperationKind kind) {
   return kind == OperationKind::kReduce || kind == OperationKind::kAllreduce ||
-         kind == OperationKind::kReduceScatter;
+         kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterv;
 }
 
 }  // namespace
+
+bool knows(OperationKind kind) {
+  return kind != OperationKind::kScan && kind != OperationKind::kExscan;
+}
 
 Verdict supports(const PlatformSpec& spec, int ranks, const Operation& operation) {
   if (placement_of(spec).nodes(ranks) * spec.processes > kMostProcesses)

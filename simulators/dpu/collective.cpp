@@ -38,9 +38,9 @@ class Run {
   void run() {
     for (int i = 0; i < static_cast<int>(ranks_.size()); ++i) {
       const Time posted = request_.members[index(i)].posted;
-      machine_.schedule(
-          machine_.from_host(i, arrival_payload(request_.kind, static_cast<int>(ranks_.size())), posted),
-          kArrive, i);
+      const std::int64_t payload =
+          arrival_payload(request_.kind, static_cast<int>(ranks_.size()), i == request_.root);
+      machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
     }
     for (Machine::Event event; machine_.next(event);) handle(event);
   }
@@ -320,13 +320,21 @@ std::vector<bool> take_over(const PlatformSpec& spec, bool known_only, Collectiv
   return host_run;
 }
 
-/// Blocks that hosts deliver among themselves.
-Time delivery(const CardSpec& card, std::int64_t bytes, int ranks, int local) {
-  const std::int64_t together = bytes * local;
-  const Time block = bytes < card.single_copy_from
-                         ? card.shared_block + card.shared_copy.bytes(together)
-                         : later(card.single_block, card.single_copy.bytes(together));
-  return block * ranks;
+bool gathers_everywhere(OperationKind kind) {
+  return kind == OperationKind::kAllgather || kind == OperationKind::kAllgatherv;
+}
+
+/// Blocks that hosts deliver among themselves: everybody's, to each of the node's ranks.
+Time delivery(const CardSpec& card, const CollectiveRequest& request, int local) {
+  Time all;
+  for (int from = 0; from < static_cast<int>(request.members.size()); ++from) {
+    const std::int64_t bytes = request.block(from);
+    const std::int64_t together = bytes * local;
+    if (bytes == 0 && !request.sizes.empty()) continue;
+    all += bytes < card.single_copy_from ? card.shared_block + card.shared_copy.bytes(together)
+                                         : later(card.single_block, card.single_copy.bytes(together));
+  }
+  return all;
 }
 
 bool any(const std::vector<bool>& flags) {
@@ -349,10 +357,11 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
                         .host_work = {},
                         .process_free = machine.process_free(machine.process_of(i))};
     const int neighbours = local[static_cast<std::size_t>(machine.node_of(i))];
-    if (request.kind == OperationKind::kAllgather && spec.host_delivers && neighbours > 1)
-      member.host_work = delivery(spec.card, request.bytes, ranks, neighbours);
+    if (gathers_everywhere(request.kind) && spec.host_delivers && neighbours > 1)
+      member.host_work = delivery(spec.card, request, neighbours);
     if (host_run[static_cast<std::size_t>(i)]) {
       ++result.rerouted;
+      ++result.wire.retransmissions;
       member.host_work += machine.process_busy(machine.process_of(i));
       member.process_free = {};
     }
@@ -376,28 +385,40 @@ CollectiveResult run_with_failures(const PlatformSpec& spec, const CollectiveReq
   again.run();
   CollectiveResult result = results_of(spec, second, again, host_run);
   result.wire.lost += static_cast<std::uint64_t>(any(host_run));
-  result.wire.retransmissions += static_cast<std::uint64_t>(result.rerouted);
   return result;
 }
 
-bool has_vectors(OperationKind kind) {
-  return kind == OperationKind::kAllgather || kind == OperationKind::kAlltoall;
+/// Counts and displacements: each rank's own (read in code); of a gather and a scatter the root's (inferred).
+bool has_vectors(OperationKind kind, bool at_root) {
+  switch (kind) {
+    case OperationKind::kAllgather:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kAlltoall:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kReduceScatterv:
+      return true;
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+      return at_root;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
-std::int64_t arrival_payload(OperationKind kind, int ranks) {
+std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root) {
   if (kind == OperationKind::kBarrier) return 32;
   constexpr std::int64_t kHandles = 256;  // exported memory handles (assumed)
-  return 80 + kHandles + (has_vectors(kind) ? 16 * static_cast<std::int64_t>(ranks) : 0);
+  return 80 + kHandles + (has_vectors(kind, at_root) ? 16 * static_cast<std::int64_t>(ranks) : 0);
 }
 
-HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t bytes, int ranks) {
+HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t own, int ranks, bool at_root) {
   const CardSpec& card = spec.card;
   HostCost cost{.post = card.post, .copy = {}};
-  if (has_vectors(kind)) cost.post += card.post_per_rank * ranks;
-  if (kind == OperationKind::kAllgather && spec.host_delivers)
-    cost.copy = later(card.core_copy.bytes(bytes), card.own_copy.bytes(bytes * spec.ranks_per_node));
+  if (has_vectors(kind, at_root)) cost.post += card.post_per_rank * ranks;
+  if (gathers_everywhere(kind) && spec.host_delivers)
+    cost.copy = later(card.core_copy.bytes(own), card.own_copy.bytes(own * spec.ranks_per_node));
   return cost;
 }
 

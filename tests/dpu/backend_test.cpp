@@ -15,13 +15,7 @@ namespace {
 using test::Buffer;
 using test::pattern;
 
-using Values = std::vector<std::pair<std::string, Settings::Value>>;
-
-Settings settings_with(const Values& values) {
-  Settings settings = Settings::defaults(dpu_backend().parameters);
-  for (const auto& [name, value] : values) settings.set(name, value);
-  return settings;
-}
+using dpu::settings_with;
 
 Task<void> every_collective(RankHandle& rank, std::size_t block) {
   const int ranks = rank.size();

@@ -9,7 +9,9 @@ namespace {
 constexpr OperationKind kKinds[] = {
     OperationKind::kBcast,     OperationKind::kReduce,        OperationKind::kGather,
     OperationKind::kAllreduce, OperationKind::kScatter,       OperationKind::kAllgather,
-    OperationKind::kAlltoall,  OperationKind::kReduceScatter, OperationKind::kBarrier};
+    OperationKind::kAlltoall,  OperationKind::kReduceScatter, OperationKind::kBarrier,
+    OperationKind::kGatherv,   OperationKind::kScatterv,      OperationKind::kAllgatherv,
+    OperationKind::kAlltoallv, OperationKind::kReduceScatterv};
 
 PlatformSpec small_platform(int ranks_per_node = 2, int processes = 1) {
   PlatformSpec spec;
