@@ -159,8 +159,11 @@ dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_conf
   process.inter_dpu_init_params.id = id;
   process.inter_dpu_init_params.id_set = true;
   process.host_init_params.conn_params = loaded.params_for(own.dpu->address, own.dpu->rank_ports[local]);
-  const auto per_dpu = static_cast<std::size_t>(loaded.identity.per_dpu);
-  engine_of(engine).become_service_process(id, config->num_service_procs, per_dpu);
+  Hello agreed;
+  agreed.per_dpu = static_cast<std::uint64_t>(loaded.identity.per_dpu);
+  agreed.config = fingerprint_of(loaded.file);
+  agreed.list = fingerprint_of(loaded.list);
+  engine_of(engine).become_service_process(id, config->num_service_procs, agreed);
   return DO_SUCCESS;
 }
 
@@ -189,6 +192,7 @@ dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config
     *params->conn_params = *found;
   }
   params->sps_per_dpu = dpu.rank_ports.size();
+  params->config_fingerprint = fingerprint_of(loaded.file);
   return DO_SUCCESS;
 }
 
@@ -233,6 +237,7 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
   Engine& own = engine_of(engine);
   const Loaded& loaded = loaded_of(*config);
   const init_params_t& base = config->local_service_proc.inter_dpu_init_params;
+  own.expect_processes(Clock::now() + connect_limit(base));
   if (own.global_id > 0 && own.serve(base) == nullptr) return DO_ERROR;
   for (std::size_t id = own.global_id + 1; id < own.num_service_procs; ++id) {
     const ListedProcess& other = loaded.list.processes[id];
@@ -245,6 +250,10 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
     context->peers.front().global_id = static_cast<std::int64_t>(id);
   }
   return DO_SUCCESS;
+}
+
+dpu_offload_status_t offload_mesh_status(const offloading_engine_t* engine) {
+  return engine == nullptr ? DO_ERROR : static_cast<const Engine*>(engine)->mesh_status();
 }
 
 offload_ep_t* offload_server_ep(execution_context_t* econtext) {

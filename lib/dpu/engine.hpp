@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/dpu/greeting.hpp"
 #include "lib/dpu/transport.hpp"
 #include "offramp/dpu/service.h"
 #include "simulators/dpu/endpoint_cache.hpp"
@@ -83,6 +84,7 @@ class Context : public execution_context {
   offload_server_t as_server{};
   connect_completed_cb connected = nullptr;
   int listener = 0;
+  std::chrono::milliseconds stall_limit{0};  // of its server, or of other service processes; 0: any
   bool closed = false;
   std::deque<offload_ep> peers;
   dpu_offload_ev_sys events;
@@ -104,8 +106,11 @@ class Engine : public offloading_engine, private Sink {
   Context* connect(const init_params_t& params);
   Context* serve(const init_params_t& params);
   void end(Context& context);
-  /// Who it is among the service processes.
-  void become_service_process(std::uint64_t id, std::size_t all, std::size_t per_dpu);
+  /// Who it is among the service processes; the hello has what they have to agree on.
+  void become_service_process(std::uint64_t id, std::size_t all, const Hello& agreed);
+  /// All of them have to be there by then.
+  void expect_processes(Clock::time_point deadline) { mesh_deadline_ = deadline; }
+  [[nodiscard]] dpu_offload_status_t mesh_status() const;
   dpu_offload_status_t add_default(std::uint64_t type, notification_cb cb, notification_info_t* info);
 
   // The cache, and its messages.
@@ -131,11 +136,16 @@ class Engine : public offloading_engine, private Sink {
   bool address_of(const init_params_t& params, bool server, Address& address);
   Context& add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
 
-  std::optional<Bytes> accepted(int listener, Link& link, std::span<const std::byte> hello) override;
+  Admission accepted(int listener, Link& link, std::span<const std::byte> hello) override;
   void opened(Link& link, std::span<const std::byte> welcome) override;
   void arrived(Link& link, std::span<const std::byte> header, std::span<const std::byte> payload) override;
   void sent(Link& link, std::uint64_t token, bool ok) override;
-  void closed(Link& link, bool goodbye) override;
+  void refused(Link& link, std::span<const std::byte> why) override;
+  void closed(Link& link, Ending ending) override;
+  [[nodiscard]] std::string objection(const Context& context, const Hello& hello) const;
+  [[nodiscard]] Hello hello_of(const init_params_t& params) const;
+  void disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why);
+  void check_mesh();
   void connected(Context& context, offload_ep& peer, std::uint64_t peer_id);
   void meet_process(Context& context, offload_ep& peer);
   void check_done();
@@ -156,13 +166,18 @@ class Engine : public offloading_engine, private Sink {
   std::deque<Context> contexts_;
   std::vector<Default> defaults_;
   std::vector<remote_service_proc_info_t> processes_;
-  std::size_t per_dpu_ = 1;
+  Hello agreed_;  // of a service process
+  Clock::time_point mesh_deadline_ = Clock::time_point::max();
+  dpu_offload_status_t mesh_ = DO_NOT_APPLICABLE;
   EndpointCache cache_;
   std::vector<OwnEntry> own_entries_;
   std::uint64_t numbers_ = 0;
   std::string error_;
   bool progressing_ = false;
 };
+
+/// How long a connection may take to come about.
+std::chrono::milliseconds connect_limit(const init_params_t& params);
 
 inline Engine& engine_of(offloading_engine_t* engine) {
   return static_cast<Engine&>(*engine);

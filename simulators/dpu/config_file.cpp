@@ -270,6 +270,26 @@ ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list) {
   return list;
 }
 
+namespace {
+
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+std::uint64_t fingerprint_of(const ConfigFile& file) {
+  return fnv1a(write_config(file));
+}
+
+std::uint64_t fingerprint_of(const ProcessList& list) {
+  std::string text;
+  for (const ListedProcess& process : list.processes) text += process.dpu->name + ',';
+  return fnv1a(text);
+}
+
 std::string config_path(const Lookup& lookup) {
   for (const char* name : {"OFFLOAD_CONFIG_FILE_PATH", "DPU_OFFLOAD_CONFIG_FILE_PATH"}) {
     if (const char* value = lookup(name); value != nullptr && *value != '\0') return value;

@@ -45,6 +45,8 @@ ConfigResult parse_config(std::string_view text, std::string_view name);
 ConfigResult load_config(const std::string& path);
 /// The text of a file; parse_config() gives it back.
 std::string write_config(const ConfigFile& file);
+/// The same for files that say the same. Never 0.
+std::uint64_t fingerprint_of(const ConfigFile& file);
 /// A platform of equal hosts: nodeN with dpuN at 10.0.x.y, ports from 7100 and 9100 on.
 ConfigFile describe_platform(int hosts, int processes);
 
@@ -61,6 +63,8 @@ struct ProcessList {
   std::string error;
 };
 ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list);
+/// The same for lists with the same DPUs in the same order. Never 0.
+std::uint64_t fingerprint_of(const ProcessList& list);
 
 // --- Environment, with the published names. ---
 

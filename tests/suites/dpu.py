@@ -5,6 +5,7 @@ import os
 import tempfile
 
 from launch import mpirun
+from suites import programs
 
 RANKS = 4
 PROCESSES = [1, 2, 4]
@@ -21,11 +22,11 @@ def variables(settings):
     return {f"OFFRAMP_DPU_{name}": str(value) for name, value in settings.items()}
 
 
-def run_program(arguments, name, extra):
+def run_program(arguments, name, extra, ranks=RANKS):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         command = [os.path.join(arguments.build, "tests/mpi", name)]
-        result = mpirun(arguments.build, "dpu", RANKS, command, 120, {"OFFRAMP_REPORT": path, **extra})
+        result = mpirun(arguments.build, "dpu", ranks, command, 120, {"OFFRAMP_REPORT": path, **extra})
         report = None
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -33,17 +34,44 @@ def run_program(arguments, name, extra):
         return result, report
 
 
+def shapes(arguments):
+    """Ranks, ranks per node, service processes per DPU: all ranks on one DPU, and spread over several."""
+    return [(ranks, per_node, processes) for ranks in arguments.ranks for processes in PROCESSES
+            for per_node in sorted({2, ranks}) if per_node == ranks or processes <= 2]
+
+
 def platforms(arguments, tally):
+    """Every program on one platform, another one for the next program; with --whole on all of them."""
     folder = os.path.join(arguments.build, "tests/mpi")
     names = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
-    for processes in PROCESSES:
-        for name in names:
-            label = f"dpu/{name} {processes} service processes per DPU"
+    every = shapes(arguments)
+    for number, name in enumerate(names):
+        for ranks, per_node, processes in every if arguments.whole else [every[number % len(every)]]:
+            label = f"dpu/{name} {ranks} ranks, {per_node} per node, {processes} service processes per DPU"
             if not tally.wants(label):
                 continue
-            settings = variables({"RANKS_PER_NODE": RANKS, "SERVICE_PROCESSES": processes})
-            result, _ = run_program(arguments, name, settings)
+            settings = variables({"RANKS_PER_NODE": per_node, "SERVICE_PROCESSES": processes})
+            result, _ = run_program(arguments, name, settings, ranks)
             tally.record(label, result.ok and f"ok {name}" in result.output, result.output, result.seconds)
+
+
+def real_programs(arguments, tally):
+    """The same answers as natively with several service processes per DPU. Without --whole only the quick ones."""
+    chosen = {("mpi4py", 4): 2, ("fftw", 4): 4, ("hdf5", 2): 2, ("boost", 4): 2, ("ptscotch", 4): 4}
+    for name, execute, counts in programs.PROGRAMS:
+        for ranks in counts:
+            native = None
+            for processes in PROCESSES if arguments.whole else [chosen.get((name, ranks))]:
+                label = f"dpu/program {name} {ranks} ranks, {processes} service processes per DPU"
+                if processes is None or not tally.wants(label):
+                    continue
+                arguments.settings = {}
+                native = native or execute(arguments, None, ranks)[1]
+                arguments.settings = variables({"RANKS_PER_NODE": ranks, "SERVICE_PROCESSES": processes})
+                result, answers = execute(arguments, "dpu", ranks)
+                arguments.settings = {}
+                ok = result.ok and answers is not None and answers == native
+                tally.record(label, ok, f"{result.output}\n{answers}\nnative: {native}", result.seconds)
 
 
 def failures(arguments, tally):
@@ -89,5 +117,6 @@ def run(arguments, tally):
     if "dpu" not in arguments.backends:
         return
     platforms(arguments, tally)
+    real_programs(arguments, tally)
     failures(arguments, tally)
     losses(arguments, tally)
