@@ -77,7 +77,8 @@ std::string rank_report(Engine& engine, const char* const* names) {
                   {"retransmissions", wire.retransmissions},
                   {"lost", wire.lost},
                   {"duplicated", wire.duplicated},
-                  {"reordered", wire.reordered}};
+                  {"reordered", wire.reordered},
+                  {"rerouted", wire.rerouted}};
   rank["malformed_messages"] = engine.malformed();
   return rank.dump();
 }
@@ -157,6 +158,9 @@ std::string summary(const std::string& text) {
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
   if (const auto n = report.at("arrival_order_dependences").get<std::uint64_t>(); n > 0)
     out += fmt::format("offramp: the modelled time depends on arrival order or polling at {} places\n", n);
+  const Json& wire = report.at("wire");
+  if (const auto n = wire.value("rerouted", std::uint64_t{0}); n > 0)
+    out += fmt::format("offramp: {} operations went another way, past hardware that had failed\n", n);
   for (const Json& warning : report.at("warnings"))
     out += fmt::format("offramp: {}\n", warning.get<std::string>());
   return out;
