@@ -48,8 +48,8 @@ class DpuBackend final : public Backend {
     const int process = placement_.global_id(transfer.source);
     const MessagePath::Sent sent = reroute.needed ? path_.send_by_host(payload, distance, reroute.from, mine)
                                                   : path_.send(payload, distance, process, issued, mine);
-    count(payload, distance == Distance::kNetwork || !reroute.needed);
-    if (reroute.needed) ++wire_.retransmissions;
+    count(payload, distance >= Distance::kOtherDpu || !reroute.needed);
+    if (reroute.needed) ++wire_.rerouted;
     const dpu::Repair repair = repair_of(transfer);
     Departure departure;
     departure.host_free = issued + path_.emit();
@@ -143,10 +143,7 @@ class DpuBackend final : public Backend {
   static constexpr std::int64_t kAckPayload = 20;
 
   [[nodiscard]] Distance distance_of(const Transfer& transfer) const {
-    if (placement_.node(transfer.source) != placement_.node(transfer.destination)) return Distance::kNetwork;
-    return placement_.global_id(transfer.source) == placement_.global_id(transfer.destination)
-               ? Distance::kSameProcess
-               : Distance::kSameNode;
+    return dpu::distance_between(placement_, transfer.source, transfer.destination);
   }
 
   /// A message to the rank itself is a copy.
@@ -185,7 +182,7 @@ class DpuBackend final : public Backend {
   /// Each message has as many numbers in the fault script as it may have attempts.
   [[nodiscard]] dpu::Repair repair_of(const Transfer& transfer) {
     const dpu::Transport& transport = driver_.platform.transport;
-    if (!transport.faults.any() || distance_of(transfer) != Distance::kNetwork) return {};
+    if (!transport.faults.any() || distance_of(transfer) < Distance::kOtherDpu) return {};
     const auto link = (std::uint64_t{1} << 63) |
                       (static_cast<std::uint64_t>(transfer.source) * static_cast<std::uint64_t>(ranks_) +
                        static_cast<std::uint64_t>(transfer.destination));

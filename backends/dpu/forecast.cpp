@@ -13,10 +13,7 @@ Forecast forecast_send(const DriverSpec& driver, const Operation& operation) {
   const Placement placement = placement_of(driver.platform);
   const int to = operation.ranks - 1;
   const auto bytes = static_cast<std::int64_t>(operation.bytes);
-  Distance distance = Distance::kNetwork;
-  if (placement.node(0) == placement.node(to))
-    distance =
-        placement.global_id(0) == placement.global_id(to) ? Distance::kSameProcess : Distance::kSameNode;
+  const Distance distance = distance_between(placement, 0, to);
   Units units;
   const MessagePath path(driver.platform, driver.emit);
   const bool handshake = bytes > driver.eager_limit;

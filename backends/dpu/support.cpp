@@ -19,7 +19,8 @@ bool knows(OperationKind kind) {
 }
 
 Verdict supports(const PlatformSpec& spec, int ranks, const Operation& operation) {
-  if (placement_of(spec).nodes(ranks) * spec.processes > kMostProcesses)
+  const Placement placement = placement_of(spec);
+  if (placement.nodes(ranks) * placement.per_node() > kMostProcesses)
     return Verdict::decline("the service knows 256 service processes");
   if (ranks > kMostPeers) return Verdict::decline("the service knows 10000 peers");
   if (!reduces(operation.kind)) return {};

@@ -138,6 +138,7 @@ void Engine::progress() {
   progressing_ = true;
   if (transport_) transport_->progress(*this);
   check_mesh();
+  operations_.progress();
   for (Context& context : contexts_) context.events.system.progress();
   progressing_ = false;
 }
@@ -236,22 +237,18 @@ void Engine::end(Context& context) {
   check_done();
 }
 
-void Engine::become_service_process(std::uint64_t id, std::size_t all, const Hello& agreed) {
+void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed) {
   on_dpu = true;
   global_id = id;
-  num_service_procs = all;
+  num_service_procs = places.size();
   agreed_ = agreed;
   agreed_.global_id = static_cast<std::int64_t>(id);
-  processes_.resize(all);
-  const std::size_t per_dpu = agreed.per_dpu;
-  for (std::size_t i = 0; i < all; ++i)
-    processes_[i] = {i, i % per_dpu, static_cast<int>(i / per_dpu), nullptr, nullptr, 0};
+  processes_.resize(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    processes_[i] = {i, i % static_cast<std::size_t>(agreed.per_dpu), places[i].host, nullptr, nullptr, 0};
+  places_ = std::move(places);
   processes_[id].econtext = self_econtext;
   service_procs = processes_.data();
-}
-
-int Engine::host_of(std::uint64_t process) const {
-  return static_cast<int>(process / std::max<std::uint64_t>(agreed_.per_dpu, 1));
 }
 
 // --- The service processes among themselves ---

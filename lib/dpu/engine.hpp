@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/dpu/greeting.hpp"
+#include "lib/dpu/operations.hpp"
 #include "lib/dpu/transport.hpp"
 #include "offramp/dpu/service.h"
 #include "simulators/dpu/endpoint_cache.hpp"
@@ -35,10 +36,11 @@ struct offload_ep final : offramp::dpu::Carrier {
   std::uint64_t client_id = 0;
   std::uint64_t server_id = 0;
   rank_info_t rank{};
-  std::int64_t global_id = -1;            // of a service process
-  std::map<std::uint32_t, int> groups;    // that its rank is in, and incarnations of them
-  std::set<std::uint64_t> under_way;      // events that have not left
-  offramp::dpu::HeaderBytes immediate{};  // the header of the send that is being posted
+  std::int64_t global_id = -1;                          // of a service process
+  std::map<std::uint32_t, int> groups;                  // that its rank is in, and incarnations of them
+  std::set<std::uint64_t> under_way;                    // events that have not left
+  std::map<std::uint64_t, offramp::dpu::LentKey> keys;  // of its memory
+  offramp::dpu::HeaderBytes immediate{};                // the header of the send that is being posted
 };
 
 /// An event system, as programs see it.
@@ -90,6 +92,13 @@ class Context : public execution_context {
   dpu_offload_ev_sys events;
 };
 
+/// Where a service process is, and listens for ranks.
+struct ProcessPlace {
+  int host = 0;  // in the order of the list of DPUs
+  std::string address;
+  std::uint16_t port = 0;  // 0: not known
+};
+
 class Engine : public offloading_engine, private Sink {
  public:
   explicit Engine(const offload_engine_info_t& info);
@@ -107,7 +116,7 @@ class Engine : public offloading_engine, private Sink {
   Context* serve(const init_params_t& params);
   void end(Context& context);
   /// Who it is among the service processes; the hello has what they have to agree on.
-  void become_service_process(std::uint64_t id, std::size_t all, const Hello& agreed);
+  void become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed);
   /// All of them have to be there by then.
   void expect_processes(Clock::time_point deadline) { mesh_deadline_ = deadline; }
   [[nodiscard]] dpu_offload_status_t mesh_status() const;
@@ -116,7 +125,13 @@ class Engine : public offloading_engine, private Sink {
   // The cache, and its messages.
   void add_rank(offload_ep& peer, const GroupDescription& group, int rank);
   [[nodiscard]] EndpointCache& cache() { return cache_; }
-  [[nodiscard]] int host_of(std::uint64_t process) const;
+  [[nodiscard]] Operations& operations() { return operations_; }
+  /// Of a rank: the context by which it reaches a service process. DO_NOT_APPLICABLE: not yet.
+  dpu_offload_status_t reach(std::uint64_t process, Context*& context);
+  /// 0 where nothing is known of service processes.
+  [[nodiscard]] int host_of(std::uint64_t process) const {
+    return process < places_.size() ? places_[process].host : 0;
+  }
 
  private:
   struct Default {
@@ -130,6 +145,13 @@ class Engine : public offloading_engine, private Sink {
     GroupUid uid;
     std::uint32_t incarnation;
     Bytes message;
+  };
+
+  struct EntryRequest {
+    Context* context;
+    offload_ep* peer;
+    GroupUid uid;
+    int rank;
   };
 
   bool open_transport(const init_params_t& params);
@@ -156,6 +178,12 @@ class Engine : public offloading_engine, private Sink {
   void take_revoke(std::span<const std::byte> data);
   void take_revoked(std::span<const std::byte> data);
   bool revoke(std::span<const std::byte> message);
+  static void take_key(offload_ep& peer, std::span<const std::byte> data);
+  void take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  void take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  void answer_requests(GroupUid uid);
+  [[nodiscard]] Bytes process_data() const;
+  void take_process_data(std::span<const std::byte> data);
   void tell_processes(std::uint64_t type, std::span<const std::byte> message);
   void tell_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
   void push_if_populated(GroupUid uid, const CacheActions& actions);
@@ -171,6 +199,10 @@ class Engine : public offloading_engine, private Sink {
   dpu_offload_status_t mesh_ = DO_NOT_APPLICABLE;
   EndpointCache cache_;
   std::vector<OwnEntry> own_entries_;
+  Operations operations_;
+  std::vector<EntryRequest> requests_;  // for entries that are not known yet
+  std::vector<ProcessPlace> places_;    // by global id
+  std::map<std::uint64_t, Context*> reached_;
   std::uint64_t numbers_ = 0;
   std::string error_;
   bool progressing_ = false;

@@ -117,6 +117,7 @@ void Engine::disconnected(offload_ep& peer, dpu_offload_status_t status, std::st
   offload_client_t& own = peer.context->as_client;
   own.bs_phase = DISCONNECTED;
   own.status = status;
+  operations_.lost(*peer.context);
   if (status == DO_SUCCESS) return;
   const bool process = peer.context->scope_id == SCOPE_INTER_SERVICE_PROCS;
   if (process) mesh_ = status;

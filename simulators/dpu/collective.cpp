@@ -90,6 +90,9 @@ class Run {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   [[nodiscard]] const PlannedPull& planned(int pull) const { return plan_.pulls[index(pull)]; }
   [[nodiscard]] int sink_of(int pull) const { return machine_.process_of(planned(pull).to); }
+  [[nodiscard]] bool is_remote(int pull) const {
+    return !machine_.on_same_host(planned(pull).from, planned(pull).to);
+  }
   [[nodiscard]] bool lands_in_dpu(int pull) const {
     return planned(pull).slice >= 0 || spec_.path == DataPath::kStaging;
   }
@@ -170,23 +173,20 @@ class Run {
   void post_read(int pull, Time at) {
     ++sinks_[index(sink_of(pull))].reading;
     const Time now = machine_.step(sink_of(pull), at);
-    const int from = machine_.node_of(planned(pull).from);
-    machine_.schedule(machine_.read_request(machine_.node_of(planned(pull).to), from, now), kReadRequest,
-                      pull);
+    machine_.schedule(machine_.read_request(is_remote(pull), now), kReadRequest, pull);
   }
 
   void read_at_source(int pull, Time at) {
-    const int from = machine_.node_of(planned(pull).from);
-    const int to = machine_.node_of(planned(pull).to);
-    pulls_[index(pull)] = machine_.leave(from, to, planned(pull).bytes, false, at);
+    // Within a host the reader's own NIC reads.
+    const int dpu = machine_.dpu_of(is_remote(pull) ? planned(pull).from : planned(pull).to);
+    pulls_[index(pull)] = machine_.leave(dpu, is_remote(pull), planned(pull).bytes, false, at);
     machine_.schedule(pulls_[index(pull)].first, kData, pull);
   }
 
   void land(int pull) {
-    const int to = machine_.node_of(planned(pull).to);
-    const bool remote = machine_.node_of(planned(pull).from) != to;
-    machine_.schedule(machine_.land(to, planned(pull).bytes, lands_in_dpu(pull), remote, pulls_[index(pull)]),
-                      kReadDone, pull);
+    const Time landed = machine_.land(machine_.dpu_of(planned(pull).to), planned(pull).bytes,
+                                      lands_in_dpu(pull), is_remote(pull), pulls_[index(pull)]);
+    machine_.schedule(landed, kReadDone, pull);
   }
 
   /// The completion of a READ, or word that the bytes are on this node.
@@ -198,7 +198,7 @@ class Run {
   }
 
   void write_staged(int pull, Time at) {
-    const Time written = machine_.write_to_host(machine_.node_of(planned(pull).to), planned(pull).bytes, at);
+    const Time written = machine_.write_to_host(machine_.dpu_of(planned(pull).to), planned(pull).bytes, at);
     machine_.schedule(written, kWritten, pull);
   }
 
@@ -246,15 +246,15 @@ class Run {
 
   void send_result(int result, Time at) {
     const PlannedSlice& slice = slice_of(result);
-    const int from = machine_.node_of(slice.owner);
-    const int to = machine_.node_of(plan_.results[index(result)].to);
-    if (from == to) return tell_result(result, machine_.write_to_host(to, slice.bytes, at));
-    results_[index(result)] = machine_.leave(from, to, slice.bytes, true, at);
+    const int from = machine_.dpu_of(slice.owner);
+    if (machine_.on_same_host(slice.owner, plan_.results[index(result)].to))
+      return tell_result(result, machine_.write_to_host(from, slice.bytes, at));
+    results_[index(result)] = machine_.leave(from, true, slice.bytes, true, at);
     machine_.schedule(results_[index(result)].first, kResultData, result);
   }
 
   void land_result(int result) {
-    const int to = machine_.node_of(plan_.results[index(result)].to);
+    const int to = machine_.dpu_of(plan_.results[index(result)].to);
     tell_result(result, machine_.land(to, slice_of(result).bytes, false, true, results_[index(result)]));
   }
 
@@ -281,8 +281,8 @@ class Run {
     return plan_.slices[index(plan_.results[index(result)].slice)];
   }
   [[nodiscard]] std::int64_t fetch_key(int pull) const {
-    return static_cast<std::int64_t>(planned(pull).from) * machine_.nodes() +
-           machine_.node_of(planned(pull).to);
+    return static_cast<std::int64_t>(planned(pull).from) * machine_.hosts() +
+           machine_.host_of(planned(pull).to);
   }
   /// Whether this pull is the one that moves the bytes.
   [[nodiscard]] bool is_fetch(int pull) const {
@@ -349,19 +349,19 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
   result.wire = machine.wire();
   result.failed = machine.gave_up();
   const int ranks = static_cast<int>(request.members.size());
-  std::vector<int> local(static_cast<std::size_t>(machine.nodes()));
-  for (int i = 0; i < ranks; ++i) ++local[static_cast<std::size_t>(machine.node_of(i))];
+  std::vector<int> local(static_cast<std::size_t>(machine.hosts()));
+  for (int i = 0; i < ranks; ++i) ++local[static_cast<std::size_t>(machine.host_of(i))];
   for (int i = 0; i < ranks; ++i) {
     MemberResult member{.done = work.done(i),
                         .host_begin = request.members[static_cast<std::size_t>(i)].posted,
                         .host_work = {},
                         .process_free = machine.process_free(machine.process_of(i))};
-    const int neighbours = local[static_cast<std::size_t>(machine.node_of(i))];
+    const int neighbours = local[static_cast<std::size_t>(machine.host_of(i))];
     if (gathers_everywhere(request.kind) && spec.host_delivers && neighbours > 1)
       member.host_work = delivery(spec.card, request, neighbours);
     if (host_run[static_cast<std::size_t>(i)]) {
       ++result.rerouted;
-      ++result.wire.retransmissions;
+      ++result.wire.rerouted;
       member.host_work += machine.process_busy(machine.process_of(i));
       member.process_free = {};
     }

@@ -263,8 +263,8 @@ TEST(DpuBackend, LosesNothingWhenAServiceProcessDies) {
     }
     EXPECT_GT(hurt.clock(0), whole.clock(0)) << kind;
     EXPECT_LT(hurt.clock(0), whole.clock(0) + Time::ms(20)) << kind;
-    EXPECT_EQ(whole.wire().retransmissions, 0U);
-    EXPECT_GT(hurt.wire().retransmissions, 0U);
+    EXPECT_EQ(whole.wire().rerouted, 0U);
+    EXPECT_GT(hurt.wire().rerouted, 0U);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -155,7 +156,7 @@ class InProcess : public testing::Test {
     offloading_config_t& config = configs.emplace_back();
     INIT_DPU_CONFIG_DATA(&config);
     config.offloading_engine = own;
-    config.cfg_file = path.c_str();
+    config.cfg_file = std::getenv("DPU_OFFLOAD_SERVER_ADDR") != nullptr ? nullptr : path.c_str();
     config.host_name = rank < per_host ? "node0" : "node1.cluster";
     EXPECT_EQ(get_host_config(&config), DO_SUCCESS) << config.error;
     rank_info_t info;

@@ -90,7 +90,7 @@ def failures(arguments, tally):
             if ok:
                 text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
                 ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
-                ok = ok and (bad["wire"]["retransmissions"] > 0) == ("pauses" not in what)
+                ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("went another way" in hurt.output)
             tally.record(label, ok, text, whole.seconds + hurt.seconds)
 
 

@@ -238,7 +238,7 @@ def only_its_functions(arguments, tally):
     if not tally.wants(label):
         return
     declared = set()
-    for name in ["engine.h", "events.h", "cache.h"]:
+    for name in ["engine.h", "events.h", "cache.h", "ops.h"]:
         with open(os.path.join(ROOT, "include/offramp/dpu", name), encoding="utf-8") as file:
             declared |= set(re.findall(r"^OFFRAMP_DPU_API [^(;]*?(\w+)\(", file.read(), re.M))
     result = launch(["nm", "-D", "--defined-only", os.path.join(arguments.build, "lib/libofframp-dpu.so")],

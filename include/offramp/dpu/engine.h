@@ -68,13 +68,18 @@ static inline void offload_init_config_data(offloading_config_t* config) {
 #define INIT_DPU_CONFIG_DATA(config) offload_init_config_data(config)
 
 /* Service process: loads and checks the file, the list of DPUs and the ids, and fills local_service_proc.
+ * Without a file, one or two DPUs with a service process each can do with INTER_DPU_CONN_ADDR and
+ * INTER_DPU_CONN_PORT (11111), where the second one listens for the first.
  * DO_ERROR: config->error says why, with file and line. */
 OFFRAMP_DPU_API dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_config_t* config);
-/* Host: loads and checks the file. */
+/* Host: loads and checks the file. Without one, DPU_OFFLOAD_SERVER_ADDR and DPU_OFFLOAD_SERVER_PORT say where
+ * its service process is. */
 OFFRAMP_DPU_API dpu_offload_status_t get_host_config(offloading_config_t* config);
 /* Host: address and port of the service process that a rank uses: local rank modulo service processes per
- * DPU. Fills params->conn_params, whose text is valid until offload_config_free, and what the service process
- * compares with its own configuration: one that differs is an error of the connection at once. */
+ * DPU; with several DPUs per host all service processes of the first one, then of the next. A list of DPUs,
+ * if set, says which of them the job has. Fills params->conn_params, whose text is valid until
+ * offload_config_free, and what the service process compares with its own configuration: one that differs is
+ * an error of the connection at once. */
 OFFRAMP_DPU_API dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config_t* config,
                                                                          const rank_info_t* rank,
                                                                          init_params_t* params);
