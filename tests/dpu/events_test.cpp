@@ -76,7 +76,7 @@ TEST(DpuEvents, AFloodArrivesInOrderWithEveryPayload) {
   for (const bool explicit_return : {false, true}) {
     Ends ends;
     std::vector<std::uint64_t> seen;
-    ends.server.register_handler(5000 - 1, [&](EventSystem&, const NotificationHeader& header, auto data) {
+    ends.server.register_handler(kTypes - 1, [&](EventSystem&, const NotificationHeader& header, auto data) {
       EXPECT_EQ(header.payload_size, data.size());
       seen.push_back(header.event_id);
     });

@@ -29,7 +29,7 @@ enum {
 enum { EVENT_DONE = 0, EVENT_INPROGRESS = 1 };
 
 /* Notification types 32 .. 50 belong to the service; types are below OFFLOAD_MAX_TYPES. */
-enum { META_EVENT_TYPE = 32, OFFLOAD_RESERVED_TYPES_END = 50, OFFLOAD_MAX_TYPES = 5000 };
+enum { META_EVENT_TYPE = 32, OFFLOAD_RESERVED_TYPES_END = 50, OFFLOAD_MAX_TYPES = 65536 };
 
 typedef enum { CONTEXT_UNKNOWN = 0, CONTEXT_CLIENT, CONTEXT_SERVER, CONTEXT_SELF } daemon_type_t;
 typedef enum {
