@@ -10,6 +10,7 @@
 #include "offramp/version.hpp"
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
+#include "tools/dpu_host.hpp"
 #include "tools/predict.hpp"
 #include "tools/receipt.hpp"
 #include "tools/report.hpp"
@@ -288,8 +289,18 @@ class DpuConfigCommand {
                                     "write or check a configuration file of the offload service")) {
     app_.footer(
         "\nWithout a file: writes one for the platform of the settings to standard output. With one: checks "
-        "it.");
+        "it. --machine and --topology find BlueField cards with hwloc; comments in the file then say which "
+        "local rank has which service process, and which are far from it.");
     app_.add_option("file", file_, "the file to check")->type_name("FILE");
+    CLI::Option* const hosts = app_.add_option("--hosts", hosts_, "so many equal hosts")->type_name("N");
+    CLI::Option* const machine = app_.add_flag("--machine", machine_, "this machine");
+    app_.add_option("--topology", topologies_,
+                    "a host as lstopo has written it on that host; may be repeated")
+        ->type_name("FILE")
+        ->allow_extra_args(false)
+        ->excludes(hosts)
+        ->excludes(machine);
+    machine->excludes(hosts);
     app_.add_option("--set", settings_, "a parameter of the platform: ranks_per_node=4")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
@@ -305,12 +316,34 @@ class DpuConfigCommand {
       complain(fmt::format("--set {} is not KEY=VALUE; see offramp dpu-config --help", in_quotes(setting)));
       return kUsage;
     }
+    if (const std::string error = describe(options.arguments); !error.empty()) {
+      complain(error);
+      return kUsage;
+    }
     return explain(options);
   }
 
  private:
   CLI::App& app_;
+  /// The hosts to write a file for, in words; what is wrong.
+  std::string describe(std::vector<std::string>& words) const {
+    const bool about_hosts = hosts_ != 0 || machine_ || !topologies_.empty();
+    if (about_hosts && !file_.empty()) return "a file is checked, or one is written: not both";
+    if (hosts_ != 0) words.push_back(fmt::format("hosts={}", hosts_));
+    std::vector<std::string> sources = topologies_;
+    if (machine_) sources.emplace_back();
+    for (const std::string& source : sources) {
+      DpuHost host = look_at_dpu_host(source);
+      if (!host.error.empty()) return host.error;
+      words.insert(words.end(), host.words.begin(), host.words.end());
+    }
+    return {};
+  }
+
   std::string file_;
+  int hosts_ = 0;
+  bool machine_ = false;
+  std::vector<std::string> topologies_;
   std::vector<std::string> settings_;
 };
 

@@ -232,6 +232,7 @@ Json json_of(const Answer& answer, int repeat) {
   json["payload_bytes"] = wire.payload_bytes;
   json["wire_bytes"] = wire.wire_bytes;
   json["retransmissions"] = wire.retransmissions;
+  json["rerouted"] = wire.rerouted;
   if (!answer.forecast.note.empty()) json["note"] = answer.forecast.note;
   return json;
 }

@@ -10,9 +10,22 @@ void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
 }
 
+/// One block per rank: in rank order in one buffer, or anywhere.
 template <typename Span>
-Span block_of(Span all, std::size_t block, int index) {
-  return all.subspan(block * static_cast<std::size_t>(index), block);
+struct Blocks {
+  Span all;
+  std::size_t block = 0;
+  std::span<const Span> each = {};
+  [[nodiscard]] Span operator[](int index) const {
+    const auto i = static_cast<std::size_t>(index);
+    return each.empty() ? all.subspan(block * i, block) : each[i];
+  }
+};
+Blocks<Bytes> to_send(const CollectiveBuffers& b) {
+  return {b.send, b.block, b.send_blocks};
+}
+Blocks<MutableBytes> to_receive(const CollectiveBuffers& b) {
+  return {b.receive, b.block, b.receive_blocks};
 }
 
 /// Ranks seen from the root, which is 0.
@@ -85,13 +98,13 @@ Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
 
 Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return co_await send(team, root, buffers.send);
+  const Blocks<MutableBytes> blocks = to_receive(buffers);
   std::vector<Team::PendingToken> pending;
   for (int from = 0; from < team.size(); ++from) {
-    const MutableBytes block = block_of(buffers.receive, buffers.block, from);
     if (from == root) {
-      team.copy(buffers.send, block);
+      team.copy(buffers.send, blocks[from]);
     } else {
-      pending.push_back(team.receive_token(from, block));
+      pending.push_back(team.receive_token(from, blocks[from]));
     }
   }
   co_return co_await finish(std::move(pending));
@@ -99,13 +112,13 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 
 Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return co_await receive(team, root, buffers.receive);
+  const Blocks<Bytes> blocks = to_send(buffers);
   std::vector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
-    const Bytes block = block_of(buffers.send, buffers.block, to);
     if (to != root) {
-      pending.push_back(team.send_token(to, block, Stamp{}));
+      pending.push_back(team.send_token(to, blocks[to], Stamp{}));
     } else if (!buffers.receive.empty()) {
-      team.copy(block, buffers.receive);
+      team.copy(blocks[to], buffers.receive);
     }
   }
   co_return co_await finish(std::move(pending));
@@ -113,22 +126,24 @@ Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
 
 /// Every pair of ranks; send is this rank's block, or one block for each.
 Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each) {
-  if (one_for_each && buffers.send.data() == buffers.receive.data()) {
+  if (one_for_each && buffers.send_blocks.empty() && buffers.send.data() == buffers.receive.data()) {
     // In place: what arrives would overwrite what is still to leave.
     const MutableBytes sent = team.scratch(buffers.send.size());
     team.copy(buffers.send, sent);
     buffers.send = sent;
   }
+  const Blocks<Bytes> outgoing = to_send(buffers);
+  const Blocks<MutableBytes> incoming = to_receive(buffers);
   std::vector<Team::PendingToken> pending;
   for (int step = 1; step < team.size(); ++step) {
     const int from = (team.rank() - step + team.size()) % team.size();
-    pending.push_back(team.receive_token(from, block_of(buffers.receive, buffers.block, from)));
+    pending.push_back(team.receive_token(from, incoming[from]));
   }
   for (int step = 0; step < team.size(); ++step) {
     const int to = (team.rank() + step) % team.size();
-    const Bytes block = one_for_each ? block_of(buffers.send, buffers.block, to) : buffers.send;
+    const Bytes block = one_for_each ? outgoing[to] : buffers.send;
     if (step == 0) {
-      team.copy(block, block_of(buffers.receive, buffers.block, to));
+      team.copy(block, incoming[to]);
     } else {
       pending.push_back(team.send_token(to, block, Stamp{}));
     }
@@ -148,6 +163,15 @@ Task<Outcome> reduce_scatter(Team& team, CollectiveBuffers buffers) {
   Outcome outcome = co_await reduce(team, buffers.send, whole, 0);
   CollectiveBuffers parts = buffers;
   parts.send = whole;
+  std::vector<Bytes> each;
+  if (team.rank() == 0) {
+    std::size_t offset = 0;
+    for (const Bytes part : buffers.send_blocks) {
+      each.push_back(whole.subspan(offset, part.size()));
+      offset += part.size();
+    }
+  }
+  parts.send_blocks = each;
   note(outcome, co_await scatter(team, parts, 0));
   co_return outcome;
 }
@@ -161,16 +185,21 @@ Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffer
     case OperationKind::kReduce:
       co_return co_await reduce(team, buffers.send, buffers.receive, operation.root);
     case OperationKind::kGather:
+    case OperationKind::kGatherv:
       co_return co_await gather(team, buffers, operation.root);
     case OperationKind::kScatter:
+    case OperationKind::kScatterv:
       co_return co_await scatter(team, buffers, operation.root);
     case OperationKind::kAllreduce:
       co_return co_await allreduce(team, buffers);
     case OperationKind::kAllgather:
+    case OperationKind::kAllgatherv:
       co_return co_await exchange(team, buffers, false);
     case OperationKind::kAlltoall:
+    case OperationKind::kAlltoallv:
       co_return co_await exchange(team, buffers, true);
     case OperationKind::kReduceScatter:
+    case OperationKind::kReduceScatterv:
       co_return co_await reduce_scatter(team, buffers);
     default:
       co_return Outcome::kOk;  // a barrier has no bytes

@@ -35,6 +35,8 @@ class DpuBackend final : public Backend {
     return dpu::supports(driver_.platform, ranks_, operation);
   }
 
+  [[nodiscard]] bool knows(OperationKind kind) const override { return dpu::knows(kind); }
+
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
     if (transfer.source == transfer.destination) return keep(transfer, issued);
     const bool handshake =
@@ -46,8 +48,8 @@ class DpuBackend final : public Backend {
     const int process = placement_.global_id(transfer.source);
     const MessagePath::Sent sent = reroute.needed ? path_.send_by_host(payload, distance, reroute.from, mine)
                                                   : path_.send(payload, distance, process, issued, mine);
-    count(payload, distance == Distance::kNetwork || !reroute.needed);
-    if (reroute.needed) ++wire_.retransmissions;
+    count(payload, distance >= Distance::kOtherDpu || !reroute.needed);
+    if (reroute.needed) ++wire_.rerouted;
     const dpu::Repair repair = repair_of(transfer);
     Departure departure;
     departure.host_free = issued + path_.emit();
@@ -99,8 +101,10 @@ class DpuBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    const dpu::HostCost cost = dpu::host_cost(driver_.platform, operation.kind,
-                                              static_cast<std::int64_t>(operation.bytes), team.size());
+    const auto own = static_cast<std::int64_t>(operation.kind > OperationKind::kBarrier ? buffers.send.size()
+                                                                                        : operation.bytes);
+    const dpu::HostCost cost =
+        dpu::host_cost(driver_.platform, operation.kind, own, team.size(), team.rank() == operation.root);
     const Time issued = team.clock;
     const Time posted = issued + cost.post;
     team.host_free = posted + cost.copy;
@@ -109,7 +113,7 @@ class DpuBackend final : public Backend {
       co_return co_await dpu::move_data(operation, team, buffers);
     }
     dpu::CollectiveTiming::Exchange exchange;
-    timing_.begin(exchange, operation, team, posted, team.units().unit[kServiceOut].free_at());
+    timing_.begin(exchange, operation, team, buffers, posted, team.units().unit[kServiceOut].free_at());
     Outcome outcome = co_await dpu::move_data(operation, team, buffers);
     const dpu::Completion completion = co_await timing_.end(exchange, team);
     if (outcome == Outcome::kOk) outcome = completion.outcome;
@@ -139,10 +143,7 @@ class DpuBackend final : public Backend {
   static constexpr std::int64_t kAckPayload = 20;
 
   [[nodiscard]] Distance distance_of(const Transfer& transfer) const {
-    if (placement_.node(transfer.source) != placement_.node(transfer.destination)) return Distance::kNetwork;
-    return placement_.global_id(transfer.source) == placement_.global_id(transfer.destination)
-               ? Distance::kSameProcess
-               : Distance::kSameNode;
+    return dpu::distance_between(placement_, transfer.source, transfer.destination);
   }
 
   /// A message to the rank itself is a copy.
@@ -181,7 +182,7 @@ class DpuBackend final : public Backend {
   /// Each message has as many numbers in the fault script as it may have attempts.
   [[nodiscard]] dpu::Repair repair_of(const Transfer& transfer) {
     const dpu::Transport& transport = driver_.platform.transport;
-    if (!transport.faults.any() || distance_of(transfer) != Distance::kNetwork) return {};
+    if (!transport.faults.any() || distance_of(transfer) < Distance::kOtherDpu) return {};
     const auto link = (std::uint64_t{1} << 63) |
                       (static_cast<std::uint64_t>(transfer.source) * static_cast<std::uint64_t>(ranks_) +
                        static_cast<std::uint64_t>(transfer.destination));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
+#include "backends/dpu/describe.hpp"
 #include "backends/dpu/parameters.hpp"
 #include "simulators/dpu/config_file.hpp"
 #include "simulators/dpu/notification.hpp"
@@ -19,18 +21,20 @@ Explanation render_platform(const ExplainRequest& request) {
   const Placement placement = placement_of(driver.platform);
   const int ranks = request.operation.ranks;
   const int nodes = placement.nodes(ranks);
-  const int all = nodes * placement.processes;
+  const int all = nodes * placement.per_node();
   Explanation explanation;
   std::string& text = explanation.text;
-  text = fmt::format("{} ranks on {} nodes, {} service processes per DPU; slot {} is the host's\n", ranks,
-                     nodes, placement.processes, Placement::host_slot(all));
+  text = fmt::format("{} ranks on {} nodes, {} service processes per DPU", ranks, nodes, placement.processes);
+  if (placement.dpus > 1) text += fmt::format(", {} DPUs per node", placement.dpus);
+  text += fmt::format("; slot {} is the host's\n", Placement::host_slot(all));
   for (int id = 0; id < all; ++id) {
     const int node = placement.node_of_process(id);
     const int local = std::min(placement.ranks_per_node, ranks - node * placement.ranks_per_node);
     text += fmt::format(
-        "service process {}: node {}, local id {}, expects {} ranks, {} inbound and {} outbound "
+        "service process {}: node {}, {}local id {}, expects {} ranks, {} inbound and {} outbound "
         "connections; ranks",
-        id, node, id % placement.processes, placement.expected_ranks(local, id % placement.processes),
+        id, node, placement.dpus > 1 ? fmt::format("DPU {}, ", placement.dpu_of_process(id)) : "",
+        id % placement.processes, placement.expected_ranks(local, id % placement.per_node()),
         Placement::inbound(id), Placement::outbound(id, all));
     for (int rank = node * placement.ranks_per_node; rank < node * placement.ranks_per_node + local; ++rank) {
       if (placement.global_id(rank) == id) text += fmt::format(" {}", rank);
@@ -52,17 +56,22 @@ Explanation render_notification(const ExplainRequest&) {
   return explanation;
 }
 
-/// Without arguments: a configuration file for the platform of the settings. With one: checks that file.
+/// Without arguments: a configuration file for the platform of the settings. With words KEY=VALUE: one for
+/// the hosts that they describe. With another word: checks that file.
 Explanation render_config(const ExplainRequest& request) {
   Explanation explanation;
+  if (!request.arguments.empty() && request.arguments.front().find('=') != std::string::npos) {
+    Described described = describe_hosts(driver_of(request.settings, {}).platform, request.arguments);
+    return {std::move(described.text), std::move(described.error)};
+  }
   if (request.arguments.size() > 1) {
     explanation.error = "at most one file can be checked";
     return explanation;
   }
   if (request.arguments.empty()) {
     const Placement placement = placement_of(driver_of(request.settings, {}).platform);
-    explanation.text =
-        write_config(describe_platform(placement.nodes(request.operation.ranks), placement.processes));
+    explanation.text = write_config(
+        describe_platform(placement.nodes(request.operation.ranks), placement.processes, placement.dpus));
     return explanation;
   }
   const ConfigResult result = load_config(request.arguments.front());

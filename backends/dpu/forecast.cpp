@@ -13,10 +13,7 @@ Forecast forecast_send(const DriverSpec& driver, const Operation& operation) {
   const Placement placement = placement_of(driver.platform);
   const int to = operation.ranks - 1;
   const auto bytes = static_cast<std::int64_t>(operation.bytes);
-  Distance distance = Distance::kNetwork;
-  if (placement.node(0) == placement.node(to))
-    distance =
-        placement.global_id(0) == placement.global_id(to) ? Distance::kSameProcess : Distance::kSameNode;
+  const Distance distance = distance_between(placement, 0, to);
   Units units;
   const MessagePath path(driver.platform, driver.emit);
   const bool handshake = bytes > driver.eager_limit;
@@ -39,7 +36,7 @@ Forecast forecast_collective(const PlatformSpec& platform, const Operation& oper
   request.kind = operation.kind;
   request.bytes = static_cast<std::int64_t>(operation.bytes);
   request.root = operation.root;
-  const HostCost cost = host_cost(platform, operation.kind, request.bytes, operation.ranks);
+  const HostCost cost = host_cost(platform, operation.kind, request.bytes, operation.ranks, false);
   for (int rank = 0; rank < operation.ranks; ++rank) request.members.push_back({rank, cost.post, {}});
   const CollectiveResult result = run_collective(platform, request);
   Forecast forecast;

@@ -84,6 +84,8 @@ std::vector<Parameter> platform_parameters() {
   return {choice("card", "bf2", {"bf2", "bf3"}, "published: BlueField-2 and -3", "DPU of every host"),
           whole("ranks_per_node", "1", 2, 1, 4096, "assumed: one process per DPU would share nothing",
                 "ranks on one host, which lie block by block"),
+          whole("dpus_per_node", "1", 1, 1, 16, "read in code: one; several: inferred",
+                "DPUs of one host, each with its own PCIe and network link"),
           whole("service_processes", "1", 1, 1, 64, "original document's default; read in code",
                 "per DPU; a rank's is its local rank modulo this"),
           whole("reads", "1", 4, 1, 1024, "published: MAX_RECVS of the measured runs",
@@ -171,6 +173,7 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults) {
   PlatformSpec& platform = spec.platform;
   platform.card = card_of(settings);
   platform.ranks_per_node = static_cast<int>(settings.integer("ranks_per_node"));
+  platform.dpus = static_cast<int>(settings.integer("dpus_per_node"));
   platform.processes = static_cast<int>(settings.integer("service_processes"));
   platform.reads = static_cast<int>(settings.integer("reads"));
   platform.path = settings.choice("data_path") == "staging" ? DataPath::kStaging : DataPath::kGvmi;

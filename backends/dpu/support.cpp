@@ -9,13 +9,18 @@ constexpr int kMostPeers = 10000;
 
 bool reduces(OperationKind kind) {
   return kind == OperationKind::kReduce || kind == OperationKind::kAllreduce ||
-         kind == OperationKind::kReduceScatter;
+         kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterv;
 }
 
 }  // namespace
 
+bool knows(OperationKind kind) {
+  return kind != OperationKind::kScan && kind != OperationKind::kExscan;
+}
+
 Verdict supports(const PlatformSpec& spec, int ranks, const Operation& operation) {
-  if (placement_of(spec).nodes(ranks) * spec.processes > kMostProcesses)
+  const Placement placement = placement_of(spec);
+  if (placement.nodes(ranks) * placement.per_node() > kMostProcesses)
     return Verdict::decline("the service knows 256 service processes");
   if (ranks > kMostPeers) return Verdict::decline("the service knows 10000 peers");
   if (!reduces(operation.kind)) return {};

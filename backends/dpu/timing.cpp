@@ -9,6 +9,9 @@ namespace {
 constexpr std::uint64_t kDiffers = std::uint64_t{1} << 62;
 constexpr std::uint64_t kWorkMask = (std::uint64_t{1} << 61) - 1;
 constexpr std::size_t kRememberedAtMost = 61;  // a prime
+constexpr std::size_t kRememberedSizes = 1 << 16;
+// Sizes ride in stamps, whose three numbers hold 61 bits at least.
+constexpr std::size_t kSizesPerToken = 3;
 
 std::uint64_t mix(std::uint64_t hash, std::int64_t value) {
   hash ^= static_cast<std::uint64_t>(value) + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
@@ -18,6 +21,7 @@ std::uint64_t mix(std::uint64_t hash, std::int64_t value) {
 std::uint64_t hash_of(const CollectiveRequest& request) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(request.kind), request.bytes);
   hash = mix(hash, request.root);
+  for (const std::int64_t size : request.sizes) hash = mix(hash, size);
   for (const Member& member : request.members) {
     hash = mix(hash, member.world_rank);
     hash = mix(hash, member.posted.count());
@@ -48,35 +52,91 @@ Completion read_answer(const Stamp& stamp) {
   return completion;
 }
 
+std::size_t tokens_for(std::size_t sizes) {
+  return (sizes + kSizesPerToken - 1) / kSizesPerToken;
+}
+
+Stamp pack(std::span<const std::int64_t> sizes) {
+  const auto at = [&](std::size_t i) { return i < sizes.size() ? sizes[i] : 0; };
+  return {Time::ps(at(0)), Time::ps(at(1)), static_cast<std::uint64_t>(at(2))};
+}
+
+void unpack(const Stamp& stamp, std::size_t count, std::vector<std::int64_t>& sizes) {
+  const std::int64_t held[] = {stamp.first.count(), stamp.last.count(),
+                               static_cast<std::int64_t>(stamp.detail & kWorkMask)};
+  sizes.insert(sizes.end(), held, held + std::min(count, kSizesPerToken));
+}
+
 }  // namespace
+
+std::size_t told_by(const Operation& operation, int rank) {
+  switch (operation.kind) {
+    case OperationKind::kAlltoallv:
+      return static_cast<std::size_t>(operation.ranks);
+    case OperationKind::kGatherv:
+      return 1;
+    case OperationKind::kScatterv:
+      return rank == operation.root ? static_cast<std::size_t>(operation.ranks) : 0;
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+      return rank == 0 ? static_cast<std::size_t>(operation.ranks) : 0;
+    default:
+      return 0;
+  }
+}
+
+std::vector<std::int64_t> told_sizes(const Operation& operation, const Team& team,
+                                     const CollectiveBuffers& buffers) {
+  std::vector<std::int64_t> sizes;
+  const auto tell = [&](const auto& block) { sizes.push_back(static_cast<std::int64_t>(block.size())); };
+  if (told_by(operation, team.rank()) == 0) return sizes;
+  if (operation.kind == OperationKind::kGatherv) {
+    tell(buffers.send);
+  } else if (operation.kind == OperationKind::kAllgatherv) {
+    for (const MutableBytes block : buffers.receive_blocks) tell(block);
+  } else {
+    for (const Bytes block : buffers.send_blocks) tell(block);
+  }
+  return sizes;
+}
 
 CollectiveTiming::CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint)
     : spec_(spec), fingerprint_(fingerprint), remembered_(kRememberedAtMost) {}
 
-void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Team& team, Time posted,
-                             Time process_free) {
+void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Team& team,
+                             const CollectiveBuffers& buffers, Time posted, Time process_free) {
+  const std::vector<std::int64_t> own = told_sizes(operation, team, buffers);
   if (team.rank() != 0) {
     exchange.pending.push_back(team.send_token(0, {}, {posted, process_free, fingerprint_}));
+    for (std::size_t i = 0; i < own.size(); i += kSizesPerToken)
+      exchange.pending.push_back(team.send_token(0, {}, pack(std::span(own).subspan(i))));
     return;
   }
+  exchange.operation = operation;
   CollectiveRequest& request = exchange.request;
   request.kind = operation.kind;
   request.bytes = static_cast<std::int64_t>(operation.bytes);
   request.root = operation.root;
+  request.sizes = own;
   request.sequence = sequence_++;
   request.members.push_back({team.world_rank(0), posted, process_free});
   for (int from = 1; from < team.size(); ++from) {
-    exchange.pending.push_back(team.receive_token(from, {}));
+    for (std::size_t i = 0; i < 1 + tokens_for(told_by(operation, from)); ++i)
+      exchange.pending.push_back(team.receive_token(from, {}));
     request.members.push_back({team.world_rank(from), {}, {}});
   }
 }
 
 Task<Completion> CollectiveTiming::end(Exchange& exchange, Team& team) {
   if (team.rank() == 0) co_return co_await lead(exchange, team);
-  const Team::Arrival sent = co_await exchange.pending[0];
+  Outcome outcome = Outcome::kOk;
+  for (Team::PendingToken& token : exchange.pending) {
+    const Team::Arrival sent = co_await token;
+    if (sent.outcome != Outcome::kOk) outcome = sent.outcome;
+  }
   const Team::Arrival told = co_await team.receive_token(0, {});
   Completion completion = read_answer(told.stamp);
-  if (sent.outcome != Outcome::kOk) completion.outcome = sent.outcome;
+  if (outcome != Outcome::kOk) completion.outcome = outcome;
   if (told.outcome != Outcome::kOk) completion.outcome = told.outcome;
   co_return completion;
 }
@@ -84,13 +144,22 @@ Task<Completion> CollectiveTiming::end(Exchange& exchange, Team& team) {
 Task<Completion> CollectiveTiming::lead(Exchange& exchange, Team& team) {
   bool differs = false;
   Outcome outcome = Outcome::kOk;
+  std::size_t next = 0;
   for (std::size_t i = 1; i < exchange.request.members.size(); ++i) {
-    const Team::Arrival arrival = co_await exchange.pending[i - 1];
+    const Team::Arrival arrival = co_await exchange.pending[next];
+    ++next;
     Member& member = exchange.request.members[i];
     member.posted = arrival.stamp.first;
     member.process_free = arrival.stamp.last;
     differs = differs || arrival.stamp.detail != fingerprint_;
     if (arrival.outcome != Outcome::kOk) outcome = arrival.outcome;
+    const std::size_t sizes = told_by(exchange.operation, static_cast<int>(i));
+    for (std::size_t had = 0; had < sizes; had += kSizesPerToken) {
+      const Team::Arrival part = co_await exchange.pending[next];
+      ++next;
+      if (part.outcome != Outcome::kOk) outcome = part.outcome;
+      unpack(part.stamp, sizes - had, exchange.request.sizes);
+    }
   }
   const CollectiveResult result = simulate(exchange.request);
   wire_ += result.wire;
@@ -117,6 +186,11 @@ CollectiveResult CollectiveTiming::simulate(CollectiveRequest& request) {
     member.process_free = later(member.process_free, begin) - begin;
   }
   request.sequence = 0;
+  if (request.sizes.size() > kRememberedSizes) {
+    CollectiveResult result = run_collective(spec_, request);
+    shift(result, begin);
+    return result;
+  }
   Remembered& slot = remembered_[hash_of(request) % kRememberedAtMost];
   if (slot.request != request) {
     slot.result = run_collective(spec_, request);

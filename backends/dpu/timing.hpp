@@ -2,6 +2,10 @@
 // their arrival: that takes all arrivals at one place. So the first rank of the communicator collects them,
 // runs the platform once, and tells each rank its part. The stamps say when; the tokens that bring them cost
 // nothing.
+//
+// Where blocks differ in size, no rank need know more than its own counts, which it posts to its service
+// process. So each also tells the first rank what it knows, in stamps as well: tokens of a lane that only
+// watches have no data.
 #pragma once
 
 #include <vector>
@@ -10,6 +14,13 @@
 #include "simulators/dpu/collective.hpp"
 
 namespace offramp::dpu {
+
+/// The sizes that a rank tells: of the blocks that it sends, or, where all ranks know them, those that the
+/// first rank knows. In rank order, they are CollectiveRequest::sizes.
+std::vector<std::int64_t> told_sizes(const Operation& operation, const Team& team,
+                                     const CollectiveBuffers& buffers);
+/// How many a rank tells, which all know alike.
+std::size_t told_by(const Operation& operation, int rank);
 
 /// What a rank learns about its operation.
 struct Completion {
@@ -28,9 +39,11 @@ class CollectiveTiming {
   /// from it the answer after them.
   struct Exchange {
     std::vector<Team::PendingToken> pending;
+    Operation operation;
     CollectiveRequest request;  // at the first rank
   };
-  void begin(Exchange& exchange, const Operation& operation, Team& team, Time posted, Time process_free);
+  void begin(Exchange& exchange, const Operation& operation, Team& team, const CollectiveBuffers& buffers,
+             Time posted, Time process_free);
   Task<Completion> end(Exchange& exchange, Team& team);
 
   [[nodiscard]] const WireCounters& wire() const { return wire_; }

@@ -1,11 +1,12 @@
 /* A rank on a host: the second example of the original document, completed. It connects to its service
  * process, waits until it knows the service processes of all ranks, and exchanges notifications with its own.
  *
- *   OFFLOAD_CONFIG_FILE_PATH=platform.conf DPU_OFFLOAD_HOST_NAME=node0 ./host_rank RANK RANKS [ROUNDS
- * [MILLISECONDS]]
+ *   OFFLOAD_CONFIG_FILE_PATH=platform.conf DPU_OFFLOAD_HOST_NAME=node0 ./host_rank RANK RANKS
+ *       [ROUNDS [PAUSE [LIMIT]]]
  *
- * RANKS run on this host. MILLISECONDS: pause between rounds. Ends with 0 when all rounds were answered, with
- * 3 when the service process was lost. */
+ * RANKS run on this host. PAUSE: milliseconds between rounds. LIMIT: milliseconds without a sign of life
+ * after which the service process is given up. Ends with 0 when all rounds were answered, with 3 when the
+ * service process was lost. */
 #include <offramp/dpu/service.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static bool pause_for(offloading_engine_t* engine, execution_context_t* econtext
 }
 
 int main(int argc, char** argv) {
-  if (argc < 3) return failure("usage", "host_rank RANK RANKS [ROUNDS [MILLISECONDS]]");
+  if (argc < 3) return failure("usage", "host_rank RANK RANKS [ROUNDS [PAUSE [LIMIT]]]");
   offloading_config_t offload_config;
   offloading_engine_t* engine;
   char* offloading_config_file;
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
   /* A new UCX worker and UCX context will be created. */
   offloading_init_params.worker = NULL;
   offloading_init_params.ucp_context = NULL;
+  offloading_init_params.stall_timeout_ms = argc > 5 ? atoi(argv[5]) : 0;
 
   /* Figure out which service process running on the DPU is assigned to us. */
   if (get_local_service_proc_connect_info(&offload_config, &rank_info, &offloading_init_params) != DO_SUCCESS)

@@ -46,8 +46,10 @@ int main(void) {
   /* Initiate the connections between all the service processes. */
   if (inter_dpus_connect_mgr(offload_engine, &config_data) != DO_SUCCESS)
     return failure("connections", offload_engine_error(offload_engine));
-  while (offload_engine->num_service_procs != offload_engine->num_connected_service_procs + 1)
+  dpu_offload_status_t mesh;
+  while ((mesh = offload_mesh_status(offload_engine)) == DO_NOT_APPLICABLE)
     offload_engine_progress(offload_engine);
+  if (mesh != DO_SUCCESS) return failure("connections", offload_engine_error(offload_engine));
 
   /* Create a server so that processes running on the host can connect. The first slots are those of the
    * service processes. */

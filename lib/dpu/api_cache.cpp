@@ -49,6 +49,14 @@ EndpointCache* cache_of(offloading_engine_t* engine, int64_t group_id) {
   return engine != nullptr && is_group(group_id) ? &engine_of(engine).cache() : nullptr;
 }
 
+/// Who is asked about the cache; null: nobody who would answer.
+offload_ep* asked_peer(execution_context_t* econtext, offload_ep_t* ep) {
+  if (econtext == nullptr || econtext->type == CONTEXT_SELF) return nullptr;
+  const bool answers = econtext->type == CONTEXT_CLIENT || econtext->scope_id == SCOPE_INTER_SERVICE_PROCS;
+  if (ep == nullptr && econtext->type == CONTEXT_CLIENT) ep = context_of(econtext).peer(0);
+  return answers && ep != nullptr && ep->context == econtext ? ep : nullptr;
+}
+
 bool whole(offloading_engine_t* engine, int64_t group_id) {
   const EndpointCache* const cache = cache_of(engine, group_id);
   return cache != nullptr && cache->populated(uid_of(group_id));
@@ -86,6 +94,38 @@ dpu_offload_status_t send_revoke_group_rank_request(execution_context_t* econtex
   Context& context = context_of(econtext);
   const RevokeMessage message{uid_of(rank->group_id), incarnation_of(*rank), narrow(rank->group_rank)};
   return context.notify(context.peer(0), kRevokeRank, encode(message));
+}
+
+dpu_offload_status_t send_cache_request(execution_context_t* econtext, offload_ep_t* ep, int64_t group_id) {
+  offload_ep* const to = asked_peer(econtext, ep);
+  if (to == nullptr || !is_group(group_id)) return DO_ERROR;
+  return context_of(econtext).notify(to, kCacheRequest, Writer().put(uid_of(group_id)).take());
+}
+
+dpu_offload_status_t send_cache_entry_request(execution_context_t* econtext, offload_ep_t* ep,
+                                              int64_t group_id, int64_t rank) {
+  offload_ep* const to = asked_peer(econtext, ep);
+  if (to == nullptr || !is_group(group_id) || narrow(rank) < 0) return DO_ERROR;
+  const Bytes message = Writer().put(uid_of(group_id)).put(static_cast<std::int32_t>(rank)).take();
+  return context_of(econtext).notify(to, kEntryRequest, message);
+}
+
+dpu_offload_status_t get_remote_sp_ep_by_id(offloading_engine_t* engine, uint64_t global_id,
+                                            offload_ep_t** ep, execution_context_t** econtext) {
+  if (engine == nullptr || ep == nullptr || econtext == nullptr) return DO_ERROR;
+  uint64_t dest_id = 0;
+  if (engine->service_procs != nullptr ||
+      (engine->client != nullptr &&
+       engine->client->client->server_global_id == static_cast<int64_t>(global_id)))
+    return get_sp_ep_by_id(engine, global_id, ep, econtext, &dest_id);
+  *ep = nullptr;
+  *econtext = nullptr;
+  Context* context = nullptr;
+  const dpu_offload_status_t status = engine_of(engine).reach(global_id, context);
+  if (status != DO_SUCCESS) return status;
+  *econtext = context;
+  *ep = context->peer(0);
+  return DO_SUCCESS;
 }
 
 dpu_offload_status_t revoke_group_cache(offloading_engine_t* engine, int64_t group_id) {

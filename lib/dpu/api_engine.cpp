@@ -15,6 +15,7 @@ namespace {
 /// What a loaded configuration keeps; conn_params and texts point into it.
 struct Loaded {
   ConfigFile file;
+  bool from_environment = false;  // there is no file: INTER_DPU_CONN_ADDR
   ServiceIdentity identity;
   ProcessList list;
   std::deque<std::string> texts;
@@ -70,14 +71,16 @@ dpu_offload_status_t load(offloading_config_t& config) {
   offload_config_free(&config);
   config.error[0] = '\0';
   const Settings settings(config);
-  const std::string path = config.cfg_file != nullptr
-                               ? config.cfg_file
-                               : config_path([&settings](const char* name) { return settings(name); });
-  if (path.empty())
-    return refuse(config, "no configuration file: neither cfg_file nor OFFLOAD_CONFIG_FILE_PATH is set");
-  ConfigResult result = load_config(path);
+  const std::string path = config.cfg_file != nullptr ? config.cfg_file : config_path(settings);
+  const bool connection = path.empty() && has_connection(settings);
+  if (path.empty() && !connection)
+    return refuse(config,
+                  "no configuration file: neither cfg_file nor OFFLOAD_CONFIG_FILE_PATH nor "
+                  "INTER_DPU_CONN_ADDR is set");
+  ConfigResult result = connection ? connection_of(settings) : load_config(path);
   if (!result.error.empty()) return refuse(config, result.error);
   auto loaded = std::make_unique<Loaded>();
+  loaded->from_environment = connection;
   loaded->file = std::move(result.file);
   config.loaded = loaded.release();
   return DO_SUCCESS;
@@ -158,20 +161,44 @@ dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_conf
       loaded.params_for(own.dpu->address, own.dpu->process_ports[local]);
   process.inter_dpu_init_params.id = id;
   process.inter_dpu_init_params.id_set = true;
-  process.host_init_params.conn_params = loaded.params_for(own.dpu->address, own.dpu->rank_ports[local]);
-  const auto per_dpu = static_cast<std::size_t>(loaded.identity.per_dpu);
-  engine_of(engine).become_service_process(id, config->num_service_procs, per_dpu);
+  // Without a file: DPU_OFFLOAD_SERVER_ADDR and DPU_OFFLOAD_SERVER_PORT.
+  if (!loaded.from_environment)
+    process.host_init_params.conn_params = loaded.params_for(own.dpu->address, own.dpu->rank_ports[local]);
+  Hello agreed;
+  agreed.per_dpu = static_cast<std::uint64_t>(loaded.identity.per_dpu);
+  agreed.config = fingerprint_of(loaded.file);
+  agreed.list = fingerprint_of(loaded.list);
+  std::vector<ProcessPlace> places;
+  for (const ListedProcess& each : loaded.list.processes) {
+    const auto port = each.dpu->rank_ports[static_cast<std::size_t>(each.local_id)];
+    places.push_back({each.host, each.dpu->address, port});
+  }
+  engine_of(engine).become_service_process(id, std::move(places), agreed);
   return DO_SUCCESS;
 }
 
 dpu_offload_status_t get_host_config(offloading_config_t* config) {
-  return config == nullptr ? DO_ERROR : load(*config);
+  if (config == nullptr) return DO_ERROR;
+  const Settings settings(*config);
+  const bool file = config->cfg_file != nullptr || !config_path(settings).empty();
+  if (file || settings("DPU_OFFLOAD_SERVER_ADDR") == nullptr) return load(*config);
+  // The address of the service process is all that a rank needs.
+  offload_config_free(config);
+  config->error[0] = '\0';
+  auto loaded = std::make_unique<Loaded>();
+  loaded->from_environment = true;
+  config->loaded = loaded.release();
+  return DO_SUCCESS;
 }
 
 dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config_t* config,
                                                          const rank_info_t* rank, init_params_t* params) {
   if (config == nullptr || config->loaded == nullptr || rank == nullptr || params == nullptr) return DO_ERROR;
   Loaded& loaded = loaded_of(*config);
+  if (loaded.from_environment) {
+    params->conn_params = nullptr;
+    return DO_SUCCESS;
+  }
   const std::string name = Settings::name_of(config->host_name, "DPU_OFFLOAD_HOST_NAME");
   const ConfiguredHost* const host = loaded.file.host(name);
   if (host == nullptr) {
@@ -179,7 +206,17 @@ dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config
       engine_of(config->offloading_engine).fail("host \"" + name + "\" is not in the configuration file");
     return DO_ERROR;
   }
-  const ConfiguredDpu& dpu = host->dpus.front();
+  const Settings settings(*config);
+  const char* const list = settings("DPU_OFFLOAD_LIST_DPUS");
+  const ConfiguredDpu* const chosen =
+      dpu_of_rank(*host, list == nullptr ? "" : list, loaded.file.processes(), rank->local_rank);
+  if (chosen == nullptr) {
+    if (config->offloading_engine != nullptr)
+      engine_of(config->offloading_engine)
+          .fail("no DPU of host \"" + name + "\" is in DPU_OFFLOAD_LIST_DPUS");
+    return DO_ERROR;
+  }
+  const ConfiguredDpu& dpu = *chosen;
   const auto all = static_cast<std::int64_t>(dpu.rank_ports.size());
   const auto local = static_cast<std::size_t>(rank->local_rank < 0 ? 0 : rank->local_rank % all);
   conn_params_t* const found = loaded.params_for(dpu.address, dpu.rank_ports[local]);
@@ -189,6 +226,7 @@ dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config
     *params->conn_params = *found;
   }
   params->sps_per_dpu = dpu.rank_ports.size();
+  params->config_fingerprint = fingerprint_of(loaded.file);
   return DO_SUCCESS;
 }
 
@@ -233,6 +271,7 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
   Engine& own = engine_of(engine);
   const Loaded& loaded = loaded_of(*config);
   const init_params_t& base = config->local_service_proc.inter_dpu_init_params;
+  own.expect_processes(Clock::now() + connect_limit(base));
   if (own.global_id > 0 && own.serve(base) == nullptr) return DO_ERROR;
   for (std::size_t id = own.global_id + 1; id < own.num_service_procs; ++id) {
     const ListedProcess& other = loaded.list.processes[id];
@@ -245,6 +284,10 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
     context->peers.front().global_id = static_cast<std::int64_t>(id);
   }
   return DO_SUCCESS;
+}
+
+dpu_offload_status_t offload_mesh_status(const offloading_engine_t* engine) {
+  return engine == nullptr ? DO_ERROR : static_cast<const Engine*>(engine)->mesh_status();
 }
 
 offload_ep_t* offload_server_ep(execution_context_t* econtext) {

@@ -106,6 +106,36 @@ Socket dial(const Address& address) {
   return socket;
 }
 
+namespace {
+
+constexpr char kQuestion = '?';
+constexpr char kAnswer = '!';
+
+/// One at a time is under way, so the socket always has room.
+bool send_sign(const Socket& socket, char sign) {
+  return ::send(socket.descriptor(), &sign, 1, MSG_NOSIGNAL) == 1;
+}
+
+}  // namespace
+
+bool receive_signs(const Socket& socket, Signs& signs) {
+  for (;;) {
+    char sign = 0;
+    const ssize_t done = ::recv(socket.descriptor(), &sign, 1, 0);
+    if (done < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (done <= 0 || (sign != kQuestion && sign != kAnswer)) return false;
+    (sign == kQuestion ? signs.question : signs.answer) = true;
+  }
+}
+
+bool send_question(const Socket& socket) {
+  return send_sign(socket, kQuestion);
+}
+
+bool send_answer(const Socket& socket) {
+  return send_sign(socket, kAnswer);
+}
+
 void Framing::queue(std::span<const std::byte> message) {
   out_ = Writer()
              .put(kMagic)

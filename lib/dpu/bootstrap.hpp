@@ -33,6 +33,15 @@ Socket accept_from(const Socket& listener);
 /// Invalid: refused at once, or no address.
 Socket dial(const Address& address);
 
+/// Single bytes, after the frames: a question, and the answer to one. False: the connection has ended.
+struct Signs {
+  bool question = false;
+  bool answer = false;
+};
+bool receive_signs(const Socket& socket, Signs& signs);
+bool send_question(const Socket& socket);
+bool send_answer(const Socket& socket);
+
 /// Frames of one connection: magic, version, length, checksum, bytes.
 class Framing {
  public:

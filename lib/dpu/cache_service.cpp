@@ -5,7 +5,6 @@
 #include "lib/dpu/engine.hpp"
 
 namespace offramp::dpu {
-namespace {
 
 void put_entry(Writer& writer, int rank, const CacheEntry& entry) {
   writer.put(rank).put(entry.world_rank).put(entry.process).put(entry.node);
@@ -18,8 +17,6 @@ Bytes one_entry(const GroupDescription& group, int rank, const CacheEntry& entry
   put_entry(writer, rank, entry);
   return writer.take();
 }
-
-}  // namespace
 
 void put_group(Writer& writer, const GroupDescription& group) {
   writer.put(group.uid).put(group.incarnation).put(static_cast<std::uint32_t>(group.world_ranks.size()));
@@ -58,19 +55,55 @@ std::optional<RevokeMessage> decode_revoke(std::span<const std::byte> bytes) {
 void Engine::register_cache_handlers(Context& context) {
   EventSystem& system = context.events.system;
   const bool from_rank = context.type == CONTEXT_SERVER && context.scope_id == SCOPE_HOST_DPU;
+  const bool asks = from_rank || context.scope_id == SCOPE_INTER_SERVICE_PROCS;
   const auto on = [&system](std::uint64_t type, auto take) {
     system.register_handler(type, [take](EventSystem&, const NotificationHeader& header,
                                          std::span<const std::byte> data) { take(header, data); });
   };
+  // A client's only peer is its server.
+  if (asks) {
+    on(kCacheRequest, [this, &context](const NotificationHeader& header, auto data) {
+      if (offload_ep* const peer = context.peer(header.client_id)) take_cache_request(context, *peer, data);
+    });
+    on(kEntryRequest, [this, &context](const NotificationHeader& header, auto data) {
+      if (offload_ep* const peer = context.peer(header.client_id)) take_entry_request(context, *peer, data);
+    });
+  }
   if (from_rank) {
     on(kAddRank, [this, &context](const NotificationHeader& header, auto data) {
       if (offload_ep* const peer = context.peer(header.client_id)) take_add(*peer, data);
     });
     on(kRevokeRank, [this](const NotificationHeader&, auto data) { take_revoke(data); });
+    on(kStartOperation, [this, &context](const NotificationHeader& header, auto data) {
+      if (offload_ep* const peer = context.peer(header.client_id)) operations_.start(context, *peer, data);
+    });
+    on(kAddKey, [&context](const NotificationHeader& header, auto data) {
+      if (offload_ep* const peer = context.peer(header.client_id)) take_key(*peer, data);
+    });
+    on(kRevokeKey, [&context](const NotificationHeader& header, auto data) {
+      if (offload_ep* const peer = context.peer(header.client_id))
+        peer->keys.erase(Reader(data).get<std::uint64_t>());
+    });
     return;
   }
+  on(kEndOperation, [this](const NotificationHeader&, auto data) { operations_.ended(data); });
   on(kCacheEntries, [this](const NotificationHeader&, auto data) { take_entries(data); });
   on(kRevokeProcess, [this](const NotificationHeader&, auto data) { take_revoked(data); });
+  on(kProcessData, [this](const NotificationHeader&, auto data) { take_process_data(data); });
+}
+
+void Engine::take_key(offload_ep& peer, std::span<const std::byte> data) {
+  constexpr std::size_t kMostKeys = 65'536;
+  Reader reader(data);
+  const auto key_id = reader.get<std::uint64_t>();
+  LentKey key;
+  key.address = reader.get<std::uint64_t>();
+  key.length = reader.get<std::uint64_t>();
+  const auto bytes = reader.rest();
+  if (!reader.good() || bytes.size() > XGVMI_MAX_KEY) return;
+  if (peer.keys.size() >= kMostKeys && !peer.keys.contains(key_id)) return;
+  key.key.assign(bytes.begin(), bytes.end());
+  peer.keys[key_id] = std::move(key);
 }
 
 void Engine::add_rank(offload_ep& peer, const GroupDescription& group, int rank) {
@@ -81,6 +114,7 @@ void Engine::add_rank(offload_ep& peer, const GroupDescription& group, int rank)
   ++peer.groups[group.uid];
   own_entries_.push_back({group.uid, group.incarnation, one_entry(group, rank, entry)});
   tell_processes(kCacheEntries, own_entries_.back().message);
+  answer_requests(group.uid);
   push_if_populated(group.uid, actions);
 }
 
@@ -108,6 +142,7 @@ void Engine::take_entries(std::span<const std::byte> data) {
     if (num_service_procs != 0 && static_cast<std::size_t>(entry.process) >= num_service_procs) return;
     push_if_populated(group->uid, cache_.add_entry(*group, rank, entry));
   }
+  answer_requests(group->uid);
 }
 
 /// All ranks are known: the local ones get the whole table.
@@ -121,6 +156,7 @@ void Engine::push_if_populated(GroupUid uid, const CacheActions& actions) {
     const int rank = static_cast<int>(i);
     put_entry(writer, rank, *cache_.entry(uid, rank));
   }
+  tell_ranks(uid, kProcessData, process_data());
   tell_ranks(uid, kCacheEntries, writer.take());
 }
 

@@ -2,11 +2,11 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
-#include "lib/dpu/bytes.hpp"
 #include "lib/dpu/cache_service.hpp"
 
 using offramp::dpu::Context;
@@ -30,9 +30,9 @@ bool offload_ep::send(const offramp::dpu::NotificationHeader& header, std::span<
 namespace offramp::dpu {
 namespace {
 
-constexpr std::size_t kMostPeers = 10'000;  // of the published service
-constexpr int kConnectLimit = 30'000;       // ms
-constexpr int kDefaultPort = 11111;         // read in code
+constexpr int kConnectLimit = 30'000;  // ms
+constexpr int kStallLimit = 10'000;    // ms
+constexpr int kDefaultPort = 11111;    // read in code
 
 void progress_context(execution_context_t* context) {
   offload_engine_progress(context->engine);
@@ -46,31 +46,16 @@ NotificationHeader identity_of(daemon_type_t type, execution_context_scope_t sco
   return identity;
 }
 
-/// What a client says of itself.
-Bytes hello_of(const rank_info_t& rank, execution_context_scope_t scope, std::int64_t global_id) {
-  return Writer()
-      .put(static_cast<std::uint32_t>(scope))
-      .put(global_id)
-      .put(rank.group_id)
-      .put(rank.group_rank)
-      .put(rank.group_size)
-      .put(rank.n_local_ranks)
-      .put(rank.local_rank)
-      .put(rank.group_seq_num)
-      .take();
-}
-
-bool read_rank(Reader& reader, rank_info_t& rank) {
-  rank.group_id = reader.get<std::int64_t>();
-  rank.group_rank = reader.get<std::int64_t>();
-  rank.group_size = reader.get<std::int64_t>();
-  rank.n_local_ranks = reader.get<std::uint64_t>();
-  rank.local_rank = reader.get<std::int64_t>();
-  rank.group_seq_num = reader.get<std::uint32_t>();
-  return reader.finished();
+std::chrono::milliseconds stall_limit_of(const init_params_t& params) {
+  const int limit = params.stall_timeout_ms == 0 ? kStallLimit : params.stall_timeout_ms;
+  return std::chrono::milliseconds(limit < 0 ? 0 : limit);
 }
 
 }  // namespace
+
+std::chrono::milliseconds connect_limit(const init_params_t& params) {
+  return std::chrono::milliseconds(params.connect_timeout_ms > 0 ? params.connect_timeout_ms : kConnectLimit);
+}
 
 Context::Context(Engine& owner, daemon_type_t kind, execution_context_scope_t scope, std::uint64_t id)
     : execution_context{}, events(*this, identity_of(kind, scope, id)) {
@@ -152,6 +137,8 @@ void Engine::progress() {
   if (progressing_) return;
   progressing_ = true;
   if (transport_) transport_->progress(*this);
+  check_mesh();
+  operations_.progress();
   for (Context& context : contexts_) context.events.system.progress();
   progressing_ = false;
 }
@@ -211,21 +198,17 @@ Context& Engine::add_context(daemon_type_t type, execution_context_scope_t scope
 Context* Engine::connect(const init_params_t& params) {
   Address address;
   if (!address_of(params, false, address) || !open_transport(params)) return nullptr;
-  rank_info_t rank{};
-  rank.group_id = rank.group_rank = -1;
-  if (params.proc_info != nullptr) rank = *params.proc_info;
-  const int limit = params.connect_timeout_ms > 0 ? params.connect_timeout_ms : kConnectLimit;
-  Link* const link = transport_->connect(
-      address, hello_of(rank, params.scope_id, on_dpu ? static_cast<std::int64_t>(global_id) : -1),
-      Clock::now() + std::chrono::milliseconds(limit));
+  const Hello hello = hello_of(params);
+  Link* const link = transport_->connect(address, encode(hello), Clock::now() + connect_limit(params));
   if (link == nullptr) {
     fail("too many connections");
     return nullptr;
   }
   Context& context = add_context(CONTEXT_CLIENT, params.scope_id, ++numbers_);
-  context.rank = rank;
+  context.rank = hello.rank;
   context.connected = params.connected_cb;
-  context.add_peer(link).rank = rank;
+  context.stall_limit = stall_limit_of(params);
+  context.add_peer(link).rank = hello.rank;
   return &context;
 }
 
@@ -239,6 +222,8 @@ Context* Engine::serve(const init_params_t& params) {
   Context& context = add_context(CONTEXT_SERVER, params.scope_id, ++numbers_);
   context.listener = listener;
   context.connected = params.connected_cb;
+  // Ranks compute as long as they like.
+  if (params.scope_id == SCOPE_INTER_SERVICE_PROCS) context.stall_limit = stall_limit_of(params);
   context.as_server.id = id;
   context.as_server.port = port;
   return &context;
@@ -252,20 +237,39 @@ void Engine::end(Context& context) {
   check_done();
 }
 
-void Engine::become_service_process(std::uint64_t id, std::size_t all, std::size_t per_dpu) {
+void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed) {
   on_dpu = true;
   global_id = id;
-  num_service_procs = all;
-  per_dpu_ = per_dpu;
-  processes_.resize(all);
-  for (std::size_t i = 0; i < all; ++i)
-    processes_[i] = {i, i % per_dpu, static_cast<int>(i / per_dpu), nullptr, nullptr, 0};
+  num_service_procs = places.size();
+  agreed_ = agreed;
+  agreed_.global_id = static_cast<std::int64_t>(id);
+  processes_.resize(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    processes_[i] = {i, i % static_cast<std::size_t>(agreed.per_dpu), places[i].host, nullptr, nullptr, 0};
+  places_ = std::move(places);
   processes_[id].econtext = self_econtext;
   service_procs = processes_.data();
 }
 
-int Engine::host_of(std::uint64_t process) const {
-  return static_cast<int>(process / per_dpu_);
+// --- The service processes among themselves ---
+
+dpu_offload_status_t Engine::mesh_status() const {
+  if (service_procs == nullptr) return DO_ERROR;
+  if (mesh_ != DO_NOT_APPLICABLE) return mesh_;
+  return num_service_procs == num_connected_service_procs + 1 ? DO_SUCCESS : DO_NOT_APPLICABLE;
+}
+
+void Engine::check_mesh() {
+  if (mesh_deadline_ == Clock::time_point::max()) return;
+  if (num_service_procs == num_connected_service_procs + 1) {
+    mesh_deadline_ = Clock::time_point::max();
+  } else if (Clock::now() > mesh_deadline_) {
+    mesh_deadline_ = Clock::time_point::max();
+    for (const remote_service_proc_info_t& process : processes_) {
+      if (process.ep != nullptr || process.global_id == global_id || mesh_ != DO_NOT_APPLICABLE) continue;
+      mesh_ = fail("service process " + std::to_string(process.global_id) + " has not connected in time");
+    }
+  }
 }
 
 dpu_offload_status_t Engine::add_default(std::uint64_t type, notification_cb cb, notification_info_t* info) {
@@ -275,135 +279,6 @@ dpu_offload_status_t Engine::add_default(std::uint64_t type, notification_cb cb,
   const auto status = event_channel_register(self_econtext->event_channels, type, cb, info);
   if (status == DO_SUCCESS) defaults_.push_back({type, cb, info});
   return status;
-}
-
-// --- What the transport tells ---
-
-std::optional<Bytes> Engine::accepted(int listener, Link& link, std::span<const std::byte> hello) {
-  Reader reader(hello);
-  const auto scope = reader.get<std::uint32_t>();
-  const auto sender = reader.get<std::int64_t>();
-  rank_info_t rank{};
-  if (!read_rank(reader, rank)) return std::nullopt;
-  for (Context& context : contexts_) {
-    if (context.listener != listener || context.closed) continue;
-    const bool process = context.scope_id == SCOPE_INTER_SERVICE_PROCS;
-    const bool known = sender >= 0 && static_cast<std::uint64_t>(sender) < global_id &&
-                       processes_[static_cast<std::size_t>(sender)].ep == nullptr;
-    if (scope != static_cast<std::uint32_t>(context.scope_id) || (process && !known) ||
-        context.peers.size() >= kMostPeers)
-      return std::nullopt;
-    offload_ep& peer = context.add_peer(&link);
-    peer.client_id = context.peers.size() - 1;
-    peer.server_id = context.as_server.id;
-    peer.rank = rank;
-    peer.global_id = process ? sender : -1;
-    ++context.as_server.num_connected_clients;
-    context.as_server.done = false;
-    connected(context, peer, peer.client_id);
-    return Writer()
-        .put(context.as_server.id)
-        .put(on_dpu ? static_cast<std::int64_t>(global_id) : std::int64_t{-1})
-        .put(peer.client_id)
-        .put(static_cast<std::uint64_t>(num_service_procs))
-        .put(static_cast<std::uint64_t>(per_dpu_))
-        .take();
-  }
-  return std::nullopt;
-}
-
-void Engine::opened(Link& link, std::span<const std::byte> welcome) {
-  auto& peer = *static_cast<offload_ep*>(link.user);
-  Context& context = *peer.context;
-  Reader reader(welcome);
-  offload_client_t& own = context.as_client;
-  own.server_id = reader.get<std::uint64_t>();
-  own.server_global_id = reader.get<std::int64_t>();
-  own.id = reader.get<std::uint64_t>();
-  const auto all = reader.get<std::uint64_t>();
-  const auto per_dpu = reader.get<std::uint64_t>();
-  const bool process = context.scope_id == SCOPE_INTER_SERVICE_PROCS;
-  if (!reader.finished() || all > kMostPeers || per_dpu == 0 || per_dpu > kMostPeers ||
-      (process && own.server_global_id != peer.global_id)) {
-    fail("the server's welcome is none");
-    context.close();
-    own.status = DO_ERROR;
-    return;
-  }
-  peer.client_id = own.id;
-  peer.server_id = own.server_id;
-  peer.global_id = own.server_global_id;
-  if (!on_dpu) num_service_procs = all;
-  own.bs_phase = BOOTSTRAP_DONE;
-  connected(context, peer, own.server_id);
-}
-
-void Engine::connected(Context& context, offload_ep& peer, std::uint64_t peer_id) {
-  if (context.scope_id == SCOPE_INTER_SERVICE_PROCS) meet_process(context, peer);
-  connected_peer_data_t data{&context, peer_id, &peer.rank};
-  if (context.connected != nullptr) context.connected(&data);
-}
-
-void Engine::meet_process(Context& context, offload_ep& peer) {
-  remote_service_proc_info_t& process = processes_[static_cast<std::size_t>(peer.global_id)];
-  process.ep = &peer;
-  process.econtext = &context;
-  process.dest_id = context.type == CONTEXT_SERVER ? peer.client_id : peer.server_id;
-  ++num_connected_service_procs;
-  for (const OwnEntry& entry : own_entries_) context.notify(&peer, kCacheEntries, entry.message);
-}
-
-void Engine::arrived(Link& link, std::span<const std::byte> bytes, std::span<const std::byte> payload) {
-  auto& peer = *static_cast<offload_ep*>(link.user);
-  Context& context = *peer.context;
-  auto header = decode(bytes);
-  // Who sends is known from the connection, whatever the bytes say.
-  if (!header || header->client_id != peer.client_id || header->server_id != peer.server_id) return;
-  if (!context.closed) (void)context.events.system.receive(*header, payload);
-}
-
-void Engine::sent(Link& link, std::uint64_t token, bool ok) {
-  auto& peer = *static_cast<offload_ep*>(link.user);
-  if (peer.under_way.erase(token) == 0) return;
-  if (ok) {
-    peer.context->events.system.sent(token);
-  } else {
-    peer.context->events.system.failed(token);
-  }
-}
-
-void Engine::closed(Link& link, bool goodbye) {
-  auto& peer = *static_cast<offload_ep*>(link.user);
-  Context& context = *peer.context;
-  peer.link = nullptr;
-  peer.status = goodbye ? DO_NOT_APPLICABLE : DO_PEER_LOST;
-  if (context.type == CONTEXT_SERVER) {
-    --context.as_server.num_connected_clients;
-    if (!goodbye) ++context.as_server.num_lost_clients;
-    context.as_server.done = context.as_server.num_connected_clients == 0;
-  } else {
-    const bool was_open = context.as_client.bs_phase == BOOTSTRAP_DONE;
-    context.as_client.bs_phase = DISCONNECTED;
-    context.as_client.status = goodbye ? DO_SUCCESS : was_open ? DO_PEER_LOST : DO_ERROR;
-    if (!goodbye) fail(was_open ? "the server is lost" : "no server answered in time");
-  }
-  if (peer.global_id >= 0 && context.scope_id == SCOPE_INTER_SERVICE_PROCS &&
-      processes_[static_cast<std::size_t>(peer.global_id)].ep == &peer) {
-    processes_[static_cast<std::size_t>(peer.global_id)].ep = nullptr;
-    --num_connected_service_procs;
-  }
-  check_done();
-}
-
-void Engine::check_done() {
-  bool any = false;
-  bool all = true;
-  for (const Context& context : contexts_) {
-    if (context.type != CONTEXT_SERVER || context.scope_id != SCOPE_HOST_DPU) continue;
-    any = true;
-    all = all && (context.closed || context.as_server.done);
-  }
-  done = any && all;
 }
 
 }  // namespace offramp::dpu

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/dpu/greeting.hpp"
+#include "lib/dpu/operations.hpp"
 #include "lib/dpu/transport.hpp"
 #include "offramp/dpu/service.h"
 #include "simulators/dpu/endpoint_cache.hpp"
@@ -34,10 +36,11 @@ struct offload_ep final : offramp::dpu::Carrier {
   std::uint64_t client_id = 0;
   std::uint64_t server_id = 0;
   rank_info_t rank{};
-  std::int64_t global_id = -1;            // of a service process
-  std::map<std::uint32_t, int> groups;    // that its rank is in, and incarnations of them
-  std::set<std::uint64_t> under_way;      // events that have not left
-  offramp::dpu::HeaderBytes immediate{};  // the header of the send that is being posted
+  std::int64_t global_id = -1;                          // of a service process
+  std::map<std::uint32_t, int> groups;                  // that its rank is in, and incarnations of them
+  std::set<std::uint64_t> under_way;                    // events that have not left
+  std::map<std::uint64_t, offramp::dpu::LentKey> keys;  // of its memory
+  offramp::dpu::HeaderBytes immediate{};                // the header of the send that is being posted
 };
 
 /// An event system, as programs see it.
@@ -83,9 +86,17 @@ class Context : public execution_context {
   offload_server_t as_server{};
   connect_completed_cb connected = nullptr;
   int listener = 0;
+  std::chrono::milliseconds stall_limit{0};  // of its server, or of other service processes; 0: any
   bool closed = false;
   std::deque<offload_ep> peers;
   dpu_offload_ev_sys events;
+};
+
+/// Where a service process is, and listens for ranks.
+struct ProcessPlace {
+  int host = 0;  // in the order of the list of DPUs
+  std::string address;
+  std::uint16_t port = 0;  // 0: not known
 };
 
 class Engine : public offloading_engine, private Sink {
@@ -104,14 +115,23 @@ class Engine : public offloading_engine, private Sink {
   Context* connect(const init_params_t& params);
   Context* serve(const init_params_t& params);
   void end(Context& context);
-  /// Who it is among the service processes.
-  void become_service_process(std::uint64_t id, std::size_t all, std::size_t per_dpu);
+  /// Who it is among the service processes; the hello has what they have to agree on.
+  void become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed);
+  /// All of them have to be there by then.
+  void expect_processes(Clock::time_point deadline) { mesh_deadline_ = deadline; }
+  [[nodiscard]] dpu_offload_status_t mesh_status() const;
   dpu_offload_status_t add_default(std::uint64_t type, notification_cb cb, notification_info_t* info);
 
   // The cache, and its messages.
   void add_rank(offload_ep& peer, const GroupDescription& group, int rank);
   [[nodiscard]] EndpointCache& cache() { return cache_; }
-  [[nodiscard]] int host_of(std::uint64_t process) const;
+  [[nodiscard]] Operations& operations() { return operations_; }
+  /// Of a rank: the context by which it reaches a service process. DO_NOT_APPLICABLE: not yet.
+  dpu_offload_status_t reach(std::uint64_t process, Context*& context);
+  /// 0 where nothing is known of service processes.
+  [[nodiscard]] int host_of(std::uint64_t process) const {
+    return process < places_.size() ? places_[process].host : 0;
+  }
 
  private:
   struct Default {
@@ -127,15 +147,27 @@ class Engine : public offloading_engine, private Sink {
     Bytes message;
   };
 
+  struct EntryRequest {
+    Context* context;
+    offload_ep* peer;
+    GroupUid uid;
+    int rank;
+  };
+
   bool open_transport(const init_params_t& params);
   bool address_of(const init_params_t& params, bool server, Address& address);
   Context& add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
 
-  std::optional<Bytes> accepted(int listener, Link& link, std::span<const std::byte> hello) override;
+  Admission accepted(int listener, Link& link, std::span<const std::byte> hello) override;
   void opened(Link& link, std::span<const std::byte> welcome) override;
   void arrived(Link& link, std::span<const std::byte> header, std::span<const std::byte> payload) override;
   void sent(Link& link, std::uint64_t token, bool ok) override;
-  void closed(Link& link, bool goodbye) override;
+  void refused(Link& link, std::span<const std::byte> why) override;
+  void closed(Link& link, Ending ending) override;
+  [[nodiscard]] std::string objection(const Context& context, const Hello& hello) const;
+  [[nodiscard]] Hello hello_of(const init_params_t& params) const;
+  void disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why);
+  void check_mesh();
   void connected(Context& context, offload_ep& peer, std::uint64_t peer_id);
   void meet_process(Context& context, offload_ep& peer);
   void check_done();
@@ -146,6 +178,12 @@ class Engine : public offloading_engine, private Sink {
   void take_revoke(std::span<const std::byte> data);
   void take_revoked(std::span<const std::byte> data);
   bool revoke(std::span<const std::byte> message);
+  static void take_key(offload_ep& peer, std::span<const std::byte> data);
+  void take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  void take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  void answer_requests(GroupUid uid);
+  [[nodiscard]] Bytes process_data() const;
+  void take_process_data(std::span<const std::byte> data);
   void tell_processes(std::uint64_t type, std::span<const std::byte> message);
   void tell_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
   void push_if_populated(GroupUid uid, const CacheActions& actions);
@@ -156,13 +194,22 @@ class Engine : public offloading_engine, private Sink {
   std::deque<Context> contexts_;
   std::vector<Default> defaults_;
   std::vector<remote_service_proc_info_t> processes_;
-  std::size_t per_dpu_ = 1;
+  Hello agreed_;  // of a service process
+  Clock::time_point mesh_deadline_ = Clock::time_point::max();
+  dpu_offload_status_t mesh_ = DO_NOT_APPLICABLE;
   EndpointCache cache_;
   std::vector<OwnEntry> own_entries_;
+  Operations operations_;
+  std::vector<EntryRequest> requests_;  // for entries that are not known yet
+  std::vector<ProcessPlace> places_;    // by global id
+  std::map<std::uint64_t, Context*> reached_;
   std::uint64_t numbers_ = 0;
   std::string error_;
   bool progressing_ = false;
 };
+
+/// How long a connection may take to come about.
+std::chrono::milliseconds connect_limit(const init_params_t& params);
 
 inline Engine& engine_of(offloading_engine_t* engine) {
   return static_cast<Engine&>(*engine);

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <utility>
 
+#include "lib/dpu/pulse.hpp"
 #include "lib/dpu/transport.hpp"
 
 namespace offramp::dpu {
@@ -27,13 +29,14 @@ class MemoryLink final : public Link {
     closing = true;
     leave(true);
   }
+  void watch(std::chrono::milliseconds limit) override { pulse.watch(limit); }
   [[nodiscard]] void* native() const override { return nullptr; }
 
   void leave(bool with_goodbye) {
     open = false;
     if (peer == nullptr) return;
     peer->ended = true;
-    peer->goodbye = with_goodbye;
+    peer->ending = with_goodbye ? Ending::kGoodbye : Ending::kLost;
     peer->peer = nullptr;
     peer = nullptr;
   }
@@ -43,8 +46,10 @@ class MemoryLink final : public Link {
   bool open = false;
   bool welcomed = false;  // a client's first message is the welcome
   bool ended = false;     // by the peer
-  bool goodbye = false;   // which said so
-  bool closing = false;   // by the owner
+  Ending ending = Ending::kLost;
+  std::optional<Bytes> refusal;  // the server's
+  Pulse pulse;
+  bool closing = false;  // by the owner
   // Of a client that is not connected yet.
   Address address;
   Bytes hello;
@@ -127,6 +132,15 @@ class MemoryConnections final : public Connections {
     if (link.closing) return;
     if (link.trying) return dial(link, sink);
     if (link.listener) return admit(link, sink);
+    if (link.refusal) {
+      link.closing = true;
+      return sink.refused(link, *link.refusal);
+    }
+    if (beat(link)) {
+      link.closing = true;
+      link.leave(false);
+      return sink.closed(link, Ending::kStalled);
+    }
     // What comes during this is left for the next pass, so that two engines take turns.
     for (std::size_t n = link.inbox.size(); n > 0 && !link.inbox.empty(); --n) {
       const MemoryLink::Message message = std::move(link.inbox.front());
@@ -136,8 +150,19 @@ class MemoryConnections final : public Connections {
     }
     if (link.ended && link.inbox.empty()) {
       link.closing = true;
-      sink.closed(link, link.goodbye);
+      sink.closed(link, link.ending);
     }
+  }
+
+  /// Signs of life; true: the peer has stalled.
+  static bool beat(MemoryLink& link) {
+    if (link.peer == nullptr || !link.open) return false;
+    const auto now = Clock::now();
+    if (std::exchange(link.pulse.asked_by_peer, false)) link.peer->pulse.answered = true;
+    if (std::exchange(link.pulse.answered, false)) link.pulse.hear();
+    if (link.pulse.stalled(now)) return true;
+    if (link.pulse.ask(now)) link.peer->pulse.asked_by_peer = true;
+    return false;
   }
 
   static void take(MemoryLink& link, const MemoryLink::Message& message, Sink& sink) {
@@ -158,7 +183,7 @@ class MemoryConnections final : public Connections {
       link.peer = &other;
     } else if (Clock::now() >= link.deadline) {
       link.closing = true;
-      sink.closed(link, false);
+      sink.closed(link, Ending::kLost);
     }
   }
 
@@ -170,13 +195,14 @@ class MemoryConnections final : public Connections {
       return;
     }
     link.open = link.welcomed = true;
-    auto welcome = sink.accepted(listener, link, link.hello);
-    if (!welcome) {
+    Admission answer = sink.accepted(listener, link, link.hello);
+    if (!answer.welcome) {
       link.closing = true;
+      link.peer->refusal = std::move(answer.message);
       return link.leave(false);
     }
     // Before all that callbacks may have sent.
-    link.peer->inbox.push_front({{}, std::move(*welcome)});
+    link.peer->inbox.push_front({{}, std::move(answer.message)});
   }
 
   MemoryFabric& fabric_;

@@ -21,6 +21,19 @@ struct Address {
   std::uint16_t port = 0;
 };
 
+/// How a connection ended.
+enum class Ending : std::uint8_t {
+  kGoodbye,  // the peer said so
+  kLost,     // or was never reached
+  kStalled   // it lives, and does nothing
+};
+
+/// A server's answer to a client: the welcome, or a refusal in words.
+struct Admission {
+  bool welcome = false;
+  Bytes message;
+};
+
 enum class SendState : std::uint8_t { kDone, kPending, kFailed };
 
 /// One end of a connection. Valid until its transport has reported closed(), or close() was called.
@@ -32,6 +45,9 @@ class Link {
                          std::uint64_t token) = 0;
   /// A goodbye behind all that was sent. Pending sends are still reported, closed() is not.
   virtual void close() = 0;
+  /// From now on the peer is asked for a sign of life, and has stalled when none has come for so long. Looked
+  /// at in progress() only, after what has come in: an owner that was away itself judges nobody for that.
+  virtual void watch(std::chrono::milliseconds limit) = 0;
   [[nodiscard]] virtual void* native() const = 0;
   void* user = nullptr;
 };
@@ -40,13 +56,13 @@ class Link {
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// A client's hello; the answer is the welcome, nothing refuses it.
-  virtual std::optional<Bytes> accepted(int listener, Link& link, std::span<const std::byte> hello) = 0;
+  virtual Admission accepted(int listener, Link& link, std::span<const std::byte> hello) = 0;
   virtual void opened(Link& link, std::span<const std::byte> welcome) = 0;
   virtual void arrived(Link& link, std::span<const std::byte> header, std::span<const std::byte> payload) = 0;
   virtual void sent(Link& link, std::uint64_t token, bool ok) = 0;
-  /// goodbye: the peer said so; else it is lost, or was never reached.
-  virtual void closed(Link& link, bool goodbye) = 0;
+  /// The server does not want this client: instead of opened().
+  virtual void refused(Link& link, std::span<const std::byte> why) = 0;
+  virtual void closed(Link& link, Ending ending) = 0;
 };
 
 class Connections {

@@ -13,6 +13,7 @@
 
 #include "lib/dpu/bootstrap.hpp"
 #include "lib/dpu/bytes.hpp"
+#include "lib/dpu/pulse.hpp"
 #include "simulators/dpu/notification.hpp"
 
 namespace offramp::dpu {
@@ -57,6 +58,7 @@ class UcxLink final : public Link {
     return state == State::kOpen ? post(header, payload, token, false) : SendState::kFailed;
   }
   void close() override;
+  void watch(std::chrono::milliseconds limit) override { pulse.watch(limit); }
   [[nodiscard]] void* native() const override { return endpoint; }
 
   SendState post(std::span<const std::byte> header, std::span<const std::byte> payload, std::uint64_t token,
@@ -77,6 +79,9 @@ class UcxLink final : public Link {
   std::size_t under_way = 0;  // requests of UCX that refer to this
   bool ended = false;         // the connection
   bool broken = false;        // the endpoint
+  Pulse pulse;
+  bool stalled = false;  // the peer
+  bool asked = false;    // it may be asked for signs of life
 
  private:
   UcxConnections& owner_;
@@ -222,8 +227,10 @@ class UcxConnections final : public Connections {
       UcxLink& link = *links_[i];
       if (link.state == UcxLink::State::kDialing) dial_again(link, now);
       if (link.state == UcxLink::State::kDead || !link.socket.valid()) continue;
+      const bool greeted = link.state == UcxLink::State::kOpen || link.state == UcxLink::State::kClosing;
       const bool whole =
-          link.framing.flush(link.socket) && link.framing.receive(link.socket) == Framing::State::kOpen;
+          link.framing.flush(link.socket) &&
+          (greeted ? beat(link, now) : link.framing.receive(link.socket) == Framing::State::kOpen);
       if (link.state == UcxLink::State::kGreeting) {
         greet(link, sink);
         busy_ = true;
@@ -238,6 +245,19 @@ class UcxConnections final : public Connections {
     }
   }
 
+  /// Signs of life; false: the connection has ended. A server asks no client before it has been asked: until
+  /// then its welcome may be on the way, which nothing must follow.
+  bool beat(UcxLink& link, Clock::time_point now) {
+    Signs signs;
+    const bool whole = receive_signs(link.socket, signs);
+    if (signs.answer) link.pulse.hear();
+    if (signs.question && !send_answer(link.socket)) return false;
+    link.asked = link.asked || signs.question || link.listener == 0;
+    if (link.state != UcxLink::State::kOpen || !whole) return whole;
+    link.stalled = link.pulse.stalled(now);
+    return !link.asked || !link.pulse.ask(now) || send_question(link.socket);
+  }
+
   void dial_again(UcxLink& link, Clock::time_point now) {
     busy_ = true;
     if (now < link.redial) return;
@@ -245,13 +265,14 @@ class UcxConnections final : public Connections {
     link.socket = dial(link.address);
     if (!link.socket.valid()) return;
     link.framing = Framing();
-    link.framing.queue(greeting(link, link.hello));
+    link.framing.queue(greeting(link, true, link.hello));
     link.state = UcxLink::State::kGreeting;
   }
 
-  Bytes greeting(const UcxLink& link, std::span<const std::byte> text) const {
+  Bytes greeting(const UcxLink& link, bool welcome, std::span<const std::byte> text) const {
     return Writer()
         .put(link.key)
+        .put(static_cast<std::uint8_t>(welcome ? 1 : 0))
         .put(static_cast<std::uint16_t>(address_.size()))
         .put(std::span<const std::byte>(address_))
         .put(text)
@@ -263,21 +284,23 @@ class UcxConnections final : public Connections {
     if (!message) return;
     Reader reader(*message);
     link.peer_key = reader.get<std::uint64_t>();
+    const bool welcome = reader.get<std::uint8_t>() != 0;
     const auto length = reader.get<std::uint16_t>();
     const auto address = reader.get(length);
     if (!reader.good() || length == 0 || length > kMostAddress || !make_endpoint(link, address)) {
       link.ended = true;
       return;
     }
-    if (link.listener == 0) {
-      link.state = UcxLink::State::kOpen;
-      return sink.opened(link, reader.rest());
+    if (link.listener == 0 && !welcome) {
+      end(link);
+      return sink.refused(link, reader.rest());
     }
     link.state = UcxLink::State::kOpen;
-    const auto welcome = sink.accepted(link.listener, link, reader.rest());
-    if (!welcome) return end(link);
-    link.framing.queue(greeting(link, *welcome));
+    if (link.listener == 0) return sink.opened(link, reader.rest());
+    const Admission answer = sink.accepted(link.listener, link, reader.rest());
+    link.framing.queue(greeting(link, answer.welcome, answer.message));
     link.ended = !link.framing.flush(link.socket);
+    if (!answer.welcome) end(link);
   }
 
   bool make_endpoint(UcxLink& link, std::span<const std::byte> address) {
@@ -363,7 +386,7 @@ class UcxConnections final : public Connections {
       } else if (arrival->goodbye) {
         const bool told = link.state == UcxLink::State::kClosing;
         end(link);
-        if (!told) sink.closed(link, true);
+        if (!told) sink.closed(link, Ending::kGoodbye);
       } else if (link.state == UcxLink::State::kOpen) {
         sink.arrived(link, arrival->header, arrival->payload);
       }
@@ -381,14 +404,14 @@ class UcxConnections final : public Connections {
     } else if (link.state == State::kOpen) {
       link.deadline = Clock::time_point::max();
     }
-    if (!link.ended && now < link.deadline) return;
+    if (!link.ended && !link.stalled && now < link.deadline) return;
     if (link.ended &&
         std::any_of(link.inbox.begin(), link.inbox.end(), [](const auto& a) { return a->ready; }) &&
         link.state == State::kOpen)
       return;
     const bool told = link.state == State::kClosing || (link.listener > 0 && link.state == State::kGreeting);
     end(link);
-    if (!told) sink.closed(link, false);
+    if (!told) sink.closed(link, link.stalled && !link.ended ? Ending::kStalled : Ending::kLost);
     forget(link);
   }
 

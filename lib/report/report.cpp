@@ -80,7 +80,8 @@ Json lane_json(Engine& engine, std::size_t index, const char* const* names, cons
                  {"retransmissions", wire.retransmissions},
                  {"lost", wire.lost},
                  {"duplicated", wire.duplicated},
-                 {"reordered", wire.reordered}};
+                 {"reordered", wire.reordered},
+                 {"rerouted", wire.rerouted}};
   out["given_up"] = lane.counters.given_up;
   out["sizes"] = lane.sizes != nullptr ? sizes_json(*lane.sizes) : Json::array();
   out["units"] = index < notes.units.size() ? units_json(*notes.units[index]) : Json::array();
@@ -369,6 +370,9 @@ std::string summary(const std::string& text) {
   if (!report.at("compared").empty()) out += comparison(report);
   if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
     out += fmt::format("offramp: the modelled time depends on arrival order or polling at {} places\n", n);
+  const Json& wire = report.at("wire");
+  if (const auto n = wire.value("rerouted", std::uint64_t{0}); n > 0)
+    out += fmt::format("offramp: {} operations went another way, past hardware that had failed\n", n);
   for (const Json& warning : report.at("warnings"))
     out += fmt::format("offramp: {}\n", warning.get<std::string>());
   return out;

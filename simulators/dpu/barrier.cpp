@@ -24,7 +24,7 @@ Barrier::Barrier(const PlatformSpec& spec, const CollectiveRequest& request,
 void Barrier::run() {
   for (int i = 0; i < static_cast<int>(done_.size()); ++i) {
     const Time posted = request_.members[static_cast<std::size_t>(i)].posted;
-    const std::int64_t payload = arrival_payload(request_.kind, static_cast<int>(done_.size()));
+    const std::int64_t payload = arrival_payload(request_.kind, static_cast<int>(done_.size()), false);
     machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
   }
   for (Machine::Event event; machine_.next(event);)

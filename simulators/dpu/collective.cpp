@@ -38,9 +38,9 @@ class Run {
   void run() {
     for (int i = 0; i < static_cast<int>(ranks_.size()); ++i) {
       const Time posted = request_.members[index(i)].posted;
-      machine_.schedule(
-          machine_.from_host(i, arrival_payload(request_.kind, static_cast<int>(ranks_.size())), posted),
-          kArrive, i);
+      const std::int64_t payload =
+          arrival_payload(request_.kind, static_cast<int>(ranks_.size()), i == request_.root);
+      machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
     }
     for (Machine::Event event; machine_.next(event);) handle(event);
   }
@@ -90,6 +90,9 @@ class Run {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   [[nodiscard]] const PlannedPull& planned(int pull) const { return plan_.pulls[index(pull)]; }
   [[nodiscard]] int sink_of(int pull) const { return machine_.process_of(planned(pull).to); }
+  [[nodiscard]] bool is_remote(int pull) const {
+    return !machine_.on_same_host(planned(pull).from, planned(pull).to);
+  }
   [[nodiscard]] bool lands_in_dpu(int pull) const {
     return planned(pull).slice >= 0 || spec_.path == DataPath::kStaging;
   }
@@ -170,23 +173,20 @@ class Run {
   void post_read(int pull, Time at) {
     ++sinks_[index(sink_of(pull))].reading;
     const Time now = machine_.step(sink_of(pull), at);
-    const int from = machine_.node_of(planned(pull).from);
-    machine_.schedule(machine_.read_request(machine_.node_of(planned(pull).to), from, now), kReadRequest,
-                      pull);
+    machine_.schedule(machine_.read_request(is_remote(pull), now), kReadRequest, pull);
   }
 
   void read_at_source(int pull, Time at) {
-    const int from = machine_.node_of(planned(pull).from);
-    const int to = machine_.node_of(planned(pull).to);
-    pulls_[index(pull)] = machine_.leave(from, to, planned(pull).bytes, false, at);
+    // Within a host the reader's own NIC reads.
+    const int dpu = machine_.dpu_of(is_remote(pull) ? planned(pull).from : planned(pull).to);
+    pulls_[index(pull)] = machine_.leave(dpu, is_remote(pull), planned(pull).bytes, false, at);
     machine_.schedule(pulls_[index(pull)].first, kData, pull);
   }
 
   void land(int pull) {
-    const int to = machine_.node_of(planned(pull).to);
-    const bool remote = machine_.node_of(planned(pull).from) != to;
-    machine_.schedule(machine_.land(to, planned(pull).bytes, lands_in_dpu(pull), remote, pulls_[index(pull)]),
-                      kReadDone, pull);
+    const Time landed = machine_.land(machine_.dpu_of(planned(pull).to), planned(pull).bytes,
+                                      lands_in_dpu(pull), is_remote(pull), pulls_[index(pull)]);
+    machine_.schedule(landed, kReadDone, pull);
   }
 
   /// The completion of a READ, or word that the bytes are on this node.
@@ -198,7 +198,7 @@ class Run {
   }
 
   void write_staged(int pull, Time at) {
-    const Time written = machine_.write_to_host(machine_.node_of(planned(pull).to), planned(pull).bytes, at);
+    const Time written = machine_.write_to_host(machine_.dpu_of(planned(pull).to), planned(pull).bytes, at);
     machine_.schedule(written, kWritten, pull);
   }
 
@@ -246,15 +246,15 @@ class Run {
 
   void send_result(int result, Time at) {
     const PlannedSlice& slice = slice_of(result);
-    const int from = machine_.node_of(slice.owner);
-    const int to = machine_.node_of(plan_.results[index(result)].to);
-    if (from == to) return tell_result(result, machine_.write_to_host(to, slice.bytes, at));
-    results_[index(result)] = machine_.leave(from, to, slice.bytes, true, at);
+    const int from = machine_.dpu_of(slice.owner);
+    if (machine_.on_same_host(slice.owner, plan_.results[index(result)].to))
+      return tell_result(result, machine_.write_to_host(from, slice.bytes, at));
+    results_[index(result)] = machine_.leave(from, true, slice.bytes, true, at);
     machine_.schedule(results_[index(result)].first, kResultData, result);
   }
 
   void land_result(int result) {
-    const int to = machine_.node_of(plan_.results[index(result)].to);
+    const int to = machine_.dpu_of(plan_.results[index(result)].to);
     tell_result(result, machine_.land(to, slice_of(result).bytes, false, true, results_[index(result)]));
   }
 
@@ -281,8 +281,8 @@ class Run {
     return plan_.slices[index(plan_.results[index(result)].slice)];
   }
   [[nodiscard]] std::int64_t fetch_key(int pull) const {
-    return static_cast<std::int64_t>(planned(pull).from) * machine_.nodes() +
-           machine_.node_of(planned(pull).to);
+    return static_cast<std::int64_t>(planned(pull).from) * machine_.hosts() +
+           machine_.host_of(planned(pull).to);
   }
   /// Whether this pull is the one that moves the bytes.
   [[nodiscard]] bool is_fetch(int pull) const {
@@ -320,13 +320,21 @@ std::vector<bool> take_over(const PlatformSpec& spec, bool known_only, Collectiv
   return host_run;
 }
 
-/// Blocks that hosts deliver among themselves.
-Time delivery(const CardSpec& card, std::int64_t bytes, int ranks, int local) {
-  const std::int64_t together = bytes * local;
-  const Time block = bytes < card.single_copy_from
-                         ? card.shared_block + card.shared_copy.bytes(together)
-                         : later(card.single_block, card.single_copy.bytes(together));
-  return block * ranks;
+bool gathers_everywhere(OperationKind kind) {
+  return kind == OperationKind::kAllgather || kind == OperationKind::kAllgatherv;
+}
+
+/// Blocks that hosts deliver among themselves: everybody's, to each of the node's ranks.
+Time delivery(const CardSpec& card, const CollectiveRequest& request, int local) {
+  Time all;
+  for (int from = 0; from < static_cast<int>(request.members.size()); ++from) {
+    const std::int64_t bytes = request.block(from);
+    const std::int64_t together = bytes * local;
+    if (bytes == 0 && !request.sizes.empty()) continue;
+    all += bytes < card.single_copy_from ? card.shared_block + card.shared_copy.bytes(together)
+                                         : later(card.single_block, card.single_copy.bytes(together));
+  }
+  return all;
 }
 
 bool any(const std::vector<bool>& flags) {
@@ -341,18 +349,19 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
   result.wire = machine.wire();
   result.failed = machine.gave_up();
   const int ranks = static_cast<int>(request.members.size());
-  std::vector<int> local(static_cast<std::size_t>(machine.nodes()));
-  for (int i = 0; i < ranks; ++i) ++local[static_cast<std::size_t>(machine.node_of(i))];
+  std::vector<int> local(static_cast<std::size_t>(machine.hosts()));
+  for (int i = 0; i < ranks; ++i) ++local[static_cast<std::size_t>(machine.host_of(i))];
   for (int i = 0; i < ranks; ++i) {
     MemberResult member{.done = work.done(i),
                         .host_begin = request.members[static_cast<std::size_t>(i)].posted,
                         .host_work = {},
                         .process_free = machine.process_free(machine.process_of(i))};
-    const int neighbours = local[static_cast<std::size_t>(machine.node_of(i))];
-    if (request.kind == OperationKind::kAllgather && spec.host_delivers && neighbours > 1)
-      member.host_work = delivery(spec.card, request.bytes, ranks, neighbours);
+    const int neighbours = local[static_cast<std::size_t>(machine.host_of(i))];
+    if (gathers_everywhere(request.kind) && spec.host_delivers && neighbours > 1)
+      member.host_work = delivery(spec.card, request, neighbours);
     if (host_run[static_cast<std::size_t>(i)]) {
       ++result.rerouted;
+      ++result.wire.rerouted;
       member.host_work += machine.process_busy(machine.process_of(i));
       member.process_free = {};
     }
@@ -376,28 +385,40 @@ CollectiveResult run_with_failures(const PlatformSpec& spec, const CollectiveReq
   again.run();
   CollectiveResult result = results_of(spec, second, again, host_run);
   result.wire.lost += static_cast<std::uint64_t>(any(host_run));
-  result.wire.retransmissions += static_cast<std::uint64_t>(result.rerouted);
   return result;
 }
 
-bool has_vectors(OperationKind kind) {
-  return kind == OperationKind::kAllgather || kind == OperationKind::kAlltoall;
+/// Counts and displacements: each rank's own (read in code); of a gather and a scatter the root's (inferred).
+bool has_vectors(OperationKind kind, bool at_root) {
+  switch (kind) {
+    case OperationKind::kAllgather:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kAlltoall:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kReduceScatterv:
+      return true;
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+      return at_root;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
-std::int64_t arrival_payload(OperationKind kind, int ranks) {
+std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root) {
   if (kind == OperationKind::kBarrier) return 32;
   constexpr std::int64_t kHandles = 256;  // exported memory handles (assumed)
-  return 80 + kHandles + (has_vectors(kind) ? 16 * static_cast<std::int64_t>(ranks) : 0);
+  return 80 + kHandles + (has_vectors(kind, at_root) ? 16 * static_cast<std::int64_t>(ranks) : 0);
 }
 
-HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t bytes, int ranks) {
+HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t own, int ranks, bool at_root) {
   const CardSpec& card = spec.card;
   HostCost cost{.post = card.post, .copy = {}};
-  if (has_vectors(kind)) cost.post += card.post_per_rank * ranks;
-  if (kind == OperationKind::kAllgather && spec.host_delivers)
-    cost.copy = later(card.core_copy.bytes(bytes), card.own_copy.bytes(bytes * spec.ranks_per_node));
+  if (has_vectors(kind, at_root)) cost.post += card.post_per_rank * ranks;
+  if (gathers_everywhere(kind) && spec.host_delivers)
+    cost.copy = later(card.core_copy.bytes(own), card.own_copy.bytes(own * spec.ranks_per_node));
   return cost;
 }
 

@@ -19,9 +19,21 @@ namespace offramp::dpu {
 struct CollectiveRequest {
   OperationKind kind = OperationKind::kBarrier;
   std::int64_t bytes = 0;  // as Operation::bytes
+  // Where blocks differ, one per rank; of alltoallv one per pair, by source, then by destination.
+  std::vector<std::int64_t> sizes;
   int root = 0;
   std::vector<Member> members;  // by rank of the communicator
   std::uint64_t sequence = 0;   // with the fault script's seed it fixes what is lost
+
+  /// One rank's block; in an alltoall, what one rank has for another.
+  [[nodiscard]] std::int64_t block(int rank) const {
+    return sizes.empty() ? bytes : sizes[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] std::int64_t block(int from, int to) const {
+    return sizes.empty()
+               ? bytes
+               : sizes[static_cast<std::size_t>(from) * members.size() + static_cast<std::size_t>(to)];
+  }
 
   friend bool operator==(const CollectiveRequest&, const CollectiveRequest&) = default;
 };
@@ -53,8 +65,9 @@ struct HostCost {
   Time post;
   Time copy;
 };
-HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t bytes, int ranks);
+/// own: bytes of the rank's own block. at_root: of the operations that have one.
+HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t own, int ranks, bool at_root);
 /// Bytes of the arrival notification behind its header.
-std::int64_t arrival_payload(OperationKind kind, int ranks);
+std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root);
 
 }  // namespace offramp::dpu

@@ -198,6 +198,15 @@ const ConfiguredDpu* ConfigFile::dpu(std::string_view name) const {
   return nullptr;
 }
 
+const ConfiguredHost* ConfigFile::host_of(const ConfiguredDpu& dpu) const {
+  for (const ConfiguredHost& host : hosts) {
+    for (const ConfiguredDpu& each : host.dpus) {
+      if (&each == &dpu) return &host;
+    }
+  }
+  return nullptr;
+}
+
 const ConfiguredHost* ConfigFile::host(std::string_view name) const {
   const std::string_view bare = name.substr(0, name.find('.'));
   for (const std::string_view wanted : {name, bare}) {
@@ -235,19 +244,20 @@ std::string write_config(const ConfigFile& file) {
   return text;
 }
 
-ConfigFile describe_platform(int hosts, int processes) {
+ConfigFile describe_platform(int hosts, int processes, int dpus_per_host) {
   constexpr int kProcessPorts = 7100;
   constexpr int kRankPorts = 9100;
   ConfigFile file;
-  for (int i = 0; i < hosts; ++i) {
-    ConfiguredDpu dpu;
+  for (int i = 0; i < hosts * dpus_per_host; ++i) {
+    if (i % dpus_per_host == 0)
+      file.hosts.push_back({text_of({"node", std::to_string(i / dpus_per_host)}), {}});
+    ConfiguredDpu& dpu = file.hosts.back().dpus.emplace_back();
     dpu.name = text_of({"dpu", std::to_string(i)});
     dpu.address = text_of({"10.0.", std::to_string(i / 250), ".", std::to_string(i % 250 + 1)});
     for (int id = 0; id < processes; ++id) {
       dpu.process_ports.push_back(static_cast<std::uint16_t>(kProcessPorts + id));
       dpu.rank_ports.push_back(static_cast<std::uint16_t>(kRankPorts + id));
     }
-    file.hosts.push_back({text_of({"node", std::to_string(i)}), {std::move(dpu)}});
   }
   return file;
 }
@@ -255,6 +265,7 @@ ConfigFile describe_platform(int hosts, int processes) {
 ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list) {
   ProcessList list;
   std::vector<std::string_view> seen;
+  std::vector<const ConfiguredHost*> hosts;
   for (const std::string_view name : split(dpu_list, ',')) {
     const ConfiguredDpu* const dpu = file.dpu(name);
     if (dpu == nullptr || std::find(seen.begin(), seen.end(), name) != seen.end()) {
@@ -264,10 +275,47 @@ ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list) {
       return list;
     }
     seen.push_back(name);
+    const ConfiguredHost* const host = file.host_of(*dpu);
+    auto place = std::find(hosts.begin(), hosts.end(), host);
+    if (place == hosts.end()) place = hosts.insert(place, host);
     for (int id = 0; id < file.processes(); ++id)
-      list.processes.push_back({static_cast<int>(list.processes.size()), id, dpu});
+      list.processes.push_back(
+          {static_cast<int>(list.processes.size()), id, static_cast<int>(place - hosts.begin()), dpu});
   }
   return list;
+}
+
+const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dpu_list, int processes,
+                                 std::int64_t local_rank) {
+  const auto names = split(dpu_list, ',');
+  std::vector<const ConfiguredDpu*> own;
+  for (const ConfiguredDpu& dpu : host.dpus) {
+    if (dpu_list.empty() || std::find(names.begin(), names.end(), dpu.name) != names.end())
+      own.push_back(&dpu);
+  }
+  if (own.empty() || processes < 1) return nullptr;
+  const auto place = static_cast<std::uint64_t>(std::max<std::int64_t>(local_rank, 0) / processes);
+  return own[place % own.size()];
+}
+
+namespace {
+
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+std::uint64_t fingerprint_of(const ConfigFile& file) {
+  return fnv1a(write_config(file));
+}
+
+std::uint64_t fingerprint_of(const ProcessList& list) {
+  std::string text;
+  for (const ListedProcess& process : list.processes) text += process.dpu->name + ',';
+  return fnv1a(text);
 }
 
 std::string config_path(const Lookup& lookup) {
@@ -275,6 +323,43 @@ std::string config_path(const Lookup& lookup) {
     if (const char* value = lookup(name); value != nullptr && *value != '\0') return value;
   }
   return {};
+}
+
+bool has_connection(const Lookup& lookup) {
+  const char* const address = lookup("INTER_DPU_CONN_ADDR");
+  return address != nullptr && *address != '\0';
+}
+
+ConfigResult connection_of(const Lookup& lookup) {
+  ConfigResult result;
+  const char* const address = lookup("INTER_DPU_CONN_ADDR");
+  const char* const port_text = lookup("INTER_DPU_CONN_PORT");
+  const char* const list = lookup("DPU_OFFLOAD_LIST_DPUS");
+  const auto port = port_text == nullptr ? std::optional<int>(kConnectionPort) : number(port_text);
+  if (address == nullptr || !is_address(address)) {
+    result.error = text_of(
+        {"INTER_DPU_CONN_ADDR is ", quoted(address == nullptr ? "" : address), ", not an IPv4 address"});
+  } else if (!port || *port < 1 || *port > 65535) {
+    result.error = text_of({"INTER_DPU_CONN_PORT is ", quoted(port_text), ", not 1 to 65535"});
+  } else if (list == nullptr) {
+    result.error = "DPU_OFFLOAD_LIST_DPUS is not set";
+  }
+  if (!result.error.empty()) return result;
+  const auto names = split(list, ',');
+  if (names.size() > 2) {
+    result.error = text_of({"INTER_DPU_CONN_ADDR names one address: with ", std::to_string(names.size()),
+                            " DPUs a configuration file is needed"});
+    return result;
+  }
+  for (const std::string_view name : names) {
+    ConfiguredDpu dpu;
+    dpu.name = name;
+    dpu.address = address;
+    dpu.process_ports = {static_cast<std::uint16_t>(*port)};
+    dpu.rank_ports = {0};  // the environment has it
+    result.file.hosts.push_back({"", {std::move(dpu)}});
+  }
+  return result;
 }
 
 ServiceIdentity service_identity(const Lookup& lookup, std::string_view dpu) {

@@ -48,18 +48,21 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
                  const std::vector<bool>& host_run, std::uint64_t first_packet)
     : spec_(spec), packet_(first_packet) {
   const Placement placement = placement_of(spec);
-  std::map<int, int> nodes;
+  std::map<int, int> hosts;
+  std::map<int, int> dpus;
   std::map<int, int> processes;
   process_of_.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const int number = placement.node(members[i].world_rank);
-    const auto node = nodes.emplace(number, static_cast<int>(nodes_.size()));
-    if (node.second) nodes_.emplace_back();
+    const auto host = hosts.emplace(placement.node(members[i].world_rank), hosts_);
+    if (host.second) ++hosts_;
+    const auto dpu = dpus.emplace(placement.dpu(members[i].world_rank), static_cast<int>(dpus_.size()));
+    if (dpu.second) dpus_.emplace_back();
     const int global_id = placement.global_id(members[i].world_rank);
     // A host that works for itself has a process of its own, under a name that no service process has.
     const int name = host_run[i] ? -1 - members[i].world_rank : global_id;
     const auto process = processes.emplace(name, static_cast<int>(processes_.size()));
-    if (process.second) processes_.emplace_back(node.first->second, global_id, host_run[i]);
+    if (process.second)
+      processes_.emplace_back(host.first->second, dpu.first->second, global_id, host_run[i]);
     process_of_.push_back(process.first->second);
     if (!host_run[i]) process_at(process.first->second).cpu.merge(members[i].process_free);
   }
@@ -99,7 +102,7 @@ Time Machine::notify(int from, int to, std::int64_t payload, Time at) {
   if (from == to) return at;  // a notification to oneself is a call of the handler
   const std::int64_t bytes = kNotificationHeader + payload;
   count_message(wire_, bytes);
-  if (process_node(from) == process_node(to)) return at + spec_.card.local_latency;
+  if (process_at(from).dpu == process_at(to).dpu) return at + spec_.card.local_latency;
   if (spec_.transport.faults.any()) {
     const auto link = static_cast<std::uint64_t>(process_at(from).global_id) << 32;
     at += repairs(link | static_cast<std::uint64_t>(process_at(to).global_id));
@@ -129,19 +132,19 @@ Time Machine::to_host(int member, Time at) {
   return at + spec_.card.pcie_latency + spec_.card.poll;
 }
 
-Time Machine::read_request(int reader_node, int source_node, Time at) const {
-  return at + (reader_node == source_node ? spec_.card.local_latency : spec_.card.network_latency);
+Time Machine::read_request(bool remote, Time at) const {
+  return at + (remote ? spec_.card.network_latency : spec_.card.local_latency);
 }
 
-Machine::Passage Machine::leave(int node, int to_node, std::int64_t bytes, bool of_dpu, Time at) {
-  Node& n = node_at(node);
+Machine::Passage Machine::leave(int dpu, bool remote, std::int64_t bytes, bool of_dpu, Time at) {
+  Dpu& n = dpu_at(dpu);
   Arbiter& memory = of_dpu ? n.dram : n.pcie_up;
   const Bandwidth rate = of_dpu ? spec_.card.dram : spec_.card.pcie;
   const Time latency = of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
   count_message(wire_, bytes);
   const Arbiter::Grant read = memory.acquire(at, rate.bytes(bytes));
   Passage passage{read.begin + latency, read.end + latency};
-  if (node != to_node) {
+  if (remote) {
     const Arbiter::Grant out = n.nic_out.acquire(passage.first, spec_.card.link.bytes(framed(bytes)));
     passage = {out.begin + spec_.card.network_latency,
                later(passage.last, out.end) + spec_.card.network_latency};
@@ -149,8 +152,8 @@ Machine::Passage Machine::leave(int node, int to_node, std::int64_t bytes, bool 
   return passage;
 }
 
-Time Machine::land(int node, std::int64_t bytes, bool in_dpu, bool remote, Passage passage) {
-  Node& n = node_at(node);
+Time Machine::land(int dpu, std::int64_t bytes, bool in_dpu, bool remote, Passage passage) {
+  Dpu& n = dpu_at(dpu);
   Time last = passage.last;
   Time first = passage.first;
   if (remote) {
@@ -164,8 +167,8 @@ Time Machine::land(int node, std::int64_t bytes, bool in_dpu, bool remote, Passa
   return last + (in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
 }
 
-Time Machine::write_to_host(int node, std::int64_t bytes, Time at) {
-  Node& n = node_at(node);
+Time Machine::write_to_host(int dpu, std::int64_t bytes, Time at) {
+  Dpu& n = dpu_at(dpu);
   count_message(wire_, bytes);
   const Arbiter::Grant read = n.dram.acquire(at, spec_.card.dram.bytes(bytes));
   const Arbiter::Grant write = n.dma.acquire(read.begin, spec_.card.dma_write.bytes(bytes));

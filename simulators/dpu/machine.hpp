@@ -1,4 +1,4 @@
-// The machine that a collective runs on: the units of every node and service process that takes part, and
+// The machine that a collective runs on: the units of every DPU and service process that takes part, and
 // what happens to them in order of modelled time.
 //
 // A service process takes what reaches it first. That order is not left to chance: a simulation begins when
@@ -61,10 +61,12 @@ class Machine {
 
   /// Dense numbers of places.
   [[nodiscard]] int process_of(int member) const { return process_of_[static_cast<std::size_t>(member)]; }
-  [[nodiscard]] int node_of(int member) const { return process_node(process_of(member)); }
-  [[nodiscard]] int process_node(int process) const { return process_at(process).node; }
+  [[nodiscard]] int host_of(int member) const { return process_at(process_of(member)).host; }
+  [[nodiscard]] int dpu_of(int member) const { return process_at(process_of(member)).dpu; }
+  /// Every DPU of a host reaches all of its memory.
+  [[nodiscard]] bool on_same_host(int a, int b) const { return host_of(a) == host_of(b); }
   [[nodiscard]] int processes() const { return static_cast<int>(processes_.size()); }
-  [[nodiscard]] int nodes() const { return static_cast<int>(nodes_.size()); }
+  [[nodiscard]] int hosts() const { return hosts_; }
   [[nodiscard]] bool on_host(int process) const { return process_at(process).on_host; }
 
   void schedule(Time at, int kind, int subject);
@@ -84,15 +86,15 @@ class Machine {
     Time first;
     Time last;
   };
-  /// A READ request that was posted at a time, where it reaches the source's NIC.
-  [[nodiscard]] Time read_request(int reader_node, int source_node, Time at) const;
-  /// Bytes leave host memory (or, of_dpu, the DPU's) of a node towards another one; first and last at the
-  /// other's NIC.
-  Passage leave(int node, int to_node, std::int64_t bytes, bool of_dpu, Time at);
+  /// A READ request that was posted at a time, where it reaches the NIC at the source.
+  [[nodiscard]] Time read_request(bool remote, Time at) const;
+  /// Bytes leave host memory (or, of_dpu, the DPU's) through a DPU's NIC; first and last at the NIC that gets
+  /// them.
+  Passage leave(int dpu, bool remote, std::int64_t bytes, bool of_dpu, Time at);
   /// They land in host memory, or in the DPU's.
-  Time land(int node, std::int64_t bytes, bool in_dpu, bool remote, Passage passage);
+  Time land(int dpu, std::int64_t bytes, bool in_dpu, bool remote, Passage passage);
   /// The DPU's DMA engine writes its memory to its host's.
-  Time write_to_host(int node, std::int64_t bytes, Time at);
+  Time write_to_host(int dpu, std::int64_t bytes, Time at);
 
   [[nodiscard]] Time process_free(int process) const { return process_at(process).cpu.free_at(); }
   /// How long a process was busy.
@@ -106,15 +108,16 @@ class Machine {
 
  private:
   struct Process {
-    Process(int node_, int global_id_, bool on_host_)
-        : node(node_), global_id(global_id_), on_host(on_host_) {}
-    int node = 0;
+    Process(int host_, int dpu_, int global_id_, bool on_host_)
+        : host(host_), dpu(dpu_), global_id(global_id_), on_host(on_host_) {}
+    int host = 0;
+    int dpu = 0;
     int global_id = 0;
     bool on_host = false;
     Arbiter cpu;
     Time busy;
   };
-  struct Node {
+  struct Dpu {
     Arbiter nic_out;
     Arbiter nic_in;
     Arbiter pcie_up;    // host memory to NIC
@@ -127,14 +130,15 @@ class Machine {
   Time repairs(std::uint64_t link);
   [[nodiscard]] Process& process_at(int i) { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Process& process_at(int i) const { return processes_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] Node& node_at(int i) { return nodes_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] Dpu& dpu_at(int i) { return dpus_[static_cast<std::size_t>(i)]; }
 
   PlatformSpec spec_;
   std::uint64_t packet_;  // number of the next one that the fault script judges
   bool gave_up_ = false;
   std::vector<int> process_of_;  // by member
   std::vector<Process> processes_;
-  std::vector<Node> nodes_;
+  std::vector<Dpu> dpus_;
+  int hosts_ = 0;
   std::vector<Event> events_;  // a heap
   std::uint64_t scheduled_ = 0;
   bool failure_met_ = false;

@@ -2,12 +2,20 @@
 
 namespace offramp::dpu {
 
+Distance distance_between(const Placement& placement, int world_rank, int other) {
+  if (placement.node(world_rank) != placement.node(other)) return Distance::kNetwork;
+  if (placement.dpu(world_rank) != placement.dpu(other)) return Distance::kOtherDpu;
+  return placement.global_id(world_rank) == placement.global_id(other) ? Distance::kSameProcess
+                                                                       : Distance::kSameNode;
+}
+
 Time MessagePath::latency(Distance distance) const {
   switch (distance) {
     case Distance::kSameProcess:
       return {};
     case Distance::kSameNode:
       return card_.local_latency;
+    case Distance::kOtherDpu:
     case Distance::kNetwork:
       break;
   }
@@ -34,7 +42,7 @@ MessagePath::Sent MessagePath::send(std::int64_t bytes, Distance distance, int p
   sent.complete = later(sent.host_free, up.end);
   // Take the notification, send it on.
   const Time handled = work(units.service_out, process, up.end + card_.pcie_latency, card_.step() * 2);
-  if (distance == Distance::kNetwork) {
+  if (distance >= Distance::kOtherDpu) {
     const Arbiter::Grant out = units.nic_out.acquire(handled, card_.link.bytes(whole));
     sent.first = out.begin + latency(distance);
     sent.last = out.end + latency(distance);
@@ -63,7 +71,7 @@ MessagePath::Read MessagePath::read(std::int64_t bytes, Distance distance, Time 
   // Take RTS or receive, whichever is later; import both hosts' handles; post the READ.
   const Time matched = later(requested, posted + card_.pcie_latency) + step + card_.import + step;
   Read read;
-  const Time way = distance == Distance::kSameProcess ? card_.local_latency : latency(distance);
+  const Time way = distance == Distance::kNetwork ? latency(distance) : card_.local_latency;
   read.begin = matched + way + card_.pcie_latency;
   const Time taken = spec_.path == DataPath::kGvmi
                          ? stream(bytes)
@@ -81,6 +89,7 @@ Time MessagePath::notified(int process, Time landed, std::int64_t bytes, Receive
 
 MessagePath::Sent MessagePath::send_by_host(std::int64_t bytes, Distance distance, Time issued,
                                             HostUnits units) const {
+  if (distance == Distance::kOtherDpu) distance = Distance::kSameNode;
   const std::int64_t whole = framed(kNotificationHeader + bytes);
   Sent sent;
   sent.host_free = issued + emit_;
@@ -96,6 +105,7 @@ MessagePath::Sent MessagePath::send_by_host(std::int64_t bytes, Distance distanc
 
 MessagePath::Read MessagePath::read_by_host(std::int64_t bytes, Distance distance, Time requested,
                                             Time posted) const {
+  if (distance == Distance::kOtherDpu) distance = Distance::kSameNode;
   Read read;
   read.begin = later(requested, posted) + card_.pcie_latency + latency(distance) + card_.pcie_latency;
   read.landed = read.begin + stream(bytes) + latency(distance) + card_.pcie_latency + card_.poll;

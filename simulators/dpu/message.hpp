@@ -23,8 +23,9 @@ struct ReceiveUnits {
   Arbiter& down;        // PCIe, DPU to host
 };
 
-/// Where the two ends are.
-enum class Distance : std::uint8_t { kSameProcess, kSameNode, kNetwork };
+/// Where the two ends are. kOtherDpu: of the same host; notifications take the network, READs need not.
+enum class Distance : std::uint8_t { kSameProcess, kSameNode, kOtherDpu, kNetwork };
+Distance distance_between(const Placement& placement, int world_rank, int other);
 
 class MessagePath {
  public:

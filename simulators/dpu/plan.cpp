@@ -18,17 +18,25 @@ class Planner {
         bcast();
         break;
       case OperationKind::kGather:
-        for (int step = 0; step < size_; ++step) pull(relative(step), request_.root, request_.bytes);
+      case OperationKind::kGatherv:
+        for (int step = 0; step < size_; ++step)
+          block(relative(step), request_.root, request_.block(relative(step)));
         break;
       case OperationKind::kScatter:
-        for (int step = 0; step < size_; ++step) pull(request_.root, relative(step), request_.bytes);
+      case OperationKind::kScatterv:
+        for (int step = 0; step < size_; ++step)
+          block(request_.root, relative(step), request_.block(relative(step)));
         break;
       case OperationKind::kAllgather:
+      case OperationKind::kAllgatherv:
         plan_.once_per_node = spec_.host_delivers;
-        all_pairs(spec_.host_delivers);
+        all_pairs([this](int from, int to) {
+          if (!spec_.host_delivers || node(from) != node(to)) block(from, to, request_.block(from));
+        });
         break;
       case OperationKind::kAlltoall:
-        all_pairs(false);
+      case OperationKind::kAlltoallv:
+        all_pairs([this](int from, int to) { block(from, to, request_.block(from, to)); });
         break;
       default:
         reduction();
@@ -53,6 +61,10 @@ class Planner {
     add_pull({.from = from, .to = to, .bytes = bytes});
     ++rank(to).receives;
   }
+  /// Where blocks differ, both ends know from their counts that there is nothing to move.
+  void block(int from, int to, std::int64_t bytes) {
+    if (bytes > 0 || request_.sizes.empty()) pull(from, to, bytes);
+  }
 
   /// From the root to all (published), or along a binomial tree.
   void bcast() {
@@ -64,25 +76,26 @@ class Planner {
   }
 
   /// Each rank offers its block to rank + 1, rank + 2, ... (read in code), to itself last.
-  void all_pairs(bool other_nodes_only) {
+  template <typename Offer>
+  void all_pairs(Offer offer) {
     for (int from = 0; from < size_; ++from) {
-      for (int step = 1; step <= size_; ++step) {
-        const int to = (from + step) % size_;
-        if (!other_nodes_only || node(from) != node(to)) pull(from, to, request_.bytes);
-      }
+      for (int step = 1; step <= size_; ++step) offer(from, (from + step) % size_);
     }
   }
 
   /// Sliding window: every slice has an owner, which pulls it from all, its own host first.
   void reduction() {
-    const bool scatters = request_.kind == OperationKind::kReduceScatter;
-    std::int64_t slices = size_;
-    if (!scatters)
-      slices = std::clamp<std::int64_t>((request_.bytes + spec_.slice - 1) / spec_.slice, 1, size_);
+    if (request_.kind == OperationKind::kReduceScatter || request_.kind == OperationKind::kReduceScatterv) {
+      for (int i = 0; i < size_; ++i) {
+        if (request_.block(i) > 0 || request_.sizes.empty()) add_slice(i, request_.block(i));
+      }
+      return;
+    }
+    const auto slices = std::clamp<std::int64_t>((request_.bytes + spec_.slice - 1) / spec_.slice, 1, size_);
     std::int64_t taken = 0;
     for (int i = 0; i < static_cast<int>(slices); ++i) {
       const std::int64_t end = request_.bytes * (i + 1) / slices;
-      add_slice(scatters ? i : relative(i), scatters ? request_.bytes : end - taken);
+      add_slice(relative(i), end - taken);
       taken = end;
     }
   }

@@ -1,4 +1,4 @@
-// The platform: hosts with one DPU each, service processes on the DPU's Arm cores, and what they cost.
+// The platform: hosts with one DPU or several, service processes on the DPU's Arm cores, and what they cost.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +77,7 @@ struct PlatformSpec {
   CardSpec card;
   Transport transport;
   int ranks_per_node = 2;
+  int dpus = 1;       // per host
   int processes = 1;  // service processes per DPU
   int reads = 4;      // outstanding READs per service process
   DataPath path = DataPath::kGvmi;
@@ -88,22 +89,28 @@ struct PlatformSpec {
 
 // --- Places and names (original document, DPU service processes; lid by local rank, read in code). ---
 
-/// World ranks lie block by block on nodes.
+/// World ranks lie block by block on nodes. With several DPUs per host, local ranks take all service
+/// processes of the first one, then of the next (inferred: published for one DPU).
 struct Placement {
   int ranks_per_node = 1;
   int processes = 1;
+  int dpus = 1;
 
   [[nodiscard]] int node(int world_rank) const { return world_rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int world_rank) const { return world_rank % ranks_per_node; }
+  [[nodiscard]] int per_node() const { return dpus * processes; }
   [[nodiscard]] int local_id(int world_rank) const { return local_rank(world_rank) % processes; }
   [[nodiscard]] int global_id(int world_rank) const {
-    return node(world_rank) * processes + local_id(world_rank);
+    return node(world_rank) * per_node() + local_rank(world_rank) % per_node();
   }
-  [[nodiscard]] int node_of_process(int global_id) const { return global_id / processes; }
+  /// Places of DPUs: node by node.
+  [[nodiscard]] int dpu_of_process(int global_id) const { return global_id / processes; }
+  [[nodiscard]] int dpu(int world_rank) const { return dpu_of_process(global_id(world_rank)); }
+  [[nodiscard]] int node_of_process(int global_id) const { return global_id / per_node(); }
   [[nodiscard]] int nodes(int ranks) const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
-  /// Ranks that a service process waits for on a node with so many.
-  [[nodiscard]] int expected_ranks(int local_ranks, int local_id) const {
-    return local_ranks / processes + (local_id < local_ranks % processes ? 1 : 0);
+  /// Ranks that a service process waits for on a node with so many; which: among those of its node.
+  [[nodiscard]] int expected_ranks(int local_ranks, int which) const {
+    return local_ranks / per_node() + (which < local_ranks % per_node() ? 1 : 0);
   }
   /// Lower global ids connect to higher ones.
   [[nodiscard]] static int inbound(int global_id) { return global_id; }
@@ -113,7 +120,7 @@ struct Placement {
 };
 
 inline Placement placement_of(const PlatformSpec& spec) {
-  return {spec.ranks_per_node, spec.processes};
+  return {spec.ranks_per_node, spec.processes, spec.dpus};
 }
 
 }  // namespace offramp::dpu

@@ -122,9 +122,33 @@ TEST(DpuConfigFile, TheOrderOfTheListGivesTheIds) {
     EXPECT_EQ(process.local_id, i % 2);
     EXPECT_EQ(process.dpu->name, i < 2 ? "dpu2" : "dpu0");
   }
+  EXPECT_EQ(list.processes[0].host, 0);  // in the order of the list
+  EXPECT_EQ(list.processes[2].host, 1);
   EXPECT_EQ(list_processes(file, "dpu0,dpu9").error,
             "DPU \"dpu9\" of the list is not in the configuration file");
   EXPECT_EQ(list_processes(file, "dpu0,dpu0").error, "DPU \"dpu0\" of the list is there twice");
+}
+
+TEST(DpuConfigFile, HostsMayHaveSeveralDpus) {
+  const ConfigFile file = describe_platform(2, 2, 2);
+  EXPECT_EQ(write_config(file),
+            "# Format version: 1\n"
+            "node0,dpu0:10.0.0.1:7100&7101:9100&9101,dpu1:10.0.0.2:7100&7101:9100&9101\n"
+            "node1,dpu2:10.0.0.3:7100&7101:9100&9101,dpu3:10.0.0.4:7100&7101:9100&9101\n");
+  EXPECT_EQ(write_config(parse_config(write_config(file), "x").file), write_config(file));
+  const ProcessList list = list_processes(file, "dpu3,dpu0,dpu2");
+  const int hosts[] = {0, 0, 1, 1, 0, 0};
+  ASSERT_EQ(list.processes.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(list.processes[i].host, hosts[i]) << i;
+  EXPECT_NE(fingerprint_of(list), fingerprint_of(list_processes(file, "dpu0,dpu3,dpu2")));
+  EXPECT_NE(fingerprint_of(file), fingerprint_of(describe_platform(2, 2, 1)));
+  const ConfiguredHost& host = file.hosts[1];
+  const char* const expected[] = {"dpu2", "dpu2", "dpu3", "dpu3", "dpu2"};
+  for (int rank = 0; rank < 5; ++rank)
+    EXPECT_EQ(dpu_of_rank(host, "", 2, rank)->name, expected[rank]) << rank;
+  EXPECT_EQ(dpu_of_rank(host, "", 2, -1)->name, "dpu2") << "no local rank";
+  EXPECT_EQ(dpu_of_rank(host, "dpu0,dpu3", 2, 0)->name, "dpu3") << "the job has one of them only";
+  EXPECT_EQ(dpu_of_rank(host, "dpu0", 2, 0), nullptr);
 }
 
 Lookup variables(std::map<std::string, std::string> values) {
@@ -140,6 +164,34 @@ TEST(DpuEnvironment, TheFirstOfTheTwoPathsWins) {
   EXPECT_EQ(
       config_path(variables({{"DPU_OFFLOAD_CONFIG_FILE_PATH", "/b"}, {"OFFLOAD_CONFIG_FILE_PATH", "/a"}})),
       "/a");
+}
+
+TEST(DpuEnvironment, OneAddressStandsForAFileOfTwoDpus) {
+  using Values = std::map<std::string, std::string>;
+  EXPECT_FALSE(has_connection(variables({})));
+  EXPECT_FALSE(has_connection(variables({{"INTER_DPU_CONN_PORT", "7000"}})));
+  const Values two = {{"INTER_DPU_CONN_ADDR", "10.1.0.2"}, {"DPU_OFFLOAD_LIST_DPUS", "bf0,bf1"}};
+  EXPECT_TRUE(has_connection(variables(two)));
+  const auto with = [&](const char* name, const char* value) {
+    Values values = two;
+    values[name] = value;
+    return connection_of(variables(values));
+  };
+  const ConfigResult found = connection_of(variables(two));
+  ASSERT_EQ(found.error, "");
+  EXPECT_EQ(found.file.processes(), 1);
+  ASSERT_NE(found.file.dpu("bf1"), nullptr);
+  EXPECT_EQ(found.file.dpu("bf1")->address, "10.1.0.2");
+  EXPECT_EQ(found.file.dpu("bf1")->process_ports.front(), 11111);
+  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "7000").file.dpu("bf0")->process_ports.front(), 7000);
+  EXPECT_EQ(with("DPU_OFFLOAD_LIST_DPUS", "bf0").error, "");
+  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "70x0").error, "INTER_DPU_CONN_PORT is \"70x0\", not 1 to 65535");
+  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "65536").error, "INTER_DPU_CONN_PORT is \"65536\", not 1 to 65535");
+  EXPECT_EQ(with("INTER_DPU_CONN_ADDR", "bf1").error, "INTER_DPU_CONN_ADDR is \"bf1\", not an IPv4 address");
+  EXPECT_EQ(with("DPU_OFFLOAD_LIST_DPUS", "a,b,c").error,
+            "INTER_DPU_CONN_ADDR names one address: with 3 DPUs a configuration file is needed");
+  EXPECT_EQ(connection_of(variables({{"INTER_DPU_CONN_ADDR", "10.1.0.2"}})).error,
+            "DPU_OFFLOAD_LIST_DPUS is not set");
 }
 
 TEST(DpuEnvironment, IdsAreThereTogetherOrNotAtAll) {

@@ -76,7 +76,7 @@ TEST(DpuEvents, AFloodArrivesInOrderWithEveryPayload) {
   for (const bool explicit_return : {false, true}) {
     Ends ends;
     std::vector<std::uint64_t> seen;
-    ends.server.register_handler(5000 - 1, [&](EventSystem&, const NotificationHeader& header, auto data) {
+    ends.server.register_handler(kTypes - 1, [&](EventSystem&, const NotificationHeader& header, auto data) {
       EXPECT_EQ(header.payload_size, data.size());
       seen.push_back(header.event_id);
     });
@@ -87,7 +87,7 @@ TEST(DpuEvents, AFloodArrivesInOrderWithEveryPayload) {
       info.explicit_return = explicit_return;
       Event* event = ends.client.get(info);
       ASSERT_NE(event, nullptr);
-      EXPECT_EQ(ends.client.emit(event, 4999), EventResult::kInProgress);
+      EXPECT_EQ(ends.client.emit(event, kTypes - 1), EventResult::kInProgress);
       if (explicit_return) kept.push_back(event);
     }
     EXPECT_EQ(ends.client.ongoing(), explicit_return ? 0U : 1001U);

@@ -44,6 +44,26 @@ TEST(DpuPlacement, HandsOutRanksThatDoNotDivide) {
     EXPECT_EQ(counts[static_cast<std::size_t>(id)], placement.expected_ranks(40, id));
 }
 
+TEST(DpuPlacement, FillsTheFirstDpuOfAHostBeforeTheNext) {
+  const Placement placement{6, 2, 2};  // two DPUs of two service processes per host
+  EXPECT_EQ(placement.per_node(), 4);
+  const int expected[] = {0, 1, 2, 3, 0, 1, 4, 5, 6, 7, 4, 5};
+  const int dpus[] = {0, 0, 1, 1, 0, 0, 2, 2, 3, 3, 2, 2};
+  const int local[] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+  for (int rank = 0; rank < 12; ++rank) {
+    EXPECT_EQ(placement.global_id(rank), expected[rank]) << rank;
+    EXPECT_EQ(placement.dpu(rank), dpus[rank]) << rank;
+    EXPECT_EQ(placement.local_id(rank), local[rank]) << rank;
+    EXPECT_EQ(placement.global_id(rank) % placement.processes, placement.local_id(rank)) << rank;
+    EXPECT_EQ(placement.node_of_process(placement.global_id(rank)), rank / 6) << rank;
+  }
+  int all = 0;
+  for (int which = 0; which < placement.per_node(); ++which) all += placement.expected_ranks(6, which);
+  EXPECT_EQ(all, 6);
+  EXPECT_EQ(placement.expected_ranks(6, 1), 2);
+  EXPECT_EQ(placement.expected_ranks(6, 2), 1);
+}
+
 TEST(DpuPlacement, TheSlotOfTheHostIsBehindAllServiceProcesses) {
   EXPECT_EQ(Placement::host_slot(8 * 8), 64);
 }

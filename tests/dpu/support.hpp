@@ -2,11 +2,22 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "backends/dpu/dpu.hpp"
 #include "simulators/dpu/collective.hpp"
 
 namespace offramp::dpu {
+
+using SettingValues = std::vector<std::pair<std::string, Settings::Value>>;
+
+inline Settings settings_with(const SettingValues& values) {
+  Settings settings = Settings::defaults(dpu_backend().parameters);
+  for (const auto& [name, value] : values) settings.set(name, value);
+  return settings;
+}
 
 inline double microseconds(Time t) {
   return t.seconds() * 1e6;
@@ -27,8 +38,12 @@ inline CollectiveRequest request_of(const PlatformSpec& spec, OperationKind kind
   request.kind = kind;
   request.bytes = bytes;
   request.root = root;
-  const HostCost cost = host_cost(spec, kind, bytes, ranks);
+  const HostCost cost = host_cost(spec, kind, bytes, ranks, false);
   for (int rank = 0; rank < ranks; ++rank) request.members.push_back({rank, cost.post, {}});
+  // Blocks that may differ, and do not.
+  if (kind > OperationKind::kBarrier)
+    request.sizes.assign(static_cast<std::size_t>(kind == OperationKind::kAlltoallv ? ranks * ranks : ranks),
+                         bytes);
   return request;
 }
 
@@ -43,7 +58,7 @@ struct Overlap {
   }
 };
 inline Overlap overlap_of(const PlatformSpec& spec, OperationKind kind, int ranks, std::int64_t bytes) {
-  const HostCost cost = host_cost(spec, kind, bytes, ranks);
+  const HostCost cost = host_cost(spec, kind, bytes, ranks, false);
   const CollectiveResult result = run_collective(spec, request_of(spec, kind, ranks, bytes));
   Overlap overlap;
   overlap.post = cost.post + cost.copy;

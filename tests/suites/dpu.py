@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import tempfile
 
 from launch import mpirun
+from suites import programs
 
 RANKS = 4
 PROCESSES = [1, 2, 4]
@@ -21,11 +23,11 @@ def variables(settings):
     return {f"OFFRAMP_DPU_{name}": str(value) for name, value in settings.items()}
 
 
-def run_program(arguments, name, extra):
+def run_program(arguments, name, extra, ranks=RANKS):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         command = [os.path.join(arguments.build, "tests/mpi", name)]
-        result = mpirun(arguments.build, "dpu", RANKS, command, 120, {"OFFRAMP_REPORT": path, **extra})
+        result = mpirun(arguments.build, "dpu", ranks, command, 120, {"OFFRAMP_REPORT": path, **extra})
         report = None
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -33,17 +35,44 @@ def run_program(arguments, name, extra):
         return result, report
 
 
+def shapes(arguments):
+    """Ranks, ranks per node, service processes per DPU: all ranks on one DPU, and spread over several."""
+    return [(ranks, per_node, processes) for ranks in arguments.ranks for processes in PROCESSES
+            for per_node in sorted({2, ranks}) if per_node == ranks or processes <= 2]
+
+
 def platforms(arguments, tally):
+    """Every program on one platform, another one for the next program; with --whole on all of them."""
     folder = os.path.join(arguments.build, "tests/mpi")
     names = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
-    for processes in PROCESSES:
-        for name in names:
-            label = f"dpu/{name} {processes} service processes per DPU"
+    every = shapes(arguments)
+    for number, name in enumerate(names):
+        for ranks, per_node, processes in every if arguments.whole else [every[number % len(every)]]:
+            label = f"dpu/{name} {ranks} ranks, {per_node} per node, {processes} service processes per DPU"
             if not tally.wants(label):
                 continue
-            settings = variables({"RANKS_PER_NODE": RANKS, "SERVICE_PROCESSES": processes})
-            result, _ = run_program(arguments, name, settings)
+            settings = variables({"RANKS_PER_NODE": per_node, "SERVICE_PROCESSES": processes})
+            result, _ = run_program(arguments, name, settings, ranks)
             tally.record(label, result.ok and f"ok {name}" in result.output, result.output, result.seconds)
+
+
+def real_programs(arguments, tally):
+    """The same answers as natively with several service processes per DPU. Without --whole only the quick ones."""
+    chosen = {("mpi4py", 4): 2, ("fftw", 4): 4, ("hdf5", 2): 2, ("boost", 4): 2, ("ptscotch", 4): 4}
+    for name, execute, counts in programs.PROGRAMS:
+        for ranks in counts:
+            native = None
+            for processes in PROCESSES if arguments.whole else [chosen.get((name, ranks))]:
+                label = f"dpu/program {name} {ranks} ranks, {processes} service processes per DPU"
+                if processes is None or not tally.wants(label):
+                    continue
+                arguments.settings = {}
+                native = native or execute(arguments, None, ranks)[1]
+                arguments.settings = variables({"RANKS_PER_NODE": ranks, "SERVICE_PROCESSES": processes})
+                result, answers = execute(arguments, "dpu", ranks)
+                arguments.settings = {}
+                ok = result.ok and answers is not None and answers == native
+                tally.record(label, ok, f"{result.output}\n{answers}\nnative: {native}", result.seconds)
 
 
 def failures(arguments, tally):
@@ -62,7 +91,7 @@ def failures(arguments, tally):
             if ok:
                 text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
                 ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
-                ok = ok and (bad["wire"]["retransmissions"] > 0) == ("pauses" not in what)
+                ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("went another way" in hurt.output)
             tally.record(label, ok, text, whole.seconds + hurt.seconds)
 
 
@@ -85,9 +114,41 @@ def losses(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
+def overlap_of(arguments, operation, sizes, settings):
+    """Percent by size, as the benchmark prints it with the modelled clock; and the whole output."""
+    program = [os.path.join(arguments.build, "bench", operation), "-m", sizes, "-i", "3", "-x", "1"]
+    extra = {"OFFRAMP_CLOCK": "model", "OFFRAMP_SUMMARY": "false", **variables(settings)}
+    result = mpirun(arguments.build, "dpu", RANKS, program, 120, extra)
+    rows = [line.split() for line in result.output.splitlines() if re.match(r"\d+(\s+[\d.]+){4}\s*$", line)]
+    return {int(row[0]): float(row[4]) for row in rows} if result.ok else {}, result
+
+
+def overlap(arguments, tally):
+    """Published: ialltoall of 4 nodes with one rank each on BlueField-3 overlaps by 92 to 99 percent at all sizes. With
+    several ranks per node, hosts that copy among themselves lose the overlap of large blocks (published for 128
+    ranks: from 95 to 0 percent; tests/dpu has those); service processes that do all keep it."""
+    label = "dpu/overlap of ialltoall is within 10 points of the published one"
+    sizes = [2**i for i in range(1, 21)]
+    if tally.wants(label):
+        card = {"CARD": "bf3", "RANKS_PER_NODE": 1, "LINK": 100}
+        first, result = overlap_of(arguments, "ialltoall", "2:1048576", card)
+        second, _ = overlap_of(arguments, "ialltoall", "2:1048576", card)
+        ok = sorted(first) == sizes and all(82 <= percent for percent in first.values()) and first == second
+        tally.record(label, ok, f"{result.output}\n{second}", result.seconds)
+    label = "dpu/overlap of iallgather goes where hosts copy, and stays where service processes do all"
+    if tally.wants(label):
+        hosts, one = overlap_of(arguments, "iallgather", "256:1048576", {"DELIVERY": "hosts"})
+        dpus, two = overlap_of(arguments, "iallgather", "256:1048576", {"DELIVERY": "dpu"})
+        ok = len(hosts) == 13 and len(dpus) == 13 and hosts[256] > 85 and hosts[1048576] < 30
+        ok = ok and min(dpus.values()) > 85
+        tally.record(label, ok, one.output + two.output, one.seconds + two.seconds)
+
+
 def run(arguments, tally):
     if "dpu" not in arguments.backends:
         return
     platforms(arguments, tally)
+    real_programs(arguments, tally)
     failures(arguments, tally)
     losses(arguments, tally)
+    overlap(arguments, tally)

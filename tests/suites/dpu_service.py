@@ -1,7 +1,9 @@
-"""The offload service as a library: the two example programs as real processes over UCX, and the death of one."""
+"""The offload service as a library: the two example programs as real processes over UCX, and what happens to one: death, a stall, a
+configuration of its own."""
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -120,6 +122,59 @@ def service_killed(tally, folder):
     tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s", time.monotonic() - begin)
 
 
+def service_stalls(tally, folder):
+    """It lives, its connection stands, and nothing comes: for a rank that is as if it were dead."""
+    label = "dpu_service/a rank gives up a service process that lives and does nothing"
+    if not tally.wants(label):
+        return
+    begin = time.monotonic()
+    platform = Platform(folder, 1)
+    try:
+        service = platform.service("dpu0")
+        rank = platform.rank(0, 1, 1000000, 10, 500)
+        said = rank.stdout.readline()
+        time.sleep(1)  # longer than the limit: it answers
+        alive = rank.poll() is None
+        stopped = time.monotonic()
+        service.send_signal(signal.SIGSTOP)
+        status, output = finish(rank)
+        took = time.monotonic() - stopped
+        service.send_signal(signal.SIGCONT)
+        end = finish(service)
+    finally:
+        platform.end()
+    ok = "is connected" in said and alive and status == 3 and 0.3 < took < NOTICE
+    ok = ok and "no sign of life for 500 ms" in output and end[0] == 0 and "1 without a goodbye" in end[1]
+    tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s\n{end}",
+                 time.monotonic() - begin)
+
+
+def rank_differs(tally, folder):
+    label = "dpu_service/a rank with another configuration file is refused at once"
+    if not tally.wants(label):
+        return
+    begin = time.monotonic()
+    platform = Platform(folder, 1)
+    try:
+        service = platform.service("dpu0")
+        said = service.stdout.readline()
+        right = platform.path
+        platform.path = os.path.join(folder, "other.conf")
+        with open(right, encoding="utf-8") as file, open(platform.path, "w", encoding="utf-8") as other:
+            other.write(file.read() + "node1,dpu1:127.0.0.1:7100:9100\n")
+        asked = time.monotonic()
+        wrong = finish(platform.rank(0, 1))
+        took = time.monotonic() - asked
+        platform.path = right
+        good = finish(platform.rank(0, 1))
+        end = finish(service)
+    finally:
+        platform.end()
+    ok = wrong[0] == 1 and "the server refuses: the configuration files differ" in wrong[1] and took < NOTICE
+    ok = ok and good[0] == 0 and end[0] == 0 and "0 without a goodbye" in end[1]
+    tally.record(label, ok, f"{said}{wrong}\n{good}\n{end}", time.monotonic() - begin)
+
+
 def rank_killed(tally, folder):
     label = "dpu_service/a service process learns of the death of its rank"
     if not tally.wants(label):
@@ -183,7 +238,7 @@ def only_its_functions(arguments, tally):
     if not tally.wants(label):
         return
     declared = set()
-    for name in ["engine.h", "events.h", "cache.h"]:
+    for name in ["engine.h", "events.h", "cache.h", "ops.h"]:
         with open(os.path.join(ROOT, "include/offramp/dpu", name), encoding="utf-8") as file:
             declared |= set(re.findall(r"^OFFRAMP_DPU_API [^(;]*?(\w+)\(", file.read(), re.M))
     result = launch(["nm", "-D", "--defined-only", os.path.join(arguments.build, "lib/libofframp-dpu.so")],
@@ -204,6 +259,8 @@ def run(arguments, tally):
         examples_run(tally, folder, 1, 1)
         examples_run(tally, folder, 3, 4)
         service_killed(tally, folder)
+        service_stalls(tally, folder)
+        rank_differs(tally, folder)
         rank_killed(tally, folder)
         garbage(tally, folder)
         configurations(tally, folder)

@@ -12,6 +12,12 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HPCC_INPUT = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
+def start(arguments, backend, ranks, command, limit, settings=None, cwd=None):
+    """arguments.settings: OFFRAMP_* variables of another suite that runs these programs."""
+    settings = {**getattr(arguments, "settings", {}), **(settings or {})}
+    return mpirun(arguments.build, backend, ranks, command, limit, settings, cwd=cwd)
+
+
 def hpcc_answers(text):
     """What does not depend on speed: verdicts, error counts and residuals (to two digits: sums may be ordered anew)."""
     answers = []
@@ -36,7 +42,7 @@ def hpcc(arguments, backend, ranks):
         text = re.sub(r"^2 +Ps", f"{1 if ranks == 2 else 2}            Ps", text, flags=re.M)
         with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
             file.write(text)
-        result = mpirun(arguments.build, backend, ranks, ["hpcc"], 180, cwd=folder)
+        result = start(arguments, backend, ranks, ["hpcc"], 180, cwd=folder)
         path = os.path.join(folder, "hpccoutf.txt")
         if not os.path.exists(path):
             return result, None
@@ -49,7 +55,7 @@ def hpcc(arguments, backend, ranks):
 def netpipe(arguments, backend, ranks):
     with tempfile.TemporaryDirectory() as folder:
         command = ["NPopenmpi", "-i", "-u", "1048576", "-n", "5", "-o", os.path.join(folder, "out")]
-        result = mpirun(arguments.build, backend, ranks, command, 120, cwd=folder)
+        result = start(arguments, backend, ranks, command, 120, cwd=folder)
         # Where it stops depends on the speed that it sees.
         checks = re.findall(r"\d+ bytes\s+\d+ times -->  (Integrity check \w+)", result.output)
         return result, sorted(set(checks)) if len(checks) > 20 else None
@@ -57,7 +63,7 @@ def netpipe(arguments, backend, ranks):
 
 def mpi4py_objects(arguments, backend, ranks):
     command = ["/usr/bin/python3", os.path.join(HERE, "programs/objects.py")]
-    result = mpirun(arguments.build, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
+    result = start(arguments, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
     lines = [line for line in result.output.splitlines() if re.match(r"\d+ \w+ ", line)]
     return result, lines if len(lines) > 20 * ranks else None
 
@@ -110,7 +116,7 @@ def scalapack(arguments, backend, ranks):
     """ScaLAPACK's own tests of LU and QR factorisations; they read their input from the folder."""
     counts = []
     for program in ("xdlu", "xdqr"):
-        result = mpirun(arguments.build, backend, ranks, [os.path.join(SCALAPACK, program)], 240, cwd=SCALAPACK)
+        result = start(arguments, backend, ranks, [os.path.join(SCALAPACK, program)], 240, cwd=SCALAPACK)
         counts += re.findall(r"(\d+) tests completed and (passed|failed) residual checks", result.output)
         if not result.ok:
             return result, None
@@ -138,7 +144,7 @@ def ptscotch(arguments, backend, ranks, side=60, parts=4):
         source, target = os.path.join(folder, "grid.grf"), os.path.join(folder, "parts.map")
         with open(source, "w", encoding="utf-8") as file:
             file.write(grid(side))
-        result = mpirun(arguments.build, backend, ranks, ["dgpart", str(parts), source, target], 120)
+        result = start(arguments, backend, ranks, ["dgpart", str(parts), source, target], 120)
         if not result.ok or not os.path.exists(target):
             return result, None
         with open(target, encoding="utf-8") as file:
@@ -158,7 +164,7 @@ def own_program(name, pattern, with_file=False):
         with tempfile.TemporaryDirectory() as folder:
             command = [os.path.join(arguments.build, "tests/programs", name)]
             command += [os.path.join(folder, "data")] if with_file else []
-            result = mpirun(arguments.build, backend, ranks, command, 120, {"OFFRAMP_SUMMARY": "false"})
+            result = start(arguments, backend, ranks, command, 120, {"OFFRAMP_SUMMARY": "false"})
             lines = re.findall(pattern, result.output, flags=re.M)
             return result, lines if len(lines) == 1 else None
     return execute

@@ -24,6 +24,13 @@ OFFRAMP_DPU_API dpu_offload_status_t send_add_group_rank_request(execution_conte
 /* Host: leaves a group. The host's cache forgets it when all members have left. */
 OFFRAMP_DPU_API dpu_offload_status_t send_revoke_group_rank_request(execution_context_t* econtext,
                                                                     const rank_info_t* rank);
+/* Asks a service process for what it knows of a group now, or for one rank, which is answered when it is
+ * known. The answers go into the cache of this engine, also when it is not in the group. ep NULL: the server
+ * of a client context; a service process names one of another. */
+OFFRAMP_DPU_API dpu_offload_status_t send_cache_request(execution_context_t* econtext, offload_ep_t* ep,
+                                                        int64_t group_id);
+OFFRAMP_DPU_API dpu_offload_status_t send_cache_entry_request(execution_context_t* econtext, offload_ep_t* ep,
+                                                              int64_t group_id, int64_t rank);
 /* Forgets a group in this engine only. */
 OFFRAMP_DPU_API dpu_offload_status_t revoke_group_cache(offloading_engine_t* engine, int64_t group_id);
 
@@ -40,6 +47,12 @@ OFFRAMP_DPU_API dpu_offload_status_t get_sp_id_by_group_rank(offloading_engine_t
 OFFRAMP_DPU_API dpu_offload_status_t get_sp_ep_by_id(offloading_engine_t* engine, uint64_t global_id,
                                                      offload_ep_t** ep, execution_context_t** econtext,
                                                      uint64_t* dest_id);
+/* The same for any service process, also from a host, which connects to it when this is asked first.
+ * DO_NOT_APPLICABLE: progress and ask again (a host knows where they are when one of its groups is
+ * populated); DO_PEER_LOST: the connection has ended. */
+OFFRAMP_DPU_API dpu_offload_status_t get_remote_sp_ep_by_id(offloading_engine_t* engine, uint64_t global_id,
+                                                            offload_ep_t** ep,
+                                                            execution_context_t** econtext);
 OFFRAMP_DPU_API bool on_same_sp(offloading_engine_t* engine, int64_t group_id, int64_t a, int64_t b);
 OFFRAMP_DPU_API bool on_same_host(offloading_engine_t* engine, int64_t group_id, int64_t a, int64_t b);
 /* -1: not known. */

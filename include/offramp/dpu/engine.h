@@ -68,12 +68,18 @@ static inline void offload_init_config_data(offloading_config_t* config) {
 #define INIT_DPU_CONFIG_DATA(config) offload_init_config_data(config)
 
 /* Service process: loads and checks the file, the list of DPUs and the ids, and fills local_service_proc.
+ * Without a file, one or two DPUs with a service process each can do with INTER_DPU_CONN_ADDR and
+ * INTER_DPU_CONN_PORT (11111), where the second one listens for the first.
  * DO_ERROR: config->error says why, with file and line. */
 OFFRAMP_DPU_API dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_config_t* config);
-/* Host: loads and checks the file. */
+/* Host: loads and checks the file. Without one, DPU_OFFLOAD_SERVER_ADDR and DPU_OFFLOAD_SERVER_PORT say where
+ * its service process is. */
 OFFRAMP_DPU_API dpu_offload_status_t get_host_config(offloading_config_t* config);
 /* Host: address and port of the service process that a rank uses: local rank modulo service processes per
- * DPU. Fills params->conn_params, whose text is valid until offload_config_free. */
+ * DPU; with several DPUs per host all service processes of the first one, then of the next. A list of DPUs,
+ * if set, says which of them the job has. Fills params->conn_params, whose text is valid until
+ * offload_config_free, and what the service process compares with its own configuration: one that differs is
+ * an error of the connection at once. */
 OFFRAMP_DPU_API dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config_t* config,
                                                                          const rank_info_t* rank,
                                                                          init_params_t* params);
@@ -86,8 +92,8 @@ OFFRAMP_DPU_API void offload_config_free(offloading_config_t* config);
 /* --- Contexts --- */
 
 /* Starts to connect; progress until the phase is BOOTSTRAP_DONE, or DISCONNECTED (client->status: why; after
- * connect_timeout_ms without a server, DO_ERROR). Then connected_cb is called. params NULL: environment.
- * NULL: refused; see offload_engine_error(). */
+ * connect_timeout_ms without a server, and when the server refuses, DO_ERROR). Then connected_cb is called.
+ * params NULL: environment. NULL: refused; see offload_engine_error(). */
 OFFRAMP_DPU_API execution_context_t* client_init(offloading_engine_t* engine, init_params_t* params);
 /* Starts to listen; clients connect during progress. Port 0 takes a free one. */
 OFFRAMP_DPU_API execution_context_t* server_init(offloading_engine_t* engine, init_params_t* params);
@@ -96,10 +102,14 @@ OFFRAMP_DPU_API execution_context_t* server_init(offloading_engine_t* engine, in
 OFFRAMP_DPU_API void client_fini(execution_context_t** econtext);
 OFFRAMP_DPU_API void server_fini(execution_context_t** econtext);
 /* Service process: listens for lower global ids, and connects to all higher ones. Does not wait: progress
- * until num_service_procs == num_connected_service_procs + 1. A service process that is lost is not replaced.
- */
+ * until num_service_procs == num_connected_service_procs + 1, or offload_mesh_status() says more. A service
+ * process that is lost is not replaced. */
 OFFRAMP_DPU_API dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine,
                                                             offloading_config_t* config);
+/* Service process: DO_SUCCESS: all are connected; DO_NOT_APPLICABLE: some are not yet; DO_ERROR: one has not
+ * come within connect_timeout_ms, or its configuration is another one; DO_PEER_LOST: one has died or stalled.
+ * offload_engine_error() says which. */
+OFFRAMP_DPU_API dpu_offload_status_t offload_mesh_status(const offloading_engine_t* engine);
 
 /* Callback of a server for ranks: enters the rank into its group. */
 OFFRAMP_DPU_API void local_rank_connect_default_callback(connected_peer_data_t* peer);

@@ -5,5 +5,6 @@
 #include <offramp/dpu/cache.h>
 #include <offramp/dpu/engine.h>
 #include <offramp/dpu/events.h>
+#include <offramp/dpu/ops.h>
 
 #endif

@@ -29,7 +29,7 @@ enum {
 enum { EVENT_DONE = 0, EVENT_INPROGRESS = 1 };
 
 /* Notification types 32 .. 50 belong to the service; types are below OFFLOAD_MAX_TYPES. */
-enum { META_EVENT_TYPE = 32, OFFLOAD_RESERVED_TYPES_END = 50, OFFLOAD_MAX_TYPES = 5000 };
+enum { META_EVENT_TYPE = 32, OFFLOAD_RESERVED_TYPES_END = 50, OFFLOAD_MAX_TYPES = 65536 };
 
 typedef enum { CONTEXT_UNKNOWN = 0, CONTEXT_CLIENT, CONTEXT_SERVER, CONTEXT_SELF } daemon_type_t;
 typedef enum {
@@ -105,6 +105,12 @@ typedef struct {
   size_t sps_per_dpu;
   connect_completed_cb connected_cb;
   int connect_timeout_ms; /* client: 0 means 30000 */
+  /* Client, and service processes among themselves: a server that lives and gives no sign of life for so long
+   * counts as lost. 0 means 10000; negative: nobody is asked. */
+  int stall_timeout_ms;
+  /* Client: of its configuration, filled by get_local_service_proc_connect_info; with sps_per_dpu compared
+   * with the server's. 0: not compared. */
+  uint64_t config_fingerprint;
 } init_params_t;
 #define RESET_INIT_PARAMS(params) ((void)memset((params), 0, sizeof *(params))) /* SCOPE_HOST_DPU */
 

@@ -59,6 +59,7 @@ struct WireCounters {
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
   std::uint64_t retransmissions = 0;  // counted by the protocol, not by the wire
+  std::uint64_t rerouted = 0;         // operations of one rank that went past hardware that had failed
 
   WireCounters& operator+=(const WireCounters& other) {
     packets += other.packets;
@@ -68,6 +69,7 @@ struct WireCounters {
     duplicated += other.duplicated;
     reordered += other.reordered;
     retransmissions += other.retransmissions;
+    rerouted += other.rerouted;
     return *this;
   }
 };
