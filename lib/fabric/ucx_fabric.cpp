@@ -37,7 +37,7 @@ class SharedMemorySettings {
       return;
     const bool wide = way == SharedMemory::kWide;
     set("UCX_POSIX_FIFO_ELEM_SIZE", "2112");
-    set("UCX_POSIX_SEG_SIZE", wide ? "65536" : "8256");
+    set("UCX_POSIX_SEG_SIZE", wide ? "65472" : "8256");
     set("UCX_POSIX_FIFO_SIZE", wide ? "256" : "64");
     set("UCX_POSIX_RX_BUFS_GROW", wide ? "272" : "80");
   }
@@ -255,9 +255,10 @@ class UcxFabric final : public UcxFabricBase {
   static std::string transports(const UcxOptions& options) {
     const bool shared = options.shared_memory != SharedMemory::kNone;
     if (options.one_node && shared) return options.cross_memory ? "posix,cma,self" : "posix,self";
-    std::string excluded = shared ? "" : "posix,sysv";
-    if (!options.cross_memory) excluded += excluded.empty() ? "cma" : ",cma";
-    return excluded.empty() ? "all" : "^" + excluded;
+    std::string excluded = "^sysv";  // UCX would take it before posix, whose buffers are set here
+    if (!shared) excluded += ",posix";
+    if (!options.cross_memory) excluded += ",cma";
+    return excluded;
   }
 
   static void set_transports(ucp_config_t* config, const UcxOptions& options) {
