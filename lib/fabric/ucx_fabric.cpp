@@ -75,16 +75,16 @@ class UcxFabric final : public UcxFabricBase {
     if (context_ != nullptr) ucp_cleanup(context_);
   }
 
-  /// A rank that has no worker says so with an empty address, so that all of them fail.
+  /// A rank that has no worker tells the others why, so that all of them fail.
   std::string open(const UcxOptions& options) {
-    const SharedMemorySettings settings(options.shared_memory);
+    constexpr char kAddress = '+';
     const std::string error = create_worker(options);
-    addresses_ = options.exchange(error.empty() ? worker_address() : std::string());
-    if (!error.empty()) return error;
+    addresses_ = options.exchange(error.empty() ? kAddress + worker_address() : "-" + error);
     if (addresses_.size() != endpoints_.size()) return "the exchange of worker addresses failed";
     for (std::size_t peer = 0; peer < addresses_.size(); ++peer) {
-      if (addresses_[peer].empty())
-        return "rank " + std::to_string(peer) + " could not open its end of the fabric";
+      const bool good = addresses_[peer].size() > 1 && addresses_[peer].front() == kAddress;
+      if (!addresses_[peer].empty()) addresses_[peer].erase(0, 1);
+      if (!good) return "rank " + std::to_string(peer) + ": " + addresses_[peer];
     }
     return {};
   }
@@ -211,6 +211,7 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   std::string create_worker(const UcxOptions& options) {
+    const SharedMemorySettings settings(options.shared_memory);
     ucp_config_t* raw = nullptr;
     if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw); status != UCS_OK)
       return failure("ucp_config_read", status);

@@ -2,6 +2,7 @@
 left behind. Each run has a machine to itself."""
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from isolated import isolated, why_not
@@ -63,6 +64,14 @@ def short_of_memory(arguments, backend, ranks, shm, settings, options, network):
     return went_well(result) and network == ("messages take the network" in result.output), result
 
 
+def asked_for_too_much(arguments, backend, ranks):
+    """The user's own transports and sizes stay, so there is nothing to fall back to."""
+    settings = {"UCX_TLS": "posix,self", "UCX_POSIX_RX_BUFS_GROW": "100000"}
+    result = run_alone(arguments, backend, ranks, ["none", 0], settings, shm="64m")
+    named = re.search(r"offramp: rank \d: ucp_worker_create: ", result.output) is not None
+    return not result.ok and clean(result) and named, result
+
+
 def filled_up(arguments, backend, ranks):
     """While the program runs. The MPI library's own segments grow, and the processor may end a rank that touches a page
     which cannot be had."""
@@ -89,6 +98,7 @@ def cases(arguments):
         ranks = arguments.ranks[j % len(arguments.ranks)]
         for name, shm, settings, options, network in SHORT_OF_MEMORY:
             yield f"shared memory: {name}", backend, ranks, short_of_memory, (backend, ranks, shm, settings, options, network)
+        yield "shared memory: less than the user asked for", backend, ranks, asked_for_too_much, (backend, ranks)
         yield "shared memory: filled up on the way", backend, ranks, filled_up, (backend, ranks)
 
 
