@@ -16,13 +16,14 @@
 #include <fstream>
 #include <functional>
 
+#include "lib/fabric/ucx_fabric.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
 
-// Measured: UCX's shared memory takes 4.2 MB for each rank.
-constexpr double kSharedMemoryPerRank = 5 * 0x1p20;
+// Of the fabric at its fastest, and of Open MPI's own shared memory.
+constexpr double kSharedMemoryPerRank = shared_memory_per_rank(SharedMemory::kWide) + 4 * 0x1p20;
 constexpr int kPatienceMilliseconds = 5000;
 
 /// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
@@ -134,7 +135,9 @@ std::string shared_memory_problem(int cores) {
   const double free = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
   if (free >= 2 * cores * kSharedMemoryPerRank) return {};
   return fmt::format(
-      "/dev/shm has {:.0f} MiB free, enough for some {:.0f} ranks; enlarge it (--shm-size in containers)",
+      "/dev/shm has {:.0f} MiB free: above some {:.0f} ranks messages pass through small buffers or the "
+      "network; "
+      "enlarge it (--shm-size in containers)",
       free / 0x1p20, free / kSharedMemoryPerRank);
 }
 

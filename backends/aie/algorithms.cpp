@@ -264,7 +264,7 @@ class RoundData final : public Data {
 Task<Outcome> butterfly(const Model& model, const Operation& operation, const Need& need, Team& team,
                         CollectiveBuffers buffers) {
   Part part(model, team, 0, nullptr);
-  const int rounds = std::bit_width(static_cast<unsigned>(team.size())) - 1;
+  const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(team.size()))) - 1;
   const Chunks chunks{buffers.send.size(), need.butterfly_window};
   const ReduceCall arithmetic = reduce_call(model.setup, operation, chunks);
   ButterflyCall call;

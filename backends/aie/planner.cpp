@@ -82,7 +82,7 @@ const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_
   const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kButterfly}];
   if (entry != nullptr) return *entry;
-  const int rounds = std::bit_width(static_cast<unsigned>(kernels)) - 1;
+  const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(kernels))) - 1;
   const Graph graph = butterfly_graph(rounds, static_cast<int>(window), static_cast<int>(data));
   entry = std::make_unique<Plan>(plan_apart(setup_.array, graph));
   return *entry;

@@ -45,6 +45,7 @@ Explanation arithmetic(const ExplainRequest& request) {
   const Generation generation = configuration_of(request.settings).spec.generation;
   std::string text = "The arithmetic unit, 64 bytes per cycle\n";
   for (const ArithmeticLane& lane : arithmetic_lanes()) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): numbers, and -1 for none
     const int code = generation == Generation::kFirst ? lane.gen1_function : lane.gen2_lane;
     if (code >= 0)
       text += fmt::format("{:>4}  {} of {}\n", code, to_string(lane.function), to_string(lane.element));

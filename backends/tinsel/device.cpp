@@ -15,9 +15,10 @@ constexpr std::size_t kMostResults = 64;  // sizes that a root remembers
 std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
   const int a_row = a.mailbox / kMailboxColumns;
   const int b_row = b.mailbox / kMailboxColumns;
-  if (a.board != b.board)
-    return static_cast<std::uint64_t>(
-        ((mesh.distance(a.board, b.board) * kMailboxColumns + a_row) * kMailboxColumns + b_row) * 2 + 1);
+  if (a.board != b.board) {
+    const auto boards = static_cast<std::uint64_t>(mesh.distance(a.board, b.board) * kMailboxColumns + a_row);
+    return (boards * kMailboxColumns + static_cast<std::uint64_t>(b_row)) * 2 + 1;
+  }
   const int hops =
       std::abs(a.mailbox % kMailboxColumns - b.mailbox % kMailboxColumns) + std::abs(a_row - b_row);
   return static_cast<std::uint64_t>(hops) * 2;

@@ -380,6 +380,7 @@ std::string Cluster::deadlock() {
 
 std::vector<Time> Cluster::clocks(std::size_t lane) {
   std::vector<Time> clocks;
+  clocks.reserve(static_cast<std::size_t>(ranks()));
   for (int rank = 0; rank < ranks(); ++rank) clocks.push_back(clock(rank, lane));
   return clocks;
 }

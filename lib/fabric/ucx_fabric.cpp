@@ -7,6 +7,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -22,6 +23,38 @@ struct ConfigRelease {
   void operator()(ucp_config_t* config) const { ucp_config_release(config); }
 };
 using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
+
+/// UCX reads these from the environment when a worker is made, and complains of those that nothing reads.
+/// What the user set stays. Room for a header and a small payload in one element of the shared-memory FIFO.
+/// If there is room: segments large enough that 16 KiB are copied through the cache instead of mapped, and a
+/// FIFO that a window of messages does not fill. The pool of segments is made with the worker: one for each
+/// element of the FIFO and a few more. UCX's default would be hundreds.
+class SharedMemorySettings {
+ public:
+  explicit SharedMemorySettings(SharedMemory way) {
+    const char* transports = std::getenv("UCX_TLS");
+    if (way == SharedMemory::kNone || (transports != nullptr && std::strstr(transports, "posix") == nullptr))
+      return;
+    const bool wide = way == SharedMemory::kWide;
+    set("UCX_POSIX_FIFO_ELEM_SIZE", "2112");
+    set("UCX_POSIX_SEG_SIZE", wide ? "65472" : "8256");
+    set("UCX_POSIX_FIFO_SIZE", wide ? "256" : "64");
+    set("UCX_POSIX_RX_BUFS_GROW", wide ? "272" : "80");
+  }
+  ~SharedMemorySettings() {
+    for (const char* name : set_) unsetenv(name);
+  }
+  SharedMemorySettings(const SharedMemorySettings&) = delete;
+  SharedMemorySettings& operator=(const SharedMemorySettings&) = delete;
+
+ private:
+  void set(const char* name, const char* value) {
+    if (std::getenv(name) != nullptr) return;
+    setenv(name, value, 1);
+    set_.push_back(name);
+  }
+  std::vector<const char*> set_;
+};
 
 std::string failure(const char* what, ucs_status_t status) {
   return std::string(what) + ": " + ucs_status_string(status);
@@ -42,16 +75,17 @@ class UcxFabric final : public UcxFabricBase {
     if (context_ != nullptr) ucp_cleanup(context_);
   }
 
+  /// A rank that has no worker tells the others why, so that all of them fail.
   std::string open(const UcxOptions& options) {
-    if (std::string error = create_worker(options); !error.empty()) return error;
-    ucp_address_t* address = nullptr;
-    std::size_t length = 0;
-    if (const ucs_status_t status = ucp_worker_get_address(worker_, &address, &length); status != UCS_OK)
-      return failure("ucp_worker_get_address", status);
-    const std::string own(reinterpret_cast<const char*>(address), length);
-    ucp_worker_release_address(worker_, address);
-    addresses_ = options.exchange(own);
+    constexpr char kAddress = '+';
+    const std::string error = create_worker(options);
+    addresses_ = options.exchange(error.empty() ? kAddress + worker_address() : "-" + error);
     if (addresses_.size() != endpoints_.size()) return "the exchange of worker addresses failed";
+    for (std::size_t peer = 0; peer < addresses_.size(); ++peer) {
+      const bool good = addresses_[peer].size() > 1 && addresses_[peer].front() == kAddress;
+      if (!addresses_[peer].empty()) addresses_[peer].erase(0, 1);
+      if (!good) return "rank " + std::to_string(peer) + ": " + addresses_[peer];
+    }
     return {};
   }
 
@@ -177,11 +211,12 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   std::string create_worker(const UcxOptions& options) {
+    const SharedMemorySettings settings(options.shared_memory);
     ucp_config_t* raw = nullptr;
     if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw); status != UCS_OK)
       return failure("ucp_config_read", status);
     const Config config(raw);
-    set_unless_given(raw, "UCX_TLS", "TLS", transports(options));
+    set_transports(raw, options);
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME |
                         UCP_PARAM_FIELD_REQUEST_SIZE;
@@ -209,14 +244,27 @@ class UcxFabric final : public UcxFabricBase {
     return {};
   }
 
-  static const char* transports(const UcxOptions& options) {
-    if (!options.one_node) return options.cross_memory ? "all" : "^cma";
-    return options.cross_memory ? "posix,cma,self" : "posix,self";
+  [[nodiscard]] std::string worker_address() const {
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    if (ucp_worker_get_address(worker_, &address, &length) != UCS_OK) return {};
+    std::string own(reinterpret_cast<const char*>(address), length);
+    ucp_worker_release_address(worker_, address);
+    return own;
   }
 
-  static void set_unless_given(ucp_config_t* config, const char* variable, const char* key,
-                               const char* value) {
-    if (std::getenv(variable) == nullptr) (void)ucp_config_modify(config, key, value);
+  static std::string transports(const UcxOptions& options) {
+    const bool shared = options.shared_memory != SharedMemory::kNone;
+    if (options.one_node && shared) return options.cross_memory ? "posix,cma,self" : "posix,self";
+    std::string excluded = "^sysv";  // UCX would take it before posix, whose buffers are set here
+    if (!shared) excluded += ",posix";
+    if (!options.cross_memory) excluded += ",cma";
+    return excluded;
+  }
+
+  static void set_transports(ucp_config_t* config, const UcxOptions& options) {
+    if (std::getenv("UCX_TLS") == nullptr)
+      (void)ucp_config_modify(config, "TLS", transports(options).c_str());
   }
 
   ucp_ep_h endpoint_of(int peer) {

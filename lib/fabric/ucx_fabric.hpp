@@ -3,6 +3,7 @@
 // process start-up time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,12 +12,27 @@
 
 namespace offramp {
 
+/// How ranks of one node use /dev/shm. Each takes less of it than the one before.
+enum class SharedMemory : std::uint8_t {
+  kWide,    // buffers through which 16 KiB go at once
+  kNarrow,  // the same with small buffers
+  kNone     // the network between processes, on one node too
+};
+
+/// What a rank takes of /dev/shm, in bytes, rounded up.
+constexpr double shared_memory_per_rank(SharedMemory way) {
+  constexpr double kMebibyte = 0x1p20;
+  if (way == SharedMemory::kWide) return 19 * kMebibyte;
+  return way == SharedMemory::kNarrow ? kMebibyte : 0;
+}
+
 struct UcxOptions {
   int rank = 0;
   int ranks = 1;
   bool one_node = false;     // all ranks share this node's memory
   bool cross_memory = true;  // process_vm_readv works between the ranks (tested by the caller)
-  /// Gathers every rank's bytes in rank order; collective.
+  SharedMemory shared_memory = SharedMemory::kWide;
+  /// Gathers every rank's bytes in rank order; collective. Called once, whatever went wrong before.
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };
 
@@ -28,7 +44,8 @@ class UcxFabricBase : public Fabric {
   virtual void close(Sink& sink) = 0;
 };
 
-/// Exported by the module. On failure returns null and sets error. The caller owns the fabric.
+/// Exported by the module. On failure returns null and sets error, on every rank if on one. The caller owns
+/// the fabric.
 using UcxFabricCreate = UcxFabricBase* (*)(const UcxOptions& options, std::string& error);
 inline constexpr const char* kUcxFabricCreate = "offramp_ucx_fabric_create";
 

@@ -90,7 +90,14 @@ int Finalize() {
   return native.Finalize();
 }
 
+// Said here too: when several ranks end at once, Open MPI's own message gets lost at times.
 int Abort(MPI_Comm comm, int code) {
+  if (Session::current != nullptr) {
+    Session::current->ending = true;
+    (void)std::fprintf(stderr, "offramp: rank %d called MPI_Abort with code %d\n",
+                       Session::current->engine.rank(), code);
+    (void)std::fflush(stderr);
+  }
   return native.Abort(comm, code);
 }
 
@@ -124,6 +131,13 @@ __attribute__((constructor)) void load() {
   if (native.Init == nullptr || is_off_by_environment()) return;
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
+}
+
+/// mpirun says that a rank vanished, and not always which one.
+__attribute__((destructor)) void unload() {
+  const Session* session = Session::current;
+  if (session == nullptr || session->ending || session->process() != getpid()) return;
+  (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine.rank());
 }
 
 }  // namespace

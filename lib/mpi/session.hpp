@@ -6,6 +6,8 @@
 // Call::unlocked).
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -50,6 +52,9 @@ class Session {
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
   [[nodiscard]] Observers& observers() { return observers_; }
+  /// The one that called MPI_Init; its forked children have the session too, and nothing to do with it.
+  [[nodiscard]] pid_t process() const { return process_; }
+  bool ending = false;  // MPI_Abort has been called
 
   Engine engine;
   Communicators communicators;
@@ -102,6 +107,7 @@ class Session {
   void print_hang_report(const char* why);
 
   Configuration configuration_;
+  pid_t process_ = getpid();
   bool threads_;
   std::mutex mutex_;
   bool progressing_ = false;

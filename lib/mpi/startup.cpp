@@ -1,9 +1,6 @@
 #include "lib/mpi/startup.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,64 +8,12 @@
 #include <filesystem>
 
 #include "lib/core/make_lanes.hpp"
-#include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/open_fabric.hpp"
+#include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
 namespace {
-
-int world_rank() {
-  int rank = 0;
-  pmpi::Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-int world_size() {
-  int size = 1;
-  pmpi::Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-/// Every rank calls it, with its own error or none; ends the job when any has one. Rank order decides who
-/// speaks.
-void agree(const std::string& error) {
-  int own = error.empty() ? world_size() : world_rank();
-  int first = own;
-  native.Allreduce(&own, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (first == world_size()) return;
-  if (first == world_rank()) {
-    (void)std::fprintf(stderr, "offramp: %s\n", error.c_str());
-    (void)std::fflush(stderr);
-  }
-  native.Barrier(MPI_COMM_WORLD);
-  native.Abort(MPI_COMM_WORLD, 2);
-}
-
-std::vector<std::string> exchange_strings(const std::string& own) {
-  const int ranks = world_size();
-  int length = static_cast<int>(own.size());
-  std::vector<int> lengths(static_cast<std::size_t>(ranks));
-  native.Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
-  std::vector<int> offsets(lengths.size());
-  int total = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    offsets[i] = total;
-    total += lengths[i];
-  }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  native.Allgatherv(own.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                    MPI_COMM_WORLD);
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < lengths.size(); ++i)
-    parts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
-  return parts;
-}
-
-/// Where this library was loaded from.
-std::string own_path() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
-  return info.dli_fname;
-}
 
 bool same_everywhere(const std::string& text) {
   const std::vector<std::string> all = exchange_strings(text);
@@ -94,85 +39,6 @@ std::string fingerprint(const Configuration& c) {
     for (const auto& [key, value] : section) text += fmt::format("{}.{}={};", name, key, value.text);
   }
   return text;
-}
-
-/// Whether one process of this node can read another's memory: every rank tries its neighbour's.
-bool cross_memory_works(bool one_node) {
-  std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
-  const std::string own =
-      fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(&secret), secret);
-  const std::vector<std::string> all = exchange_strings(own);
-  bool works = true;
-  if (one_node) {
-    const std::string& peer = all[static_cast<std::size_t>((world_rank() + 1) % world_size())];
-    int pid = 0;
-    unsigned long address = 0;
-    unsigned long expected = 0;
-    std::uint64_t seen = 0;
-    if (std::sscanf(peer.c_str(), "%d %lu %lu", &pid, &address, &expected) != 3) return false;
-    iovec local{&seen, sizeof seen};
-    iovec remote{reinterpret_cast<void*>(address), sizeof seen};
-    works = process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof seen) &&
-            seen == expected;
-  }
-  int mine = works ? 1 : 0;
-  int all_work = 0;
-  native.Allreduce(&mine, &all_work, 1, MPI_INT, MPI_MIN,
-                   MPI_COMM_WORLD);  // also: nobody leaves before it was read
-  return all_work != 0;
-}
-
-/// UCX reads these while the fabric is opened; what the user set stays. No patched memory functions, no
-/// signal handlers in the program. Room for a header and a small payload in one element of the shared-memory
-/// FIFO, segments large enough that 16 KiB are copied through the cache instead of mapped, and a FIFO that a
-/// window of messages does not fill. Afterwards they are gone again: what the program starts is not
-/// concerned.
-class UcxVariables {
- public:
-  UcxVariables() {
-    for (const auto& [name, value] :
-         {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
-          std::pair{"UCX_POSIX_FIFO_ELEM_SIZE", "2112"}, std::pair{"UCX_POSIX_SEG_SIZE", "65536"},
-          std::pair{"UCX_POSIX_FIFO_SIZE", "256"}}) {
-      if (std::getenv(name) != nullptr) continue;
-      setenv(name, value, 1);
-      set_.push_back(name);
-    }
-  }
-  ~UcxVariables() {
-    for (const char* name : set_) unsetenv(name);
-  }
-  UcxVariables(const UcxVariables&) = delete;
-  UcxVariables& operator=(const UcxVariables&) = delete;
-
- private:
-  std::vector<const char*> set_;
-};
-
-std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
-  const UcxVariables variables;
-  const std::filesystem::path module =
-      std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
-  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    error = fmt::format("cannot load the UCX fabric: {}", dlerror());
-    return nullptr;
-  }
-  const auto create = reinterpret_cast<UcxFabricCreate>(dlsym(library, kUcxFabricCreate));
-  if (create == nullptr) {
-    error = fmt::format("{} is not an Offramp fabric", module.string());
-    return nullptr;
-  }
-  char host[MPI_MAX_PROCESSOR_NAME] = {};
-  int length = 0;
-  pmpi::Get_processor_name(host, &length);
-  UcxOptions options;
-  options.rank = world_rank();
-  options.ranks = world_size();
-  options.one_node = same_everywhere(host);
-  options.cross_memory = cross_memory_works(options.one_node);
-  options.exchange = exchange_strings;
-  return std::unique_ptr<UcxFabricBase>(create(options, error));
 }
 
 /// Children of the program are not part of the run: they would load the library for nothing.

@@ -16,7 +16,7 @@ EventSystem::~EventSystem() {
 void EventSystem::clear() {
   ongoing_.clear();
   for (Event& event : events_) {
-    if (event.state != Event::State::kFree) release(event);
+    if (event.state_ != Event::State::kFree) release(event);
   }
 }
 
@@ -50,16 +50,16 @@ Event* EventSystem::get(const EventInfo& info) {
     const bool fits = info.pool->element_size == 0 || info.payload_bytes <= info.pool->element_size;
     std::byte* const buffer = fits && info.pool->get ? info.pool->get(info.payload_bytes) : nullptr;
     if (buffer == nullptr) return nullptr;
-    event.pool = info.pool;
+    event.pool_ = info.pool;
     event.payload_ = {buffer, info.payload_bytes};
   } else if (info.payload_bytes > 0) {
-    event.own.resize(info.payload_bytes);
-    event.payload_ = event.own;
+    event.own_.resize(info.payload_bytes);
+    event.payload_ = event.own_;
   }
   free_.pop_back();
-  event.state = Event::State::kHeld;
-  event.explicit_return = info.explicit_return;
-  event.owner = this;
+  event.state_ = Event::State::kHeld;
+  event.explicit_return_ = info.explicit_return;
+  event.owner_ = this;
   return &event;
 }
 
@@ -85,23 +85,23 @@ EventResult EventSystem::emit(Event*& event, std::uint64_t type, std::span<const
 
 EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
                                 const Way& way) {
-  const bool ready = (event->state == Event::State::kHeld || event->state == Event::State::kSub) &&
-                     !event->sent && event->number == 0 && !event->meta;
+  const bool ready = (event->state_ == Event::State::kHeld || event->state_ == Event::State::kSub) &&
+                     !event->sent_ && event->number_ == 0 && !event->meta_;
   if (!ready || type >= kTypes || payload.size() > kMostPayload) return EventResult::kError;
   NotificationHeader header = identity_;
   header.type = type;
   header.payload_size = payload.size();
-  header.event_id = event->number = ++numbers_;
+  header.event_id = event->number_ = ++numbers_;
   header.client_id = way.client_id;
   header.server_id = way.server_id;
   if (way.carrier == nullptr) {
-    event->sent = true;
+    event->sent_ = true;
     dispatch(header, payload);
   } else {
-    unsent_.emplace(event->number, event);
-    if (way.carrier->send(header, payload, event->number)) sent(event->number);
-    if (event->failed_ && event->state == Event::State::kHeld) {
-      event->sent = event->failed_ = false;
+    unsent_.emplace(event->number_, event);
+    if (way.carrier->send(header, payload, event->number_)) sent(event->number_);
+    if (event->failed_ && event->state_ == Event::State::kHeld) {
+      event->sent_ = event->failed_ = false;
       return EventResult::kError;
     }
   }
@@ -112,9 +112,9 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
 EventResult EventSystem::hold(Event*& event) {
   settle(*event);
   const bool done = completed(*event);
-  if (event->state == Event::State::kSub) return done ? EventResult::kDone : EventResult::kInProgress;
-  if (event->explicit_return) {
-    event->state = Event::State::kExplicit;
+  if (event->state_ == Event::State::kSub) return done ? EventResult::kDone : EventResult::kInProgress;
+  if (event->explicit_return_) {
+    event->state_ = Event::State::kExplicit;
     return done ? EventResult::kDone : EventResult::kInProgress;
   }
   if (done) {
@@ -122,63 +122,63 @@ EventResult EventSystem::hold(Event*& event) {
     event = nullptr;
     return EventResult::kDone;
   }
-  event->state = Event::State::kOngoing;
+  event->state_ = Event::State::kOngoing;
   ongoing_.push_back(event);
   return EventResult::kInProgress;
 }
 
 bool EventSystem::make_meta(Event& event) {
-  if (event.state != Event::State::kHeld || !event.payload_.empty()) return false;
-  event.meta = true;
+  if (event.state_ != Event::State::kHeld || !event.payload_.empty()) return false;
+  event.meta_ = true;
   return true;
 }
 
 bool EventSystem::queue_sub(Event& meta, Event& sub) {
-  if (!meta.meta || meta.state != Event::State::kHeld || sub.state != Event::State::kHeld || &meta == &sub ||
-      sub.number != 0)
+  if (!meta.meta_ || meta.state_ != Event::State::kHeld || sub.state_ != Event::State::kHeld ||
+      &meta == &sub || sub.number_ != 0)
     return false;
-  sub.state = Event::State::kSub;
-  meta.subs.push_back(&sub);
+  sub.state_ = Event::State::kSub;
+  meta.subs_.push_back(&sub);
   return true;
 }
 
 EventResult EventSystem::emit_meta(Event*& event) {
-  if (event == nullptr || !event->meta || event->state != Event::State::kHeld) return EventResult::kError;
-  event->sent = true;  // nothing leaves for a meta-event itself
+  if (event == nullptr || !event->meta_ || event->state_ != Event::State::kHeld) return EventResult::kError;
+  event->sent_ = true;  // nothing leaves for a meta-event itself
   return hold(event);
 }
 
 /// Drops finished sub-events and tells the owner once.
 void EventSystem::settle(Event& event) {
-  std::erase_if(event.subs, [this, &event](Event* sub) {
+  std::erase_if(event.subs_, [this, &event](Event* sub) {
     settle(*sub);
-    if (!sub->sent || !sub->subs.empty()) return false;
+    if (!sub->sent_ || !sub->subs_.empty()) return false;
     event.failed_ = event.failed_ || sub->failed_;
-    sub->owner->release(*sub);
+    sub->owner_->release(*sub);
     return true;
   });
-  if (event.sent && event.subs.empty() && !std::exchange(event.told, true) && event.on_complete)
+  if (event.sent_ && event.subs_.empty() && !std::exchange(event.told_, true) && event.on_complete)
     event.on_complete();
 }
 
 bool EventSystem::completed(Event& event) {
   settle(event);
-  return event.sent && event.subs.empty();
+  return event.sent_ && event.subs_.empty();
 }
 
 bool EventSystem::give_back(Event*& event) {
   if (event == nullptr) return false;
-  const bool held = event->state == Event::State::kHeld && event->subs.empty();
-  if (!held && (event->state != Event::State::kExplicit || !completed(*event))) return false;
+  const bool held = event->state_ == Event::State::kHeld && event->subs_.empty();
+  if (!held && (event->state_ != Event::State::kExplicit || !completed(*event))) return false;
   release(*event);
   event = nullptr;
   return true;
 }
 
 void EventSystem::release(Event& event) {
-  for (Event* sub : event.subs) sub->owner->release(*sub);
-  unsent_.erase(event.number);
-  if (event.pool != nullptr && event.pool->give_back) event.pool->give_back(event.payload_.data());
+  for (Event* sub : event.subs_) sub->owner_->release(*sub);
+  unsent_.erase(event.number_);
+  if (event.pool_ != nullptr && event.pool_->give_back) event.pool_->give_back(event.payload_.data());
   const std::function<void()> released = std::move(event.on_release);
   event = Event();
   free_.push_back(&event);
@@ -188,14 +188,14 @@ void EventSystem::release(Event& event) {
 void EventSystem::sent(std::uint64_t event) {
   const auto found = unsent_.find(event);
   if (found == unsent_.end()) return;
-  found->second->sent = true;
+  found->second->sent_ = true;
   unsent_.erase(found);
 }
 
 void EventSystem::failed(std::uint64_t event) {
   const auto found = unsent_.find(event);
   if (found == unsent_.end()) return;
-  found->second->sent = found->second->failed_ = true;
+  found->second->sent_ = found->second->failed_ = true;
   unsent_.erase(found);
 }
 

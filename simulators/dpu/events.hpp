@@ -73,18 +73,18 @@ class Event {
  private:
   friend class EventSystem;
   enum class State : std::uint8_t { kFree, kHeld, kOngoing, kExplicit, kSub };
-  State state = State::kFree;
-  bool explicit_return = false;
-  bool meta = false;
-  bool sent = false;
-  bool told = false;  // on_complete has run
+  State state_ = State::kFree;
+  bool explicit_return_ = false;
+  bool meta_ = false;
+  bool sent_ = false;
+  bool told_ = false;  // on_complete has run
   bool failed_ = false;
-  EventSystem* owner = nullptr;
-  std::uint64_t number = 0;
-  BufferPool* pool = nullptr;
-  std::vector<std::byte> own;  // a buffer without a pool
+  EventSystem* owner_ = nullptr;
+  std::uint64_t number_ = 0;
+  BufferPool* pool_ = nullptr;
+  std::vector<std::byte> own_;  // a buffer without a pool
   std::span<std::byte> payload_;
-  std::vector<Event*> subs;
+  std::vector<Event*> subs_;
 };
 
 class EventSystem {

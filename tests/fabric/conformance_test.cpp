@@ -163,11 +163,14 @@ class FabricNames {
     if (std::is_same_v<World, test::ShuffledMemoryWorld>) return "ShuffledMemory";
     if (std::is_same_v<World, test::UcxThroughSharedMemory>) return "UcxThroughSharedMemory";
     if (std::is_same_v<World, test::UcxWithCrossMemory>) return "UcxWithCrossMemory";
+    if (std::is_same_v<World, test::UcxThroughSmallBuffers>) return "UcxThroughSmallBuffers";
+    if (std::is_same_v<World, test::UcxOverTheNetwork>) return "UcxOverTheNetwork";
     return "UcxAcrossNodes";
   }
 };
 using Worlds = testing::Types<test::MemoryWorld, test::ShuffledMemoryWorld, test::UcxThroughSharedMemory,
-                              test::UcxWithCrossMemory, test::UcxAcrossNodes>;
+                              test::UcxWithCrossMemory, test::UcxThroughSmallBuffers, test::UcxOverTheNetwork,
+                              test::UcxAcrossNodes>;
 TYPED_TEST_SUITE(EveryFabric, Worlds, FabricNames);
 
 TYPED_TEST(EveryFabric, KnowsItsRanks) {
@@ -197,6 +200,27 @@ TYPED_TEST(EveryFabric, CarriesPayloadsOfEverySizeAroundTheThresholds) {
     }
     EXPECT_TRUE(got.payload == data) << sizes[i];
     ASSERT_TRUE(this->until([&] { return sent.done(); })) << sizes[i];
+  }
+}
+
+/// Where a message begins to take several fragments, or to stay at the sender, is the transport's own affair.
+TYPED_TEST(EveryFabric, CarriesPayloadsOfAllSizesInBetween) {
+  const Buffer data = pattern(70'000, 3);
+  std::uint32_t expected = 0;
+  for (std::size_t size = 1; size<data.size(); size += size> 8'000 && size < 65'000 ? 61 : 7) {
+    const Sent& sent = this->rank(0).send(
+        1, {expected++}, Buffer(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(size)));
+    ASSERT_TRUE(this->until([&] { return this->rank(1).messages.size() == 1; })) << size;
+    Rank::Message& got = this->rank(1).messages.back();
+    ASSERT_EQ(got.size, size);
+    if (got.remote != nullptr) {
+      Pulled& pulled = this->rank(1).pull(got);
+      ASSERT_TRUE(this->until([&] { return pulled.done; })) << size;
+      got.payload = pulled.into;
+    }
+    ASSERT_TRUE(std::equal(got.payload.begin(), got.payload.end(), data.begin())) << size;
+    ASSERT_TRUE(this->until([&] { return sent.done(); })) << size;
+    this->rank(1).messages.clear();
   }
 }
 

@@ -40,7 +40,6 @@ inline UcxFabricCreate ucx_fabric_create() {
     // As the library does: UCX reads them when it is loaded.
     setenv("UCX_MEM_EVENTS", "n", 0);
     setenv("UCX_ERROR_SIGNALS", "", 0);
-    setenv("UCX_POSIX_FIFO_ELEM_SIZE", "2112", 0);
     const char* path = std::getenv("OFFRAMP_TEST_FABRIC");
     void* library = dlopen(path != nullptr ? path : OFFRAMP_TEST_FABRIC, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return UcxFabricCreate{nullptr};
@@ -51,7 +50,7 @@ inline UcxFabricCreate ucx_fabric_create() {
 
 /// The ranks are made in threads of their own, since they meet in the exchange of addresses; after that one
 /// thread drives them all.
-template <bool kOneNode, bool kCrossMemory>
+template <bool kOneNode, bool kCrossMemory, SharedMemory kShared>
 class UcxWorld {
  public:
   explicit UcxWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
@@ -60,11 +59,17 @@ class UcxWorld {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
-        UcxOptions options{rank, ranks, kOneNode, kCrossMemory, [&](const std::string& own) {
-                             addresses[static_cast<std::size_t>(rank)] = own;
-                             met.arrive_and_wait();
-                             return addresses;
-                           }};
+        UcxOptions options;
+        options.rank = rank;
+        options.ranks = ranks;
+        options.one_node = kOneNode;
+        options.cross_memory = kCrossMemory;
+        options.shared_memory = kShared;
+        options.exchange = [&](const std::string& own) {
+          addresses[static_cast<std::size_t>(rank)] = own;
+          met.arrive_and_wait();
+          return addresses;
+        };
         std::string error;
         fabrics_[static_cast<std::size_t>(rank)].reset(ucx_fabric_create()(options, error));
         if (!error.empty()) std::abort();
@@ -80,8 +85,10 @@ class UcxWorld {
   std::vector<std::unique_ptr<UcxFabricBase>> fabrics_;
 };
 
-using UcxThroughSharedMemory = UcxWorld<true, false>;
-using UcxWithCrossMemory = UcxWorld<true, true>;
-using UcxAcrossNodes = UcxWorld<false, true>;
+using UcxThroughSharedMemory = UcxWorld<true, false, SharedMemory::kWide>;
+using UcxWithCrossMemory = UcxWorld<true, true, SharedMemory::kWide>;
+using UcxThroughSmallBuffers = UcxWorld<true, true, SharedMemory::kNarrow>;
+using UcxOverTheNetwork = UcxWorld<true, true, SharedMemory::kNone>;
+using UcxAcrossNodes = UcxWorld<false, true, SharedMemory::kWide>;
 
 }  // namespace offramp::test

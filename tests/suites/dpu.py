@@ -42,12 +42,12 @@ def shapes(arguments):
 
 
 def platforms(arguments, tally):
-    """Every program on one platform, another one for the next program; with --whole on all of them."""
+    """Every program on one platform, another one for the next program; with --thorough on all of them."""
     folder = os.path.join(arguments.build, "tests/mpi")
     names = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
     every = shapes(arguments)
     for number, name in enumerate(names):
-        for ranks, per_node, processes in every if arguments.whole else [every[number % len(every)]]:
+        for ranks, per_node, processes in every if arguments.thorough else [every[number % len(every)]]:
             label = f"dpu/{name} {ranks} ranks, {per_node} per node, {processes} service processes per DPU"
             if not tally.wants(label):
                 continue
@@ -57,12 +57,12 @@ def platforms(arguments, tally):
 
 
 def real_programs(arguments, tally):
-    """The same answers as natively with several service processes per DPU. Without --whole only the quick ones."""
+    """The same answers as natively with several service processes per DPU. Without --thorough only the quick ones."""
     chosen = {("mpi4py", 4): 2, ("fftw", 4): 4, ("hdf5", 2): 2, ("boost", 4): 2, ("ptscotch", 4): 4}
     for name, execute, counts in programs.PROGRAMS:
         for ranks in counts:
             native = None
-            for processes in PROCESSES if arguments.whole else [chosen.get((name, ranks))]:
+            for processes in PROCESSES if arguments.thorough else [chosen.get((name, ranks))]:
                 label = f"dpu/program {name} {ranks} ranks, {processes} service processes per DPU"
                 if processes is None or not tally.wants(label):
                     continue

@@ -1,0 +1,155 @@
+#include "lib/mpi/open_fabric.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/world.hpp"
+
+namespace offramp {
+namespace {
+
+/// Equal for two ranks if they can share memory: the same host by name and boot, and the same namespaces, so
+/// that two containers of one host, which may even have the same name, are two nodes.
+std::string node_identity() {
+  char host[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  pmpi::Get_processor_name(host, &length);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::error_code ignored;
+  return fmt::format("{}|{}|{}|{}", host, boot,
+                     std::filesystem::read_symlink("/proc/self/ns/ipc", ignored).string(),
+                     std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string());
+}
+
+/// The ranks on the node of this one, in rising order.
+std::vector<int> ranks_of_node() {
+  const std::vector<std::string> all = exchange_strings(node_identity());
+  const std::string& own = all[static_cast<std::size_t>(world_rank())];
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == own) ranks.push_back(static_cast<int>(i));
+  }
+  return ranks;
+}
+
+/// Whether the processes of a node can read each other's memory: every rank tries the next one's.
+bool cross_memory_works(const std::vector<int>& node) {
+  std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
+  const std::string own =
+      fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(&secret), secret);
+  const std::vector<std::string> all = exchange_strings(own);
+  const auto next = std::upper_bound(node.begin(), node.end(), world_rank());
+  const std::string& peer = all[static_cast<std::size_t>(next == node.end() ? node.front() : *next)];
+  int pid = 0;
+  unsigned long address = 0;
+  unsigned long expected = 0;
+  std::uint64_t seen = 0;
+  bool works = std::sscanf(peer.c_str(), "%d %lu %lu", &pid, &address, &expected) == 3;
+  if (works) {
+    iovec local{&seen, sizeof seen};
+    iovec remote{reinterpret_cast<void*>(address), sizeof seen};
+    works = process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof seen) &&
+            seen == expected;
+  }
+  return largest_of_all(works ? 0 : 1) == 0;  // also: nobody leaves before it was read
+}
+
+double free_shared_memory() {
+  struct statvfs status {};
+  if (statvfs("/dev/shm", &status) != 0) return 0;
+  return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+}
+
+/// What fits into /dev/shm beside the MPI library's own segments, which grow while the program runs.
+SharedMemory what_fits(std::size_t ranks) {
+  constexpr double kLibrary = 4 * 0x1p20;  // per rank: Open MPI's btl vader
+  const auto node = static_cast<double>(ranks);
+  const double free = free_shared_memory();
+  if (free >= node * (shared_memory_per_rank(SharedMemory::kWide) + kLibrary)) return SharedMemory::kWide;
+  if (free >= node * 2 * shared_memory_per_rank(SharedMemory::kNarrow)) return SharedMemory::kNarrow;
+  return SharedMemory::kNone;
+}
+
+/// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
+/// handlers in the program. Afterwards they are gone again: what the program starts is not concerned.
+class UcxVariables {
+ public:
+  UcxVariables() {
+    for (const auto& [name, value] : {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""}}) {
+      if (std::getenv(name) != nullptr) continue;
+      setenv(name, value, 1);
+      set_.push_back(name);
+    }
+  }
+  ~UcxVariables() {
+    for (const char* name : set_) unsetenv(name);
+  }
+  UcxVariables(const UcxVariables&) = delete;
+  UcxVariables& operator=(const UcxVariables&) = delete;
+
+ private:
+  std::vector<const char*> set_;
+};
+
+UcxFabricCreate load_module(std::string& error) {
+  const std::filesystem::path module =
+      std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
+  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    error = fmt::format("cannot load the UCX fabric: {}", dlerror());
+    return nullptr;
+  }
+  const auto create = reinterpret_cast<UcxFabricCreate>(dlsym(library, kUcxFabricCreate));
+  if (create == nullptr) error = fmt::format("{} is not an Offramp fabric", module.string());
+  return create;
+}
+
+}  // namespace
+
+std::string own_path() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
+  const UcxVariables variables;
+  const UcxFabricCreate create = load_module(error);
+  agree(error);
+  const std::vector<int> node = ranks_of_node();
+  UcxOptions options;
+  options.rank = world_rank();
+  options.ranks = world_size();
+  options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
+  options.cross_memory = cross_memory_works(node);
+  options.exchange = exchange_strings;
+  // What fits may have been taken by somebody else when it is allocated: then the next one is tried.
+  for (int way = largest_of_all(static_cast<int>(what_fits(node.size())));; ++way) {
+    options.shared_memory = static_cast<SharedMemory>(way);
+    error.clear();
+    std::unique_ptr<UcxFabricBase> fabric(create(options, error));
+    if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;
+    if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
+        std::getenv("UCX_TLS") == nullptr) {
+      (void)std::fprintf(
+          stderr, "offramp: /dev/shm is too small: messages take the network, which costs wall time\n");
+    }
+    return fabric;
+  }
+}
+
+}  // namespace offramp

@@ -1,0 +1,80 @@
+"""Two hosts, made of namespaces, with a cable between them: messages go over TCP there, and through shared memory between
+ranks of one host. The link goes down and comes up again while a program runs."""
+
+import os
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from isolated import isolated, why_not
+from launch import base_environment, run as launch
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT = 240
+WORKERS = 3  # they wait for each other and for mpirun most of the time
+# What differs most with the fabric: order, large and small payloads, sends that outlive their communicator, collectives,
+# native calls beside, threads, what is unreceived at the end.
+SAMPLE = ["fixed_pattern", "sizes", "overtaking", "comm_free_pending", "icollectives", "native_blocking", "rma_beside",
+          "finalize_unreceived", "communicators", "probe", "fairness"]
+
+
+def on_two_hosts(arguments, backend, ranks, command, options=()):
+    line = [sys.executable, os.path.join(HERE, "two_hosts.py"), *options, "-n", str(ranks)]
+    if backend is not None:
+        line += ["-x", f"LD_PRELOAD={os.path.join(arguments.build, 'lib/libofframp.so')}", "-x",
+                 f"OFFRAMP_BACKEND={backend}", "-x", f"OFFRAMP_HANG_TIMEOUT={LIMIT / 2}"]
+    return launch(isolated([*line, *command]), base_environment(), LIMIT)
+
+
+def program(arguments, name, backend, ranks):
+    result = on_two_hosts(arguments, backend, ranks, [os.path.join(arguments.build, "tests/mpi", name)])
+    return result.ok and f"ok {name}" in result.output and "left behind" not in result.output, result
+
+
+def transports(arguments, backend, ranks):
+    """That it is two hosts, as UCX sees it: with less than that, the other tests would say nothing."""
+    result = on_two_hosts(arguments, backend, ranks, ["-x", "UCX_LOG_LEVEL=info",
+                                                      os.path.join(arguments.build, "tests/mpi/fixed_pattern")])
+    lanes = re.findall(r"ep_cfg\[\d+\]: am\((.*)\)", result.output)
+    between = [lane for lane in lanes if "tcp/eth0" in lane and "memory" not in lane]
+    within = [lane for lane in lanes if "posix/memory" in lane and "tcp" not in lane]
+    return result.ok and bool(between) and bool(within) and len(between) + len(within) == len(lanes), result
+
+
+def outage(arguments, backend, ranks):
+    """The cable is out for 2 s in the middle of a soak of 8 s; TCP has to repeat what was lost."""
+    soak = [os.path.join(arguments.build, "tests/mpi/soak"), "--seconds", "8"]
+    result = on_two_hosts(arguments, backend, ranks, soak, ["--outage", "4", "2"])
+    repeated = re.search(r"repeated segments: (\d+)", result.output)
+    return (result.ok and "ok soak" in result.output and "the link was down for 2 s" in result.output and
+            repeated is not None and int(repeated[1]) > 0 and "left behind" not in result.output), result
+
+
+def cases(arguments):
+    every = sorted(os.listdir(os.path.join(arguments.build, "tests/mpi")))
+    for i, name in enumerate(every if arguments.thorough else SAMPLE):
+        if not os.path.isfile(os.path.join(arguments.build, "tests/mpi", name)):
+            continue
+        if arguments.thorough:
+            for backend in [None, *arguments.backends]:
+                yield name, backend, max(arguments.ranks), program, (name, backend, max(arguments.ranks))
+        else:
+            backend = arguments.backends[i % len(arguments.backends)]
+            yield name, backend, 3, program, (name, backend, 3)
+    yield "transports", arguments.backends[0], 4, transports, (arguments.backends[0], 4)
+    for backend in arguments.backends if arguments.thorough else arguments.backends[-1:]:
+        yield "link down and up", backend, 4, outage, (backend, 4)
+
+
+def run(arguments, tally):
+    reason = why_not()
+    if reason:
+        tally.skip("hosts", f"no namespaces: {reason}")
+        return
+    wanted = [(f"hosts/{what} {backend or 'native'} {ranks} ranks", check, rest)
+              for what, backend, ranks, check, rest in cases(arguments)]
+    wanted = [case for case in wanted if tally.wants(case[0])]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        results = pool.map(lambda case: case[1](arguments, *case[2]), wanted)
+        for (label, _, _), (ok, result) in zip(wanted, results):
+            tally.record(label, ok, result.output, result.seconds)

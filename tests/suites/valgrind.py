@@ -1,0 +1,49 @@
+"""valgrind over unit tests, with leaks, and over MPI programs, without: the MPI library leaves its own memory to the system.
+Other people's faults are suppressed in tests/valgrind.supp. A sample, because it is slow; all with --thorough."""
+
+import os
+import shutil
+
+from launch import base_environment, mpirun, run as launch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOUND = 66  # the exit status
+VALGRIND = ["valgrind", "--quiet", f"--error-exitcode={FOUND}", f"--suppressions={ROOT}/tests/valgrind.supp"]
+LEAKS = ["--leak-check=full", "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"]
+
+# Unit tests: the sample, as a filter of GoogleTest.
+SAMPLE = {"fabric_test": "EveryFabric/*.CarriesHeaders*:EveryFabric/*.KeepsTheOrder*"}
+LEFT_OUT = ["kernel_test"]  # counts its allocations with operators of its own, which valgrind replaces
+PROGRAMS = ["fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user", "probe",
+            "persistent", "bsend_buffers", "truncation", "finalize_unreceived", "collectives_more", "soak"]
+
+
+def unit_tests(arguments):
+    folder = os.path.join(arguments.build, "tests")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith("_test") and os.path.isfile(os.path.join(folder, name)):
+            if name in SAMPLE or arguments.thorough and name not in LEFT_OUT:
+                yield os.path.join(folder, name), "*" if arguments.thorough else SAMPLE[name]
+
+
+def clean(result):
+    return result.ok and "\n==" not in result.output
+
+
+def run(arguments, tally):
+    if shutil.which("valgrind") is None:
+        tally.skip("valgrind", "it is not installed")
+        return
+    for path, chosen in unit_tests(arguments):
+        label = f"valgrind/{os.path.basename(path)}"
+        if tally.wants(label):
+            result = launch([*VALGRIND, *LEAKS, path, "--gtest_brief=1", f"--gtest_filter={chosen}"], base_environment(), 3600)
+            tally.record(label, clean(result), result.output, result.seconds)
+    for i, name in enumerate(PROGRAMS if arguments.thorough else PROGRAMS[:1]):
+        for backend in arguments.backends if arguments.thorough else [arguments.backends[i % len(arguments.backends)]]:
+            label = f"valgrind/{name} {backend} 2 ranks"
+            if tally.wants(label):
+                rounds = ["--rounds", "4"] if name == "soak" else []
+                command = [*VALGRIND, os.path.join(arguments.build, "tests/mpi", name), *rounds]
+                result = mpirun(arguments.build, backend, 2, command, 600, {"OFFRAMP_SUMMARY": "false"})
+                tally.record(label, clean(result) and f"ok {name}" in result.output, result.output, result.seconds)
