@@ -42,8 +42,8 @@ Task<Outcome> send_multicast(Device& device, Team& team, Bytes data, int root) {
   Time setup;
   RootPlan& plan = device.plan(communicator, root, setup);
   if (plan.ranks.empty()) co_return Outcome::kOk;
-  const StreamResult& result = device.multicast(communicator, root, plan, data.size());
   const Time begin = team.clock + setup + device.configuration().send_call;
+  const StreamResult& result = device.multicast(communicator, root, plan, data.size(), begin);
   const bool ok = result.ok && plan.trap == Trap::kNone;
   WireCounters wire = result.counters.link;
   wire.payload_bytes = data.size();
@@ -217,9 +217,10 @@ Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
     in_flight += static_cast<std::int64_t>(arrival.stamp.detail & ~Stamp::kFailed) - kBias;
   }
   if (position.parent >= 0) {
-    const Trip trip = device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0);
-    device.count(trip.wire);
     team.clock += configuration.send_call;
+    const Trip trip =
+        device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0, team.clock);
+    device.count(trip.wire);
     Stamp stamp{latest, team.clock + trip.last, static_cast<std::uint64_t>(in_flight + kBias)};
     if (!trip.ok || outcome != Outcome::kOk) stamp.detail |= Stamp::kFailed;
     const Team::Arrival told = co_await team.send_token(position.parent, {}, stamp);

@@ -97,7 +97,7 @@ Position locate(const TreeShape& shape, int fan_in, int rank) {
 }
 
 Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                           std::uint64_t number) {
+                           std::uint64_t number, Time epoch) {
   StreamRequest request;
   request.source = source;
   request.destinations.push_back(destination);
@@ -106,6 +106,7 @@ Trip Device::whole_unicast(const Place& source, const Place& destination, std::u
   request.workers = configuration_.workers();
   request.faults = faults_;
   request.number = number;
+  request.epoch = epoch;
   const StreamResult result = run_stream(machine_, configuration_.software, request);
   Trip trip{result.sent, result.destinations[0].first, result.destinations[0].last, result.ok,
             result.counters.link};
@@ -120,19 +121,19 @@ Trip Device::whole_unicast(const Place& source, const Place& destination, std::u
 
 /// Without faults the times depend on the distance and the size only: the network runs once for each.
 Trip Device::memorised(const Place& source, const Place& destination, std::uint64_t bytes,
-                       std::uint64_t number) {
-  if (faults_.any()) return whole_unicast(source, destination, bytes, number);
+                       std::uint64_t number, Time epoch) {
+  if (faults_.any()) return whole_unicast(source, destination, bytes, number, epoch);
   const std::uint64_t key = bytes << 10U | path_class(configuration_.machine.mesh, source, destination);
   Memo& memo = memos_[key % memos_.size()];
   if (memo.key != key) memo = {key, whole_unicast(source, destination, bytes, number)};
   return memo.trip;
 }
 
-Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number) {
+Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch) {
   const auto pair = static_cast<std::uint64_t>(source) * static_cast<std::uint64_t>(configuration_.ranks) +
                     static_cast<std::uint64_t>(destination);
   return memorised(configuration_.place(source), configuration_.place(destination), bytes,
-                   (pair << 20U) + number);
+                   (pair << 20U) + number, epoch);
 }
 
 Communicator& Device::communicator(const Team& team) {
@@ -175,8 +176,8 @@ Time Device::setup_time(const Place& root, const Tree& tree) {
   for (const auto& [board, placed] : tree.lists) {
     Place leader;
     leader.board = static_cast<std::uint16_t>(board);
-    const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0);
-    const Trip back = memorised(leader, root, 0, 0);
+    const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0, {});
+    const Trip back = memorised(leader, root, 0, 0, {});
     end = later(end, begin + there.last + back.last);
     begin += there.sent;
     count(there.wire);
@@ -186,7 +187,7 @@ Time Device::setup_time(const Place& root, const Tree& tree) {
 }
 
 const StreamResult& Device::multicast(Communicator& communicator, int root, RootPlan& plan,
-                                      std::uint64_t bytes) {
+                                      std::uint64_t bytes, Time epoch) {
   if (plan.results.size() >= kMostResults) plan.results.clear();
   auto [found, fresh] = plan.results.try_emplace(bytes);
   if (!fresh && !faults_.any()) return found->second;
@@ -199,6 +200,7 @@ const StreamResult& Device::multicast(Communicator& communicator, int root, Root
   request.workers = configuration_.workers();
   request.faults = faults_;
   request.number = (std::uint64_t{1} << 38U) + (std::uint64_t{request.source.board} << 30U) + plan.number++;
+  request.epoch = epoch;
   found->second = run_stream(machine_, configuration_.software, request);
   return found->second;
 }

@@ -57,17 +57,19 @@ class Device {
   Device(const Configuration& configuration, const FaultRates& faults)
       : configuration_(configuration), faults_(faults), machine_(configuration.machine) {}
 
-  /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates.
-  Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number);
+  /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates. epoch:
+  /// the modelled time at which it begins; only faults may depend on it.
+  Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch = {});
   /// The same, every fragment through the network.
-  Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                     std::uint64_t number);
+  Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
+                     Time epoch = {});
 
   Communicator& communicator(const Team& team);
   void forget(std::uint64_t context);
   /// The plan with its keys in the tables; setup: what writing them takes now (nothing the second time).
   RootPlan& plan(Communicator& communicator, int root, Time& setup);
-  const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes);
+  const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes,
+                                Time epoch);
   Position position(Communicator& communicator, int rank, int root, bool any_order);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
@@ -82,7 +84,8 @@ class Device {
     Trip trip;
   };
   Time setup_time(const Place& root, const Tree& tree);
-  Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number);
+  Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
+                 Time epoch);
 
   const Configuration& configuration_;
   FaultRates faults_;

@@ -50,7 +50,8 @@ class Collective::Run final : public Team {
 
   /// Once.
   Outcome outcome() {
-    const Outcome outcome = task_.result();
+    Outcome outcome = task_.result();
+    if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
     Engine& engine = parent_.engine_;
     if (outcome == Outcome::kFault && engine.faults() == faults_) engine.note_fault(backend_, kind_);
     return outcome;
@@ -107,6 +108,7 @@ class Collective::Run final : public Team {
     const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
     message->sending ? parent_.engine_.observe(message->send, position())
                      : parent_.engine_.observe(message->receive, position());
+    failed_ = failed_ || outcome == Outcome::kFault;
     parent_.engine_.team_messages.give_back(message);
     return outcome;
   }
@@ -121,12 +123,13 @@ class Collective::Run final : public Team {
       arrival.outcome = message->receive.outcome;
       arrival.stamp = message->receive.header.lanes[lane_].stamp;
     }
+    failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
     parent_.engine_.team_messages.give_back(message);
     return arrival;
   }
 
  private:
-  TeamPosition position() { return {lane_, backend_, &clock, &units()}; }
+  TeamPosition position() { return {lane_, backend_, &clock, &units(), failed_}; }
 
   Collective& parent_;
   std::size_t lane_;
@@ -135,6 +138,7 @@ class Collective::Run final : public Team {
   Reducer* reducer_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
+  bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
   Task<Outcome> task_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::uintptr_t no_scratch_ = kNoScratch;

@@ -34,6 +34,7 @@ struct TeamPosition {
   std::uint8_t backend = 0;
   Time* clock = nullptr;
   Units* units = nullptr;
+  bool failed = false;  // what it sends descends from a message that failed, and says so
 };
 
 class Engine final : public Fabric::Sink {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "lib/core/fault_script.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
 
@@ -81,6 +82,9 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
+  text +=
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|", c.faults.corruption, c.faults.delay, c.faults.delay_time.count(),
+                  c.faults.outage, c.faults.outage_time.count(), c.fault_script, c.fault_record);
   text += c.trace + "|";  // every rank takes part in writing it
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
@@ -195,6 +199,15 @@ std::unique_ptr<Lane> make_lane(const Configuration& configuration, const Regist
                                 static_cast<std::size_t>(Function::kCount));
 }
 
+/// Every rank calls it: the first one empties the file before the others write into it.
+void record_faults(Configuration& configuration, std::string& error) {
+  for (const bool first : {true, false}) {
+    if (first == (world_rank() == 0))
+      configuration.faults.log = open_fault_log(configuration.fault_record, first, error);
+    agree(error);
+  }
+}
+
 /// Children of the program are not part of the run: they would load the library for nothing.
 void clear_preload() {
   const char* preload = std::getenv("LD_PRELOAD");
@@ -228,7 +241,7 @@ static void refuse(const char* reason) {
 }
 
 bool is_off_by_environment() {
-  const char* backend = std::getenv("OFFRAMP_BACKEND");
+  const char* backend = secure_getenv("OFFRAMP_BACKEND");
   return backend != nullptr && std::strcmp(backend, "off") == 0;
 }
 
@@ -251,6 +264,8 @@ std::unique_ptr<Session> make_session(bool threads) {
     if (!configuration->capture.empty())
       (void)std::fprintf(stderr, "offramp: captures are not written by this version\n");
   }
+
+  if (!configuration->fault_record.empty()) record_faults(*configuration, error);
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);

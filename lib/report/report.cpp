@@ -77,7 +77,9 @@ std::string rank_report(Engine& engine, const char* const* names) {
                   {"retransmissions", wire.retransmissions},
                   {"lost", wire.lost},
                   {"duplicated", wire.duplicated},
-                  {"reordered", wire.reordered}};
+                  {"reordered", wire.reordered},
+                  {"corrupted", wire.corrupted},
+                  {"delayed", wire.delayed}};
   rank["malformed_messages"] = engine.malformed();
   return rank.dump();
 }

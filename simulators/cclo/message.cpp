@@ -51,7 +51,8 @@ MessageRunner::MessageRunner(const Spec& spec, const Layout& layout) : spec_(spe
 MessageRunner::Run MessageRunner::run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
                                       const Fate& fate, SpanSink* spans, std::uint64_t operation,
                                       std::uint32_t function, std::uint32_t value) {
-  CallContext context{spec_, space_, team, communicator_, fate.rates, fate.first_packet, spans, operation};
+  CallContext context{spec_, space_,    team,      communicator_, fate.rates, fate.first_packet,
+                      spans, operation, fate.epoch};
   Processor processor(context, begin);
   CallWords words{};
   words[static_cast<std::size_t>(Argument::kScenario)] = *code_of(spec_.generation, scenario);
@@ -101,7 +102,8 @@ MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const F
   result.announce = receiver.sent().front().last + spec_.stream_time(kHeaderBytes);
 
   SoloTeam sender(fate.source);
-  CallContext context{spec_, space_, sender, communicator_, fate.rates, fate.first_packet, nullptr, 0};
+  CallContext context{spec_,   space_, sender,    communicator_, fate.rates, fate.first_packet,
+                      nullptr, 0,      fate.epoch};
   Processor writing(context, {});
   result.ready = spec_.cycles(spec_.firmware.fetch);
   writing.take_notification({});

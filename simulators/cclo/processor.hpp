@@ -62,6 +62,7 @@ struct CallContext {
   std::uint64_t first_packet = 0;  // of this call, on every wire
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
+  Time epoch = {};  // see Fate
 };
 
 // Stamp::detail of a token: an Error in the low bits, with kLost where it happened. The others pass it on.

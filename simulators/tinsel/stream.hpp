@@ -42,6 +42,7 @@ struct StreamRequest {
   int workers = kThreadsPerMailbox;  // threads per rank, at both ends
   FaultRates faults;
   std::uint64_t number = 0;  // selects the packets' fates
+  Time epoch;                // the modelled time of the first instruction
 };
 
 /// Times from the first instruction of the source on.

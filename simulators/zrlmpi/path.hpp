@@ -23,6 +23,7 @@ class Path {
     std::uint64_t wire_id = 0;
     FaultRates faults;
     std::uint64_t first_packet = 0;
+    Time epoch;  // see Wire
   };
 
   Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place);
