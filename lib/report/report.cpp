@@ -19,6 +19,11 @@ double nanoseconds(std::int64_t picoseconds) {
   return static_cast<double>(picoseconds) / 1000;
 }
 
+/// Reasons may come from a plugin, in whatever encoding, and JSON is UTF-8.
+std::string to_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 Json call_json(const CallCounter& c) {
   return {{"count", c.count},       {"bytes", c.bytes},   {"offloaded", c.offloaded},
           {"declined", c.declined}, {"native", c.native}, {"modelled_ps", c.modelled.count()}};
@@ -39,13 +44,16 @@ void add_calls(Json& total, const Json& calls) {
 
 void add_declines(Json& total, const Json& declines) {
   for (const Json& decline : declines) {
+    const auto operation = decline.at("operation").get<std::string>();
+    const auto reason = decline.at("reason").get<std::string>();
+    const auto count = decline.at("count").get<std::uint64_t>();
     const auto same = std::find_if(total.begin(), total.end(), [&](const Json& other) {
-      return other["operation"] == decline["operation"] && other["reason"] == decline["reason"];
+      return other.at("operation") == operation && other.at("reason") == reason;
     });
     if (same == total.end()) {
-      total.push_back(decline);
+      total.push_back({{"operation", operation}, {"reason", reason}, {"count", count}});
     } else {
-      (*same)["count"] = (*same)["count"].get<std::uint64_t>() + decline["count"].get<std::uint64_t>();
+      (*same)["count"] = same->at("count").get<std::uint64_t>() + count;
     }
   }
 }
@@ -81,7 +89,7 @@ std::string rank_report(Engine& engine, const char* const* names) {
                   {"corrupted", wire.corrupted},
                   {"delayed", wire.delayed}};
   rank["malformed_messages"] = engine.malformed();
-  return rank.dump();
+  return to_text(rank, -1);
 }
 
 std::string run_report(const std::vector<std::string>& ranks, const std::string& command) {
@@ -102,7 +110,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     try {
       const Json rank = Json::parse(ranks[i]);
-      report["backend"] = rank.at("backend");
+      report["backend"] = rank.at("backend").get<std::string>();
       const auto modelled = rank.at("modelled_ps").get<std::int64_t>();
       latest = std::max(latest, modelled);
       add_calls(calls, rank.at("calls"));
@@ -128,7 +136,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
   report["wire"] = std::move(wire);
   report["warnings"] = std::move(warnings);
   report["each_rank"] = std::move(each);
-  return report.dump(2) + "\n";
+  return to_text(report, 2) + "\n";
 }
 
 std::string summary(const std::string& text) {

@@ -39,7 +39,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   Fabric& peer = world.at(1);
   Nobody nobody(peer);
   Engine engine(world.at(0), test::host_lanes(0, 2, 1));
-  Context& context = engine.open_context(77, 0, {0, 1});
+  Context& context = engine.open_context(77, 0, test::world_of(2));
   test::Buffer buffer(64);
   ReceiveRecord receive;
   engine.receive(receive, context, 1, 5, buffer);
@@ -70,7 +70,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
     one.done = peer.send(0, headers.back(), payloads.back(), one) == Fabric::State::kDone;
   }
   Engine sender(peer, test::host_lanes(1, 2, 1));
-  Context& from = sender.open_context(77, 1, {0, 1});
+  Context& from = sender.open_context(77, 1, test::world_of(2));
   SendRecord send;
   const test::Buffer data = test::pattern(64, 3);
   sender.send(send, {from, 0, 5, data, ElementType::kByte, false, true});

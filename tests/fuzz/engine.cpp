@@ -52,8 +52,7 @@ std::vector<std::unique_ptr<Lane>> lanes() {
   std::vector<Lane::Member> members;
   members.emplace_back("instant", std::make_unique<Instant>());
   std::vector<std::unique_ptr<Lane>> list;
-  list.push_back(
-      std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), kRanks, 1));
+  list.push_back(std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1));
   return list;
 }
 
@@ -80,7 +79,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::vector<ReceiveRecord> receives(8);
   std::vector<SendRecord> sends(4);
   Engine engine(fabric, lanes());
-  Context& context = engine.open_context(kContext, 0, {0, 1, 2});
+  Context& context = engine.open_context(kContext, 0, std::vector{0, 1, 2});
   for (std::size_t i = 0; i < sends.size(); ++i)
     engine.send(sends[i], {context, static_cast<int>(i % 2) + 1, 0, {}, ElementType::kByte, true, true});
   for (std::size_t i = 0; i < receives.size(); ++i)
@@ -103,7 +102,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if ((changes & 16) != 0) bytes.resize(input.take<std::uint8_t>());
     const bool remote = (changes & 32) != 0;
     engine.deliver({bytes, remote ? nullptr : payload.data(), length, remote ? new char : nullptr});
-    if ((changes & 64) != 0) engine.close_context(engine.open_context(100 + (changes & 3U), 0, {0, 1, 2}));
+    if ((changes & 64) != 0)
+      engine.close_context(engine.open_context(100 + (changes & 3U), 0, std::vector{0, 1, 2}));
   }
   for (ReceiveRecord& receive : receives) {
     if (receive.done) fuzz::require(receive.received <= 64);
