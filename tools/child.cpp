@@ -47,29 +47,35 @@ void end_all() {
   }
 }
 
-/// Reads until the writers are gone or the time is over; false: it was over.
-bool read_until(int pipe, std::string& output, Clock::time_point begin, double limit) {
-  for (;;) {
-    const double left = limit - seconds_since(begin);
-    if (left <= 0) return false;
-    pollfd one{pipe, POLLIN, 0};
-    const int ready = poll(&one, 1, static_cast<int>(left * 1000) + 1);
-    if (ready < 0 && errno != EINTR) return true;
-    if (ready <= 0) continue;
-    char block[65536];
-    const ssize_t got = read(pipe, block, sizeof block);
-    if (got == 0 || (got < 0 && errno != EINTR)) return true;
-    if (got > 0) append(output, block, static_cast<std::size_t>(got));
-  }
+/// Reads what is there within a time. False: nobody can write any more.
+bool read_some(int pipe, std::string& output, int milliseconds) {
+  pollfd one{pipe, POLLIN, 0};
+  const int ready = poll(&one, 1, milliseconds);
+  if (ready <= 0) return ready == 0 || errno == EINTR;
+  char block[65536];
+  const ssize_t got = read(pipe, block, sizeof block);
+  if (got > 0) append(output, block, static_cast<std::size_t>(got));
+  return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/// Waits for one child; false: the time is over.
-bool wait_until(pid_t child, int& status, Clock::time_point begin, double limit) {
-  for (;;) {
-    if (waitpid(child, &status, WNOHANG) != 0) return true;
+/// Takes the output until the child ends; who else holds the pipe open does not count. False: the time is
+/// over.
+bool follow(pid_t child, int pipe, int& status, std::string& output, Clock::time_point begin, double limit) {
+  constexpr int kLook = 20;  // milliseconds between two looks at the child
+  for (bool open = true;;) {
+    if (waitpid(child, &status, WNOHANG) != 0) break;
     if (seconds_since(begin) > limit) return false;
-    usleep(2000);
+    if (open) {
+      open = read_some(pipe, output, kLook);
+    } else {
+      usleep(kLook * 1000);
+    }
   }
+  for (std::size_t before = output.size() + 1; before != output.size();) {
+    before = output.size();
+    (void)read_some(pipe, output, 0);
+  }
+  return true;
 }
 
 }  // namespace
@@ -100,11 +106,10 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
   }
   close(ends[1]);
   int status = 0;
-  result.timed_out = child > 0 && (!read_until(ends[0], result.output, begin, time_limit) ||
-                                   !wait_until(child, status, begin, time_limit));
+  result.timed_out = child > 0 && !follow(child, ends[0], status, result.output, begin, time_limit);
   if (result.timed_out) {
     kill(child, SIGTERM);  // mpirun takes its ranks with it
-    (void)wait_until(child, status, begin, time_limit + kGrace);
+    (void)follow(child, ends[0], status, result.output, begin, time_limit + kGrace);
   }
   end_all();
   close(ends[0]);

@@ -24,7 +24,7 @@ Operation operation_of(OperationKind kind, std::size_t bytes) {
 }
 
 TEST(AForecast, RepeatsAnOperationAsALoopInAProgramDoes) {
-  const Result<Forecast> three = forecast(setting_of("host"), operation_of(OperationKind::kBcast, 100), 3);
+  Result<Forecast> three = forecast(setting_of("host"), operation_of(OperationKind::kBcast, 100), 3);
   ASSERT_TRUE(three) << three.error();
   Cluster cluster(8, test::backend_named("host"));
   std::array<std::byte, 100> data{};
@@ -40,14 +40,14 @@ TEST(AForecast, RepeatsAnOperationAsALoopInAProgramDoes) {
 
 TEST(AForecast, OfBarriersGrowsByABarrierEachTime) {
   const Operation barrier = operation_of(OperationKind::kBarrier, 0);
-  const Result<Forecast> one = forecast(setting_of("host"), barrier);
-  const Result<Forecast> five = forecast(setting_of("host"), barrier, 5);
+  Result<Forecast> one = forecast(setting_of("host"), barrier);
+  Result<Forecast> five = forecast(setting_of("host"), barrier, 5);
   ASSERT_TRUE(one && five);
   EXPECT_EQ(five->time.count(), 5 * one->time.count());
 }
 
 TEST(AForecast, OfAllTheHardwareCannotBeRepeated) {
-  const Result<Forecast> two = forecast(setting_of("tinsel"), operation_of(OperationKind::kBcast, 64), 2);
+  Result<Forecast> two = forecast(setting_of("tinsel"), operation_of(OperationKind::kBcast, 64), 2);
   ASSERT_FALSE(two);
   EXPECT_NE(two.error().find("cannot repeat"), std::string::npos) << two.error();
 }
