@@ -11,6 +11,7 @@
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
 #include "tools/dpu_host.hpp"
+#include "tools/fuzz_faults.hpp"
 #include "tools/predict.hpp"
 #include "tools/receipt.hpp"
 #include "tools/report.hpp"
@@ -347,6 +348,80 @@ class DpuConfigCommand {
   std::vector<std::string> settings_;
 };
 
+constexpr const char* kFuzzFooter = R"(
+Runs the program again and again, each time with other faults on the modelled wires. A run is good when it ends well, or
+with an MPI error for a fault that the hardware's protocol cannot repair. For each failure (wrong, hang, crash) a script
+of faults is written that makes it happen again, as short as can be found.
+
+Exit codes: 0 all runs were good; 2 the command line is wrong, or the program fails without faults; 4 some failed.)";
+
+class FuzzCommand {
+ public:
+  explicit FuzzCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("fuzz-faults", "look for faults of the wires that break a program")) {
+    app_.footer(kFuzzFooter);
+    app_.prefix_command();
+    const auto list = [this](const char* name, std::vector<std::string>& values, const char* type,
+                             const char* description) {
+      app_.add_option(name, values, description)
+          ->type_name(type)
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->capture_default_str();
+    };
+    options_.backends = {"host", "cclo", "zrlmpi", "dpu", "tinsel", "aie"};
+    options_.kinds = {"loss", "duplication", "reordering", "corruption", "delay", "outage", "all"};
+    options_.rates = {"1e-4", "1e-3", "1e-2", "1e-1"};
+    options_.folder = ".";
+    list("--backend", options_.backends, "NAMES", "the hardware");
+    list("--kinds", options_.kinds, "KINDS", "the faults");
+    list("--rates", options_.rates, "RATES", "their probabilities; a rate applies to each kind of all");
+    app_.add_option("-n,--ranks", options_.ranks, "how many processes")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app_.add_option("--runs", options_.runs, "how many runs")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    app_.add_option("--seed", options_.first_seed, "of the first run; the next one's is one more")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1 << 30))
+        ->capture_default_str();
+    app_.add_option("--time-limit", options_.time_limit, "a run that takes longer hangs")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    app_.add_option("--expect", options_.expect, "a text that every run without an MPI error prints")
+        ->type_name("TEXT");
+    app_.add_option("--folder", options_.folder, "where scripts of failures are written")
+        ->type_name("FOLDER")
+        ->check(CLI::ExistingDirectory)
+        ->capture_default_str();
+    app_.add_option("--shrink-runs", options_.shrink_runs,
+                    "how many runs to spend on making a script shorter")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
+    app_.add_option("--set", options_.settings, "set a key as in the file; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app_.add_flag("--json", options_.json, "print JSON");
+    app_.add_flag("-v,--verbose", options_.verbose, "print every run's result");
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute(std::vector<std::string> command) {
+    options_.command = command.empty() ? app_.remaining() : std::move(command);
+    if (!options_.command.empty()) return fuzz_faults(options_);
+    complain("there is no program to run; see offramp fuzz-faults --help");
+    return kUsage;
+  }
+
+ private:
+  CLI::App& app_;
+  FuzzOptions options_;
+};
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -426,6 +501,7 @@ int dispatch(std::vector<std::string> words) {
   manual_app->group("");  // for the build
   manual_app->add_option("format", manual_options.format, "man or markdown")->required();
   manual_app->add_option("folder", manual_options.folder, "for the manual pages");
+  FuzzCommand fuzz_command(app);
   for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
 
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) {
@@ -448,7 +524,8 @@ int dispatch(std::vector<std::string> words) {
   }
   CLI::App* const used = app.get_subcommands().front();
   std::string problem = unknown_option(*used);
-  if (problem.empty() && used != &run_command.app() && !used->remaining().empty()) {
+  const bool runs = used == &run_command.app() || used == &fuzz_command.app();
+  if (problem.empty() && !runs && !used->remaining().empty()) {
     problem = fmt::format("unexpected argument {}", in_quotes(used->remaining().front()));
   }
   if (!problem.empty()) {
@@ -463,6 +540,7 @@ int dispatch(std::vector<std::string> words) {
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();
   if (used == completion_app) return completion(app, shell);
   if (used == manual_app) return manual(app, manual_options);
+  if (used == &fuzz_command.app()) return fuzz_command.execute(std::move(command));
   return run_command.execute(std::move(command));
 }
 

@@ -16,6 +16,7 @@ enum ExitCode : int {
   kBroken = 1,    // this installation of offramp is incomplete
   kUsage = 2,     // the command line or the configuration is wrong
   kDeclined = 3,  // the hardware cannot do what was asked of it
+  kFoundFailures = 4,
   kNotExecutable = 126,
   kNotFound = 127,  // the program, or mpirun
 };

@@ -61,7 +61,7 @@ class CcloBackend final : public Backend {
     call(Scenario::kSend, transfer, transfer.destination, communicator);
     if (spec_.transport == Transport::kRdma && transfer.bytes > std::max(kEagerAlways, spec_.max_eager))
       return depart_rendezvous(transfer, departure, units);
-    const Fate fate = fate_of(transfer);
+    Fate fate = fate_of(transfer, later(departure.host_free, units.unit[kSendCalls].free_at()));
     Plan own;
     if (faults_.any()) own = plans_.eager(transfer.bytes, fate);
     const Plan& plan = faults_.any() ? own : plans_.eager(transfer.bytes);
@@ -71,7 +71,10 @@ class CcloBackend final : public Backend {
     if (transfer.synchronous) departure.stamp.detail |= kSynchronous;
     if (waits_for_buffers(transfer, plan)) departure.handshake = true;
     wire_ += plan.wire;
-    if (observed()) (void)plans_.runner().send(transfer.bytes, begin, fate, watch(transfer));
+    if (observed()) {
+      fate.epoch = {};  // the same once more, at its place in time
+      (void)plans_.runner().send(transfer.bytes, begin, fate, watch(transfer));
+    }
     return departure;
   }
 
@@ -266,8 +269,8 @@ class CcloBackend final : public Backend {
     (void)driver_.finish();
   }
 
-  [[nodiscard]] Fate fate_of(const Transfer& transfer) const {
-    return {faults_, transfer.source, transfer.destination, std::uint64_t{transfer.number} << 34};
+  [[nodiscard]] Fate fate_of(const Transfer& transfer, Time epoch) const {
+    return {faults_, transfer.source, transfer.destination, std::uint64_t{transfer.number} << 34, epoch};
   }
 
   Departure depart_local(const Transfer& transfer, Departure departure, Units& units) {
@@ -285,7 +288,8 @@ class CcloBackend final : public Backend {
     Error error = Error::kNone;
     WireCounters wire = plan.wire;
     if (faults_.any()) {
-      const MessageRunner::Rendezvous faulty = plans_.runner().rendezvous(transfer.bytes, fate_of(transfer));
+      const MessageRunner::Rendezvous faulty =
+          plans_.runner().rendezvous(transfer.bytes, fate_of(transfer, ready - plan.ready));
       repairs = later(faulty.last - plan.last, {});
       error = faulty.error;
       wire = faulty.wire;

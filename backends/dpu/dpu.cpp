@@ -50,7 +50,7 @@ class DpuBackend final : public Backend {
                                                   : path_.send(payload, distance, process, issued, mine);
     count(payload, distance >= Distance::kOtherDpu || !reroute.needed);
     if (reroute.needed) ++wire_.rerouted;
-    const dpu::Repair repair = repair_of(transfer);
+    const Repair repair = repair_of_message(transfer, sent.first);
     Departure departure;
     departure.host_free = issued + path_.emit();
     departure.complete = sent.complete;
@@ -180,15 +180,13 @@ class DpuBackend final : public Backend {
   }
 
   /// Each message has as many numbers in the fault script as it may have attempts.
-  [[nodiscard]] dpu::Repair repair_of(const Transfer& transfer) {
-    const dpu::Transport& transport = driver_.platform.transport;
-    if (!transport.faults.any() || distance_of(transfer) < Distance::kOtherDpu) return {};
-    const auto link = (std::uint64_t{1} << 63) |
-                      (static_cast<std::uint64_t>(transfer.source) * static_cast<std::uint64_t>(ranks_) +
-                       static_cast<std::uint64_t>(transfer.destination));
-    const std::uint64_t packet =
-        std::uint64_t{transfer.number} * (static_cast<std::uint64_t>(transport.retries) + 1);
-    return dpu::repair_of(transport, link, packet, driver_.platform.card, wire_);
+  [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at) {
+    const FaultRates& faults = driver_.platform.transport.faults;
+    if (!faults.any() || distance_of(transfer) < Distance::kOtherDpu) return {};
+    const ReliableTransport transport = driver_.platform.reliable();
+    const std::uint64_t link = Link::id(static_cast<std::uint64_t>(transfer.source),
+                                        static_cast<std::uint64_t>(transfer.destination));
+    return repair_of(faults, transport, link, transfer.number * transport.numbers(), at, wire_);
   }
 
   /// A message goes over PCIe to the service process, and over the network or the DPU's loopback.

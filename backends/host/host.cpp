@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backends/host/algorithms.hpp"
+#include "offramp/kernel/repair.hpp"
 
 namespace offramp {
 namespace {
@@ -82,7 +83,27 @@ const std::vector<Parameter>& parameters() {
        {},
        {},
        "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
-       "reductions in host software"}};
+       "reductions in host software"},
+      {"retry_timeout",
+       ParameterKind::kReal,
+       "us",
+       67108.864,
+       0,
+       1e9,
+       {},
+       {},
+       "InfiniBand: 4.096 us x 2^14",
+       "after which a packet without an acknowledgement is sent again"},
+      {"retries",
+       ParameterKind::kInteger,
+       "1",
+       7,
+       0,
+       7,
+       {},
+       {},
+       "InfiniBand: 3-bit counter",
+       "of one packet, before the connection is given up"}};
   return table;
 }
 
@@ -104,6 +125,10 @@ class HostBackend final : public Backend {
         eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
         costs_{gigabits(context.settings, "copy_bandwidth"), gigabits(context.settings, "combine_bandwidth"),
                context.spans},
+        transport_{nanoseconds(context.settings, "retry_timeout") * 1000, latency_ * 2,
+                   static_cast<int>(context.settings.integer("retries"))},
+        faults_(context.faults),
+        faulty_(faults_.any()),
         spans_(context.spans) {}
 
   [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
@@ -123,6 +148,7 @@ class HostBackend final : public Backend {
       departure.stamp = {data.begin + latency_, data.end + latency_, kEager};
       span(transfer, "host.link", "data", data.begin, data.end);
       span(transfer, "host.link", "in flight", data.end, data.end + latency_);
+      if (faulty_) repair(transfer, departure.stamp);
       return departure;
     }
     // The link is reserved for when a receiver that is ready would have answered; a later answer shifts this
@@ -131,17 +157,18 @@ class HostBackend final : public Backend {
     const Time answer = request + overhead_ + latency_ + overhead_;
     departure.handshake = true;
     departure.stamp = {request, units.unit[kLinkOut].acquire(answer, occupied).begin, kHandshake};
+    if (faulty_) repair(transfer, departure.stamp);
     return departure;
   }
 
   Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
     const Time begin = data_begin(departure, posted);
-    return {begin, begin + bytes_time(transfer), 0};
+    return {begin, begin + bytes_time(transfer), departure.detail & Stamp::kFailed};
   }
 
   Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
     const Time occupied = bytes_time(transfer);
-    const bool eager = departure.detail == kEager;
+    const bool eager = (departure.detail & kHandshake) == 0;
     const Time first = eager ? departure.first : data_begin(departure, posted) + latency_;
     const Time arrived = units.unit[kLinkIn].acquire(first, occupied).end;
     Time done = later(later(arrived, first + occupied), posted) + overhead_;
@@ -204,6 +231,10 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
+  [[nodiscard]] std::string_view failure(const Stamp&) const override {
+    return "a packet was lost more often than the transport repeats it";
+  }
+
  private:
   enum Unit : std::size_t { kNic, kLinkOut, kLinkIn, kLinkLate };
   enum Protocol : std::uint64_t { kEager, kHandshake };
@@ -219,8 +250,31 @@ class HostBackend final : public Backend {
     return later(departure.last, later(departure.first, posted) + overhead_ + latency_ + overhead_);
   }
 
+  static std::uint64_t packets_of(const Transfer& t) {
+    return t.bytes == 0 ? 1 : (t.bytes + kMtu - 1) / kMtu;
+  }
+
+  /// The transport puts the packets in order again, so that the repair of one holds up all behind it. A
+  /// message to the rank itself stays off the network.
+  void repair(const Transfer& transfer, Stamp& stamp) {
+    if (transfer.source == transfer.destination) return;
+    const std::uint64_t link = Link::id(static_cast<std::uint64_t>(transfer.source),
+                                        static_cast<std::uint64_t>(transfer.destination));
+    const std::uint64_t first = std::uint64_t{transfer.number} << 32;
+    Repair all;
+    for (std::uint64_t i = 0; i < packets_of(transfer) && !all.gave_up; ++i) {
+      const Repair one = repair_of(faults_, transport_, link, first + i * transport_.numbers(),
+                                   later(stamp.first - latency_, {}) + all.time, wire_);
+      all.time += one.time;
+      all.gave_up = one.gave_up;
+    }
+    stamp.first += all.time;
+    stamp.last += all.time;
+    if (all.gave_up) stamp.detail |= Stamp::kFailed;
+  }
+
   void count(const Transfer& transfer) {
-    const std::uint64_t packets = transfer.bytes == 0 ? 1 : (transfer.bytes + kMtu - 1) / kMtu;
+    const std::uint64_t packets = packets_of(transfer);
     wire_.packets += packets;
     wire_.payload_bytes += transfer.bytes;
     wire_.wire_bytes += transfer.bytes + packets * kFraming;
@@ -238,6 +292,9 @@ class HostBackend final : public Backend {
   Time post_;
   std::size_t eager_limit_;
   host::LocalCosts costs_;
+  ReliableTransport transport_;
+  FaultRates faults_;
+  bool faulty_;
   SpanSink* spans_;
   WireCounters wire_;
 };

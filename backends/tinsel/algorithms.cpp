@@ -49,8 +49,8 @@ Task<Outcome> send_multicast(Device& device, Team& team, Bytes data, int root) {
   Time setup;
   RootPlan& plan = device.plan(communicator, root, setup);
   if (plan.ranks.empty()) co_return Outcome::kOk;
-  const StreamResult& result = device.multicast(communicator, root, plan, data.size());
   const Time begin = team.clock + setup + device.configuration().send_call;
+  const StreamResult& result = device.multicast(communicator, root, plan, data.size(), begin);
   const bool ok = result.ok && plan.trap == Trap::kNone;
   WireCounters wire = result.counters.link;
   wire.payload_bytes = data.size();
@@ -230,9 +230,10 @@ Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
     in_flight += static_cast<std::int64_t>(arrival.stamp.detail & ~Stamp::kFailed) - kBias;
   }
   if (position.parent >= 0) {
-    const Trip trip = device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0);
-    device.count(trip.wire);
     team.clock += configuration.send_call;
+    const Trip trip =
+        device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0, team.clock);
+    device.count(trip.wire);
     Transfer token;
     token.source = team.world_rank(team.rank());
     token.destination = team.world_rank(position.parent);

@@ -15,6 +15,7 @@ int count(const Settings& settings, const char* name) {
 
 Policy policy_of(const std::string& name, int ranks) {
   if (name == "spread") return Policy::kSpread;
+  if (name == "apart") return Policy::kApart;
   if (name == "per_core") return Policy::kPerCore;
   return name == "dense" ? Policy::kDense : roomiest(ranks);
 }
@@ -52,9 +53,10 @@ const std::vector<Parameter>& parameters() {
        0,
        0,
        "auto",
-       {"auto", "spread", "per_core", "dense"},
+       {"auto", "spread", "per_core", "dense", "apart"},
        "inferred: threads of a mailbox share its ports",
-       "ranks on mailboxes, on cores or on threads; auto: the roomiest that 48 boards can hold"},
+       "ranks on mailboxes, on cores, on threads or on boards; auto: the roomiest of the first three that 48 "
+       "boards can hold"},
       {"mesh",
        Kind::kChoice,
        "",

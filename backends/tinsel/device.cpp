@@ -100,7 +100,7 @@ Position locate(const TreeShape& shape, int fan_in, int rank) {
 }
 
 StreamRequest Device::unicast_request(const Place& source, const Place& destination, std::uint64_t bytes,
-                                      std::uint64_t number) const {
+                                      std::uint64_t number, Time epoch) const {
   StreamRequest request;
   request.source = source;
   request.destinations.push_back(destination);
@@ -109,12 +109,13 @@ StreamRequest Device::unicast_request(const Place& source, const Place& destinat
   request.workers = configuration_.workers();
   request.faults = faults_;
   request.number = number;
+  request.epoch = epoch;
   return request;
 }
 
 Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                           std::uint64_t number) {
-  const StreamRequest request = unicast_request(source, destination, bytes, number);
+                           std::uint64_t number, Time epoch) {
+  const StreamRequest request = unicast_request(source, destination, bytes, number, epoch);
   const StreamResult result = run_stream(machine_, configuration_.software, request);
   Trip trip{result.sent, result.destinations[0].first, result.destinations[0].last, result.ok,
             result.counters.link};
@@ -129,15 +130,15 @@ Trip Device::whole_unicast(const Place& source, const Place& destination, std::u
 
 /// Without faults the times depend on the distance and the size only: the network runs once for each.
 Trip Device::memorised(const Place& source, const Place& destination, std::uint64_t bytes,
-                       std::uint64_t number) {
-  if (faults_.any()) return whole_unicast(source, destination, bytes, number);
+                       std::uint64_t number, Time epoch) {
+  if (faults_.any()) return whole_unicast(source, destination, bytes, number, epoch);
   const std::uint64_t key = bytes << 10U | path_class(configuration_.machine.mesh, source, destination);
   Memo& memo = memos_[key % memos_.size()];
   if (memo.key != key) memo = {key, whole_unicast(source, destination, bytes, number)};
   return memo.trip;
 }
 
-Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number) {
+Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch) {
   return memorised(configuration_.place(source), configuration_.place(destination), bytes,
                    number_of(source, destination, number));
 }
@@ -160,7 +161,7 @@ void Device::capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time
   FrameTap tap(*packets_, stream);
   StreamRequest request =
       unicast_request(configuration_.place(transfer.source), configuration_.place(transfer.destination),
-                      bytes, number_of(transfer.source, transfer.destination, transfer.number));
+                      bytes, number_of(transfer.source, transfer.destination, transfer.number), begin);
   request.tap = &tap;
   (void)run_stream(machine_, configuration_.software, request);
 }
@@ -174,7 +175,7 @@ void Device::capture_multicast(Communicator& communicator, const Team& team, int
   stream.bytes = data.size();
   stream.data = data;
   FrameTap tap(*packets_, stream);
-  StreamRequest request = multicast_request(communicator, root, plan, data.size());
+  StreamRequest request = multicast_request(communicator, root, plan, data.size(), begin);
   --request.number;  // multicast() has gone on to the next one
   request.tap = &tap;
   (void)run_stream(machine_, configuration_.software, request);
@@ -220,8 +221,8 @@ Time Device::setup_time(const Place& root, const Tree& tree) {
   for (const auto& [board, placed] : tree.lists) {
     Place leader;
     leader.board = static_cast<std::uint16_t>(board);
-    const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0);
-    const Trip back = memorised(leader, root, 0, 0);
+    const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0, {});
+    const Trip back = memorised(leader, root, 0, 0, {});
     end = later(end, begin + there.last + back.last);
     begin += there.sent;
     count(there.wire);
@@ -231,18 +232,18 @@ Time Device::setup_time(const Place& root, const Tree& tree) {
 }
 
 const StreamResult& Device::multicast(Communicator& communicator, int root, RootPlan& plan,
-                                      std::uint64_t bytes) {
+                                      std::uint64_t bytes, Time epoch) {
   if (plan.results.size() >= kMostResults) plan.results.clear();
   auto [found, fresh] = plan.results.try_emplace(bytes);
   if (!fresh && !faults_.any()) return found->second;
-  const StreamRequest request = multicast_request(communicator, root, plan, bytes);
+  const StreamRequest request = multicast_request(communicator, root, plan, bytes, epoch);
   ++plan.number;
   found->second = run_stream(machine_, configuration_.software, request);
   return found->second;
 }
 
 StreamRequest Device::multicast_request(const Communicator& communicator, int root, const RootPlan& plan,
-                                        std::uint64_t bytes) const {
+                                        std::uint64_t bytes, Time epoch) const {
   StreamRequest request;
   request.source = communicator.places[static_cast<std::size_t>(root)];
   request.destinations = plan.places;
@@ -252,6 +253,7 @@ StreamRequest Device::multicast_request(const Communicator& communicator, int ro
   request.workers = configuration_.workers();
   request.faults = faults_;
   request.number = (std::uint64_t{1} << 38U) + (std::uint64_t{request.source.board} << 30U) + plan.number;
+  request.epoch = epoch;
   return request;
 }
 

@@ -63,11 +63,12 @@ class Device {
         spans_(spans),
         packets_(packets) {}
 
-  /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates.
-  Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number);
+  /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates. epoch:
+  /// the modelled time at which it begins; only faults may depend on it.
+  Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch = {});
   /// The same, every fragment through the network.
-  Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                     std::uint64_t number);
+  Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
+                     Time epoch = {});
 
   /// The same once more for those who capture packets: sent from `begin` on, with `bytes` of the message.
   void capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time begin);
@@ -79,7 +80,8 @@ class Device {
   void forget(std::uint64_t context);
   /// The plan with its keys in the tables; setup: what writing them takes now (nothing the second time).
   RootPlan& plan(Communicator& communicator, int root, Time& setup);
-  const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes);
+  const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes,
+                                Time epoch);
   Position position(Communicator& communicator, int rank, int root, bool any_order);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
@@ -100,11 +102,12 @@ class Device {
   };
   Time setup_time(const Place& root, const Tree& tree);
   [[nodiscard]] StreamRequest unicast_request(const Place& source, const Place& destination,
-                                              std::uint64_t bytes, std::uint64_t number) const;
+                                              std::uint64_t bytes, std::uint64_t number, Time epoch) const;
   [[nodiscard]] StreamRequest multicast_request(const Communicator& communicator, int root,
-                                                const RootPlan& plan, std::uint64_t bytes) const;
+                                                const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
   [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
-  Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number);
+  Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
+                 Time epoch);
 
   const Configuration& configuration_;
   FaultRates faults_;

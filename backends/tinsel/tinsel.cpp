@@ -47,8 +47,9 @@ class TinselBackend final : public Backend {
       return departure;
     }
     departure.handshake = transfer.synchronous || transfer.bytes > configuration_.eager_limit;
-    const Trip trip = trip_of(transfer, departure.handshake ? 0 : transfer.bytes);
-    const Time begin = units.unit[kSending].acquire(called, trip.sent).begin;
+    const Time begin = later(called, units.unit[kSending].free_at());
+    const Trip trip = trip_of(transfer, departure.handshake ? 0 : transfer.bytes, begin);
+    units.unit[kSending].acquire(begin, trip.sent);
     const Time sent = begin + trip.sent;
     // A rank with one thread sends by itself; others leave it to the tile's threads.
     departure.host_free = configuration_.workers() == 1 ? sent : called;
@@ -68,8 +69,8 @@ class TinselBackend final : public Backend {
 
   Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
     if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
-    const Trip trip = trip_of(transfer, transfer.bytes);
     const Time begin = data_begin(transfer, departure, posted);
+    const Trip trip = trip_of(transfer, transfer.bytes, begin);
     device_.count(trip.wire);
     return {begin, begin + trip.sent, trip.ok && !departure.failed() ? 0 : Stamp::kFailed};
   }
@@ -80,8 +81,8 @@ class TinselBackend final : public Backend {
     Time first = departure.first;
     Time last = departure.last;
     if ((departure.detail & kHandshake) != 0) {
-      const Trip trip = trip_of(transfer, transfer.bytes);
       const Time begin = data_begin(transfer, departure, posted);
+      const Trip trip = trip_of(transfer, transfer.bytes, begin);
       first = begin + trip.first;
       last = begin + trip.last;
     }
@@ -126,14 +127,14 @@ class TinselBackend final : public Backend {
     return operation.bytes > ~std::uint64_t{0} / ranks ? ~std::uint64_t{0} : operation.bytes * ranks;
   }
 
-  Trip trip_of(const Transfer& transfer, std::uint64_t bytes) {
-    return device_.unicast(transfer.source, transfer.destination, bytes, transfer.number);
+  Trip trip_of(const Transfer& transfer, std::uint64_t bytes, Time epoch) {
+    return device_.unicast(transfer.source, transfer.destination, bytes, transfer.number, epoch);
   }
 
   /// The receiver grants a request once its receive is posted, and the grant goes back.
   Time data_begin(const Transfer& transfer, const Stamp& departure, Time posted) {
-    const Trip grant = device_.unicast(transfer.destination, transfer.source, 0, transfer.number);
     const Time asked = later(departure.last, posted) + configuration_.receive_call;
+    const Trip grant = device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
     return asked + grant.last + configuration_.receive_call;
   }
 

@@ -213,7 +213,8 @@ class ZrlmpiBackend final : public Backend {
       departure.stamp = {departure.host_free, done, kLocal};
       return departure;
     }
-    const Relative call = relative(transfer);
+    const Time epoch = later(departure.host_free, units.unit[kSendMachine].free_at());
+    const Relative call = relative(transfer, epoch);
     const Time begin = units.unit[kSendMachine].acquire(departure.host_free, call.complete).begin;
     departure.handshake = transfer.synchronous || transfer.bytes > eager_limit_;
     if (departure.handshake) {
@@ -361,8 +362,12 @@ class ZrlmpiBackend final : public Backend {
 
   /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it
   /// happens: the network runs once per size.
-  Relative relative(const Transfer& transfer) {
-    if (faults_.any()) return run(request_for(transfer));
+  Relative relative(const Transfer& transfer, Time epoch) {
+    if (faults_.any()) {
+      ExchangeRequest request = request_for(transfer);
+      request.epoch = epoch;
+      return run(request);
+    }
     Memo& memo = memos_[transfer.bytes % memos_.size()];
     if (memo.key == transfer.bytes) return memo.call;
     const Relative call = run(request_for(transfer));
@@ -375,7 +380,7 @@ class ZrlmpiBackend final : public Backend {
   /// long as no timer of the sender fires meanwhile; otherwise the network itself tells.
   Relative exchange(const Transfer& transfer, Time begin, Time ready) {
     if (!faults_.any()) {
-      Relative call = relative(transfer);
+      Relative call = relative(transfer, begin);
       const Time shift = later(ready - begin - call.granted, {});
       // The timer starts after the request has been sent, so the CLEAR_TO_SEND is in time if data begins
       // before.

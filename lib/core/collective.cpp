@@ -57,7 +57,8 @@ class Collective::Run final : public Team {
 
   /// Once.
   Outcome outcome() {
-    const Outcome outcome = task_.result();
+    Outcome outcome = task_.result();
+    if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
     Engine& engine = parent_.engine_;
     if (outcome == Outcome::kFault && engine.faults() == faults_) engine.note_fault(backend_, kind_);
     return outcome;
@@ -119,6 +120,7 @@ class Collective::Run final : public Team {
     const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
     message->sending ? parent_.engine_.observe(message->send, position())
                      : parent_.engine_.observe(message->receive, position());
+    failed_ = failed_ || outcome == Outcome::kFault;
     parent_.engine_.team_messages.give_back(message);
     return outcome;
   }
@@ -138,12 +140,13 @@ class Collective::Run final : public Team {
       if (path != nullptr && arrival.outcome == Outcome::kOk && arrival.stamp.last > clock)
         path->waited({arrival.stamp.last, e.bytes, e.source_world, e.operation});
     }
+    failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
     parent_.engine_.team_messages.give_back(message);
     return arrival;
   }
 
  private:
-  TeamPosition position() { return {lane_, backend_, &clock, &units(), operation}; }
+  TeamPosition position() { return {lane_, backend_, &clock, &units(), operation, failed_}; }
 
   Collective& parent_;
   std::size_t lane_;
@@ -152,6 +155,7 @@ class Collective::Run final : public Team {
   Reducer* reducer_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
+  bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
   Task<Outcome> task_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::uintptr_t no_scratch_ = kNoScratch;

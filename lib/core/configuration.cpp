@@ -9,6 +9,7 @@
 
 #include "lib/core/configuration_file.hpp"
 #include "lib/core/envelope.hpp"
+#include "lib/core/fault_script.hpp"
 #include "lib/core/names.hpp"
 
 namespace offramp {
@@ -54,6 +55,13 @@ bool set_count(Integer& where, const RawValue& value, string_view unit) {
   }
   where = static_cast<Integer>(number);
   return static_cast<double>(where) == number;
+}
+
+bool set_time(Time& where, const RawValue& value, double minimum_us) {
+  double microseconds = 0;
+  if (!set_real(microseconds, value, minimum_us, 1e9, "us")) return false;
+  where = Time::ps(static_cast<std::int64_t>(microseconds * 1e6 + 0.5));
+  return true;
 }
 
 bool set_seed(std::uint64_t& where, const RawValue& value) {
@@ -181,6 +189,27 @@ constexpr Row kRows[] = {
     {{"faults.reordering", "OFFRAMP_FAULTS_REORDERING", "0", false, "0 .. 1",
       "the probability that a packet is overtaken by the next"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.reordering, v, 0, 1); }},
+    {{"faults.corruption", "OFFRAMP_FAULTS_CORRUPTION", "0", false, "0 .. 1",
+      "the probability that a packet arrives damaged, and is dropped for its checksum"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.corruption, v, 0, 1); }},
+    {{"faults.delay", "OFFRAMP_FAULTS_DELAY", "0", false, "0 .. 1",
+      "the probability that a packet, and what is behind it, is held up"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); }},
+    {{"faults.delay_time", "OFFRAMP_FAULTS_DELAY_TIME", "10", false, "0 .. 1e9 us, or a time such as \"2ms\"",
+      "for how long"},
+     [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); }},
+    {{"faults.outage", "OFFRAMP_FAULTS_OUTAGE", "0", false, "0 .. 1",
+      "the probability that a link is down, both ways, for one outage_time"},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); }},
+    {{"faults.outage_time", "OFFRAMP_FAULTS_OUTAGE_TIME", "100", false,
+      "0.001 .. 1e9 us, or a time such as \"2ms\"", "modelled time is cut into spans of this length"},
+     [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); }},
+    {{"faults.script", "OFFRAMP_FAULTS_SCRIPT", "", true, "lines such as lose 0>1 packet 3, or @ and a path",
+      "faults that happen for certain: see docs/reliability.md"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.fault_script, v); }},
+    {{"faults.record", "OFFRAMP_FAULTS_RECORD", "", true, kAPath,
+      "write every fault that happens, as a script that repeats it"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.fault_record, v); }},
     {{"route.operation", "", "any", true,
       "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier",
       "the operations that this route takes"},
@@ -408,12 +437,33 @@ class Loader {
           kMaxLanes);
     }
     const FaultRates& faults = configuration_.faults;
-    const double sum = faults.loss + faults.duplication + faults.reordering;
+    const double sum =
+        faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
     if (sum > 1)
-      return fmt::format("faults: loss, duplication and reordering add up to {}; at most 1 is possible", sum);
+      return fmt::format(
+          "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
+          sum);
+    if (string error = read_fault_script(); !error.empty()) return error;
     for (const BackendDescription* description : registry_.all()) {
       if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
     }
+    return {};
+  }
+
+  string read_fault_script() {
+    string& text = configuration_.fault_script;
+    if (text.empty()) return {};
+    string place = "faults.script";
+    if (text.starts_with('@')) {
+      place = text.substr(1);
+      FileText file = read_file(place, true);
+      if (!file.problem.empty())
+        return fmt::format("faults.script: cannot use {}: {}", printable(place), file.problem);
+      text = std::move(file.text);
+    }
+    auto events = parse_fault_script(text);
+    if (!events) return fmt::format("{}: {}", printable(place), events.error());
+    configuration_.faults.script = std::make_shared<const FaultScript>(std::move(*events));
     return {};
   }
 

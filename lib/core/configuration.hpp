@@ -55,8 +55,10 @@ struct Configuration {
   Compute compute;
   std::vector<Route> routes;
   FaultRates faults;
-  double hang_timeout = 0;  // seconds; 0: never
-  std::string report;       // paths; empty: none
+  std::string fault_script;  // its text, which may have come from a file
+  std::string fault_record;  // a path; empty: none
+  double hang_timeout = 0;   // seconds; 0: never
+  std::string report;        // paths; empty: none
   std::string trace;
   std::string capture;
   CallRange receipts;

@@ -215,6 +215,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
   } else {
     depart(record, team);
   }
+  if (team.failed) record.header.lanes[team.lane].stamp.detail |= Stamp::kFailed;
   launch(record);
 }
 
@@ -507,7 +508,10 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   const Header* const header = received.decode(inbound.header, inbound.size, limits);
   if (header == nullptr || !known_backends(*header)) return reject(inbound);
   const Envelope& e = header->envelope;
-  if (e.kind == EnvelopeKind::kReply) return on_reply(*header);
+  if (e.kind == EnvelopeKind::kReply) {
+    discard(inbound);
+    return on_reply(*header);
+  }
 
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context))

@@ -37,6 +37,7 @@ struct TeamPosition {
   Time* clock = nullptr;
   Units* units = nullptr;
   std::uint64_t operation = 0;  // the collective
+  bool failed = false;          // what it sends descends from a message that failed, and says so
 };
 
 class Engine final : public Fabric::Sink {

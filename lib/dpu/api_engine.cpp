@@ -51,11 +51,11 @@ class Settings {
     for (std::size_t i = 0; i < kIds.size(); ++i) {
       if (name == kIds[i] && !ids_[i].empty()) return ids_[i].c_str();
     }
-    return std::getenv(std::string(name).c_str());
+    return secure_getenv(std::string(name).c_str());
   }
   static std::string name_of(const char* given, const char* variable) {
     if (given != nullptr) return given;
-    if (const char* value = std::getenv(variable)) return value;
+    if (const char* value = secure_getenv(variable)) return value;
     std::array<char, 256> name{};
     (void)gethostname(name.data(), name.size() - 1);
     return name.data();

@@ -163,8 +163,8 @@ bool Engine::address_of(const init_params_t& params, bool server_side, Address& 
   const char* host = given != nullptr ? given->addr_str : nullptr;
   const char* text = given != nullptr ? given->port_str : nullptr;
   int port = given != nullptr ? given->port : -1;
-  if (host == nullptr && !(given != nullptr && server_side)) host = std::getenv("DPU_OFFLOAD_SERVER_ADDR");
-  if (text == nullptr && port < 0) text = std::getenv("DPU_OFFLOAD_SERVER_PORT");
+  if (host == nullptr && !(given != nullptr && server_side)) host = secure_getenv("DPU_OFFLOAD_SERVER_ADDR");
+  if (text == nullptr && port < 0) text = secure_getenv("DPU_OFFLOAD_SERVER_PORT");
   if (text != nullptr) {
     const char* const end = text + std::strlen(text);
     const auto [stop, bad] = std::from_chars(text, end, port);

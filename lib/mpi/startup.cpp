@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "lib/core/fault_script.hpp"
 #include "lib/core/make_lanes.hpp"
 #include "lib/mpi/open_fabric.hpp"
 #include "lib/mpi/world.hpp"
@@ -27,6 +28,9 @@ std::string fingerprint(const Configuration& c) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
                                  static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
                                  c.faults.loss, c.faults.duplication, c.faults.reordering);
+  text +=
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|", c.faults.corruption, c.faults.delay, c.faults.delay_time.count(),
+                  c.faults.outage, c.faults.outage_time.count(), c.fault_script, c.fault_record);
   // Every rank takes part in writing the trace and the receipts, and in finding the critical path.
   text += fmt::format("{}|{}-{}|{}|", c.trace, c.receipts.first, c.receipts.last,
                       c.receipts.any() ? c.report : std::string());
@@ -39,6 +43,15 @@ std::string fingerprint(const Configuration& c) {
     for (const auto& [key, value] : section) text += fmt::format("{}.{}={};", name, key, value.text);
   }
   return text;
+}
+
+/// Every rank calls it: the first one empties the file before the others write into it.
+void record_faults(Configuration& configuration, std::string& error) {
+  for (const bool first : {true, false}) {
+    if (first == (world_rank() == 0))
+      configuration.faults.log = open_fault_log(configuration.fault_record, first, error);
+    agree(error);
+  }
 }
 
 /// Children of the program are not part of the run: they would load the library for nothing.
@@ -74,7 +87,7 @@ static void refuse(const char* reason) {
 }
 
 bool is_off_by_environment() {
-  const char* backend = std::getenv("OFFRAMP_BACKEND");
+  const char* backend = secure_getenv("OFFRAMP_BACKEND");
   return backend != nullptr && std::strcmp(backend, "off") == 0;
 }
 
@@ -97,6 +110,8 @@ std::unique_ptr<Session> make_session(bool threads) {
     if (configuration->receipts.any() && configuration->report.empty())
       (void)std::fprintf(stderr, "offramp: receipts are kept in the report, and none is asked for\n");
   }
+
+  if (!configuration->fault_record.empty()) record_faults(*configuration, error);
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);

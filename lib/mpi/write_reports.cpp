@@ -55,7 +55,7 @@ std::string command_line() {
 
 /// flags: how to open it besides for writing. False, with a message, when it cannot be written.
 bool write_file(const std::string& path, const std::string& text, int flags, const char* what) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
   std::size_t written = 0;
   while (file >= 0 && written < text.size()) {
     const ssize_t n = write(file, text.data() + written, text.size() - written);

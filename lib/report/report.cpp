@@ -28,6 +28,11 @@ std::string hex(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }
 
+/// Reasons may come from a plugin, in whatever encoding, and JSON is UTF-8.
+std::string to_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 // --- one rank ---
 
 Json call_json(const CallCounter& c) {
@@ -81,7 +86,9 @@ Json lane_json(Engine& engine, std::size_t index, const char* const* names, cons
                  {"lost", wire.lost},
                  {"duplicated", wire.duplicated},
                  {"reordered", wire.reordered},
-                 {"rerouted", wire.rerouted}};
+                 {"rerouted", wire.rerouted},
+                 {"corrupted", wire.corrupted},
+                 {"delayed", wire.delayed}};
   out["given_up"] = lane.counters.given_up;
   out["sizes"] = lane.sizes != nullptr ? sizes_json(*lane.sizes) : Json::array();
   out["units"] = index < notes.units.size() ? units_json(*notes.units[index]) : Json::array();
@@ -282,7 +289,7 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
   if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
   Json& lanes = rank["lanes"] = Json::array();
   for (std::size_t i = 0; i < engine.lanes().size(); ++i) lanes.push_back(lane_json(engine, i, names, notes));
-  return rank.dump();
+  return to_text(rank, -1);
 }
 
 std::string run_report(const std::vector<std::string>& ranks, const std::string& command,
@@ -341,7 +348,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
   }
   if (backends.size() > 1) add_comparison_warnings(report, warnings);
   report["warnings"] = std::move(warnings);
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_text(report, 2) + "\n";
 }
 
 std::string summary(const std::string& text) {

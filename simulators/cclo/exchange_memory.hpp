@@ -1,6 +1,7 @@
 // What the control processor keeps in the exchange memory: communicators, and the pool of RX buffers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -46,9 +47,12 @@ struct RxMessage {
 /// is overwritten before it is claimed.
 class RxPool {
  public:
-  explicit RxPool(IoSpace& space) : space_(space) {}
+  explicit RxPool(IoSpace& space) : space_(space), most_(space.layout().most_buffers(0)) {}
 
-  [[nodiscard]] std::uint32_t buffers() const { return space_.peek(space_.layout().exchange_base); }
+  /// As the host wrote it, but no more than there is room for.
+  [[nodiscard]] std::uint32_t buffers() const {
+    return std::min(space_.peek(space_.layout().exchange_base), most_);
+  }
   [[nodiscard]] BufferStatus status(std::uint32_t i) const;
   /// Posts write commands for the lowest IDLE descriptors, at most 16 in flight; returns how many it posted.
   std::uint32_t enqueue();
@@ -71,6 +75,7 @@ class RxPool {
   [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
 
   IoSpace& space_;
+  std::uint32_t most_;
 };
 
 }  // namespace offramp::cclo

@@ -20,8 +20,7 @@ struct Acknowledgement {
   std::uint32_t received = 0;
 };
 
-constexpr std::uint64_t kBack = std::uint64_t{1} << 63;  // wires of acknowledgements
-constexpr int kDuplicatesBeforeRepeat = 3;               // TCP's fast retransmission
+constexpr int kDuplicatesBeforeRepeat = 3;  // TCP's fast retransmission
 
 /// When a message's first `words` words have left the packetizer: a packet is complete with its last word.
 Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::int64_t words) {
@@ -42,9 +41,9 @@ class PacketNetwork {
         reliable_(spec.transport != Transport::kUdp),
         staged_(scheduler, packets_ + 1),
         forth_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 4 * std::size_t{packets_} + 64,
-               id(fate), fate.rates, fate.first_packet),
+               id(fate, 0), fate.rates, fate.first_packet, fate.epoch),
         back_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 8 * std::size_t{packets_} + 256,
-              id(fate) | kBack, fate.rates, fate.first_packet),
+              id(fate, Link::kAnswers), fate.rates, fate.first_packet, fate.epoch),
         there_(packets_, false),
         sent_(sent) {}
 
@@ -59,8 +58,10 @@ class PacketNetwork {
   Time link_free;
 
  private:
-  static std::uint64_t id(const Fate& fate) {
-    return static_cast<std::uint64_t>(fate.source) << 24 | static_cast<std::uint64_t>(fate.destination);
+  /// The acknowledgements' link has the ends of the message's.
+  static std::uint64_t id(const Fate& fate, std::uint64_t channel) {
+    return Link::id(static_cast<std::uint64_t>(fate.source), static_cast<std::uint64_t>(fate.destination),
+                    channel);
   }
   [[nodiscard]] std::uint32_t bytes_of(std::uint32_t index) const {
     return index + 1 < packets_ ? cut_.full_bytes : cut_.last_bytes;

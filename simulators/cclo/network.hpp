@@ -35,6 +35,7 @@ struct Fate {
   int source = 0;
   int destination = 0;
   std::uint64_t first_packet = 0;
+  Time epoch;  // the modelled time at which the clocks of this network show zero
 };
 
 /// The sending side of one engine's port. Messages follow each other.

@@ -147,7 +147,7 @@ void Processor::retire() {
 Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                             MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
-  const Fate fate{context_.faults, rank(), to, packets_};
+  const Fate fate{context_.faults, rank(), to, packets_, context_.epoch};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
   std::vector<SentPacket> packets;
   const Passage passage =

@@ -68,6 +68,7 @@ struct CallContext {
   /// none.
   Bytes shown = {};
   const std::byte* shown_at = nullptr;
+  Time epoch = {};  // see Fate
 };
 
 // Stamp::detail of a token: an Error in the low bits, with kLost where it happened. The others pass it on.

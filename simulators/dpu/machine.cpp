@@ -14,35 +14,9 @@ bool after(const Machine::Event& a, const Machine::Event& b) {
 /// BlueField-3 (1.60, 1.64).
 constexpr std::int64_t kHostSpeedTenths = 16;
 
-}  // namespace
+constexpr std::uint64_t kCollectives = 1;  // channel: links between service processes, not between ranks
 
-Repair repair_of(const Transport& transport, std::uint64_t link, std::uint64_t packet, const CardSpec& card,
-                 WireCounters& wire) {
-  Repair repair;
-  for (int attempt = 0;; ++attempt) {
-    switch (fault_of(transport.faults, link, packet + static_cast<std::uint64_t>(attempt))) {
-      case Fault::kNone:
-        return repair;
-      case Fault::kDuplicated:  // recognised by its sequence number
-        ++wire.duplicated;
-        return repair;
-      case Fault::kReordered:  // out of sequence: refused, and sent again after a round trip
-        ++wire.reordered;
-        ++wire.retransmissions;
-        repair.time += card.network_latency * 2;
-        return repair;
-      case Fault::kLost:
-        break;
-    }
-    ++wire.lost;
-    if (attempt == transport.retries) {
-      repair.gave_up = true;
-      return repair;
-    }
-    ++wire.retransmissions;
-    repair.time += transport.retry_timeout;
-  }
-}
+}  // namespace
 
 Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
                  const std::vector<bool>& host_run, std::uint64_t first_packet)
@@ -104,15 +78,17 @@ Time Machine::notify(int from, int to, std::int64_t payload, Time at) {
   count_message(wire_, bytes);
   if (process_at(from).dpu == process_at(to).dpu) return at + spec_.card.local_latency;
   if (spec_.transport.faults.any()) {
-    const auto link = static_cast<std::uint64_t>(process_at(from).global_id) << 32;
-    at += repairs(link | static_cast<std::uint64_t>(process_at(to).global_id));
+    at += repairs(Link::id(static_cast<std::uint64_t>(process_at(from).global_id),
+                           static_cast<std::uint64_t>(process_at(to).global_id), kCollectives),
+                  at);
   }
   return at + spec_.card.link.bytes(framed(bytes)) + spec_.card.network_latency;
 }
 
-Time Machine::repairs(std::uint64_t link) {
-  const Repair repair = repair_of(spec_.transport, link, packet_, spec_.card, wire_);
-  packet_ += static_cast<std::uint64_t>(spec_.transport.retries) + 1;
+Time Machine::repairs(std::uint64_t link, Time at) {
+  const ReliableTransport transport = spec_.reliable();
+  const Repair repair = repair_of(spec_.transport.faults, transport, link, packet_, at, wire_);
+  packet_ += transport.numbers();
   gave_up_ = gave_up_ || repair.gave_up;
   return repair.time;
 }

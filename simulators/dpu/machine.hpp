@@ -38,14 +38,6 @@ inline void count_message(WireCounters& wire, std::int64_t bytes) {
   wire.wire_bytes += static_cast<std::uint64_t>(whole);
 }
 
-/// What the faults of one notification cost: a pure function of link and number, up to retries + 1 numbers.
-struct Repair {
-  Time time;
-  bool gave_up = false;
-};
-Repair repair_of(const Transport& transport, std::uint64_t link, std::uint64_t packet, const CardSpec& card,
-                 WireCounters& wire);
-
 class Machine {
  public:
   struct Event {
@@ -127,7 +119,7 @@ class Machine {
   };
 
   /// What the faults of a notification cost.
-  Time repairs(std::uint64_t link);
+  Time repairs(std::uint64_t link, Time at);
   [[nodiscard]] Process& process_at(int i) { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Process& process_at(int i) const { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] Dpu& dpu_at(int i) { return dpus_[static_cast<std::size_t>(i)]; }

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "offramp/kernel/repair.hpp"
 #include "offramp/kernel/time.hpp"
-#include "offramp/kernel/wire.hpp"
 
 namespace offramp::dpu {
 
@@ -85,6 +85,10 @@ struct PlatformSpec {
   bool tree = false;           // broadcast along a binomial tree instead of from the root to all
   std::int64_t slice = 65536;  // least bytes of a reduction that one service process takes on
   FailureSpec failure;
+
+  [[nodiscard]] ReliableTransport reliable() const {
+    return {transport.retry_timeout, card.network_latency * 2, transport.retries};
+  }
 };
 
 // --- Places and names (original document, DPU service processes; lid by local rank, read in code). ---

@@ -351,15 +351,22 @@ void Machine::cross_link(std::uint32_t id, Time at) {
   std::uint64_t first_try = 0;  // not counted as a retransmission
   count(first_try);
   for (int attempt = 0; faults_.any(); ++attempt) {
-    const std::uint64_t wire = std::uint64_t{m.board} * kLinks + m.port;
-    const Fault fault = fault_of(faults_, wire, fault_base_ + from.packets[m.port]++);
+    const std::uint64_t wire = offramp::Link::id(m.board, static_cast<std::uint64_t>(next));
+    const Fault fault = fault_of(faults_, wire, fault_base_ + from.packets[m.port]++, epoch_ + at + before);
     if (fault == Fault::kNone) break;
     if (fault == Fault::kDuplicated) {
       ++counters_.link.duplicated;
       duration += occupied;
       break;
     }
-    ++(fault == Fault::kLost ? counters_.link.lost : counters_.link.reordered);
+    if (fault == Fault::kDelayed) {
+      ++counters_.link.delayed;
+      before += faults_.delay_time;
+      break;
+    }
+    ++(fault == Fault::kLost        ? counters_.link.lost
+       : fault == Fault::kCorrupted ? counters_.link.corrupted
+                                    : counters_.link.reordered);
     count(counters_.link.retransmissions);
     if (attempt == spec_.retries) {
       broken_ = true;

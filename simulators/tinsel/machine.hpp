@@ -96,8 +96,11 @@ class Machine {
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
   void run_on(Software* software) { software_ = software; }
-  /// For the links; number is where the count of packets begins.
-  void set_faults(const FaultRates& faults, std::uint64_t number) { faults_ = faults, fault_base_ = number; }
+  /// For the links, whose ends are boards. number is where the count of packets begins, epoch the modelled
+  /// time at which this machine's clock shows zero.
+  void set_faults(const FaultRates& faults, std::uint64_t number, Time epoch) {
+    faults_ = faults, fault_base_ = number, epoch_ = epoch;
+  }
 
   /// A thread has written the message to its send slot and sends it. Not before now.
   void send(Time at, const Place& from, const Message& message);
@@ -202,6 +205,7 @@ class Machine {
   Software* software_ = nullptr;
   FaultRates faults_;
   std::uint64_t fault_base_ = 0;
+  Time epoch_;
   Trap trap_ = Trap::kNone;
   bool broken_ = false;
   MachineCounters counters_;

@@ -55,10 +55,19 @@ class Grower {
 }  // namespace
 
 int ranks_per_mailbox(Policy policy) {
-  return policy == Policy::kSpread ? 1 : policy == Policy::kPerCore ? kCores : kThreadsPerMailbox;
+  switch (policy) {
+    case Policy::kPerCore:
+      return kCores;
+    case Policy::kDense:
+      return kThreadsPerMailbox;
+    case Policy::kSpread:
+    case Policy::kApart:
+      break;
+  }
+  return 1;
 }
 int ranks_per_board(Policy policy) {
-  return kMailboxes * ranks_per_mailbox(policy);
+  return policy == Policy::kApart ? 1 : kMailboxes * ranks_per_mailbox(policy);
 }
 int workers_of(Policy policy) {
   return kThreadsPerMailbox / ranks_per_mailbox(policy);

@@ -10,7 +10,7 @@
 namespace offramp::tinsel {
 
 /// One rank per mailbox (the tile's other threads help it), per core, or per thread.
-enum class Policy : std::uint8_t { kSpread, kPerCore, kDense };
+enum class Policy : std::uint8_t { kSpread, kPerCore, kDense, kApart };
 int ranks_per_mailbox(Policy policy);
 int ranks_per_board(Policy policy);
 /// The roomiest policy with which so many ranks fit the largest machine.

@@ -27,12 +27,12 @@ class Stream final : public Software {
   StreamResult run() {
     machine_.reset();
     machine_.run_on(this);
-    machine_.set_faults(request_.faults, request_.number << 24U);
+    machine_.set_faults(request_.faults, request_.number << 24U, request_.epoch);
     allowed_ = window_;
     go_on({});
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
-    machine_.set_faults({}, 0);
+    machine_.set_faults({}, 0, {});
     for (const Receiver& receiver : receivers_)
       result_.ok = result_.ok && receiver.received == result_.fragments;
     result_.ok = result_.ok && whole;

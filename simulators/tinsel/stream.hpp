@@ -50,6 +50,7 @@ struct StreamRequest {
   FaultRates faults;
   std::uint64_t number = 0;  // selects the packets' fates
   FragmentTap* tap = nullptr;
+  Time epoch;  // the modelled time of the first instruction
 };
 
 /// Times from the first instruction of the source on.

@@ -336,10 +336,8 @@ class Receiver final : public Side {
   bool started_ = false;
 };
 
-/// Both directions of a pair of ranks have a wire of their own.
-std::uint64_t wire_id(int from, int to) {
-  return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(kMaximumNodes) +
-         static_cast<std::uint64_t>(to);
+std::uint64_t wire_id(int from, int to, std::uint64_t channel) {
+  return Link::id(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), channel);
 }
 
 }  // namespace
@@ -398,11 +396,12 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
   };
   {
     Path there(scheduler_, spec_, carriage,
-               {wire_id(request.source, request.destination), request.faults, request.first_packet},
+               {wire_id(request.source, request.destination, 0), request.faults, request.first_packet,
+                request.epoch},
                tap(End::kSender, request.source, request.destination));
     Path back(scheduler_, spec_, carriage,
-              {wire_id(request.destination, request.source) | (std::uint64_t{1} << 32), request.faults,
-               request.first_packet},
+              {wire_id(request.destination, request.source, Link::kAnswers), request.faults,
+               request.first_packet, request.epoch},
               tap(End::kReceiver, request.destination, request.source));
     Sender sender(shared, request.source, request.destination, request.call, there, back.out);
     const Call answer = request.answer.value_or(partner(request.call));

@@ -65,6 +65,7 @@ struct ExchangeRequest {
 
   FaultRates faults;
   std::uint64_t first_packet = 0;  // number of the call's first packet on either wire
+  Time epoch;                      // the modelled time at which this call's clocks show zero
   bool packets = false;            // handle the datagrams one by one even where a closed form would do
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;

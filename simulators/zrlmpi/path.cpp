@@ -56,7 +56,8 @@ Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const P
       to_wire_(scheduler, kSlots),
       from_wire_(scheduler, kSlots) {
   if (carriage_ == Carriage::kPackets && !spec_.direct)
-    wire_.emplace(scheduler, spec_.line, wire_slots(spec_), place.wire_id, place.faults, place.first_packet);
+    wire_.emplace(scheduler, spec_.line, wire_slots(spec_), place.wire_id, place.faults, place.first_packet,
+                  place.epoch);
 }
 
 void Path::spawn(Scheduler& scheduler, Time begin) {

@@ -24,6 +24,7 @@ class Path {
     std::uint64_t wire_id = 0;
     FaultRates faults;
     std::uint64_t first_packet = 0;
+    Time epoch;  // see Wire
   };
 
   /// Who wants the datagrams (in packets only), and between which ranks they travel.

@@ -349,7 +349,8 @@ TEST_F(ConfigurationFrom, RoutesHaveToMakeSense) {
 TEST_F(ConfigurationFrom, FaultRatesAddUpToAtMostOne) {
   EXPECT_TRUE(load("[faults]\nloss = 0.5\nreordering = 0.5\n"));
   EXPECT_EQ(error("[faults]\nloss = 0.5\nreordering = 0.75\n"),
-            "faults: loss, duplication and reordering add up to 1.25; at most 1 is possible");
+            "faults: loss, duplication, reordering, corruption and delay add up to 1.25; at most 1 is "
+            "possible");
 }
 
 TEST_F(ConfigurationFrom, EverythingIsCheckedEvenWhenSwitchedOff) {

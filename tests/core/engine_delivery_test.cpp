@@ -168,6 +168,19 @@ TEST_F(ADelivery, OfAForgedReplyCompletesNothing) {
   EXPECT_EQ(engine(0).malformed(), 7U);
 }
 
+TEST_F(ADelivery, OfAReplyWithAPayloadOfNoBytesLeftAtItsSenderDropsThePayload) {
+  Context& from = open(0);
+  SendRecord send;
+  engine(0).send(send, {from, 1, 3, {}, ElementType::kByte, true});
+  Header reply = header_of(room_.last());
+  reply.envelope.kind = EnvelopeKind::kReply;
+  reply.envelope.source_world = 1;
+  Mailroom::Letter left;
+  engine(0).deliver({reply.encoded(), nullptr, 0, &left});
+  EXPECT_TRUE(send.done);
+  EXPECT_EQ(left.dropped, 1);
+}
+
 TEST_F(ADelivery, BeforeTheCommunicatorExistsIsKept) {
   Context& from = open(0);
   const Buffer data = pattern(20, 1);

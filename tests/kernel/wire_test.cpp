@@ -116,6 +116,46 @@ TEST(Wire, ALostPacketOccupiesTheLinkButNoSlot) {
   EXPECT_EQ(outcome.counters.wire_bytes, 600U);
 }
 
+TEST(Wire, ACorruptedPacketIsDroppedAndCountedApart) {
+  const Outcome outcome = carry(5, 100, {.seed = 1, .corruption = 1}, 1);
+  EXPECT_EQ(outcome.arrivals.size(), 0U);
+  EXPECT_EQ(outcome.counters.corrupted, 5U);
+  EXPECT_EQ(outcome.counters.lost, 0U);
+}
+
+FaultRates scripted(const FaultEvent& event) {
+  FaultRates faults;
+  faults.script = std::make_shared<const FaultScript>(std::vector<FaultEvent>{event});
+  faults.delay_time = Time::ns(300);
+  return faults;
+}
+
+TEST(Wire, ADelayedPacketHoldsUpWhatIsBehindIt) {
+  FaultEvent event;
+  event.kind = Fault::kDelayed;
+  event.packet = 1;
+  const Outcome outcome = carry(4, 100, scripted(event));
+  EXPECT_EQ(outcome.arrivals,
+            (std::vector<Arrival>{
+                {0, Time::ns(620)}, {1, Time::ns(1040)}, {2, Time::ns(1040)}, {3, Time::ns(1040)}}));
+  EXPECT_EQ(outcome.sent.back(), Time::ns(480));
+  EXPECT_EQ(outcome.counters.delayed, 1U);
+}
+
+TEST(Wire, AnEventWithATimeHitsWhatLeavesThen) {
+  // Packets have left at 120, 240, 360 and 480 ns of this network, which begins at 1 us.
+  FaultEvent event;
+  event.begin = Time::ns(1240);
+  event.end = Time::ns(1480);
+  Scheduler scheduler;
+  Wire<int> wire(scheduler, kSpec, 16, 0, scripted(event), 0, Time::us(1));
+  Outcome outcome;
+  scheduler.spawn("sender", send_all(wire, 4, 100, outcome.sent));
+  scheduler.spawn("receiver", receive_all(wire, outcome.arrivals, {}));
+  EXPECT_TRUE(scheduler.run());
+  EXPECT_EQ(outcome.arrivals, (std::vector<Arrival>{{0, Time::ns(620)}, {3, Time::ns(980)}}));
+}
+
 TEST(Wire, ReorderedPacketsEachFollowTheNextAndTheLastOneIsLost) {
   EXPECT_EQ(carry(3, 100, {.seed = 1, .reordering = 1}).arrivals,
             (std::vector<Arrival>{{0, Time::ns(740)}, {1, Time::ns(860)}}));

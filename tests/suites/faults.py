@@ -56,7 +56,8 @@ def reproducible(arguments, tally):
     label = "faults/the same seed gives the same modelled times, another one others"
     if not tally.wants(label):
         return
-    runs = [run_program(arguments, "fixed_pattern", faults(RATES["5e-2"], seed)) for seed in (7, 7, 8)]
+    more = {f"OFFRAMP_FAULTS_{kind}": "0.02" for kind in ("CORRUPTION", "DELAY", "OUTAGE")}
+    runs = [run_program(arguments, "fixed_pattern", {**faults(RATES["5e-2"], seed), **more}) for seed in (7, 7, 8)]
     ok = all(result.ok and report is not None for result, report in runs)
     if ok:
         first, second, other = (clocks(report) for _, report in runs)

@@ -264,7 +264,7 @@ TEST(TinselMachine, LostPacketsCostTimeouts) {
   const auto last_of = [](const FaultRates& faults, MachineCounters& counters) {
     Machine machine(small_machine());
     Recorder recorder(machine);
-    machine.set_faults(faults, 0);
+    machine.set_faults(faults, 0, {});
     Message message;
     message.to = Address::thread(at(machine.spec().mesh, 2, 1));
     for (int i = 0; i < 200; ++i) machine.send({}, {}, message);
@@ -287,7 +287,7 @@ TEST(TinselMachine, ALinkThatLosesEverythingBreaks) {
   MachineSpec spec = small_machine();
   spec.retries = 5;
   Machine machine(spec);
-  machine.set_faults({1, 1, 0, 0}, 0);
+  machine.set_faults({1, 1, 0, 0}, 0, {});
   Message message;
   message.to = Address::thread(at(spec.mesh, 1, 0));
   machine.send({}, {}, message);

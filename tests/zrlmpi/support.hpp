@@ -88,11 +88,11 @@ inline FaultRates harmless() {
 }
 
 inline std::uint64_t forth(int from, int to) {
-  return static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to);
+  return Link::id(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to));
 }
 /// Of the answers to calls from `from` to `to`.
 inline std::uint64_t back(int from, int to) {
-  return forth(to, from) | std::uint64_t{1} << 32;
+  return forth(to, from) | Link::id(0, 0, Link::kAnswers);
 }
 
 }  // namespace offramp::zrlmpi

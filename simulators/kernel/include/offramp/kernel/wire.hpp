@@ -2,9 +2,7 @@
 //
 // A wire serialises packets at its bandwidth, adds the per-packet overhead of its framing and the latency,
 // and never carries more than its maximum packet size. Packets are tokens of a Channel, so a full receiver
-// pushes back. A wire may be given a fault script: loss, duplication and reordering are decided per packet
-// from a seed, the wire's id and the packet's number alone, so they are the same on every run. Thread rule:
-// the scheduler's.
+// pushes back. A wire may be given faults (fault.hpp). Thread rule: the scheduler's.
 #pragma once
 
 #include <cassert>
@@ -16,6 +14,7 @@
 
 #include "offramp/kernel/arbiter.hpp"
 #include "offramp/kernel/channel.hpp"
+#include "offramp/kernel/fault.hpp"
 
 namespace offramp {
 
@@ -26,30 +25,6 @@ struct WireSpec {
   std::uint32_t max_packet_bytes = 0;  // without framing; 0: no limit
 };
 
-/// Probabilities per packet, their sum at most 1. All zero: a perfect wire.
-struct FaultRates {
-  std::uint64_t seed = 0;
-  double loss = 0;
-  double duplication = 0;
-  double reordering = 0;
-  [[nodiscard]] bool any() const { return loss > 0 || duplication > 0 || reordering > 0; }
-};
-
-enum class Fault : std::uint8_t { kNone, kLost, kDuplicated, kReordered };
-
-/// The fate of packet number n on a wire: a pure function of its arguments.
-inline Fault fault_of(const FaultRates& rates, std::uint64_t wire, std::uint64_t n) {
-  std::uint64_t x = rates.seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;  // splitmix64 finaliser
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  x ^= x >> 31;
-  const double draw = static_cast<double>(x >> 11) * 0x1.0p-53;
-  if (draw < rates.loss) return Fault::kLost;
-  if (draw < rates.loss + rates.duplication) return Fault::kDuplicated;
-  if (draw < rates.loss + rates.duplication + rates.reordering) return Fault::kReordered;
-  return Fault::kNone;
-}
-
 /// What senders put on the wire; a duplicate made by a fault counts once.
 struct WireCounters {
   std::uint64_t packets = 0;
@@ -58,6 +33,8 @@ struct WireCounters {
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
+  std::uint64_t corrupted = 0;
+  std::uint64_t delayed = 0;
   std::uint64_t retransmissions = 0;  // counted by the protocol, not by the wire
   std::uint64_t rerouted = 0;         // operations of one rank that went past hardware that had failed
 
@@ -68,6 +45,8 @@ struct WireCounters {
     lost += other.lost;
     duplicated += other.duplicated;
     reordered += other.reordered;
+    corrupted += other.corrupted;
+    delayed += other.delayed;
     retransmissions += other.retransmissions;
     rerouted += other.rerouted;
     return *this;
@@ -75,36 +54,43 @@ struct WireCounters {
 };
 
 /// One sending and one receiving process at a time, of one scheduler. Packet is movable, and copyable if a
-/// fault script duplicates.
+/// faults duplicate.
 template <typename Packet>
 class Wire {
  public:
-  /// id and first_packet select the packets' fates; a wire built anew for the same link goes on where the
-  /// last one ended.
+  /// id (see Link) and first_packet select the packets' fates; a wire built anew for the same link goes on
+  /// where the last one ended. epoch: the modelled time at which this network's clocks show zero.
   Wire(Scheduler& scheduler, const WireSpec& spec, std::size_t receiver_slots, std::uint64_t id = 0,
-       const FaultRates& faults = {}, std::uint64_t first_packet = 0)
+       const FaultRates& faults = {}, std::uint64_t first_packet = 0, Time epoch = {})
       : spec_(spec),
         channel_(scheduler, receiver_slots),
         id_(id),
         faults_(faults),
         faulty_(faults.any()),
-        number_(first_packet) {}
+        number_(first_packet),
+        epoch_(epoch) {}
 
   /// co_await send(packet, bytes): the clock moves on by the time that the packet occupies the link, and
   /// further while the receiver has no slot. bytes: without framing, at most max_packet_bytes.
   ///
-  /// A lost packet occupies the link and takes no slot. Of a duplicated one the second copy follows at the
+  /// A lost or corrupted packet occupies the link and takes no slot. A delayed one comes later, and so does
+  /// what is behind it. Of a duplicated one the second copy follows at the
   /// same time. A reordered packet is held back and follows the next one, or the next one's loss; if no other
   /// packet comes it is lost.
   Task<void> send(Packet packet, std::uint32_t bytes) {
-    const Time visible = occupy(co_await this_process(), bytes);
-    const Fault fault = faulty_ ? fault_of(faults_, id_, number_) : Fault::kNone;
+    Time visible = occupy(co_await this_process(), bytes);
+    const Fault fault =
+        faulty_ ? fault_of(faults_, id_, number_, epoch_ + visible - spec_.latency) : Fault::kNone;
     ++number_;
     if (fault == Fault::kReordered) {
       ++counters_.reordered;
       std::optional<Packet> earlier = std::exchange(held_, std::optional<Packet>(std::move(packet)));
       if (earlier) co_await channel_.write_at(std::move(*earlier), visible);
       co_return;
+    }
+    if (fault == Fault::kDelayed) {
+      ++counters_.delayed;
+      visible += faults_.delay_time;
     }
     if constexpr (std::is_copy_constructible_v<Packet>) {
       if (fault == Fault::kDuplicated) {
@@ -116,6 +102,8 @@ class Wire {
     }
     if (fault == Fault::kLost) {
       ++counters_.lost;
+    } else if (fault == Fault::kCorrupted) {
+      ++counters_.corrupted;
     } else {
       co_await channel_.write_at(std::move(packet), visible);
     }
@@ -154,6 +142,7 @@ class Wire {
   FaultRates faults_;
   bool faulty_;
   std::uint64_t number_;  // of the next packet
+  Time epoch_;
   std::optional<Packet> held_;
   WireCounters counters_;
 };

@@ -1,0 +1,173 @@
+// Faults of the modelled wires: what becomes of each packet, decided before it is sent.
+//
+// A fate is a pure function of the seed or the script, the link, the packet's number and (where the user asks
+// for a time) its modelled time, so it is the same on every run and for whoever asks. Thread rule: plain
+// values; a script is not changed once it is made.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "offramp/kernel/time.hpp"
+
+namespace offramp {
+
+/// kCorrupted: bits flip. Every modelled link has a checksum, so that the receiver drops such a packet: it
+/// differs from a lost one only in how it is counted. kDelayed: the link holds it and what is behind it.
+enum class Fault : std::uint8_t { kNone, kLost, kDuplicated, kReordered, kCorrupted, kDelayed };
+
+/// One way of a link between two ends below 2^24. What the ends are is the backend's: ranks as a rule.
+/// channel (below 2^16) tells apart what travels between the same ends: 0 is data, kAnswers what comes back.
+struct Link {
+  static constexpr std::uint32_t kAnswers = 0x8000;
+
+  static constexpr std::uint64_t id(std::uint64_t source, std::uint64_t destination,
+                                    std::uint64_t channel = 0) {
+    return channel << 48 | source << 24 | destination;
+  }
+  static constexpr std::uint32_t source(std::uint64_t link) { return link >> 24 & 0xffffff; }
+  static constexpr std::uint32_t destination(std::uint64_t link) { return link & 0xffffff; }
+  static constexpr std::uint32_t channel(std::uint64_t link) {
+    return static_cast<std::uint32_t>(link >> 48);
+  }
+};
+
+/// One line of a script: what happens to the packets that it names. What is not given matches any.
+struct FaultEvent {
+  Fault kind = Fault::kLost;
+  std::optional<std::uint32_t> source;
+  std::optional<std::uint32_t> destination;
+  std::optional<std::uint32_t> channel;
+  std::optional<std::uint64_t> packet;
+  Time begin;  // modelled time at which the packet leaves: from here
+  Time end = Time::never();
+
+  friend bool operator==(const FaultEvent&, const FaultEvent&) = default;
+};
+
+/// Faults that happen as they are written down. The first event that names a packet decides.
+class FaultScript {
+ public:
+  explicit FaultScript(std::vector<FaultEvent> events) {
+    for (FaultEvent& event : events) {
+      const bool single = event.source && event.destination && event.channel && event.packet &&
+                          event.begin == Time() && event.end == Time::never();
+      if (single) {
+        exact_.push_back(
+            {Link::id(*event.source, *event.destination, *event.channel), *event.packet, event.kind});
+      } else {
+        others_.push_back(event);
+      }
+    }
+    std::stable_sort(exact_.begin(), exact_.end(),
+                     [](const Exact& a, const Exact& b) { return a.key() < b.key(); });
+  }
+
+  [[nodiscard]] Fault fault(std::uint64_t link, std::uint64_t packet, Time at) const {
+    const auto found = std::lower_bound(exact_.begin(), exact_.end(), std::pair(link, packet),
+                                        [](const Exact& e, const auto& key) { return e.key() < key; });
+    if (found != exact_.end() && found->key() == std::pair(link, packet)) return found->kind;
+    for (const FaultEvent& e : others_) {
+      if (e.source.value_or(Link::source(link)) == Link::source(link) &&
+          e.destination.value_or(Link::destination(link)) == Link::destination(link) &&
+          e.channel.value_or(Link::channel(link)) == Link::channel(link) &&
+          e.packet.value_or(packet) == packet && at >= e.begin && at < e.end) {
+        return e.kind;
+      }
+    }
+    return Fault::kNone;
+  }
+
+ private:
+  /// So many of these may come from a record that they are searched.
+  struct Exact {
+    std::uint64_t link;
+    std::uint64_t packet;
+    Fault kind;
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> key() const { return {link, packet}; }
+  };
+  std::vector<Exact> exact_;
+  std::vector<FaultEvent> others_;
+};
+
+/// Hears of every fault that happens; of one fault maybe several times, since fates are asked for again.
+class FaultLog {
+ public:
+  FaultLog() = default;
+  FaultLog(const FaultLog&) = delete;
+  FaultLog& operator=(const FaultLog&) = delete;
+  virtual ~FaultLog() = default;
+  virtual void happened(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
+};
+
+/// Probabilities per packet, the sum of the first five at most 1. All zero and no script: a perfect wire.
+struct FaultRates {
+  std::uint64_t seed = 0;
+  double loss = 0;
+  double duplication = 0;
+  double reordering = 0;
+  double corruption = 0;
+  double delay = 0;
+  /// That a link is down, both ways, for one of the spans of outage_time that modelled time is cut into.
+  double outage = 0;
+  Time delay_time = Time::us(10);  // of a delayed packet
+  Time outage_time = Time::us(100);
+  std::shared_ptr<const FaultScript> script = nullptr;  // goes before the rates
+  std::shared_ptr<FaultLog> log = nullptr;
+
+  [[nodiscard]] bool any() const {
+    return loss > 0 || duplication > 0 || reordering > 0 || corruption > 0 || delay > 0 || outage > 0 ||
+           script != nullptr;
+  }
+};
+
+namespace detail {
+
+/// A number in [0, 1) from three: splitmix64's finaliser.
+inline double fault_draw(std::uint64_t seed, std::uint64_t wire, std::uint64_t n) {
+  std::uint64_t x = seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  x ^= x >> 31;
+  return static_cast<double>(x >> 11) * 0x1.0p-53;
+}
+
+inline bool link_is_down(const FaultRates& rates, std::uint64_t link, Time at) {
+  constexpr std::uint64_t kOutages = 0x7fff;  // a channel that no packet has
+  const std::uint32_t low = std::min(Link::source(link), Link::destination(link));
+  const std::uint32_t high = std::max(Link::source(link), Link::destination(link));
+  const auto span = static_cast<std::uint64_t>(at / later(rates.outage_time, Time::ps(1)));
+  return fault_draw(rates.seed, Link::id(low, high, kOutages), span) < rates.outage;
+}
+
+inline Fault decide_fault(const FaultRates& rates, std::uint64_t link, std::uint64_t n, Time at) {
+  if (rates.script != nullptr) {
+    if (const Fault fault = rates.script->fault(link, n, at); fault != Fault::kNone) return fault;
+  }
+  if (rates.outage > 0 && link_is_down(rates, link, at)) return Fault::kLost;
+  double left = fault_draw(rates.seed, link, n);
+  for (const auto& [kind, rate] :
+       {std::pair(Fault::kLost, rates.loss), std::pair(Fault::kDuplicated, rates.duplication),
+        std::pair(Fault::kReordered, rates.reordering), std::pair(Fault::kCorrupted, rates.corruption),
+        std::pair(Fault::kDelayed, rates.delay)}) {
+    if (left < rate) return kind;
+    left -= rate;
+  }
+  return Fault::kNone;
+}
+
+}  // namespace detail
+
+/// The fate of packet number n of a link, which leaves at a modelled time.
+inline Fault fault_of(const FaultRates& rates, std::uint64_t link, std::uint64_t n, Time at = {}) {
+  const Fault fault = detail::decide_fault(rates, link, n, at);
+  if (fault != Fault::kNone && rates.log != nullptr) rates.log->happened(link, n, fault);
+  return fault;
+}
+
+}  // namespace offramp

@@ -1,0 +1,61 @@
+// What a reliable transport makes of faults, in closed form: it repeats what does not arrive, in order.
+#pragma once
+
+#include <cstdint>
+
+#include "offramp/kernel/fault.hpp"
+#include "offramp/kernel/wire.hpp"
+
+namespace offramp {
+
+struct ReliableTransport {
+  Time retry_timeout;  // after which a packet without an acknowledgement is sent again
+  Time round_trip;     // after which a packet out of sequence, which was refused, comes again
+  int retries = 0;     // before the connection is given up
+
+  /// A packet takes so many numbers of its link, one for each attempt.
+  [[nodiscard]] std::uint64_t numbers() const { return static_cast<std::uint64_t>(retries) + 1; }
+};
+
+struct Repair {
+  Time time;
+  bool gave_up = false;
+};
+
+/// What the faults of one packet cost that leaves at a time for the first time.
+inline Repair repair_of(const FaultRates& faults, const ReliableTransport& transport, std::uint64_t link,
+                        std::uint64_t first_number, Time at, WireCounters& wire) {
+  Repair repair;
+  for (int attempt = 0;; ++attempt) {
+    switch (fault_of(faults, link, first_number + static_cast<std::uint64_t>(attempt), at + repair.time)) {
+      case Fault::kNone:
+        return repair;
+      case Fault::kDuplicated:  // recognised by its sequence number
+        ++wire.duplicated;
+        return repair;
+      case Fault::kDelayed:
+        ++wire.delayed;
+        repair.time += faults.delay_time;
+        return repair;
+      case Fault::kReordered:  // out of sequence: refused, and sent again
+        ++wire.reordered;
+        ++wire.retransmissions;
+        repair.time += transport.round_trip;
+        return repair;
+      case Fault::kLost:
+        ++wire.lost;
+        break;
+      case Fault::kCorrupted:
+        ++wire.corrupted;
+        break;
+    }
+    if (attempt == transport.retries) {
+      repair.gave_up = true;
+      return repair;
+    }
+    ++wire.retransmissions;
+    repair.time += transport.retry_timeout;
+  }
+}
+
+}  // namespace offramp

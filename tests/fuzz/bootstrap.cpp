@@ -1,0 +1,45 @@
+// What a peer of the offload service may send over TCP, in whatever pieces, and the service's own messages.
+#include "lib/dpu/bootstrap.hpp"
+
+#include <sys/socket.h>
+
+#include "lib/dpu/bytes.hpp"
+#include "lib/dpu/cache_service.hpp"
+#include "tests/fuzz/support.hpp"
+
+using namespace offramp::dpu;  // NOLINT: one file
+
+namespace {
+
+void receive_frames(std::span<const std::byte> bytes, std::size_t piece) {
+  int ends[2];
+  offramp::fuzz::require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  const Socket here(ends[0]);
+  Socket there(ends[1]);
+  Framing framing;
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min(piece, bytes.size()));
+    if (send(there.descriptor(), part.data(), part.size(), MSG_NOSIGNAL) < 0) break;
+    bytes = bytes.subspan(part.size());
+    if (framing.receive(here) == Framing::State::kEnded) return;
+    if (const auto message = framing.message())
+      offramp::fuzz::require(message->size() <= Framing::kMostBytes);
+  }
+  there.close();
+  offramp::fuzz::require(framing.receive(here) == Framing::State::kEnded);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  offramp::fuzz::Input input(data, size);
+  Reader reader(input.rest());
+  static_cast<void>(get_group(reader));
+  if (const auto revoke = decode_revoke(input.rest())) {
+    const Bytes image = encode(*revoke);
+    offramp::fuzz::require(std::equal(image.begin(), image.end(), input.rest().begin(), input.rest().end()));
+  }
+  const std::size_t piece = std::size_t{input.take<std::uint8_t>()} + 1;
+  receive_frames(input.rest(), piece * piece);
+  return 0;
+}

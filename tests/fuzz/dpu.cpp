@@ -1,0 +1,28 @@
+// Notification headers and the offload service's configuration file.
+#include <string>
+
+#include "simulators/dpu/config_file.hpp"
+#include "simulators/dpu/notification.hpp"
+#include "tests/fuzz/support.hpp"
+
+using namespace offramp::dpu;  // NOLINT: one file
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  offramp::fuzz::Input input(data, size);
+  if (const auto header = decode(input.rest())) {
+    static_cast<void>(to_text(*header));
+    static_cast<void>(reserved_name(header->type));
+    offramp::fuzz::require(header->payload_size <= kMostPayload && header->type < kTypes);
+    offramp::fuzz::require(decode(encode(*header)) == header);
+  }
+  const std::string list(input.text().substr(0, input.text().find('\n')));
+  const ConfigResult result = parse_config(input.text(), "fuzz");
+  if (!result.error.empty()) return 0;
+  static_cast<void>(list_processes(result.file, list));
+  for (const ConfiguredHost& host : result.file.hosts)
+    offramp::fuzz::require(result.file.host(host.name) != nullptr);
+  const std::string written = write_config(result.file);
+  const ConfigResult again = parse_config(written, "again");
+  offramp::fuzz::require(again.error.empty() && write_config(again.file) == written);
+  return 0;
+}

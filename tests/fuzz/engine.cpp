@@ -1,0 +1,114 @@
+// Headers and payloads from a fabric that sends anything: envelopes, replies, handshakes, sequence numbers
+// and contexts. Valid headers with a few changed bytes get deeper than random ones, so the input says what to
+// change in a good one.
+#include "lib/core/engine.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "tests/fuzz/support.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr std::uint64_t kContext = 77;
+
+/// Everything takes no time. Large and synchronous messages need an answer.
+class Instant final : public Backend {
+ public:
+  [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
+  Departure depart(const Transfer& transfer, Time issued, Units&) override {
+    return {issued, issued, transfer.synchronous, {issued, issued, 0}};
+  }
+  Stamp match(const Transfer&, const Stamp& departure, Time) override { return departure; }
+  Time receive(const Transfer&, const Stamp& departure, Time posted, Units&) override {
+    return later(departure.last, posted);
+  }
+  Time complete_send(const Transfer&, const Stamp& reply, Units&) override { return reply.last; }
+  [[nodiscard]] Time post_receive_cost() const override { return {}; }
+  Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override { co_return Outcome::kOk; }
+  [[nodiscard]] WireCounters wire() const override { return {}; }
+};
+
+/// Sends go nowhere; payloads at the sender are as many bytes as somebody wants.
+class Void final : public Fabric {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int ranks() const override { return kRanks; }
+  State send(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
+    return State::kDone;
+  }
+  State pull(void* remote, std::span<std::byte> into, FabricWaiter&) override {
+    std::fill(into.begin(), into.end(), std::byte{1});
+    delete static_cast<char*>(remote);
+    return State::kDone;
+  }
+  void drop(void* remote) override { delete static_cast<char*>(remote); }
+  int progress(Sink&) override { return 0; }
+};
+
+std::vector<std::unique_ptr<Lane>> lanes() {
+  std::vector<Lane::Member> members;
+  members.emplace_back("instant", std::make_unique<Instant>());
+  std::vector<std::unique_ptr<Lane>> list;
+  list.push_back(std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1));
+  return list;
+}
+
+Header good_header(std::uint32_t sequence) {
+  Header header;
+  header.envelope.lanes = 1;
+  header.envelope.context = kContext;
+  header.envelope.source = 1;
+  header.envelope.source_world = 1;
+  header.envelope.sequence = sequence;
+  header.envelope.token = std::uint64_t{1} << 32;
+  header.lanes[0] = {};
+  return header;
+}
+
+}  // namespace
+}  // namespace offramp
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace offramp;  // NOLINT: one function
+  fuzz::Input input(data, size);
+  Void fabric;
+  std::vector<std::byte> buffers(8 * 64);
+  std::vector<ReceiveRecord> receives(8);
+  std::vector<SendRecord> sends(4);
+  Engine engine(fabric, lanes());
+  Context& context = engine.open_context(kContext, 0, std::vector{0, 1, 2});
+  for (std::size_t i = 0; i < sends.size(); ++i)
+    engine.send(sends[i], {context, static_cast<int>(i % 2) + 1, 0, {}, ElementType::kByte, true, true});
+  for (std::size_t i = 0; i < receives.size(); ++i)
+    engine.receive(receives[i], context, i % 2 == 0 ? kAnySource : 1, i % 3 == 0 ? kAnyTag : 0,
+                   {buffers.data() + i * 64, 64});
+  std::uint32_t sequence = 0;
+  while (!input.empty()) {
+    Header header = good_header(sequence++);
+    std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
+    const auto changes = input.take<std::uint8_t>();
+    for (int i = 0; i < changes % 8; ++i) {
+      const auto at = input.take<std::uint8_t>();
+      bytes[at % bytes.size()] = input.take<std::byte>();
+    }
+    std::uint64_t claimed = 0;  // most messages say how long they are
+    std::memcpy(&claimed, bytes.data() + offsetof(Envelope, bytes), sizeof claimed);
+    const bool honest = (changes & 8) != 0 && claimed <= 4096;
+    const std::size_t length = honest ? static_cast<std::size_t>(claimed) : input.take<std::uint8_t>();
+    const std::vector<std::byte> payload(length);
+    if ((changes & 16) != 0) bytes.resize(input.take<std::uint8_t>());
+    const bool remote = (changes & 32) != 0;
+    engine.deliver({bytes, remote ? nullptr : payload.data(), length, remote ? new char : nullptr});
+    if ((changes & 64) != 0)
+      engine.close_context(engine.open_context(100 + (changes & 3U), 0, std::vector{0, 1, 2}));
+  }
+  for (ReceiveRecord& receive : receives) {
+    if (receive.done) fuzz::require(receive.received <= 64);
+    static_cast<void>(engine.cancel(receive));
+    engine.observe(receive);
+  }
+  return 0;
+}

@@ -1,0 +1,49 @@
+// Shared by the fuzz targets.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace offramp::fuzz {
+
+/// What has to hold for any input. libFuzzer keeps the input that ends the process.
+inline void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// Takes the input apart from its front; zeros when it is used up.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size)
+      : bytes_(reinterpret_cast<const std::byte*>(data), size) {}
+
+  template <typename Number>
+  Number take() {
+    Number value{};
+    const auto part = bytes(sizeof value);
+    std::memcpy(&value, part.data(), part.size());
+    return value;
+  }
+  std::span<const std::byte> bytes(std::size_t count) {
+    const auto part = bytes_.first(std::min(count, bytes_.size()));
+    bytes_ = bytes_.subspan(part.size());
+    return part;
+  }
+  [[nodiscard]] std::span<const std::byte> rest() const { return bytes_; }
+  [[nodiscard]] std::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace offramp::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -1,0 +1,126 @@
+"""Campaigns of wire faults over the programs of tests/mpi: right data or an MPI error, never a hang, never wrong data.
+
+Here a fixed part of it. scripts/nightly runs all programs."""
+
+import json
+import os
+import tempfile
+
+from launch import base_environment, mpirun, run as launch
+
+# Between them: messages of all kinds and sizes, the collectives that the hardware has, and those it has not.
+PROGRAMS = ["fixed_pattern", "reduce", "nonblocking", "other_collectives", "overtaking"]
+RUNS = 5
+RANKS = 3
+LIMIT = 60
+# With the usual placement few ranks share a node or a board, which have no links between them.
+APART = {"dpu.ranks_per_node": "1", "tinsel.placement": "apart"}
+FAULTY = ["host", "cclo", "zrlmpi", "dpu", "tinsel"]  # the array of aie has no links that fail
+# Retries that are used up at once, so that the clock of a run in which everything fails stays small.
+ALL_FAIL = {"OFFRAMP_DPU_RANKS_PER_NODE": "1", "OFFRAMP_TINSEL_PLACEMENT": "apart", "OFFRAMP_FAULTS_SCRIPT": "lose *>*"}
+
+
+def campaign(arguments, program, *options, settings=None, run_limit=LIMIT, limit=LIMIT * RUNS):
+    tool = os.path.join(arguments.build, "bin/offramp")
+    command = [tool, "fuzz-faults", "--json", "--time-limit", str(run_limit)]
+    for key, value in (settings or {}).items():
+        command += ["--set", f"{key}={value}"]
+    result = launch([*command, *options, "--", *program], base_environment(), limit)
+    begin = result.output.find("{\n")
+    return result, json.loads(result.output[begin:result.output.rindex("}") + 1]) if begin >= 0 else None
+
+
+def mpi_program(arguments, name):
+    return [os.path.join(arguments.build, "tests/mpi", name)]
+
+
+def good_runs(arguments, tally):
+    for number, name in enumerate(PROGRAMS):
+        label = f"campaign/{name}"
+        if not tally.wants(label):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            backends = ",".join(backend for backend in FAULTY if backend in arguments.backends)
+            options = ["-n", str(RANKS), "--backend", backends, "--rates", "1e-1,1e-2", "--kinds", "all,outage", "--runs", str(RUNS), "--seed", str(100 * number), "--shrink-runs", "0",
+                       "--expect", f"ok {name}", "--folder", folder]
+            result, found = campaign(arguments, mpi_program(arguments, name), *options, settings=APART)
+        ok = result.ok and found is not None and found["runs"] == RUNS and found["faults"] > 0
+        ok = ok and found["results"]["ok"] + found["results"]["MPI error"] == RUNS and found["results"]["ok"] > 0
+        tally.record(label, ok, result.output, result.seconds)
+
+
+def calls_of(output):
+    """What each call gave each rank: {call: {rank: good or error}}."""
+    calls = {}
+    for line in output.splitlines():
+        words = line.split()
+        if len(words) >= 5 and words[0] == "call" and words[2] == "rank":
+            calls.setdefault(words[1], {})[int(words[3])] = words[4]
+    return calls
+
+
+def everybody_hears(arguments, tally):
+    """Nothing gets through: each rank that waits for somebody gets an error, and all come to the end."""
+    for backend in FAULTY:
+        label = f"campaign/all ranks concerned get the error over {backend}"
+        if backend not in arguments.backends or not tally.wants(label):
+            continue
+        result = mpirun(arguments.build, backend, RANKS, [os.path.join(arguments.build, "tests/all_fail")], LIMIT, ALL_FAIL)
+        calls = calls_of(result.output)
+        both, everyone = {0: "error", 1: "error"}, {rank: "error" for rank in range(RANKS)}
+        ok = result.ok and calls.get("send") == both and calls.get("large") == both
+        ok = ok and all(calls.get(call) == everyone for call in ("bcast", "allreduce", "barrier", "gather"))
+        ok = ok and calls.get("self") == {rank: "good" for rank in range(RANKS)}
+        tally.record(label, ok, f"{calls}\n{result.output}", result.seconds)
+
+
+def down_and_up(arguments, tally):
+    """A link that is down for a while, at a modelled time, costs time and nothing else."""
+    for backend in FAULTY:
+        label = f"campaign/a link is down for a while over {backend}"
+        if backend not in arguments.backends or not tally.wants(label):
+            continue
+        program, times, text, seconds, lost, ok = mpi_program(arguments, "fixed_pattern"), [], "", 0.0, 0, True
+        for script in ("", "down *>* from 20us to 60us"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "report.json")
+                settings = {**ALL_FAIL, "OFFRAMP_FAULTS_SCRIPT": script, "OFFRAMP_REPORT": path}
+                result = mpirun(arguments.build, backend, RANKS, program, LIMIT, settings)
+                text, seconds = text + result.output, seconds + result.seconds
+                ok = ok and result.ok and os.path.exists(path)
+                if ok:
+                    with open(path, encoding="utf-8") as file:
+                        report = json.load(file)
+                    times.append(report["modelled_time_ps"])
+                    lost = report["wire"]["lost"]
+        ok = ok and lost > 0 and times[1] > times[0]
+        tally.record(label, ok, f"{times} ps, {lost} lost\n{text}", seconds)
+
+
+def mistakes_are_found(arguments, tally):
+    """A backend that breaks when a packet is lost behind one that was doubled: two faults of many."""
+    for mistake, kind in (("abort", "crash"), ("stall", "hang")):
+        label = f"campaign/a mistake that ends in a {kind} is found" + (" and shrunk to two faults" if kind == "crash" else "")
+        if not tally.wants(label):
+            continue
+        plugins = os.path.join(arguments.build, "tests/plugins")
+        settings = {"plugin_path": plugins, "careless.mistake": mistake, "faults.duplication": "0.1"}
+        with tempfile.TemporaryDirectory() as folder:
+            options = ["-n", "2", "--backend", "careless", "--kinds", "loss", "--rates", "0.2", "--runs", "1", "--seed", "4",
+                       "--folder", folder, "--shrink-runs", "60" if kind == "crash" else "0"]
+            result, found = campaign(arguments, mpi_program(arguments, "fixed_pattern"), *options, settings=settings,
+                                     run_limit=LIMIT if kind == "crash" else 8, limit=400)
+            ok = "exit status 4" in result.output and found is not None and len(found["failures"]) == 1
+            if ok:
+                failure = found["failures"][0]
+                words = sorted(line.split()[0] for line in failure["script"])
+                ok = failure["result"] == kind and failure["recorded"] > 2 and os.path.exists(failure["file"])
+                ok = ok and (kind == "hang" or (failure["again"] and words == ["duplicate", "lose"]))
+        tally.record(label, ok, result.output, result.seconds)
+
+
+def run(arguments, tally):
+    everybody_hears(arguments, tally)
+    down_and_up(arguments, tally)
+    mistakes_are_found(arguments, tally)
+    good_runs(arguments, tally)

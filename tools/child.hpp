@@ -1,0 +1,20 @@
+// Runs a program with a time limit, and leaves nothing of it behind.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace offramp::tool {
+
+struct ChildResult {
+  int status = 0;          // as a shell reports it: 128 + n after signal n
+  bool timed_out = false;  // and was ended
+  double seconds = 0;
+  std::string output;  // standard output and error as they came; the middle of a very long one is cut out
+};
+
+/// words: a path and its arguments. Everything that the program started ends with it: from the first call on,
+/// this process adopts orphans, so it must have no other children.
+ChildResult run_child(const std::vector<std::string>& words, double time_limit);
+
+}  // namespace offramp::tool

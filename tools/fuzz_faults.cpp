@@ -1,0 +1,302 @@
+#include "tools/fuzz_faults.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/child.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+enum class Class : std::uint8_t { kOk, kError, kWrong, kHang, kCrash };
+constexpr std::array<const char*, 5> kClassNames = {"ok", "MPI error", "wrong", "hang", "crash"};
+
+const char* name_of(Class c) {
+  return kClassNames[static_cast<std::size_t>(c)];
+}
+/// Data and errors are right; anything else is a fault of the model or of the program.
+bool is_good(Class c) {
+  return c == Class::kOk || c == Class::kError;
+}
+
+using Lines = std::vector<std::string>;
+
+struct Case {
+  std::string backend;
+  std::string kind;
+  std::string rate;
+  int seed = 0;
+};
+
+std::string text_of(const Case& c) {
+  return fmt::format("{} {} {} seed {}", c.backend, c.kind, c.rate, c.seed);
+}
+
+struct Outcome {
+  Class kind = Class::kOk;
+  ChildResult child;
+};
+
+/// A folder of our own under TMPDIR, gone at the end.
+class Workplace {
+ public:
+  Workplace() {
+    std::error_code error;
+    std::string name = (std::filesystem::temp_directory_path(error) / "offramp-faults-XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  ~Workplace() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] bool ok() const { return !path_.empty(); }
+  [[nodiscard]] std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+Lines read_lines(const std::string& path) {
+  std::ifstream file(path);
+  Lines lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  // The ranks of both ends may have seen the same fault.
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
+}
+
+bool write_lines(const std::string& path, const Lines& lines) {
+  std::ofstream file(path);
+  for (const std::string& line : lines) file << line << '\n';
+  return file.flush().good();
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool crashed(const ChildResult& child) {
+  // Open MPI's words for what a rank died of. Signals 9 and 15 are its own way to end the others.
+  for (const char* word : {"exited on signal 4 ", "exited on signal 6 ", "exited on signal 7 ",
+                           "exited on signal 8 ", "exited on signal 11 ", "Process received signal"}) {
+    if (contains(child.output, word)) return true;
+  }
+  return child.status > 128 && child.status != 128 + 15;
+}
+
+class Campaign {
+ public:
+  explicit Campaign(const FuzzOptions& options) : options_(options) {}
+
+  int run() {
+    std::error_code error;
+    self_ = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    if (self_.empty() || !place_.ok()) {
+      complain("cannot make a folder for the records; is TMPDIR right?");
+      return kBroken;
+    }
+    for (const std::string& backend : options_.backends) {
+      const Outcome whole = execute(backend, {}, kFirstRun);
+      if (whole.kind == Class::kOk) continue;
+      complain(fmt::format("the program fails over {} without any fault ({}):\n{}", backend,
+                           name_of(whole.kind), whole.child.output));
+      return kUsage;
+    }
+    for (int i = 0; i < options_.runs; ++i) one(case_of(i));
+    report();
+    return failures_.empty() ? kDone : kFoundFailures;
+  }
+
+ private:
+  struct Failure {
+    Case of;
+    Class kind = Class::kWrong;
+    std::size_t recorded = 0;
+    bool again = false;
+    Lines script;
+    std::string file;
+    std::string output;
+  };
+
+  static constexpr double kFirstRun = 60;  // more seconds, to find the program and its libraries
+
+  /// Backends change fastest, then kinds, then rates: a short campaign has some of each.
+  [[nodiscard]] Case case_of(int i) const {
+    const auto pick = [&i](const std::vector<std::string>& of) {
+      const auto n = static_cast<int>(of.size());
+      const std::string& word = of[static_cast<std::size_t>(i % n)];
+      i /= n;
+      return word;
+    };
+    Case c;
+    c.seed = options_.first_seed + i;
+    c.backend = pick(options_.backends);
+    c.kind = pick(options_.kinds);
+    c.rate = pick(options_.rates);
+    return c;
+  }
+
+  [[nodiscard]] Outcome execute(const std::string& backend, const Lines& settings,
+                                double patience = 0) const {
+    Lines words = {self_, "run", "-n", fmt::format("{}", options_.ranks), "--backend", backend};
+    const auto set = [&words](const std::string& setting) { words.insert(words.end(), {"--set", setting}); };
+    set("summary=false");
+    for (const std::string& setting : options_.settings) set(setting);
+    for (const std::string& setting : settings) set(setting);
+    words.emplace_back("--");
+    words.insert(words.end(), options_.command.begin(), options_.command.end());
+    Outcome outcome{Class::kOk, run_child(words, options_.time_limit + patience)};
+    // Open MPI 4's mpirun now and then takes a rank that has ended well for one that vanished
+    // (github.com/open-mpi/ompi/issues/7833). Says nothing about the program.
+    if (contains(outcome.child.output, "with PID 0 on") &&
+        contains(outcome.child.output, "exiting improperly"))
+      outcome.child = run_child(words, options_.time_limit + patience);
+    outcome.kind = judge(outcome.child);
+    return outcome;
+  }
+
+  [[nodiscard]] Class judge(const ChildResult& child) const {
+    if (child.timed_out) return Class::kHang;
+    if (crashed(child)) return Class::kCrash;
+    // What a rank says once when it gets an MPI error for a fault: what its program makes of it is its own.
+    if (contains(child.output, "offramp: rank ") && contains(child.output, " gave up ")) return Class::kError;
+    return child.status == 0 && contains(child.output, options_.expect) ? Class::kOk : Class::kWrong;
+  }
+
+  void one(const Case& c) {
+    const std::string record = place_.file("record");
+    std::error_code ignored;
+    std::filesystem::remove(record, ignored);
+    Lines settings = {fmt::format("faults.seed={}", c.seed), "faults.record=" + record};
+    if (c.kind == "all") {
+      for (const char* kind : kEvenly) settings.push_back(fmt::format("faults.{}={}", kind, c.rate));
+    } else {
+      settings.push_back(fmt::format("faults.{}={}", c.kind, c.rate));
+    }
+    const Outcome outcome = execute(c.backend, settings);
+    const Lines happened = read_lines(record);
+    ++counts_[static_cast<std::size_t>(outcome.kind)];
+    longest_ = std::max(longest_, outcome.child.seconds);
+    faults_ += happened.size();
+    if (options_.verbose)
+      complain(fmt::format("{}: {} faults: {}, {:.1f} s", text_of(c), happened.size(), name_of(outcome.kind),
+                           outcome.child.seconds));
+    if (is_good(outcome.kind)) return;
+    complain(fmt::format("{}: {}", text_of(c), name_of(outcome.kind)));
+    Failure failure{c, outcome.kind, happened.size(), false, happened, {}, outcome.child.output};
+    if (options_.shrink_runs > 0) shrink(failure);
+    failure.file = fmt::format("{}/faults-{}-{}-{}.txt", options_.folder, c.backend, c.kind, c.seed);
+    if (!write_lines(failure.file, failure.script)) complain(fmt::format("cannot write {}", failure.file));
+    failures_.push_back(std::move(failure));
+  }
+
+  bool fails_again(const Failure& failure, const Lines& script) {
+    const std::string path = place_.file("script");
+    --shrinks_left_;
+    if (!write_lines(path, script)) return false;
+    return execute(failure.of.backend, {"faults.script=@" + path}).kind == failure.kind;
+  }
+
+  /// Delta debugging (Zeller and Hildebrandt, ddmin): leaves out parts, from halves down to single faults, as
+  /// long as the program still fails in the same way.
+  void shrink(Failure& failure) {
+    shrinks_left_ = options_.shrink_runs;
+    failure.again = fails_again(failure, failure.script);
+    if (!failure.again) return;
+    Lines& script = failure.script;
+    for (std::size_t parts = 2; script.size() > 1 && shrinks_left_ > 0;) {
+      bool shorter = false;
+      for (std::size_t i = 0; i < parts && shrinks_left_ > 0; ++i) {
+        const auto begin = script.begin() + static_cast<std::ptrdiff_t>(script.size() * i / parts);
+        const auto end = script.begin() + static_cast<std::ptrdiff_t>(script.size() * (i + 1) / parts);
+        Lines rest(script.begin(), begin);
+        rest.insert(rest.end(), end, script.end());
+        if (!fails_again(failure, rest)) continue;
+        script = std::move(rest);
+        shorter = true;
+        break;
+      }
+      if (shorter) {
+        parts = std::max<std::size_t>(2, parts - 1);
+      } else if (parts < script.size()) {
+        parts = std::min(script.size(), parts * 2);
+      } else {
+        return;
+      }
+      parts = std::min(parts, std::max<std::size_t>(1, script.size()));
+    }
+  }
+
+  void report() const {
+    if (options_.json) return report_json();
+    fmt::print("{} runs, {} faults, longest {:.1f} s\n", options_.runs, faults_, longest_);
+    for (std::size_t i = 0; i < counts_.size(); ++i) fmt::print("  {:<10} {}\n", kClassNames[i], counts_[i]);
+    for (const Failure& f : failures_) {
+      fmt::print("\n{}: {}, {} faults", text_of(f.of), name_of(f.kind), f.recorded);
+      if (options_.shrink_runs > 0 && !f.again)
+        fmt::print("; their script alone does not make it fail again");
+      fmt::print("\n  script of {} in {}:\n", f.script.size(), f.file);
+      constexpr std::size_t kShown = 10;
+      for (std::size_t i = 0; i < std::min(kShown, f.script.size()); ++i) fmt::print("    {}\n", f.script[i]);
+      if (f.script.size() > kShown) fmt::print("    ...\n");
+      fmt::print("  offramp run -n {} --backend {} --set faults.script=@{} -- {}\n", options_.ranks,
+                 f.of.backend, f.file, options_.command.front());
+    }
+  }
+
+  void report_json() const {
+    nlohmann::ordered_json json;
+    json["runs"] = options_.runs;
+    json["faults"] = faults_;
+    json["longest_s"] = longest_;
+    for (std::size_t i = 0; i < counts_.size(); ++i) json["results"][kClassNames[i]] = counts_[i];
+    json["failures"] = nlohmann::ordered_json::array();
+    for (const Failure& f : failures_)
+      json["failures"].push_back({{"backend", f.of.backend},
+                                  {"kind", f.of.kind},
+                                  {"rate", f.of.rate},
+                                  {"seed", f.of.seed},
+                                  {"result", name_of(f.kind)},
+                                  {"recorded", f.recorded},
+                                  {"again", f.again},
+                                  {"script", f.script},
+                                  {"file", f.file},
+                                  {"output", f.output}});
+    // Programs may print anything, and JSON is UTF-8.
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
+
+  static constexpr std::array kEvenly = {"loss",       "duplication", "reordering",
+                                         "corruption", "delay",       "outage"};
+
+  const FuzzOptions& options_;
+  Workplace place_;
+  std::string self_;
+  std::array<std::uint64_t, kClassNames.size()> counts_{};
+  std::uint64_t faults_ = 0;
+  double longest_ = 0;
+  int shrinks_left_ = 0;
+  std::vector<Failure> failures_;
+};
+
+}  // namespace
+
+int fuzz_faults(const FuzzOptions& options) {
+  return Campaign(options).run();
+}
+
+}  // namespace offramp::tool
