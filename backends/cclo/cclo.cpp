@@ -138,7 +138,7 @@ class CcloBackend final : public Backend {
     const Time late = units.unit[kLateSends].acquire(reply.first, reply.last - reply.first).end;
     if (observed() && (reply.detail & kRendezvous) != 0) {
       const Time begin = reply.first + later(late - reply.last, {});
-      plans_.runner().watch_write(transfer.bytes, begin, fate_of(transfer), watch(transfer));
+      plans_.runner().watch_write(transfer.bytes, begin, fate_of(transfer, {}), watch(transfer));
     }
     return later(reply.last, late) + driver_.finish_cost();
   }
@@ -350,7 +350,7 @@ class CcloBackend final : public Backend {
     (void)plans_.runner().receive(transfer.bytes, begin, segments, watch(transfer));
   }
   void observe_landing(const Transfer& transfer, const Stamp& departure, Time posted, Time first, Time last) {
-    const Fate fate = fate_of(transfer);
+    const Fate fate = fate_of(transfer, {});  // all clocks show modelled time here
     const Time repairs = departure.last - departure.first;
     plans_.runner().watch_announcement(posted, fate, watch(transfer));
     plans_.runner().watch_landing(transfer.bytes, first + repairs, last + repairs, fate, watch(transfer));

@@ -140,7 +140,7 @@ Trip Device::memorised(const Place& source, const Place& destination, std::uint6
 
 Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch) {
   return memorised(configuration_.place(source), configuration_.place(destination), bytes,
-                   number_of(source, destination, number));
+                   number_of(source, destination, number), epoch);
 }
 
 std::uint64_t Device::number_of(int source, int destination, std::uint64_t number) const {

@@ -254,7 +254,7 @@ class ZrlmpiBackend final : public Backend {
       const Time request = first - Time::ps(static_cast<std::int64_t>(departure.detail & kSpanMask));
       direct = posted <= request;
       if (observed()) {
-        const Time begin = departure.first - relative(transfer).first;
+        const Time begin = begin_of(transfer, departure.first);
         observe(transfer, begin, begin, End::kReceiver);
       }
     }
@@ -374,6 +374,13 @@ class ZrlmpiBackend final : public Backend {
     // Timers that are shorter than a round trip repeat packets even so, and they depend on the ranks.
     if (call.wire.retransmissions == 0) memo = {transfer.bytes, call};
     return call;
+  }
+
+  /// When a call began whose first byte arrived then. How long that took may depend on when it began, if
+  /// links fail at times; the second answer is that of the time itself, but at the edge of a failure.
+  Time begin_of(const Transfer& transfer, Time first) {
+    const Time near = first - relative(transfer, first).first;
+    return first - relative(transfer, near).first;
   }
 
   /// A call whose receiver is ready at a given time. A late receiver moves everything from the grant on, as
