@@ -16,6 +16,8 @@ from launch import base_environment, mpirun, run as launch
 
 # Programs in which nothing depends on the order of arrival, and one that nobody here wrote.
 PROGRAMS = ["mpi/fixed_pattern", "mpi/reduce_user", "programs/fftw"]
+# Programs that check what they receive, and use everything that lanes have to keep apart.
+CHECKED = ["nonblocking", "icollectives", "persistent", "probe", "cancel"]
 # What has to be the same in a run of its own; the certificate covers every call of every rank.
 SAME = ["modelled_time_ps", "communication_ps", "certificate", "calls", "declines", "sizes", "wire", "each_rank", "critical_path"]
 
@@ -63,6 +65,16 @@ def lanes_equal_own_runs(arguments, tally, name):
             ok = False
             text += f"{backend}: the critical path is not as long as the run: {path}\n"
     tally.record(label, ok, text, seconds)
+
+
+def results_are_right(arguments, tally, name):
+    """With everything on, the program's own checks still hold."""
+    label = f"compare/results are right beside others: {name}"
+    if not tally.wants(label):
+        return
+    result, report = reported(arguments, arguments.backends[-1], 3, program(arguments, f"mpi/{name}"),
+                              {"OFFRAMP_COMPARE": "all"})
+    tally.record(label, report is not None and f"ok {name}" in result.output, result.output, result.seconds)
 
 
 def warns_of_the_clock(arguments, tally):
@@ -296,6 +308,8 @@ def million_calls(arguments, tally):
 def run(arguments, tally):
     for name in PROGRAMS:
         lanes_equal_own_runs(arguments, tally, name)
+    for name in CHECKED:
+        results_are_right(arguments, tally, name)
     warns_of_the_clock(arguments, tally)
     certificates(arguments, tally)
     off_without_request(arguments, tally)
