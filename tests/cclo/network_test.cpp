@@ -165,7 +165,7 @@ Faulty play(const Spec& spec, double loss, double duplication, double reordering
   const Passage whole = clean.send(in, 20000);
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Transmitter transmitter(spec);
-    const Fate fate{{seed, loss, duplication, reordering}, 0, 1, 0};
+    const Fate fate{{seed, loss, duplication, reordering}, 0, 1, 0, {}};
     const Passage passage = transmitter.send(in, 20000, &fate);
     EXPECT_GE(passage.last, passage.first);
     const bool touched = passage.wire.lost + passage.wire.duplicated + passage.wire.reordered > 0;
@@ -193,7 +193,7 @@ TEST(CcloTcp, RepairsManyLossesInOneLongSegment) {
   const Flow in{Time::ns(100), Time::ns(100) + spec.stream_time(65536)};
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Transmitter transmitter(spec);
-    const Fate fate{{seed, 0.1, 0.05, 0.05}, 0, 1, 0};
+    const Fate fate{{seed, 0.1, 0.05, 0.05}, 0, 1, 0, {}};
     EXPECT_EQ(transmitter.send(in, 65536, &fate).error, Error::kNone) << seed;
   }
 }
@@ -214,7 +214,7 @@ TEST(CcloTcp, PaysTheTimerForALostLastPacketAndLessForOneInTheMiddle) {
   Time longest;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Transmitter transmitter(spec);
-    const Fate fate{{seed, 0.03, 0, 0}, 0, 1, 0};
+    const Fate fate{{seed, 0.03, 0, 0}, 0, 1, 0, {}};
     const Passage passage = transmitter.send(in, 20000, &fate);
     if (passage.wire.lost != 1 || passage.wire.retransmissions != 1) continue;
     shortest = earlier(shortest, passage.last - whole);
@@ -236,7 +236,7 @@ TEST(CcloUdp, GivesLossAndDisorderAsReturnCodes) {
 TEST(CcloUdp, NamesALostPacketAReceiveTimeout) {
   const Spec spec = udp_spec();
   Transmitter transmitter(spec);
-  const Fate fate{{1, 1, 0, 0}, 0, 1, 0};
+  const Fate fate{{1, 1, 0, 0}, 0, 1, 0, {}};
   EXPECT_EQ(transmitter.send({Time::ns(100), Time::ns(100)}, 10, &fate).error, Error::kReceiveTimeout);
 }
 
