@@ -103,6 +103,12 @@ def connect(hosts):
     for name, host in hosts.items():
         host.run("ip", "address", "add", f"{HOSTS[name]}/24", "dev", "eth0")
         host.run("ip", "link", "set", "eth0", "up")
+    # The kernel takes a moment to say that a link is up, and until then libraries do not use it.
+    patience = time.monotonic() + 10
+    while any(host.run("cat", "/sys/class/net/eth0/operstate") != "up\n" for host in hosts.values()):
+        if time.monotonic() > patience:
+            sys.exit("the link between the hosts does not come up")
+        time.sleep(0.05)
 
 
 def cut(host, after, seconds):

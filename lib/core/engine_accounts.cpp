@@ -44,11 +44,11 @@ static const Stamp& failed_stamp(const SendRecord& record) {
 
 void Engine::note_fault(const SendRecord& record) {
   const Lane::Member& carrier = lanes_[0]->members()[record.header.lanes[0].backend];
+  const Stamp& stamp = failed_stamp(record);
   ++faults_;
-  last_fault_ = fmt::format(
-      "offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
-      record.header.envelope.bytes, record.destination_world,
-      record.transport_done ? carrier.backend->failure(failed_stamp(record)) : "the peer is gone");
+  last_fault_ = fmt::format("offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(),
+                            carrier.name, record.header.envelope.bytes, record.destination_world,
+                            stamp.failed() ? carrier.backend->failure(stamp) : "the peer cannot be reached");
 }
 
 void Engine::note_fault(const ReceiveRecord& record) {

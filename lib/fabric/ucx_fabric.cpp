@@ -78,6 +78,8 @@ class UcxFabric final : public UcxFabricBase {
   /// A rank that has no worker tells the others why, so that all of them fail.
   std::string open(const UcxOptions& options) {
     constexpr char kAddress = '+';
+    // Until all have their workers: the ranks may be threads of one process, with one environment.
+    const SharedMemorySettings settings(options.shared_memory);
     const std::string error = create_worker(options);
     addresses_ = options.exchange(error.empty() ? kAddress + worker_address() : "-" + error);
     if (addresses_.size() != endpoints_.size()) return "the exchange of worker addresses failed";
@@ -86,7 +88,7 @@ class UcxFabric final : public UcxFabricBase {
       if (!addresses_[peer].empty()) addresses_[peer].erase(0, 1);
       if (!good) return "rank " + std::to_string(peer) + ": " + addresses_[peer];
     }
-    return {};
+    return options.one_node ? std::string() : check_ways(options);
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -176,11 +178,13 @@ class UcxFabric final : public UcxFabricBase {
   static bool is_own(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
 
   // Each request of UCX has room for this: whose it is.
-  using RequestOwner = UcxFabric*;
+  struct RequestOwner {
+    UcxFabric* fabric;
+  };
 
   static void finish(void* request, ucs_status_t status, void* user) {
     auto* waiter = static_cast<FabricWaiter*>(user);
-    const bool closed = (*static_cast<RequestOwner*>(request))->closed_;
+    const bool closed = static_cast<RequestOwner*>(request)->fabric->closed_;
     ucp_request_free(request);
     if (!closed) waiter->notify(*waiter, status == UCS_OK);
   }
@@ -188,7 +192,7 @@ class UcxFabric final : public UcxFabricBase {
   State started(ucs_status_ptr_t request) {
     if (request == nullptr) return State::kDone;
     if (UCS_PTR_IS_ERR(request)) return State::kFailed;
-    *static_cast<RequestOwner*>(request) = this;
+    static_cast<RequestOwner*>(request)->fabric = this;
     return State::kPending;
   }
 
@@ -211,7 +215,6 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   std::string create_worker(const UcxOptions& options) {
-    const SharedMemorySettings settings(options.shared_memory);
     ucp_config_t* raw = nullptr;
     if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw); status != UCS_OK)
       return failure("ucp_config_read", status);
@@ -241,6 +244,20 @@ class UcxFabric final : public UcxFabricBase {
     handler.arg = this;
     if (const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_, &handler); status != UCS_OK)
       return failure("ucp_worker_set_am_recv_handler", status);
+    return {};
+  }
+
+  /// Between nodes the transports may lead nowhere (UCX_TLS). That is said now: later a receive would wait
+  /// for ever. Every rank tries the next one, so each node tries another.
+  std::string check_ways(const UcxOptions& options) {
+    const int next = (rank_ + 1) % ranks();
+    const bool reached = next == rank_ || endpoint_of(next) != nullptr;
+    const std::vector<std::string> verdicts = options.exchange(reached ? "+" : "-");
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      if (verdicts[i] != "+")
+        return "rank " + std::to_string(i) + " cannot reach rank " +
+               std::to_string((i + 1) % verdicts.size()) + ": no transport of UCX leads there";
+    }
     return {};
   }
 

@@ -32,7 +32,7 @@ struct UcxOptions {
   bool one_node = false;     // all ranks share this node's memory
   bool cross_memory = true;  // process_vm_readv works between the ranks (tested by the caller)
   SharedMemory shared_memory = SharedMemory::kWide;
-  /// Gathers every rank's bytes in rank order; collective. Called once, whatever went wrong before.
+  /// Gathers every rank's bytes in rank order; collective. Called equally often on all ranks, whatever fails.
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };
 

@@ -143,7 +143,7 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
     error.clear();
     std::unique_ptr<UcxFabricBase> fabric(create(options, error));
     if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;
-    if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
+    if (fabric != nullptr && options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
         std::getenv("UCX_TLS") == nullptr) {
       (void)std::fprintf(
           stderr, "offramp: /dev/shm is too small: messages take the network, which costs wall time\n");

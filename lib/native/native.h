@@ -26,7 +26,7 @@ int offramp_native_progress_unregister(int (*callback)(void));
 void offramp_native_progress(void);
 
 /* requests */
-typedef struct offramp_request_callbacks {
+typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-naming): a name of C */
   /* The handle goes away: after completion was reported to the program, or by MPI_Request_free. When
    * `active`, the operation is still running and the object stays until offramp_native_request_recycle. */
   void (*released)(void* body, int active);

@@ -68,7 +68,9 @@ class UcxWorld {
         options.exchange = [&](const std::string& own) {
           addresses[static_cast<std::size_t>(rank)] = own;
           met.arrive_and_wait();
-          return addresses;
+          std::vector<std::string> all = addresses;
+          met.arrive_and_wait();
+          return all;
         };
         std::string error;
         fabrics_[static_cast<std::size_t>(rank)].reset(ucx_fabric_create()(options, error));

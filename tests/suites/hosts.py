@@ -41,6 +41,14 @@ def transports(arguments, backend, ranks):
     return result.ok and bool(between) and bool(within) and len(between) + len(within) == len(lanes), result
 
 
+def unreachable(arguments, backend, ranks):
+    """The user's transports do not lead to the other host: MPI_Init says so, naming both ends."""
+    program_path = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
+    result = on_two_hosts(arguments, backend, ranks, ["-x", "UCX_TLS=posix,self", program_path])
+    said = re.search(r"offramp: rank \d cannot reach rank \d: no transport of UCX leads there", result.output)
+    return not result.ok and said is not None and "still running" not in result.output, result
+
+
 def outage(arguments, backend, ranks):
     """The cable is out for 2 s in the middle of a soak of 8 s; TCP has to repeat what was lost."""
     soak = [os.path.join(arguments.build, "tests/mpi/soak"), "--seconds", "8"]
@@ -62,6 +70,7 @@ def cases(arguments):
             backend = arguments.backends[i % len(arguments.backends)]
             yield name, backend, 3, program, (name, backend, 3)
     yield "transports", arguments.backends[0], 4, transports, (arguments.backends[0], 4)
+    yield "unreachable", arguments.backends[0], 2, unreachable, (arguments.backends[0], 2)
     for backend in arguments.backends if arguments.thorough else arguments.backends[-1:]:
         yield "link down and up", backend, 4, outage, (backend, 4)
 
