@@ -21,7 +21,7 @@ def read_prototypes(path):
     """Name -> (result, parameters, arguments) of every MPI_ function that the header declares."""
     text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
     prototypes = {}
-    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+MPI_(\w+)\(([^;]*?)\)\s*(?:__\w+.*?)?;"
+    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+MPI_(\w+)\s*\(([^;]*?)\)\s*(?:__\w+.*?)?;"
     for result, name, parameters in re.findall(pattern, text, flags=re.S):
         parameters = " ".join(parameters.split())
         arguments = []

@@ -119,13 +119,13 @@ bool cross_memory_works(bool one_node) {
 
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   // UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
-  // handlers in the program. Room for a header and a small payload in one element of the shared-memory FIFO,
-  // segments large enough that 16 KiB are copied through the cache instead of mapped, and a FIFO that a
-  // window of messages does not fill.
+  // handlers in the program, no warnings of each message that the program never received. Room for a header
+  // and a small payload in one element of the shared-memory FIFO, segments large enough that 16 KiB are
+  // copied through the cache instead of mapped, and a FIFO that a window of messages does not fill.
   for (const auto& [name, value] :
        {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
         std::pair{"UCX_POSIX_FIFO_ELEM_SIZE", "2112"}, std::pair{"UCX_POSIX_SEG_SIZE", "65536"},
-        std::pair{"UCX_POSIX_FIFO_SIZE", "256"}})
+        std::pair{"UCX_POSIX_FIFO_SIZE", "256"}, std::pair{"UCX_LOG_LEVEL", "error"}})
     setenv(name, value, 0);
   const std::filesystem::path module =
       std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
@@ -218,8 +218,7 @@ void clear_preload() {
 
 }  // namespace
 
-/// Said once per job where the launcher tells the ranks apart.
-static void refuse(const char* reason) {
+void refuse(const char* reason) {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     const char* rank = std::getenv(variable);
     if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
