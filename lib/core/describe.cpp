@@ -48,6 +48,9 @@ std::string Engine::describe() const {
                         send->destination_world, send->header.envelope.tag, send->header.envelope.bytes,
                         outcome_of(*send));
   }
+  if (kept_count_ > 0)
+    text += fmt::format("    {} completed sends whose {} bytes wait here for their receives\n", kept_count_,
+                        kept_bytes_);
   for (const auto& [id, context] : contexts_) {
     std::string inside;
     describe_posted(context->any_source(), inside);

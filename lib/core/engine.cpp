@@ -10,10 +10,6 @@
 namespace offramp {
 namespace {
 
-// Messages up to this size leave the sender even when nobody has asked for them: programs rely on small sends
-// that do not wait for the receive. Larger ones stay at the sender until they are matched.
-constexpr std::size_t kBounceLimit = 64 * 1024;
-
 // Bounds on what headers can make this rank keep. No fabric reorders further, and no program makes
 // communicators faster.
 constexpr std::int32_t kFarthestAhead = 1 << 16;
@@ -21,20 +17,17 @@ constexpr std::size_t kMostUnattached = 1 << 16;
 
 }  // namespace
 
-struct Engine::Reply : FabricWaiter {
-  Engine* engine = nullptr;
-  Header header;
-};
-
 Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload)
-    : fabric_(fabric), lanes_(std::move(lanes)), carries_payload_(carries_payload) {
+    : window(fabric.ranks()), fabric_(fabric), lanes_(std::move(lanes)), carries_payload_(carries_payload) {
   assert(!lanes_.empty() && lanes_.size() <= kMaxLanes);
   static_assert(Header::size_with(kMaxLanes) <= Fabric::kMaxHeader);
 }
 
 Engine::~Engine() {
-  for (auto& [id, context] : contexts_) {
-    for (auto& message : context->remove_all()) abandon(std::move(message));
+  drop_unreceived();
+  while (KeptSend* kept = kept_.front()) {
+    kept_.remove(*kept);
+    delete kept;
   }
 }
 
@@ -83,6 +76,12 @@ void Engine::retire_context(Context& context) {
 
 void Engine::release(Context& context) {
   if (--context.pending == 0 && context.closed) retire_context(context);
+}
+
+void Engine::drop_unreceived() {
+  for (auto& [id, context] : contexts_) {
+    for (auto& message : context->remove_all()) abandon(std::move(message));
+  }
 }
 
 /// Nobody will receive this message.
@@ -163,7 +162,10 @@ void Engine::launch(SendRecord& record) {
     if (!ok) self.engine->give_up(self);
     if (self.reply_done) self.engine->complete(self);
   };
-  switch (fabric_.send(record.destination_world, record.header.encoded(), record.data, record)) {
+  const Fabric::State state =
+      stays(record) ? keep(record)
+                    : fabric_.send(record.destination_world, record.header.encoded(), record.data, record);
+  switch (state) {
     case Fabric::State::kPending:
       break;
     case Fabric::State::kFailed:
@@ -423,16 +425,7 @@ void Engine::match(ReceiveRecord& record, const Header& header) {
 }
 
 void Engine::send_reply(ReceiveRecord& record) {
-  if (free_replies_.empty()) {
-    replies_.push_back(std::make_unique<Reply>());
-    free_replies_.push_back(replies_.back().get());
-  }
-  Reply& reply = *free_replies_.back();
-  free_replies_.pop_back();
-  reply.engine = this;
-  reply.header = record.header;
-  reply.header.envelope.kind = EnvelopeKind::kReply;
-  reply.header.envelope.source_world = static_cast<std::uint32_t>(rank());
+  Notice& reply = notice_for(record.header, EnvelopeKind::kReply);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     LaneStamp& at = reply.header.lanes[i];
     if (at.handshake == 0) continue;
@@ -442,13 +435,30 @@ void Engine::send_reply(ReceiveRecord& record) {
     ++lanes_[i]->counters.given_up;
     if (i == 0) record.outcome = Outcome::kFault;
   }
-  reply.notify = [](FabricWaiter& waiter, bool) {
-    auto& self = static_cast<Reply&>(waiter);
-    self.engine->free_replies_.push_back(&self);
+  dispatch(reply, static_cast<int>(record.header.envelope.source_world));
+}
+
+Notice& Engine::notice_for(const Header& header, EnvelopeKind kind) {
+  if (free_notices_.empty()) {
+    notices_.push_back(std::make_unique<Notice>());
+    free_notices_.push_back(notices_.back().get());
+  }
+  Notice& notice = *free_notices_.back();
+  free_notices_.pop_back();
+  notice.engine = this;
+  notice.header = header;
+  notice.header.envelope.kind = kind;
+  notice.header.envelope.source_world = static_cast<std::uint32_t>(rank());
+  return notice;
+}
+
+void Engine::dispatch(Notice& notice, int to) {
+  notice.notify = [](FabricWaiter& waiter, bool) {
+    auto& self = static_cast<Notice&>(waiter);
+    self.engine->free_notices_.push_back(&self);
   };
-  const auto sender = static_cast<int>(record.header.envelope.source_world);
-  if (fabric_.send(sender, reply.header.encoded(), {}, reply) != Fabric::State::kPending)
-    free_replies_.push_back(&reply);
+  if (fabric_.send(to, notice.header.encoded(), {}, notice) != Fabric::State::kPending)
+    free_notices_.push_back(&notice);
 }
 
 void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
@@ -512,10 +522,11 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
     discard(inbound);
     return on_reply(*header);
   }
+  if (e.kind == EnvelopeKind::kWindow) return on_window(*header);
 
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context))
-    return discard(inbound);  // sent, never received, freed
+    return discard(*header, inbound);  // sent, never received, freed
   if (known != nullptr ? known->attached() && !known->is_member(e) : unattached_ == kMostUnattached)
     return reject(inbound);
   if (known == nullptr) ++unattached_;
@@ -543,19 +554,21 @@ bool Engine::known_backends(const Header& header) const {
   return true;
 }
 
-void Engine::discard(const Fabric::Inbound& inbound) {
+void Engine::discard(const Header& header, const Fabric::Inbound& inbound) {
+  leave_window(header);
   if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
 }
 
 void Engine::reject(const Fabric::Inbound& inbound) {
   ++malformed_;
-  discard(inbound);
+  if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
 }
 
 void Engine::accept(Context& context, ContextPeer& peer, const Header& header,
                     const Fabric::Inbound& inbound) {
   ReceiveRecord* record = context.take_posted(peer, header.envelope);
   if (record == nullptr) return context.add_unexpected(hold(context, header, inbound));
+  leave_window(header);
   match(*record, header);
   if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
   take_data(*record, inbound.size > 0 ? inbound.data : nullptr);
@@ -585,17 +598,17 @@ std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& 
   message->remote = inbound.remote;
   if (inbound.remote == nullptr) {
     if (inbound.size > 0) {
-      message->data = std::make_unique_for_overwrite<std::byte[]>(inbound.size);
+      payload_came(*message, inbound.size);
       std::memcpy(message->data.get(), inbound.data, inbound.size);
     }
-  } else if (inbound.size <= kBounceLimit) {
+  } else if (inbound.size <= kBounceLimit && (header.envelope.flags & kStays) == 0) {
     fetch(*message);
   }
   return message;
 }
 
 void Engine::fetch(UnexpectedMessage& message) {
-  message.data = std::make_unique_for_overwrite<std::byte[]>(message.header.envelope.bytes);
+  payload_came(message, message.header.envelope.bytes);
   message.fetching = true;
   ++message.context->pending;
   message.notify = [](FabricWaiter& waiter, bool ok) {

@@ -14,6 +14,7 @@
 #include "lib/core/context.hpp"
 #include "lib/core/lane.hpp"
 #include "lib/core/operation_log.hpp"
+#include "lib/core/payload_window.hpp"
 #include "lib/core/team_message.hpp"
 #include "lib/fabric/fabric.hpp"
 
@@ -104,8 +105,15 @@ class Engine final : public Fabric::Sink {
     for (auto& lane : lanes_) ++lane->counters.dependences[static_cast<std::size_t>(kind)];
   }
 
-  int progress() { return fabric_.progress(*this); }
-  [[nodiscard]] std::size_t sends_in_flight() const { return sends_; }
+  int progress() { return fabric_.progress(*this) + (due_.empty() ? 0 : give_back_windows()); }
+  /// Sends whose data is still here, those of completed calls too.
+  [[nodiscard]] std::size_t sends_in_flight() const { return sends_ + kept_count_; }
+  /// Payload that completed sends have left in this rank's memory: the receivers' windows were full.
+  [[nodiscard]] std::size_t kept_bytes() const { return kept_bytes_; }
+  /// Payload of messages that nobody has received yet: now, and the most that there was at once.
+  [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
+  [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
+  PayloadWindow window;
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
   /// Who failed to reach whom over what, for the last operation that ended with kFault; empty: none did.
@@ -117,11 +125,19 @@ class Engine final : public Fabric::Sink {
   /// What this rank waits for: sends in flight, posted receives and unexpected messages, per peer.
   [[nodiscard]] std::string describe() const;
 
+  /// Nobody will receive anything any more: lets go of all messages, those too that wait at their senders.
+  void drop_unreceived();
+
   void deliver(const Fabric::Inbound& inbound) override;
 
  private:
   using SendList = IntrusiveList<SendRecord, &SendRecord::link>;
-  struct Reply;
+  using KeptList = IntrusiveList<KeptSend, &KeptSend::link>;
+  friend struct UnexpectedMessage;  // which says when its payload has left
+
+  // Messages up to this size leave the sender even when nobody has asked for them: programs rely on small
+  // sends that do not wait for the receive. Larger ones stay at the sender until they are matched.
+  static constexpr std::size_t kBounceLimit = 64 * 1024;
 
   Context& context_of(std::uint64_t id);
   Context* find_context(std::uint64_t id);
@@ -138,6 +154,8 @@ class Engine final : public Fabric::Sink {
   LaneStamp& number(SendRecord& record, const TeamPosition& at);
   void depart(SendRecord& record, const TeamPosition& at);
   void launch(SendRecord& record);
+  [[nodiscard]] bool stays(const SendRecord& record);
+  Fabric::State keep(SendRecord& record);
   void give_up(SendRecord& record);
   void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
   void post(ReceiveRecord& record);
@@ -145,16 +163,24 @@ class Engine final : public Fabric::Sink {
   void accept(Context& context, ContextPeer& peer, const Header& header, const Fabric::Inbound& inbound);
   void accept_early(Context& context, ContextPeer& peer);
   [[nodiscard]] bool known_backends(const Header& header) const;
-  void discard(const Fabric::Inbound& inbound);
+  void discard(const Header& header, const Fabric::Inbound& inbound);
   void reject(const Fabric::Inbound& inbound);
   std::unique_ptr<UnexpectedMessage> hold(Context& context, const Header& header,
                                           const Fabric::Inbound& inbound);
   void fetch(UnexpectedMessage& message);
+  void payload_came(UnexpectedMessage& message, std::size_t bytes);
+  void payload_left(UnexpectedMessage& message);
+  [[nodiscard]] bool needs_window(const Envelope& e, int peer) const;
+  void leave_window(const Header& header);
+  int give_back_windows();
+  void on_window(const Header& header);
   void match(ReceiveRecord& record, const Header& header);
   void take_data(ReceiveRecord& record, const std::byte* data);
   void fail(ReceiveRecord& record);
   void take_remote(ReceiveRecord& record, void* remote);
   void take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
+  Notice& notice_for(const Header& header, EnvelopeKind kind);
+  void dispatch(Notice& notice, int to);
   void send_reply(ReceiveRecord& record);
   void on_reply(const Header& header);
   void settle(const SendRecord& record, const TeamPosition& at);
@@ -190,8 +216,14 @@ class Engine final : public Fabric::Sink {
   };
   std::vector<TokenSlot> tokens_;
   std::vector<std::uint32_t> free_tokens_;
-  std::vector<std::unique_ptr<Reply>> replies_;
-  std::vector<Reply*> free_replies_;
+  std::vector<std::unique_ptr<Notice>> notices_;
+  std::vector<Notice*> free_notices_;
+  KeptList kept_;
+  std::size_t kept_count_ = 0;
+  std::size_t kept_bytes_ = 0;
+  std::size_t unexpected_bytes_ = 0;
+  std::size_t unexpected_bytes_peak_ = 0;
+  std::vector<int> due_;  // ranks to give window back to
   std::uint32_t operations_ = 0;
   std::uint64_t malformed_ = 0;
   std::string last_fault_;

@@ -28,14 +28,19 @@ constexpr std::size_t lane_of_tag(std::int32_t tag) {
   return static_cast<std::size_t>(tag) % kMaxLanes;
 }
 
-enum class EnvelopeKind : std::uint8_t { kMessage = 1, kReply = 2 };
+enum class EnvelopeKind : std::uint8_t {
+  kMessage = 1,
+  kReply = 2,
+  kWindow = 3,  // between ranks: `bytes` of the receiver's payload window are free again
+};
 
 enum EnvelopeFlag : std::uint8_t {
   kWantsReply = 1,  // the sender completes only after the receive was matched
   kNoPayload = 2,   // a lane that only watches: bytes are counted, not carried
   kSynchronous = 4,
+  kStays = 8,  // the payload is to be pulled when the message is received, not before
 };
-inline constexpr std::uint8_t kKnownFlags = kWantsReply | kNoPayload | kSynchronous;
+inline constexpr std::uint8_t kKnownFlags = kWantsReply | kNoPayload | kSynchronous | kStays;
 
 struct LaneStamp {
   Stamp stamp;
@@ -106,7 +111,7 @@ inline bool credible(const Header& header, std::size_t payload, const EnvelopeLi
     const LaneStamp& stamp = header.lanes[lane];
     if (stamp.backend >= limits.max_backends || stamp.handshake > 1 || !plausible(stamp.stamp)) return false;
   }
-  if (e.kind == EnvelopeKind::kReply) return payload == 0;
+  if (e.kind == EnvelopeKind::kReply || e.kind == EnvelopeKind::kWindow) return payload == 0;
   if (e.kind != EnvelopeKind::kMessage) return false;
   if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return false;
   if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return false;

@@ -69,9 +69,29 @@ struct ReceiveRecord : FabricWaiter {
   Header header;    // of the matched message
 };
 
+/// A message that this rank sends on its own account: a reply, or a piece of window given back.
+struct Notice : FabricWaiter {
+  Engine* engine = nullptr;
+  Header header;
+};
+
+/// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
+struct KeptSend : FabricWaiter {
+  Engine* engine = nullptr;
+  Header header;
+  std::unique_ptr<std::byte[]> data;
+  std::size_t bytes = 0;
+  ListLink<KeptSend> link;
+};
+
 /// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched
 /// probe).
 struct UnexpectedMessage : FabricWaiter {
+  UnexpectedMessage() = default;
+  ~UnexpectedMessage();
+  UnexpectedMessage(const UnexpectedMessage&) = delete;
+  UnexpectedMessage& operator=(const UnexpectedMessage&) = delete;
+
   Engine* engine = nullptr;
   Context* context = nullptr;
   Header header;
@@ -80,6 +100,7 @@ struct UnexpectedMessage : FabricWaiter {
   bool fetching = false;              // data is being filled
   bool failed = false;                // the fetch was lost with its sender
   bool abandoned = false;             // ends with the fetch
+  std::size_t held = 0;               // bytes of payload in this rank's memory
   ReceiveRecord* receiver = nullptr;  // matched while fetching
   ListLink<UnexpectedMessage> by_source;
   ListLink<UnexpectedMessage> by_arrival;

@@ -48,6 +48,10 @@ class Fabric {
   virtual State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
                      FabricWaiter& waiter) = 0;
 
+  /// The same for a payload that stays here, whatever its size, until the peer pulls or drops it.
+  virtual State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+                      FabricWaiter& waiter) = 0;
+
   /// Fetches a payload that stayed at the sender. `into` is exactly its size.
   virtual State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) = 0;
   virtual void drop(void* remote) = 0;

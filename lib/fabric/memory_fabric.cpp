@@ -16,11 +16,11 @@ int FinishedSends::notify_all() {
 }
 
 bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-                       FabricWaiter& waiter, FinishedSends& sender) {
+                       FabricWaiter& waiter, FinishedSends& sender, bool stays) {
   auto message = std::make_unique<Message>();
   message->source = source;
   message->header.assign(header.begin(), header.end());
-  const bool eager = payload.size() <= eager_limit_;
+  const bool eager = !stays && payload.size() <= eager_limit_;
   if (eager) {
     message->copy.assign(payload.begin(), payload.end());
     message->payload = message->copy;
@@ -79,6 +79,12 @@ class MemoryHub::Endpoint final : public Fabric {
     MemoryQueue& queue = hub_.endpoints_[static_cast<std::size_t>(peer)]->queue_;
     const bool done = queue.push(rank_, header, payload, waiter, finished_);
     return done ? State::kDone : State::kPending;
+  }
+  State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+              FabricWaiter& waiter) override {
+    hub_.endpoints_[static_cast<std::size_t>(peer)]->queue_.push(rank_, header, payload, waiter, finished_,
+                                                                 true);
+    return State::kPending;
   }
   State pull(void* remote, std::span<std::byte> into, FabricWaiter&) override {
     MemoryQueue::pull(remote, into);

@@ -32,9 +32,10 @@ class MemoryQueue {
   MemoryQueue(const MemoryQueue&) = delete;
   MemoryQueue& operator=(const MemoryQueue&) = delete;
 
-  /// False: the payload stays where it is until the waiter turns up among the sender's finished ones.
+  /// False: the payload stays where it is until the waiter turns up among the sender's finished ones. stays:
+  /// it does so whatever its size.
   bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-            FabricWaiter& waiter, FinishedSends& sender);
+            FabricWaiter& waiter, FinishedSends& sender, bool stays = false);
   /// Delivers the oldest message (or, with a choice, the oldest of some source); false when there is none.
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
   [[nodiscard]] bool empty() const { return messages_.empty(); }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "lib/fabric/memory_fabric.hpp"
@@ -98,15 +99,21 @@ class UcxFabric final : public UcxFabricBase {
              FabricWaiter& waiter) override {
     if (peer == rank_)
       return self_.push(rank_, header, payload, waiter, self_finished_) ? State::kDone : State::kPending;
-    const ucp_ep_h endpoint = endpoint_of(peer);
-    if (endpoint == nullptr) return State::kFailed;
     ucp_request_param_t param;
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.cb.send = [](void* request, ucs_status_t status, void* user) { finish(request, status, user); };
-    param.user_data = &waiter;
-    const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint, kActiveMessageId, header.data(), header.size(),
-                                                     payload.data(), payload.size(), &param);
-    return started(request);
+    return start_send(peer, header, payload, waiter, param);
+  }
+
+  State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+              FabricWaiter& waiter) override {
+    if (peer == rank_) {
+      self_.push(rank_, header, payload, waiter, self_finished_, true);
+      return State::kPending;
+    }
+    ucp_request_param_t param;
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_RNDV;
+    return start_send(peer, header, payload, waiter, param);
   }
 
   State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) override {
@@ -151,8 +158,10 @@ class UcxFabric final : public UcxFabricBase {
     param.op_attr_mask = 0;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_, &param);
     if (UCS_PTR_IS_PTR(request)) {
-      for (int idle = 0; idle < kPatience && ucp_request_check_status(request) == UCS_INPROGRESS;)
+      for (int idle = 0; idle < kPatience && ucp_request_check_status(request) == UCS_INPROGRESS;) {
         idle = progress(sink) > 0 ? 0 : idle + 1;
+        if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
+      }
       ucp_request_free(request);
     }
     closed_ = true;
@@ -187,6 +196,16 @@ class UcxFabric final : public UcxFabricBase {
     const bool closed = static_cast<RequestOwner*>(request)->fabric->closed_;
     ucp_request_free(request);
     if (!closed) waiter->notify(*waiter, status == UCS_OK);
+  }
+
+  State start_send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+                   FabricWaiter& waiter, ucp_request_param_t& param) {
+    const ucp_ep_h endpoint = endpoint_of(peer);
+    if (endpoint == nullptr) return State::kFailed;
+    param.cb.send = [](void* request, ucs_status_t status, void* user) { finish(request, status, user); };
+    param.user_data = &waiter;
+    return started(ucp_am_send_nbx(endpoint, kActiveMessageId, header.data(), header.size(), payload.data(),
+                                   payload.size(), &param));
   }
 
   State started(ucs_status_ptr_t request) {

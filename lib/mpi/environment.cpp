@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/mpi/startup.hpp"
+#include "lib/mpi/tools_interface.hpp"
 #include "lib/native/native.h"
 #include "lib/report/report.hpp"
 
@@ -50,18 +52,27 @@ void begin(bool threads) {
   }
 }
 
-/// Messages that are still leaving get out while their receivers are here; then the ranks part.
-void end() {
-  Session& session = *Session::current;
-  session.add_compute_time();
+void let_sends_leave(Session& session) {
   constexpr int kPatience = 200'000;  // turns without any event: what is left has no receiver
   for (int idle = 0; session.engine.sends_in_flight() > 0 && idle < kPatience;) {
     const auto guard = session.lock();
     idle = session.progress() > 0 ? 0 : idle + 1;
+    if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
   }
+}
+
+/// Messages that are still leaving get out while their receivers are here; then the ranks part.
+void end() {
+  Session& session = *Session::current;
+  session.add_compute_time();
+  let_sends_leave(session);
   write_reports(session);
   native.Barrier(MPI_COMM_WORLD);
+  session.engine.drop_unreceived();  // their senders are told, and let go of them
+  native.Barrier(MPI_COMM_WORLD);
+  let_sends_leave(session);
   resolve_dispatch_to_native();
+  close_tools_interface(session);
   offramp_native_progress_unregister(on_library_progress);
   session.fabric().close(session.engine);
   native.Barrier(MPI_COMM_WORLD);
@@ -123,12 +134,33 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
+/// Where the library that defines a symbol was loaded to; null: unknown.
+const void* home_of(const void* symbol) {
+  Dl_info info{};
+  return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+/// The file of the program's MPI library, if that is not Open MPI; else null. Open MPI is linked to this
+/// library and so always there; another one that the program names stands before it.
+const char* other_mpi() {
+  const auto* const init = reinterpret_cast<const void*>(native.Init);
+  if (home_of(init) == home_of(dlsym(RTLD_DEFAULT, "ompi_mpi_init"))) return nullptr;
+  Dl_info info{};
+  const bool wrapped = offramp_native_check() == nullptr;  // by a library that defines PMPI functions itself
+  return wrapped || dladdr(init, &info) == 0 ? nullptr : info.dli_fname;
+}
+
 /// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
   resolve_natives(native, find_native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
+  if (const char* library = other_mpi()) {
+    refuse(fmt::format("the program uses another MPI library ({}), and Offramp needs Open MPI 4.1", library)
+               .c_str());
+    return;
+  }
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
 }

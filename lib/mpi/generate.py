@@ -21,7 +21,7 @@ def read_prototypes(path, prefix):
     """Name -> (result, parameters, arguments, prefix) of every function with the prefix that the header declares."""
     text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
     prototypes = {}
-    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+" + prefix + r"(\w+)\(([^;]*?)\)\s*(?:__\w+.*?)?;"
+    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+" + prefix + r"(\w+)\s*\(([^;]*?)\)\s*(?:__\w+.*?)?;"
     for result, name, parameters in re.findall(pattern, text, flags=re.S):
         parameters = " ".join(parameters.split())
         arguments = []

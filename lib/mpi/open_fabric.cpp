@@ -89,7 +89,8 @@ SharedMemory what_fits(std::size_t ranks) {
 class UcxVariables {
  public:
   UcxVariables() {
-    for (const auto& [name, value] : {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""}}) {
+    for (const auto& [name, value] : {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+                                      std::pair{"UCX_LOG_LEVEL", "error"}}) {
       if (std::getenv(name) != nullptr) continue;
       setenv(name, value, 1);
       set_.push_back(name);

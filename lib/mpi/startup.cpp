@@ -77,8 +77,7 @@ void clear_preload() {
 
 }  // namespace
 
-/// Said once per job where the launcher tells the ranks apart.
-static void refuse(const char* reason) {
+void refuse(const char* reason) {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     const char* rank = std::getenv(variable);
     if (rank != nullptr && std::strcmp(rank, "0") != 0) return;

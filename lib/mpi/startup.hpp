@@ -14,6 +14,9 @@ bool is_off_by_environment();
 /// "off". Collective over MPI_COMM_WORLD. Ends the job with one clear message when something is wrong.
 std::unique_ptr<Session> make_session(bool threads);
 
+/// Says why the program runs without Offramp: once per job where the launcher tells the ranks apart.
+void refuse(const char* reason);
+
 /// The exported functions become the MPI library's own.
 void resolve_dispatch_to_native();
 

@@ -60,7 +60,7 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
   const std::vector<std::pair<const char*, std::function<void(Header&)>>> spoilers = {
       {"kind 0", [](Header& h) { h.envelope.kind = EnvelopeKind{0}; }},
       {"kind 3", [](Header& h) { h.envelope.kind = EnvelopeKind{3}; }},
-      {"unknown flag", [](Header& h) { h.envelope.flags |= 8; }},
+      {"unknown flag", [](Header& h) { h.envelope.flags |= 16; }},
       {"fewer lanes", [](Header& h) { h.envelope.lanes = 1; }},
       {"more lanes", [](Header& h) { h.envelope.lanes = 255; }},
       {"element", [](Header& h) { h.envelope.element = static_cast<ElementType>(16); }},
@@ -85,6 +85,10 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
   reply.envelope.kind = EnvelopeKind::kReply;
   EXPECT_TRUE(accepted(reply, 0));
   EXPECT_FALSE(accepted(reply, 1)) << "a reply with payload";
+  reply.envelope.kind = EnvelopeKind::kWindow;
+  EXPECT_TRUE(accepted(reply, 0));
+  EXPECT_FALSE(accepted(reply, 1)) << "a piece of window with payload";
+  reply.envelope.kind = EnvelopeKind::kReply;
   reply.lanes[0].stamp.first = Time::ps(-1);
   EXPECT_FALSE(accepted(reply, 0)) << "a reply's time";
 }

@@ -136,12 +136,19 @@ class Mailroom {
     [[nodiscard]] int ranks() const override { return static_cast<int>(room_.desks_.size()); }
     State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
                FabricWaiter& waiter) override {
+      return post(peer, header, payload, waiter, payload.size() <= room_.eager_limit);
+    }
+    State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+                FabricWaiter& waiter) override {
+      return post(peer, header, payload, waiter, false);
+    }
+    State post(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
+               FabricWaiter& waiter, bool eager) {
       auto letter = std::make_unique<Letter>();
       letter->from = rank_;
       letter->to = peer;
       letter->header.assign(header.begin(), header.end());
       letter->payload.assign(payload.begin(), payload.end());
-      const bool eager = payload.size() <= room_.eager_limit;
       if (!eager) letter->sender = &waiter;
       room_.letters.push_back(std::move(letter));
       return eager ? State::kDone : State::kPending;

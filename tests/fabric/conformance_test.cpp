@@ -51,7 +51,9 @@ class Rank final : public Fabric::Sink {
 
   explicit Rank(Fabric& fabric) : fabric_(fabric) {}
 
-  Sent& send(int to, std::vector<std::uint32_t> header, Buffer payload) {
+  using Start = Fabric::State (Fabric::*)(int peer, std::span<const std::byte> header,
+                                          std::span<const std::byte> payload, FabricWaiter& waiter);
+  Sent& send(int to, std::vector<std::uint32_t> header, Buffer payload, Start start = &Fabric::send) {
     sent_.push_back(std::make_unique<Sent>());
     Sent& sent = *sent_.back();
     sent.header = std::move(header);
@@ -62,7 +64,8 @@ class Rank final : public Fabric::Sink {
       EXPECT_FALSE(self.done()) << "told twice";
       self.notified = true;
     };
-    const Fabric::State state = fabric_.send(to, std::as_bytes(std::span(sent.header)), sent.payload, sent);
+    const Fabric::State state =
+        (fabric_.*start)(to, std::as_bytes(std::span(sent.header)), sent.payload, sent);
     EXPECT_FALSE(sent.notified) << "the callback came from inside send()";
     sent.state = state;
     return sent;
@@ -306,6 +309,31 @@ TYPED_TEST(EveryFabric, KeepsLargePayloadsUntilTheyArePulled) {
   Pulled& pulled = this->rank(1).pull(message);
   ASSERT_TRUE(this->until([&] { return pulled.done && sent->done(); }));
   EXPECT_TRUE(pulled.into == sent->payload);
+}
+
+TYPED_TEST(EveryFabric, KeepsOfferedPayloadsOfAnySizeUntilTheyArePulledOrDropped) {
+  for (const int to : {1, 0}) {
+    for (const std::size_t size : {std::size_t{2049}, kEager, std::size_t{65536}, kLarge}) {
+      Rank& receiver = this->rank(to);
+      receiver.messages.clear();
+      std::vector<Sent*> sent;
+      for (std::uint32_t i = 0; i < 3; ++i)
+        sent.push_back(
+            &this->rank(0).send(to, {i}, pattern(size, i), i == 1 ? &Fabric::send : &Fabric::offer));
+      ASSERT_TRUE(this->until([&] { return receiver.messages.size() == 3; }));
+      for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(receiver.messages[i].header[0], i) << "in order";
+      this->idle_turns(this->rank(0));
+      EXPECT_FALSE(sent[0]->done() || sent[2]->done()) << size;
+      ASSERT_NE(receiver.messages[0].remote, nullptr);
+      ASSERT_NE(receiver.messages[2].remote, nullptr);
+      if (receiver.messages[1].remote != nullptr)
+        receiver.fabric().drop(std::exchange(receiver.messages[1].remote, nullptr));
+      Pulled& pulled = receiver.pull(receiver.messages[2]);
+      receiver.fabric().drop(std::exchange(receiver.messages[0].remote, nullptr));
+      ASSERT_TRUE(this->until([&] { return pulled.done && sent[0]->done() && sent[2]->done(); }));
+      EXPECT_TRUE(pulled.into == sent[2]->payload) << size;
+    }
+  }
 }
 
 TYPED_TEST(EveryFabric, TellsTheSenderOfAPayloadThatWasDropped) {

@@ -106,9 +106,32 @@ def bystanders(arguments, tally):
                  offline.output, offline.seconds)
 
 
+def another_mpi(arguments, tally):
+    """A program of another MPI, with a library that stands in for it: one line, and it runs by itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        library, program = os.path.join(folder, "libmpich.so.12"), os.path.join(folder, "app")
+        source = os.path.join(folder, "app.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <stdio.h>\nint MPI_Init(int*, char***);\nint MPI_Finalize(void);\n"
+                       'int main(void) { MPI_Init(0, 0); puts("it runs"); return MPI_Finalize(); }\n')
+        for command in (["gcc", "-shared", "-fPIC", "-Wl,-soname,libmpich.so.12", "-o", library,
+                         os.path.join(ROOT, "tests/fixtures/other_mpi/library.c")],
+                        ["gcc", "-o", program, source, library, f"-Wl,-rpath,{folder}"]):
+            subprocess.run(command, check=True, timeout=60)
+        preload = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host"}
+        loaded = launch([program], base_environment(preload), 20)
+        lines = [line for line in loaded.output.splitlines() if line.startswith("offramp:")]
+        ok = loaded.ok and "it runs" in loaded.output and len(lines) == 1 and library in lines[0]
+        tally.record("interposition/a program of another MPI is refused at load", ok, loaded.output, loaded.seconds)
+        told = launch([os.path.join(arguments.build, "bin/offramp"), "check", program], base_environment(), 20)
+        ok = not told.ok and "libmpich.so.12" in told.output and told.output.count("offramp:") == 1
+        tally.record("interposition/a program of another MPI is refused by check", ok, told.output, told.seconds)
+
+
 def run(arguments, tally):
     if not tally.wants("interposition"):
         return
     exported_symbols(arguments, tally)
     bystanders(arguments, tally)
+    another_mpi(arguments, tally)
     installed(arguments, tally)

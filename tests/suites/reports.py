@@ -125,6 +125,24 @@ def hang_report(arguments, tally):
     tally.record(label, ok, result.output, result.seconds)
 
 
+def performance_variables(arguments, tally):
+    """Those of Offramp's stand in the list of MPI_T while a backend is on, and only then."""
+    for backend in (None, "off", *arguments.backends):
+        label = f"reports/performance variables {backend or 'native'}"
+        if not tally.wants(label):
+            continue
+        result = mpirun(arguments.build, backend, 2, program(arguments, "performance_variables"), 60)
+        seen = {words[0]: int(words[1]) for words in map(str.split, result.output.splitlines())
+                if len(words) == 2 and words[0].startswith("offramp_")}
+        if backend in (None, "off"):
+            ok = not seen
+        else:
+            ok = len(seen) == 9 and seen["offramp_modelled_time_ps"] > 0 and seen["offramp_bytes"] > 0 \
+                and seen["offramp_calls_offloaded"] + seen["offramp_calls_declined"] > 0 \
+                and seen["offramp_wire_bytes"] > 0 and seen["offramp_calls_native"] == 0
+        tally.record(label, result.ok and ok, result.output, result.seconds)
+
+
 def model_clock(arguments, tally):
     label = "reports/MPI_Wtime is the host clock with clock = model"
     if not tally.wants(label):
@@ -140,4 +158,5 @@ def run(arguments, tally):
         traces(arguments, tally, backend)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
+    performance_variables(arguments, tally)
     model_clock(arguments, tally)

@@ -1,0 +1,92 @@
+"""Sizes and numbers at which libraries break: memory of messages that nobody receives yet, many requests, many
+communicators, messages beyond 2 GiB, many ranks on few cores."""
+
+import os
+import re
+
+from launch import mpirun
+
+GIB = 1 << 30
+WINDOW_KIB = 16 << 10  # of one peer of two: PayloadWindow::kTotal / 2
+PER_MESSAGE_KIB = 3    # what a message costs its receiver whose payload stays at the sender
+
+
+def figure(result, pattern):
+    found = re.search(pattern, result.output)
+    return float(found.group(1)) if found else None
+
+
+def start(arguments, tally, name, backend, ranks, words=(), limit=90):
+    """The result of a program of tests/limits, or None where it is not asked for."""
+    if not tally.wants(f"limits/{name} {backend or 'native'}"):
+        return None
+    program = os.path.join(arguments.build, "tests/limits", name)
+    return mpirun(arguments.build, backend, ranks, [program, *map(str, words)], limit)
+
+
+def record(tally, what, name, backend, result, ok=True):
+    if result is not None:
+        tally.record(f"limits/{name} {backend or 'native'}: {what}", result.ok and ok and f"ok {name}" in result.output,
+                     result.output, result.seconds)
+
+
+def unreceived(arguments, tally):
+    """More than natively, where sends of this size wait for their receives."""
+    messages, size = 1500, 60000
+    for backend in arguments.backends:
+        result = start(arguments, tally, "unreceived", backend, 2, [messages, size, 1])
+        grown = result and figure(result, r"grew by (\d+) KiB")
+        bound = 1.5 * WINDOW_KIB + messages * PER_MESSAGE_KIB
+        assert bound < messages * size / 1024 / 2
+        record(tally, f"{messages} messages of {size} bytes take at most {bound / 1024:.0f} MiB", "unreceived", backend,
+               result, grown is not None and grown <= bound)
+    result = start(arguments, tally, "unreceived", "host", 2, [messages, size, 0])
+    clean = result and "WARN" not in result.output and "malformed" not in result.output
+    record(tally, "MPI_Finalize with messages that wait at their sender", "unreceived", "host", result, clean)
+
+
+def tiny(arguments, tally):
+    """No more memory for each than the MPI library takes."""
+    messages = 100000
+    native = start(arguments, tally, "unreceived", None, 2, [messages, 8, 1])
+    result = start(arguments, tally, "unreceived", "host", 2, [messages, 8, 1])
+    if native is None or result is None:
+        return
+    figures = [figure(each, r"grew by (\d+) KiB") for each in (native, result)]
+    record(tally, f"{messages} messages of 8 bytes take no more than natively {figures} KiB", "unreceived", "host",
+           result, None not in figures and figures[1] <= 1.2 * figures[0])
+
+
+def huge(arguments, tally):
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        available = int(re.search(r"MemAvailable:\s+(\d+) kB", file.read()).group(1)) * 1024
+    if available < 8 * GIB:
+        print("note: less than 8 GiB of memory available: no message of more than 2 GiB is sent", flush=True)
+        return
+    record(tally, "2.1 GiB in one message", "huge", "host", start(arguments, tally, "huge", "host", 2))
+
+
+def crowd(arguments, tally):
+    """Waiting ranks give way: 16 ranks take a small multiple of what they take natively, not their time slices."""
+    native = start(arguments, tally, "crowd", None, 16)
+    result = start(arguments, tally, "crowd", "host", 16)
+    if native is None or result is None:
+        return
+    figures = [figure(each, r"took ([\d.]+) s") for each in (native, result)]
+    record(tally, f"16 ranks, seconds natively and here: {figures}", "crowd", "host", result,
+           None not in figures and figures[1] <= 20 * max(figures[0], 0.25))
+
+
+def run(arguments, tally):
+    unreceived(arguments, tally)
+    tiny(arguments, tally)
+    for backend in [None, *arguments.backends[:2]]:
+        result = start(arguments, tally, "communicators", backend, 2)
+        grown = result and figure(result, r"grew by (\d+) KiB")
+        record(tally, "1,000 communicators leave nothing behind", "communicators", backend, result,
+               grown is not None and grown <= 1024)
+    for backend in arguments.backends[:2]:
+        record(tally, "100,000 requests at once", "many_requests", backend,
+               start(arguments, tally, "many_requests", backend, 2))
+    crowd(arguments, tally)
+    huge(arguments, tally)
