@@ -85,7 +85,8 @@ SharedMemory what_fits(std::size_t ranks) {
 }
 
 /// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
-/// handlers in the program. Afterwards they are gone again: what the program starts is not concerned.
+/// handlers in the program, no warnings of each message that the program never received. Afterwards they are
+/// gone again: what the program starts is not concerned.
 class UcxVariables {
  public:
   UcxVariables() {
