@@ -16,8 +16,9 @@ std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
   const int a_row = a.mailbox / kMailboxColumns;
   const int b_row = b.mailbox / kMailboxColumns;
   if (a.board != b.board) {
-    const auto boards = static_cast<std::uint64_t>(mesh.distance(a.board, b.board) * kMailboxColumns + a_row);
-    return (boards * kMailboxColumns + static_cast<std::uint64_t>(b_row)) * 2 + 1;
+    const auto boards = static_cast<std::uint64_t>(mesh.distance(a.board, b.board));
+    const std::uint64_t rows = boards * kMailboxColumns + static_cast<std::uint64_t>(a_row);
+    return (rows * kMailboxColumns + static_cast<std::uint64_t>(b_row)) * 2 + 1;
   }
   const int hops =
       std::abs(a.mailbox % kMailboxColumns - b.mailbox % kMailboxColumns) + std::abs(a_row - b_row);

@@ -165,10 +165,10 @@ void EndpointCache::check_revoked(GroupUid uid, CacheActions& actions) {
   actions.revoked = true;
   std::vector<Waiting> waiting = std::move(found->second.waiting);
   groups_.erase(found);
-  replay(std::move(waiting), actions);
+  replay(waiting, actions);
 }
 
-void EndpointCache::replay(std::vector<Waiting> waiting, CacheActions& actions) {
+void EndpointCache::replay(const std::vector<Waiting>& waiting, CacheActions& actions) {
   for (const Waiting& message : waiting) {
     CacheActions more;
     if (message.entry) {

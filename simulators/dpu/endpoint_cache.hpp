@@ -111,7 +111,7 @@ class EndpointCache {
   Group* in_use(GroupUid uid, std::uint32_t incarnation);
   bool enter(Group& group, int rank);
   static bool enter(Group& group, int rank, const CacheEntry& entry);
-  void replay(std::vector<Waiting> waiting, CacheActions& actions);
+  void replay(const std::vector<Waiting>& waiting, CacheActions& actions);
   bool leave(Group& group, int rank);
   void check_populated(const Group& group, CacheActions& actions) const;
   void check_revoked(GroupUid uid, CacheActions& actions);
