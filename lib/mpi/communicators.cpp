@@ -82,15 +82,19 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   if (parent == nullptr || made == nullptr || handle == nullptr)
     return call.unlocked([&] { return native.Comm_idup(comm, made, handle); });
   MPI_Request inner = MPI_REQUEST_NULL;
+  *made = MPI_COMM_NULL;
   const int code = call.unlocked([&] { return native.Comm_idup(comm, made, &inner); });
   if (code != MPI_SUCCESS) return code;
+  // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
+  // gone when the request completes.
+  const MPI_Comm early = *made;
   const std::uint64_t id = session.communicators.next_duplicate_id(*parent);
   Request& request = take_request(comm, Request::Kind::kOther);
   *handle = request.handle;
-  session.poll([&session, &request, inner, made, id]() mutable {
+  session.poll([&session, &request, inner, made, early, id]() mutable {
     if (inner != MPI_REQUEST_NULL && offramp_native_request_complete(inner) == 0) return false;
     native.Wait(&inner, MPI_STATUS_IGNORE);
-    session.communicators.add(*made, id);
+    session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
     complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
     return true;
   });

@@ -1,0 +1,75 @@
+"""Every function that Offramp exports, called from mpif.h, `use mpi` and `use mpi_f08`. The program checks the results;
+here it is checked that no function of the list is missing in it, and that its calls reach Offramp."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from launch import mpirun
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
+
+# Other processes, which the suite does not start; C has no such calls from Fortran for MPI_T.
+NOT_HERE = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "Comm_join"}
+# Carried, but nothing is counted.
+UNCOUNTED = {"Init", "Init_thread", "Finalize", "Abort", "Wtime", "Wtick", "Type_free"}
+# In the module mpi_f08 these two are the C functions.
+C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
+
+
+def functions():
+    with open(os.path.join(ROOT, "lib/mpi/functions.txt"), encoding="utf-8") as file:
+        words = [line.split("#")[0].split() for line in file]
+    return {name for line in words for name in line[1:] if not name.startswith("T_")} - NOT_HERE
+
+
+def missing(program, binding):
+    """Functions that the program does not refer to."""
+    text = subprocess.run(["nm", "-u", program], capture_output=True, text=True, check=True).stdout
+    symbols = {line.split()[-1].split("@")[0] for line in text.splitlines()}
+    endings = ("_f08_", "_f08ts_") if binding == "F08" else ("_", "_cptr_")
+    return sorted(name for name in functions() if C_IN_F08.get(name if binding == "F08" else "", "") not in symbols
+                  and not any(f"mpi_{name.lower()}{ending}" in symbols for ending in endings))
+
+
+def run(arguments, tally):
+    seen = {}
+    for binding, name in BINDINGS.items():
+        program = os.path.join(arguments.build, "tests/fortran", binding, "every_call")
+        if tally.wants(f"fortran/{name}"):
+            absent = missing(program, binding)
+            tally.record(f"fortran/{name}: the program calls every function", not absent, f"not called: {absent}")
+        for backend in [None, *arguments.backends]:
+            label = f"fortran/{name} {backend or 'native'}"
+            if not tally.wants(label):
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                report = os.path.join(folder, "report.json")
+                result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": report},
+                                cwd=folder)
+                silent, counts = [], {}
+                if backend is not None and os.path.exists(report):
+                    with open(report, encoding="utf-8") as file:
+                        counts = {call: figures["count"] for call, figures in json.load(file)["calls"].items()}
+                    silent = sorted(f for f in functions() - UNCOUNTED if counts.get(f"MPI_{f}", 0) == 0)
+                ok = result.ok and "ok every_call" in result.output and not silent and (backend is None or counts)
+                tally.record(label, bool(ok), f"not seen: {silent}\n{result.output}", result.seconds)
+                # Loops that go on until all is there take what they take.
+                seen[binding, backend] = {call: n for call, n in counts.items()
+                                          if not any(word in call for word in ("probe", "Test", "Waitsome"))}
+    for backend in arguments.backends:
+        same = [seen[binding, backend] for binding in BINDINGS if seen.get((binding, backend))]
+        if len(same) == len(BINDINGS):
+            tally.record(f"fortran/{backend}: as many calls from every binding", same[0] == same[1] == same[2], str(same))
+    threads(arguments, tally)
+
+
+def threads(arguments, tally):
+    if tally.wants("fortran/MPI_Init_thread"):
+        program = os.path.join(arguments.build, "tests/fortran/F08/every_call")
+        with tempfile.TemporaryDirectory() as folder:
+            result = mpirun(arguments.build, "host", 2, [program, "threads"], 60, cwd=folder)
+        tally.record("fortran/MPI_Init_thread", result.ok and "ok every_call" in result.output, result.output,
+                     result.seconds)
