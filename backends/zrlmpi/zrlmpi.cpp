@@ -447,7 +447,7 @@ class ZrlmpiBackend final : public Backend {
     const Time late = later(ready, begin) - begin;
     // A timer that fires depends on the ranks.
     if (packets_ == nullptr && !faults_.any() &&
-        late + relative(transfer).data < spec_.timeout(transfer.source, 1, 0))
+        late + relative(transfer, begin).data < spec_.timeout(transfer.source, 1, 0))
       return replay(transfer, begin, late, end);
     ExchangeRequest request = request_for(transfer);
     request.begin = begin;

@@ -518,11 +518,10 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   const Header* const header = received.decode(inbound.header, inbound.size, limits);
   if (header == nullptr || !known_backends(*header)) return reject(inbound);
   const Envelope& e = header->envelope;
-  if (e.kind == EnvelopeKind::kReply) {
-    discard(inbound);
-    return on_reply(*header);
+  if (e.kind != EnvelopeKind::kMessage) {
+    if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // a payload of nothing, but somebody's
+    return e.kind == EnvelopeKind::kReply ? on_reply(*header) : on_window(*header);
   }
-  if (e.kind == EnvelopeKind::kWindow) return on_window(*header);
 
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context))

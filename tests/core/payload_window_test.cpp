@@ -171,7 +171,7 @@ TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   test::Mailroom room(2);
   Engine sender(room.at(0), test::host_lanes(0, 2, 1));
   sender.window.resize(2 * kBytes);
-  Context& from = sender.open_context(1, 0, {0, 1});
+  Context& from = sender.open_context(1, 0, test::world_of(2));
   const Buffer data = pattern(kBytes, 1);
   std::vector<SendRecord> sends(3);
   sender.send(sends[0], {from, 1, 1, data});

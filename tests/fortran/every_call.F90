@@ -735,12 +735,7 @@ contains
     STATUS :: s
     integer :: x, got
     integer(kind=MPI_OFFSET_KIND) :: place, bytes
-    character(200) :: path
-    call get_environment_variable('OMPI_MCA_orte_top_session_dir', path)
-    if (path == '') path = '/tmp'
-    if (me == 0) path = trim(path) // '/every_call.data'
-    call MPI_BCAST(path, 200, MPI_CHARACTER, 0, WORLD, ierr)
-    call MPI_FILE_OPEN(WORLD, trim(path), MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, f, &
+    call MPI_FILE_OPEN(WORLD, 'every_call.data', MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, f, &
                        ierr)
     CHECK(ierr == MPI_SUCCESS)
     bytes = 4 * np
