@@ -51,7 +51,7 @@ constexpr Variable kVariables[] = {
      [](Session& s) { return static_cast<Value>(s.engine.lane(0).wire().wire_bytes); }},
     {"offramp_arrival_order_dependences", "Places where modelled time depends on arrival order or polling",
      MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine.lane(0).counters.arrival_order_dependences); }},
+     [](Session& s) { return static_cast<Value>(s.engine.lane(0).counters.arrival_order_dependences()); }},
     {"offramp_unexpected_bytes_peak",
      "The most payload of messages without a receive that was in memory at once",
      MPI_T_PVAR_CLASS_HIGHWATERMARK,
