@@ -79,9 +79,11 @@ class UcxFabric final : public UcxFabricBase {
   /// A rank that has no worker tells the others why, so that all of them fail.
   std::string open(const UcxOptions& options) {
     constexpr char kAddress = '+';
-    // Until all have their workers: the ranks may be threads of one process, with one environment.
-    const SharedMemorySettings settings(options.shared_memory);
-    const std::string error = create_worker(options);
+    std::string error;
+    {
+      const SharedMemorySettings settings(options.shared_memory);
+      error = create_worker(options);
+    }
     addresses_ = options.exchange(error.empty() ? kAddress + worker_address() : "-" + error);
     if (addresses_.size() != endpoints_.size()) return "the exchange of worker addresses failed";
     for (std::size_t peer = 0; peer < addresses_.size(); ++peer) {

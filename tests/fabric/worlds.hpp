@@ -6,6 +6,7 @@
 #include <barrier>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "lib/fabric/memory_fabric.hpp"
@@ -56,9 +57,11 @@ class UcxWorld {
   explicit UcxWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
     std::barrier<> met(ranks);
     std::vector<std::string> addresses(fabrics_.size());
+    std::mutex opening;
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
+        std::unique_lock turn(opening);  // a rank is a process elsewhere: the environment is its own
         UcxOptions options;
         options.rank = rank;
         options.ranks = ranks;
@@ -66,6 +69,7 @@ class UcxWorld {
         options.cross_memory = kCrossMemory;
         options.shared_memory = kShared;
         options.exchange = [&](const std::string& own) {
+          if (turn.owns_lock()) turn.unlock();
           addresses[static_cast<std::size_t>(rank)] = own;
           met.arrive_and_wait();
           std::vector<std::string> all = addresses;
