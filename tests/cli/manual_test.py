@@ -129,7 +129,7 @@ class Completion(FolderTest):
         for sub in self.subcommands():
             help_text = self.offramp(sub, "--help").split("Options:")[1].split("\n\n")[0]
             options = set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", help_text, flags=re.MULTILINE))
-            self.assertGreater(len(options), 1, sub)
+            self.assertGreater(len(options), 0, sub)
             self.assertLessEqual(options, set(self.complete("offramp", sub, "-")), sub)
 
     def test_knows_backends_operations_and_topics(self):
