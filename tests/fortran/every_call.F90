@@ -741,6 +741,11 @@ contains
     bytes = 4 * np
     place = 0
     call MPI_FILE_SET_SIZE(f, bytes, ierr)
+    call MPI_FILE_PREALLOCATE(f, bytes, ierr)
+    CHECK(ierr == MPI_SUCCESS)
+    call MPI_FILE_SET_ATOMICITY(f, .true., ierr)
+    CHECK(ierr == MPI_SUCCESS)
+    call MPI_FILE_SET_ATOMICITY(f, .false., ierr)
     call MPI_FILE_SET_VIEW(f, place, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, ierr)
     x = me + 100
     place = me

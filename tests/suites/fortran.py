@@ -12,7 +12,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
 
 # Other processes, which the suite does not start; C has no such calls from Fortran for MPI_T.
-NOT_HERE = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "Comm_join"}
+NOT_HERE = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "Comm_join",
+            "Publish_name", "Unpublish_name", "Lookup_name"}
+# Persistent requests of the standard; the other ones are Open MPI's extension (MPIX), with a module of its own.
+PERSISTENT = {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init"}
 # Carried, but nothing is counted.
 UNCOUNTED = {"Init", "Init_thread", "Finalize", "Abort", "Wtime", "Wtick", "Type_free"}
 # In the module mpi_f08 these two are the C functions.
@@ -22,7 +25,8 @@ C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
 def functions():
     with open(os.path.join(ROOT, "lib/mpi/functions.txt"), encoding="utf-8") as file:
         words = [line.split("#")[0].split() for line in file]
-    return {name for line in words for name in line[1:] if not name.startswith("T_")} - NOT_HERE
+    names = {name for line in words for name in line[1:] if not name.startswith("T_")} - NOT_HERE
+    return {name for name in names if not name.endswith("_init") or name in PERSISTENT}
 
 
 def missing(program, binding):
