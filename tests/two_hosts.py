@@ -90,6 +90,7 @@ def be_host(name):
     socket.sethostname(name)
     sh("mount", "-t", "tmpfs", "-o", "size=1g,mode=1777", "tmpfs", "/dev/shm")
     sh("mount", "--bind", f"{SHARED}/hosts", "/etc/hosts")
+    sh("mount", "-t", "sysfs", "sysfs", "/sys")  # of this network: libraries look for interfaces there
     sh("ip", "link", "set", "lo", "up")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever is left without a parent is not waited for
     print("ready", flush=True)
