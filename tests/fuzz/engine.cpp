@@ -39,6 +39,9 @@ class Void final : public Fabric {
   State send(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
     return State::kDone;
   }
+  State offer(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
+    return State::kDone;
+  }
   State pull(void* remote, std::span<std::byte> into, FabricWaiter&) override {
     std::fill(into.begin(), into.end(), std::byte{1});
     delete static_cast<char*>(remote);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/report/read_report.hpp"
 #include "tests/fuzz/support.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -16,7 +17,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       ranks.back() += c;
     }
   }
-  const std::string report = offramp::run_report(ranks, ranks.front());
+  const std::string report = offramp::run_report(ranks, ranks.front(), offramp::Configuration{}, {});
   static_cast<void>(offramp::summary(report));
+  static_cast<void>(offramp::parse_report(report, "a report"));
+  static_cast<void>(offramp::parse_report(input.text(), "not a report"));
   return 0;
 }
