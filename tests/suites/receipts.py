@@ -171,8 +171,8 @@ def faults_are_seen(arguments, tally):
         seen = tshark(files, "-T", "fields", *fields).splitlines() if report else []
         lost = 0 if report is None else report["wire"]["lost"]
         again = len(seen) - len(set(seen))
-        # Every lost packet is there again. Of those that are repeated because their acknowledgement was lost, one may be
-        # missing (docs/receipts.md).
+        # Every lost packet is there again. There are more repeats than losses, because acknowledgements are lost too, and
+        # one repeat has been seen to be missing here, for a reason that is not known (docs/receipts.md).
         tally.record(label, 0 < lost <= again <= repeated <= again + 1,
                      f"{result.output}\n{repeated} repeated, {lost} lost\n{len(seen)} packets, {len(set(seen))} different",
                      result.seconds)
