@@ -1,5 +1,7 @@
 // A two-dimensional transform spread over the ranks, compared with the same by one process. Transposed output
 // and back again: an all-to-all of FFTW's own in every step.
+//
+// usage: fftw [ROWS COLUMNS TIMES]
 #include <fftw3-mpi.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +16,10 @@ int main(int argc, char** argv) {
   fftw_mpi_init();
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const ptrdiff_t n0 = 96, n1 = 80;
+  const ptrdiff_t n0 = argc == 4 ? atol(argv[1]) : 96;
+  const ptrdiff_t n1 = argc == 4 ? atol(argv[2]) : 80;
+  const int times = argc == 4 ? atoi(argv[3]) : 20;
+  if (n0 <= 0 || n1 <= 0 || times <= 0) MPI_Abort(MPI_COMM_WORLD, 2);
   ptrdiff_t rows, first, columns, first_column;
   const ptrdiff_t room =
       fftw_mpi_local_size_2d_transposed(n0, n1, MPI_COMM_WORLD, &rows, &first, &columns, &first_column);
@@ -47,13 +52,13 @@ int main(int argc, char** argv) {
           fmax(worst[0], fabs(part[j * n0 + i][0] - (*want)[0]) + fabs(part[j * n0 + i][1] - (*want)[1]));
     }
   }
-  for (int k = 0; k < 20; ++k) {
+  for (int k = 0; k < times; ++k) {
     fftw_execute(backward);
     for (ptrdiff_t i = 0; i < rows * n1; ++i) {
       part[i][0] /= (double)(n0 * n1);
       part[i][1] /= (double)(n0 * n1);
     }
-    if (k < 19) fftw_execute(forward);
+    if (k < times - 1) fftw_execute(forward);
   }
   for (ptrdiff_t i = 0; i < rows; ++i)
     for (ptrdiff_t j = 0; j < n1; ++j)

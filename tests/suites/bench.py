@@ -142,6 +142,22 @@ def side_by_side(arguments, tally):
     tally.record(label, ok, result.output + refused.stderr, result.seconds)
 
 
+def ratios_to_native(arguments, tally):
+    """What they measure says nothing on a busy machine: that every run ends with right answers, and a ratio, does."""
+    label = "bench/wall time against native"
+    if not tally.wants(label):
+        return
+    command = [sys.executable, os.path.join(ROOT, "bench/programs"), "--build", arguments.build, "--rounds", "1", "--only",
+               "start", "--backends", "off,cclo"]
+    whole = launch(command, base_environment(), 60)
+    command = [sys.executable, os.path.join(ROOT, "bench/compare"), "--build", arguments.build, "--only", "latency", "--rounds",
+               "1", "--seconds", "0.01", "--backends", "off,host", "--markdown"]
+    calls = launch(command, base_environment(), 120)
+    ok = whole.ok and re.search(r"^\| start \| 2 \| \d+\.\d+ \| \d+\.\d+ \| \d+\.\d+ \|$", whole.output, re.M)
+    ok = ok and calls.ok and len(re.findall(r"^\| latency .*\| \d+\.\d+ \[.*\| \d+\.\d+ \[", calls.output, re.M)) == 3
+    tally.record(label, bool(ok), whole.output + calls.output, whole.seconds + calls.seconds)
+
+
 def strangers_print_modelled_time(arguments, tally):
     """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
     label = "bench/hpcc prints modelled time"
@@ -171,3 +187,4 @@ def run(arguments, tally):
     spinning_is_reproducible(arguments, tally)
     strangers_print_modelled_time(arguments, tally)
     side_by_side(arguments, tally)
+    ratios_to_native(arguments, tally)

@@ -34,11 +34,12 @@ def hpcc_answers(text):
     return answers
 
 
-def hpcc(arguments, backend, ranks):
+def hpcc(arguments, backend, ranks, order=256):
+    """order: of the matrices of HPL and PTRANS; the other parts take their sizes from it."""
     with tempfile.TemporaryDirectory() as folder:
         with open(HPCC_INPUT, encoding="utf-8") as file:
             text = file.read()
-        text = re.sub(r"^1000 +Ns", "256         Ns", text, flags=re.M)
+        text = re.sub(r"^1000 +Ns", f"{order}         Ns", text, flags=re.M)
         text = re.sub(r"^2 +Ps", f"{1 if ranks == 2 else 2}            Ps", text, flags=re.M)
         with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
             file.write(text)
@@ -158,22 +159,27 @@ def ptscotch(arguments, backend, ranks, side=60, parts=4):
     return result, ("good" if good else None)
 
 
-def own_program(name, pattern, with_file=False):
+def own_program(name, pattern, with_file=False, words=()):
     """A program of tests/programs that uses somebody else's library, and the line that it prints."""
     def execute(arguments, backend, ranks):
         with tempfile.TemporaryDirectory() as folder:
             command = [os.path.join(arguments.build, "tests/programs", name)]
-            command += [os.path.join(folder, "data")] if with_file else []
+            command += [os.path.join(folder, "data")] if with_file else list(words)
             result = start(arguments, backend, ranks, command, 120, {"OFFRAMP_SUMMARY": "false"})
             lines = re.findall(pattern, result.output, flags=re.M)
             return result, lines if len(lines) == 1 else None
     return execute
 
 
+def fftw(*words):
+    """words: rows and columns of the transform, and how often it goes there and back."""
+    return own_program("fftw", r"^fftw spectrum right, back again right$", words=words)
+
+
 # NetPIPE is a program for one pair of processes: with four, this version hangs natively too.
 PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4py_objects, (2, 4)),
             ("scalapack", scalapack, (4,)), ("ptscotch", ptscotch, (2, 4)),
-            ("fftw", own_program("fftw", r"^fftw spectrum right, back again right$"), (2, 4)),
+            ("fftw", fftw(), (2, 4)),
             ("hdf5", own_program("hdf5", r"^hdf5 read \d+ values, 0 wrong$", True), (2, 4)),
             ("mumps", mumps, (2, 4)), ("coarrays", coarrays, (2, 4)),
             ("mpi4py-fft", python_program("transforms.py", r"^transforms of .*: 0 wrong$"), (2, 4)),
