@@ -94,7 +94,7 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
 
 // --- sending ---
 
-void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
+[[gnu::always_inline]] inline void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   Context& context = arguments.context;
   record.done = false;
   record.observed = false;
@@ -124,7 +124,7 @@ void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   ++sends_;
 }
 
-LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
+[[gnu::always_inline]] inline LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
   LaneStamp& out = record.header.lanes[at.lane];
   out = LaneStamp{};
   out.backend = at.backend;
@@ -132,7 +132,7 @@ LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
   return out;
 }
 
-void Engine::depart(SendRecord& record, const TeamPosition& at) {
+[[gnu::always_inline]] inline void Engine::depart(SendRecord& record, const TeamPosition& at) {
   Lane& lane = *lanes_[at.lane];
   LaneStamp& out = number(record, at);
   Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
@@ -153,7 +153,7 @@ void Engine::depart(SendRecord& record, const TeamPosition& at) {
   if (at.lane == 0) record.outcome = Outcome::kFault;
 }
 
-void Engine::launch(SendRecord& record) {
+[[gnu::always_inline]] inline void Engine::launch(SendRecord& record) {
   record.reply_done = (record.header.envelope.flags & kWantsReply) == 0;
   if (!record.reply_done) record.header.envelope.token = make_token(record);
   record.notify = [](FabricWaiter& waiter, bool ok) {
@@ -238,7 +238,16 @@ void Engine::observe(SendRecord& record, const TeamPosition& team) {
   if (!std::exchange(record.observed, true)) settle(record, team);
 }
 
-void Engine::settle(const SendRecord& record, const TeamPosition& at) {
+bool Engine::is_over(const SendRecord& record) const {
+  if (!record.done || record.outcome != Outcome::kOk || log != nullptr || certificate != nullptr)
+    return false;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (record.header.lanes[i].handshake != 0 || record.lanes[i].complete > lanes_[i]->clock) return false;
+  }
+  return true;
+}
+
+[[gnu::always_inline]] inline void Engine::settle(const SendRecord& record, const TeamPosition& at) {
   const LaneStamp& out = record.header.lanes[at.lane];
   const Stamp& reply = record.lanes[at.lane].reply;
   Time complete = record.lanes[at.lane].complete;
@@ -254,12 +263,12 @@ void Engine::settle(const SendRecord& record, const TeamPosition& at) {
   *at.clock = later(*at.clock, complete);
 }
 
-TeamPosition Engine::own_position(std::size_t lane, const Header& header) {
+[[gnu::always_inline]] inline TeamPosition Engine::own_position(std::size_t lane, const Header& header) {
   const std::uint8_t backend = header.lanes[lane].backend;
   return {lane, backend, &lanes_[lane]->clock, &lanes_[lane]->units(backend)};
 }
 
-void Engine::complete(SendRecord& record) {
+[[gnu::always_inline]] inline void Engine::complete(SendRecord& record) {
   record.done = true;
   if (record.outcome == Outcome::kFault) note_fault(record);
   in_flight_.remove(record);
@@ -311,7 +320,8 @@ void Engine::on_reply(const Header& header) {
 
 // --- receiving ---
 
-void Engine::prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
+[[gnu::always_inline]] inline void Engine::prepare(ReceiveRecord& record, Context& context, int source,
+                                                   int tag, MutableBytes buffer) {
   record.done = false;
   record.observed = false;
   record.claimed = false;
@@ -398,7 +408,7 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   settle(record, team);
 }
 
-void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
+[[gnu::always_inline]] inline void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
   const LaneStamp& in = record.header.lanes[at.lane];
   const Transfer transfer = transfer_of(record.header, rank(), at.lane);
   const Time done =
@@ -414,8 +424,8 @@ void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
   *at.clock = later(*at.clock, done);
 }
 
-void Engine::match(ReceiveRecord& record, const Header& header) {
-  std::memcpy(static_cast<void*>(&record.header), &header, header.size());
+[[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Header& header) {
+  copy_header(&record.header, &header, lanes_.size());
   record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
   if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
   if (header.lanes[0].stamp.failed()) record.outcome = Outcome::kFault;
@@ -461,7 +471,7 @@ void Engine::dispatch(Notice& notice, int to) {
     free_notices_.push_back(&notice);
 }
 
-void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
+[[gnu::always_inline]] inline void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
   if (data != nullptr && record.received > 0) std::memcpy(record.buffer.data(), data, record.received);
   complete(record);
 }
@@ -501,7 +511,7 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
   take_data(record, message->data.get());
 }
 
-void Engine::complete(ReceiveRecord& record) {
+[[gnu::always_inline]] inline void Engine::complete(ReceiveRecord& record) {
   record.done = true;
   if (record.outcome == Outcome::kFault) note_fault(record);
   if (certificate != nullptr) take_digest(record);
@@ -546,7 +556,7 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   release(context);
 }
 
-bool Engine::known_backends(const Header& header) const {
+[[gnu::always_inline]] inline bool Engine::known_backends(const Header& header) const {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (header.lanes[i].backend >= lanes_[i]->members().size()) return false;
   }
@@ -563,8 +573,8 @@ void Engine::reject(const Fabric::Inbound& inbound) {
   if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
 }
 
-void Engine::accept(Context& context, ContextPeer& peer, const Header& header,
-                    const Fabric::Inbound& inbound) {
+[[gnu::always_inline]] inline void Engine::accept(Context& context, ContextPeer& peer, const Header& header,
+                                                  const Fabric::Inbound& inbound) {
   ReceiveRecord* record = context.take_posted(peer, header.envelope);
   if (record == nullptr) return context.add_unexpected(hold(context, header, inbound));
   leave_window(header);
@@ -593,7 +603,7 @@ std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& 
   auto message = std::make_unique<UnexpectedMessage>();
   message->engine = this;
   message->context = &context;
-  std::memcpy(static_cast<void*>(&message->header), &header, header.size());
+  copy_header(&message->header, &header, lanes_.size());
   message->remote = inbound.remote;
   if (inbound.remote == nullptr) {
     if (inbound.size > 0) {
@@ -627,7 +637,8 @@ void Engine::fetch(UnexpectedMessage& message) {
   if (state != Fabric::State::kPending) message.notify(message, state == Fabric::State::kDone);
 }
 
-Transfer Engine::transfer_of(const Header& header, int destination_world, std::size_t lane) const {
+[[gnu::always_inline]] inline Transfer Engine::transfer_of(const Header& header, int destination_world,
+                                                           std::size_t lane) const {
   const Envelope& e = header.envelope;
   Transfer transfer;
   transfer.source = static_cast<int>(e.source_world);

@@ -87,6 +87,8 @@ class Engine final : public Fabric::Sink {
   bool cancel(ReceiveRecord& record);
   void observe(SendRecord& record);
   void observe(ReceiveRecord& record);
+  /// The send has succeeded and observing it would change nothing, now or later.
+  [[nodiscard]] bool is_over(const SendRecord& record) const;
 
   // The same for the algorithm of a collective. A token is stamped by the algorithm itself; it costs no clock
   // anything and is not observed.
@@ -154,7 +156,11 @@ class Engine final : public Fabric::Sink {
   LaneStamp& number(SendRecord& record, const TeamPosition& at);
   void depart(SendRecord& record, const TeamPosition& at);
   void launch(SendRecord& record);
-  [[nodiscard]] bool stays(const SendRecord& record);
+  /// The destination has no window left for the payload.
+  [[nodiscard]] bool stays(const SendRecord& record) {
+    const Envelope& e = record.header.envelope;
+    return needs_window(e, record.destination_world) && !window.take(record.destination_world, e.bytes);
+  }
   Fabric::State keep(SendRecord& record);
   void give_up(SendRecord& record);
   void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
@@ -170,8 +176,16 @@ class Engine final : public Fabric::Sink {
   void fetch(UnexpectedMessage& message);
   void payload_came(UnexpectedMessage& message, std::size_t bytes);
   void payload_left(UnexpectedMessage& message);
-  [[nodiscard]] bool needs_window(const Envelope& e, int peer) const;
-  void leave_window(const Header& header);
+  /// Whether a message to or from the peer counts in a window. Both ends come to the same answer.
+  [[nodiscard]] bool needs_window(const Envelope& e, int peer) const {
+    return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
+           (e.flags & (kNoPayload | kStays)) == 0;
+  }
+  void leave_window(const Header& header) {
+    const auto source = static_cast<int>(header.envelope.source_world);
+    if (needs_window(header.envelope, source) && window.release(source, header.envelope.bytes))
+      due_.push_back(source);
+  }
   int give_back_windows();
   void on_window(const Header& header);
   void match(ReceiveRecord& record, const Header& header);

@@ -12,18 +12,7 @@ UnexpectedMessage::~UnexpectedMessage() {
   if (held > 0) engine->payload_left(*this);
 }
 
-/// Whether a message to or from the peer counts in a window. Both ends come to the same answer.
-bool Engine::needs_window(const Envelope& e, int peer) const {
-  return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
-         (e.flags & (kNoPayload | kStays)) == 0;
-}
-
 // --- at the sender ---
-
-bool Engine::stays(const SendRecord& record) {
-  const Envelope& e = record.header.envelope;
-  return needs_window(e, record.destination_world) && !window.take(record.destination_world, e.bytes);
-}
 
 /// The payload stays here. A send that does not wait for its receive is complete all the same: a copy stays.
 Fabric::State Engine::keep(SendRecord& record) {
@@ -69,12 +58,6 @@ void Engine::payload_came(UnexpectedMessage& message, std::size_t bytes) {
 void Engine::payload_left(UnexpectedMessage& message) {
   unexpected_bytes_ -= message.held;
   leave_window(message.header);
-}
-
-void Engine::leave_window(const Header& header) {
-  const auto source = static_cast<int>(header.envelope.source_world);
-  if (!needs_window(header.envelope, source)) return;
-  if (window.release(source, header.envelope.bytes)) due_.push_back(source);
 }
 
 int Engine::give_back_windows() {

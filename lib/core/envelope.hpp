@@ -88,6 +88,15 @@ struct EnvelopeLimits {
   bool payload = true;  // false: nobody in this run has any
 };
 
+/// Copies as much of a header as it has lanes.
+inline void copy_header(void* to, const void* from, std::size_t lanes) {
+  if (lanes == 1) {  // most runs: a size that the compiler knows
+    std::memcpy(to, from, Header::size_with(1));
+  } else {
+    std::memcpy(to, from, Header::size_with(lanes));
+  }
+}
+
 /// Positions on the modelled clock that sums with the times of a model cannot overflow: 53 days.
 inline bool plausible(const Stamp& stamp) {
   constexpr Time kEnd = Time::ps(std::int64_t{1} << 62);
@@ -127,7 +136,7 @@ class ReceivedHeader {
   /// object.
   const Header* decode(std::span<const std::byte> bytes, std::size_t payload, const EnvelopeLimits& limits) {
     if (limits.lanes > kMaxLanes || bytes.size() != Header::size_with(limits.lanes)) return nullptr;
-    std::memcpy(storage_, bytes.data(), bytes.size());
+    copy_header(storage_, bytes.data(), limits.lanes);
     const Header* header = std::launder(reinterpret_cast<const Header*>(storage_));
     return credible(*header, payload, limits) ? header : nullptr;
   }

@@ -59,12 +59,6 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
                MPI_COMM_SELF);
 }
 
-Bytes SendBuffer::set(const void* buffer, std::int64_t count, const TypeInfo& type) {
-  if (type.contiguous(count))
-    return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
-  return copy(buffer, count, type);
-}
-
 Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
   packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
@@ -72,9 +66,8 @@ Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& t
   return {packed_.get(), bytes};
 }
 
-MutableBytes ReceiveBuffer::set(void* buffer, std::int64_t count, const TypeInfo& type) {
+MutableBytes ReceiveBuffer::set_aside(void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
-  if (type.contiguous(count)) return {static_cast<std::byte*>(buffer) + type.true_lb, bytes};
   packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
   buffer_ = buffer;
   type_ = type;
@@ -82,12 +75,7 @@ MutableBytes ReceiveBuffer::set(void* buffer, std::int64_t count, const TypeInfo
   return {packed_.get(), bytes};
 }
 
-void ReceiveBuffer::finish(std::size_t bytes) {
-  if (packed_ != nullptr) unpack_elements(packed_.get(), bytes, buffer_, type_);
-}
-
-void ReceiveBuffer::reset() {
-  if (packed_ == nullptr) return;
+void ReceiveBuffer::release() {
   packed_.reset();
   offramp_native_type_release(type_.type);
 }

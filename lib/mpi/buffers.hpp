@@ -18,7 +18,11 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
 class SendBuffer {
  public:
   /// The bytes of a user buffer; valid while the buffer and this object are.
-  Bytes set(const void* buffer, std::int64_t count, const TypeInfo& type);
+  Bytes set(const void* buffer, std::int64_t count, const TypeInfo& type) {
+    if (type.contiguous(count))
+      return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
+    return copy(buffer, count, type);
+  }
   /// The same, always copied.
   Bytes copy(const void* buffer, std::int64_t count, const TypeInfo& type);
   void reset() { packed_.reset(); }
@@ -35,12 +39,22 @@ class ReceiveBuffer {
   ReceiveBuffer& operator=(const ReceiveBuffer&) = delete;
 
   /// Where to put the bytes for a user buffer. Keeps a reference to a type that has to be unpacked.
-  MutableBytes set(void* buffer, std::int64_t count, const TypeInfo& type);
+  MutableBytes set(void* buffer, std::int64_t count, const TypeInfo& type) {
+    if (type.contiguous(count)) return {static_cast<std::byte*>(buffer) + type.true_lb, type.bytes(count)};
+    return set_aside(buffer, count, type);
+  }
   /// The first `bytes` are in place: unpacks them into the user buffer if need be.
-  void finish(std::size_t bytes);
-  void reset();
+  void finish(std::size_t bytes) {
+    if (packed_ != nullptr) unpack_elements(packed_.get(), bytes, buffer_, type_);
+  }
+  void reset() {
+    if (packed_ != nullptr) release();
+  }
 
  private:
+  MutableBytes set_aside(void* buffer, std::int64_t count, const TypeInfo& type);
+  void release();
+
   std::unique_ptr<std::byte[]> packed_;
   void* buffer_ = nullptr;
   TypeInfo type_;

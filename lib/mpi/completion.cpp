@@ -1,7 +1,10 @@
 // Chapter 3.7: completion. The MPI library's own functions complete our requests, alone or mixed with its
 // own; what is left to do here is the modelled time. Requests that end with their completion tell us through
 // their release; for persistent ones, which stay, the functions below look at those that the call reported.
+#include <algorithm>
+
 #include "lib/mpi/request.hpp"
+#include "lib/native/native.h"
 
 namespace offramp {
 namespace {
@@ -13,21 +16,24 @@ void observe_persistent(Call& call, MPI_Request handle) {
   if (Request* request = own_request(handle); request != nullptr && request->done()) request->observe();
 }
 
+/// Stands for an operation that we carry. What was over when its call returned has the MPI library's complete
+/// request; whether it has may depend on the fabric, and so must make no difference.
+bool is_carried(MPI_Request handle) {
+  return handle != MPI_REQUEST_NULL &&
+         (handle == offramp_native_request_completed() || own_request(handle) != nullptr);
+}
+
 /// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
 void count_poll(Call& call, int count, const MPI_Request* requests) {
-  for (int i = 0; i < count; ++i) {
-    if (requests[i] == MPI_REQUEST_NULL || own_request(requests[i]) == nullptr) continue;
-    return call.engine.count_arrival_order_dependence(Dependence::kPolling);
-  }
+  if (std::any_of(requests, requests + count, is_carried))
+    call.engine.count_arrival_order_dependence(Dependence::kPolling);
 }
 
 /// Several of our requests could have been the one that completed first.
 void count_choice(Call& call, int count, const MPI_Request* requests) {
-  int own = 0;
-  for (int i = 0; i < count && own < 2; ++i) {
-    if (requests[i] != MPI_REQUEST_NULL && own_request(requests[i]) != nullptr) ++own;
-  }
-  if (own > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
+  int carried = 0;
+  for (int i = 0; i < count && carried < 2; ++i) carried += is_carried(requests[i]) ? 1 : 0;
+  if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
 void observe_listed(Call& call, int outcount, const int* indices, const MPI_Request* requests) {

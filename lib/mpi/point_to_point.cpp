@@ -107,13 +107,12 @@ int send_nonblocking(Function function, const Point& point, SendMode mode, MPI_C
   int code = MPI_SUCCESS;
   {
     Call call(function);
-    Request& request = take_request(comm, Request::Kind::kSend);
-    code = start_send(call.session, request, point, mode);
-    *handle = request.handle;
+    code = start_new_send(call.session, comm, point, mode, *handle);
   }
-  if (code == MPI_SUCCESS) return code;
-  native.Request_free(handle);
-  pmpi::Comm_call_errhandler(comm, code);
+  if (code != MPI_SUCCESS) {
+    *handle = MPI_REQUEST_NULL;
+    pmpi::Comm_call_errhandler(comm, code);
+  }
   return code;
 }
 

@@ -66,10 +66,41 @@ int on_start(void* memory) {
                                               : start_receive(session, request, request.point);
 }
 
+/// Of its fields, those of the operation may be used; nobody else knows of it.
+Request& reserve_request(Request::Kind kind) {
+  void* memory = nullptr;
+  const MPI_Request handle = offramp_native_request_reserve(&memory);
+  if (handle == nullptr) throw std::bad_alloc();
+  auto* body = static_cast<Body*>(memory);
+  if (!body->built) {
+    new (body->storage) Request();
+    body->built = true;
+  }
+  Request& request = request_in(memory);
+  request.handle = handle;
+  request.kind = kind;
+  return request;
+}
+
+void begin_request(Request& request, MPI_Comm comm, bool persistent) {
+  offramp_native_request_begin(request.handle, comm, persistent ? 1 : 0);
+  request.released = false;
+  request.persistent = persistent;
+}
+
 void on_send_complete(SendRecord& record) {
   auto& request = *static_cast<Request*>(record.owner);
   request.outgoing.reset();
   complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
+}
+
+SendArguments arguments_of(Request& request, const Point& point, SendMode mode) {
+  return {*point.communicator->context,
+          point.peer,
+          point.tag,
+          request.outgoing.set(point.buffer, point.count, *point.type),
+          point.type->element,
+          mode == SendMode::kSynchronous};
 }
 
 void on_receive_complete(ReceiveRecord& record) {
@@ -114,19 +145,8 @@ void open_requests() {
 }
 
 Request& take_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
-  void* memory = nullptr;
-  const MPI_Request handle = offramp_native_request_take(comm, persistent ? 1 : 0, &memory);
-  if (handle == nullptr) throw std::bad_alloc();
-  auto* body = static_cast<Body*>(memory);
-  if (!body->built) {
-    new (body->storage) Request();
-    body->built = true;
-  }
-  Request& request = request_in(memory);
-  request.handle = handle;
-  request.kind = kind;
-  request.released = false;
-  request.persistent = persistent;
+  Request& request = reserve_request(kind);
+  begin_request(request, comm, persistent);
   return request;
 }
 
@@ -143,9 +163,7 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 
 int start_send(Session& session, Request& request, const Point& point, SendMode mode) {
   request.mode = mode;
-  SendArguments arguments{*point.communicator->context,  point.peer, point.tag, {}, point.type->element,
-                          mode == SendMode::kSynchronous};
-  arguments.data = request.outgoing.set(point.buffer, point.count, *point.type);
+  const SendArguments arguments = arguments_of(request, point, mode);
   if (mode == SendMode::kBuffered) {
     const bool room = session.bsend.send(session.engine, arguments);
     request.outgoing.reset();
@@ -155,6 +173,31 @@ int start_send(Session& session, Request& request, const Point& point, SendMode 
   request.send.owner = &request;
   request.send.on_complete = on_send_complete;
   session.engine.send(request.send, arguments);
+  return MPI_SUCCESS;
+}
+
+int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle) {
+  Request& request = reserve_request(Request::Kind::kSend);
+  request.mode = mode;
+  const SendArguments arguments = arguments_of(request, point, mode);
+  bool room = true;
+  if (mode == SendMode::kBuffered) {
+    room = session.bsend.send(session.engine, arguments);
+  } else {
+    request.send.on_complete = nullptr;
+    session.engine.send(request.send, arguments);
+  }
+  if (mode == SendMode::kBuffered || session.engine.is_over(request.send)) {
+    request.outgoing.reset();
+    offramp_native_request_unreserve(request.handle);
+    handle = offramp_native_request_completed();
+    return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
+  }
+  begin_request(request, comm, false);
+  handle = request.handle;
+  request.send.owner = &request;
+  request.send.on_complete = on_send_complete;
+  if (request.send.done) on_send_complete(request.send);
   return MPI_SUCCESS;
 }
 

@@ -55,6 +55,10 @@ struct Request {
 void open_requests();
 /// A new active (or inactive, persistent) request. Needs the lock.
 Request& take_request(MPI_Comm comm, Request::Kind kind, bool persistent = false);
+/// Starts a send and makes the request that the program waits for. A send that is over already is given the
+/// MPI library's own complete request, which costs nobody anything. Returns an MPI error code; then there is
+/// none.
+int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle);
 /// The body behind a handle, or null if it is not one of ours.
 Request* own_request(MPI_Request handle);
 /// Completes a request for the MPI library. Needs the lock.

@@ -166,10 +166,10 @@ Call::Call(Function function)
   session.add_compute_time();
   session.entered(function);
   engine.function = static_cast<std::uint16_t>(function);
-  for (std::size_t i = 0; i < engine.lanes().size(); ++i) {
-    Lane& lane = engine.lane(i);
-    began_[i] = lane.clock;
-    ++lane.counters.calls[engine.function].count;
+  Time* began = began_.data();
+  for (const auto& lane : engine.lanes()) {
+    *began++ = lane->clock;
+    ++lane->counters.calls[engine.function].count;
   }
   if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
     number_ = receipts->enter();
@@ -182,10 +182,9 @@ Call::~Call() {
     trace->record({"MPI", name, began_[0], ended, 0});
   if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
     receipts->leave(number_, name, began_[0], ended);
-  for (std::size_t i = 0; i < engine.lanes().size(); ++i) {
-    Lane& lane = engine.lane(i);
-    lane.counters.calls[static_cast<std::uint16_t>(function_)].modelled += lane.clock - began_[i];
-  }
+  const Time* began = began_.data();
+  for (const auto& lane : engine.lanes())
+    lane->counters.calls[static_cast<std::uint16_t>(function_)].modelled += lane->clock - *began++;
   if (engine.certificate != nullptr) certify();
   session.left();
   session.restart_compute_time();

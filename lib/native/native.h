@@ -36,9 +36,14 @@ typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-nami
 
 /* Once; body_bytes of zeroed memory come with each object and persist over its reuse. */
 void offramp_native_requests_open(size_t body_bytes, const offramp_request_callbacks* callbacks);
-/* An active (or, persistent, inactive) request. Null when memory is out. The communicator is for error
- * handling. */
-MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** body);
+/* An object that nobody knows of yet, to be begun or recycled. Null when memory is out. */
+MPI_Request offramp_native_request_reserve(void** body);
+/* Makes it an active (or, persistent, inactive) request. The communicator is for error handling. */
+void offramp_native_request_begin(MPI_Request request, MPI_Comm comm, int persistent);
+/* Gives an object back that was never begun. */
+void offramp_native_request_unreserve(MPI_Request request);
+/* The library's own request that is complete: for operations that are over when their call returns. */
+MPI_Request offramp_native_request_completed(void);
 /* The body of one of our requests, or null for any other request (also MPI_REQUEST_NULL). */
 void* offramp_native_request_body(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);

@@ -55,14 +55,26 @@ static void reset_status(ompi_request_t* r) {
   r->req_status._cancelled = 0;
 }
 
-MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** body) {
+MPI_Request offramp_native_request_reserve(void** body) {
   object* o = pool.free_list;
   if (o != NULL) {
     pool.free_list = o->next_free;
   } else if ((o = make_object()) == NULL) {
     return NULL;
   }
-  ompi_request_t* r = &o->request;
+  *body = o->body;
+  return &o->request;
+}
+
+void offramp_native_request_unreserve(MPI_Request request) {
+  give_back((object*)request);
+}
+
+MPI_Request offramp_native_request_completed(void) {
+  return &ompi_request_empty;
+}
+
+void offramp_native_request_begin(MPI_Request r, MPI_Comm comm, int persistent) {
   OMPI_REQUEST_INIT(r, persistent != 0);
   r->req_type = OMPI_REQUEST_PML;
   reset_status(r);
@@ -72,8 +84,6 @@ MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** bo
   r->req_mpi_object.comm = comm;
   OBJ_RETAIN(comm); /* the error handler outlives MPI_Comm_free */
   if (!persistent) r->req_state = OMPI_REQUEST_ACTIVE;
-  *body = o->body;
-  return r;
 }
 
 void* offramp_native_request_body(MPI_Request request) {
