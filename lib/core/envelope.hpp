@@ -65,9 +65,20 @@ struct Envelope {
   std::uint32_t operation = 0;     // of the sender, counted from 1; for spans
 };
 
+/// Says that a header's lanes begin without values, and beyond those of the run without memory: see Tail.
+struct LanesUnset {};
+
 struct Header {
   Envelope envelope;
-  std::array<LaneStamp, kMaxLanes> lanes;
+  union {  // so that a constructor may leave them alone
+    std::array<LaneStamp, kMaxLanes> lanes;
+  };
+
+  Header() : lanes{} {}
+  explicit Header(LanesUnset) {}  // NOLINT(cppcoreguidelines-pro-type-member-init): that is its purpose
+
+  /// Copies the lanes that the other one has. Assignment would touch all that there can be.
+  void take(const Header& other) { std::memcpy(static_cast<void*>(this), &other, other.size()); }
 
   [[nodiscard]] std::size_t size() const { return size_with(envelope.lanes); }
   static constexpr std::size_t size_with(std::size_t lanes) {

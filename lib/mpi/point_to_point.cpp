@@ -107,7 +107,7 @@ int send_nonblocking(Function function, const Point& point, SendMode mode, MPI_C
   int code = MPI_SUCCESS;
   {
     Call call(function);
-    Request& request = take_request(comm, Request::Kind::kSend);
+    SendRequest& request = take_send_request(comm);
     code = start_send(call.session, request, point, mode);
     *handle = request.handle;
   }
@@ -228,7 +228,7 @@ int Irecv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm
   if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
     return native.Irecv(buf, count, type, source, tag, comm, handle);
   Call call(Function::kIrecv);
-  Request& request = take_request(comm, Request::Kind::kReceive);
+  ReceiveRequest& request = take_receive_request(comm);
   *handle = request.handle;
   return start_receive(call.session, request, point);
 }

@@ -34,11 +34,15 @@ typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-nami
   int (*start)(void* body); /* persistent requests; returns an MPI error code */
 } offramp_request_callbacks;
 
-/* Once; body_bytes of zeroed memory come with each object and persist over its reuse. */
-void offramp_native_requests_open(size_t body_bytes, const offramp_request_callbacks* callbacks);
+/* Sorts of objects, which differ in the size of their body. */
+enum { OFFRAMP_REQUEST_SORTS = 3 };
+/* Once; body_bytes[sort] of zeroed memory come with each object and persist over its reuse, which is for the
+ * same sort. */
+void offramp_native_requests_open(const size_t body_bytes[OFFRAMP_REQUEST_SORTS],
+                                  const offramp_request_callbacks* callbacks);
 /* An active (or, persistent, inactive) request. Null when memory is out. The communicator is for error
  * handling. */
-MPI_Request offramp_native_request_take(MPI_Comm comm, int persistent, void** body);
+MPI_Request offramp_native_request_take(MPI_Comm comm, int sort, int persistent, void** body);
 /* The body of one of our requests, or null for any other request (also MPI_REQUEST_NULL). */
 void* offramp_native_request_body(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);
