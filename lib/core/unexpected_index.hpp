@@ -2,8 +2,8 @@
 //
 // Programs that receive in another order than messages came would otherwise look at all of them each time. No
 // allocation per message: a hash table of heads, each the oldest message of its (source, tag), with the
-// younger ones in a row behind it. MPI's rules only ever take such a head: whatever a receive names, no message
-// of the same source and tag overtakes another.
+// younger ones in a row behind it. MPI's rules only ever take such a head: whatever a receive names, no
+// message of the same source and tag overtakes another.
 #pragma once
 
 #include <bit>
@@ -65,8 +65,8 @@ class UnexpectedIndex {
   /// What points to the head, or the null at the end of its chain.
   static UnexpectedMessage** place_of(Buckets& buckets, int source, int tag) {
     constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio (Knuth)
-    const std::uint64_t key =
-        static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32U | static_cast<std::uint32_t>(tag);
+    const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32U |
+                              static_cast<std::uint32_t>(tag);
     const std::uint64_t hash = (key ^ key >> 32U) * kGolden;
     UnexpectedMessage** place = &buckets[(hash >> 32U) & (buckets.size() - 1)];
     while (*place != nullptr) {
