@@ -9,7 +9,7 @@ from launch import mpirun
 SECONDS = {False: 2, True: 100}
 MANY_RANKS = 16
 # Bytes for each message of 8 bytes: a request and its record at the sender, a message that nobody has received yet at the
-# receiver. Open MPI itself takes 920 and 330.
+# receiver. Open MPI itself takes 920 and 610.
 IN_FLIGHT = {False: 100_000, True: 1_000_000}
 SENDER_BYTES = 950
 RECEIVER_BYTES = 350
