@@ -155,7 +155,7 @@ void Request::observe() {
 
 void open_requests(std::size_t lanes) {
   static const offramp_request_callbacks callbacks = {on_released, on_cancel, on_start};
-  std::size_t bytes[OFFRAMP_REQUEST_SORTS] = {};
+  std::size_t bytes[kOfframpRequestSorts] = {};
   bytes[kSends] = kBodyStart + Tail<SendRequest>::size(lanes);
   bytes[kReceives] = kBodyStart + Tail<ReceiveRequest>::size(lanes);
   bytes[kCollectives] = kBodyStart + sizeof(CollectiveRequest);

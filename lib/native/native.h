@@ -35,10 +35,10 @@ typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-nami
 } offramp_request_callbacks;
 
 /* Sorts of objects, which differ in the size of their body. */
-enum { OFFRAMP_REQUEST_SORTS = 3 };
+enum { kOfframpRequestSorts = 3 };
 /* Once; body_bytes[sort] of zeroed memory come with each object and persist over its reuse, which is for the
  * same sort. */
-void offramp_native_requests_open(const size_t body_bytes[OFFRAMP_REQUEST_SORTS],
+void offramp_native_requests_open(const size_t body_bytes[kOfframpRequestSorts],
                                   const offramp_request_callbacks* callbacks);
 /* An active (or, persistent, inactive) request. Null when memory is out. The communicator is for error
  * handling. */

@@ -18,9 +18,9 @@ typedef struct object {
 } object; /* the body follows */
 
 static struct {
-  size_t body_bytes[OFFRAMP_REQUEST_SORTS];
+  size_t body_bytes[kOfframpRequestSorts];
   offramp_request_callbacks callbacks;
-  object* free_list[OFFRAMP_REQUEST_SORTS];
+  object* free_list[kOfframpRequestSorts];
 } pool;
 
 static int on_free(ompi_request_t** handle);
@@ -48,7 +48,7 @@ static void give_back(object* o) {
   pool.free_list[o->sort] = o;
 }
 
-void offramp_native_requests_open(const size_t body_bytes[OFFRAMP_REQUEST_SORTS],
+void offramp_native_requests_open(const size_t body_bytes[kOfframpRequestSorts],
                                   const offramp_request_callbacks* callbacks) {
   memcpy(pool.body_bytes, body_bytes, sizeof pool.body_bytes);
   pool.callbacks = *callbacks;
