@@ -69,7 +69,7 @@ void Engine::close_context(Context& context) {
 void Engine::retire_context(Context& context) {
   for (auto& message : context.remove_all()) abandon(std::move(message));
   recent_ = nullptr;
-  retired_.insert(context.id());
+  retired_.add(context.id());
   for (auto& lane : lanes_) lane->forget(context.id());
   contexts_.erase(context.id());
 }
