@@ -132,6 +132,13 @@ class Campaign {
     std::string output;
   };
 
+  struct Run {
+    Case of;
+    Class kind = Class::kOk;
+    std::size_t faults = 0;
+    double seconds = 0;
+  };
+
   static constexpr double kFirstRun = 60;  // more seconds, to find the program and its libraries
 
   /// The seed chooses all of it, so that campaigns with other seeds meet other combinations. Backends change
@@ -194,6 +201,7 @@ class Campaign {
     ++counts_[static_cast<std::size_t>(outcome.kind)];
     longest_ = std::max(longest_, outcome.child.seconds);
     faults_ += happened.size();
+    runs_.push_back({c, outcome.kind, happened.size(), outcome.child.seconds});
     if (options_.verbose)
       complain(fmt::format("{}: {} faults: {}, {:.1f} s", text_of(c), happened.size(), name_of(outcome.kind),
                            outcome.child.seconds));
@@ -266,6 +274,15 @@ class Campaign {
     json["faults"] = faults_;
     json["longest_s"] = longest_;
     for (std::size_t i = 0; i < counts_.size(); ++i) json["results"][kClassNames[i]] = counts_[i];
+    json["each"] = nlohmann::ordered_json::array();
+    for (const Run& r : runs_)
+      json["each"].push_back({{"backend", r.of.backend},
+                              {"kind", r.of.kind},
+                              {"rate", r.of.rate},
+                              {"seed", r.of.seed},
+                              {"result", name_of(r.kind)},
+                              {"faults", r.faults},
+                              {"seconds", r.seconds}});
     json["failures"] = nlohmann::ordered_json::array();
     for (const Failure& f : failures_)
       json["failures"].push_back({{"backend", f.of.backend},
@@ -292,6 +309,7 @@ class Campaign {
   std::uint64_t faults_ = 0;
   double longest_ = 0;
   int shrinks_left_ = 0;
+  std::vector<Run> runs_;
   std::vector<Failure> failures_;
 };
 

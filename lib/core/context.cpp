@@ -52,6 +52,7 @@ UnexpectedMessage* Context::find_unexpected(int source, int tag) {
   const auto wanted = [tag](const UnexpectedMessage& m) {
     return tag == kAnyTag || m.header.envelope.tag == tag;
   };
+  if (index_.in_use() && tag != kAnyTag) return find_indexed(source, tag);
   if (source == kAnySource) {
     for (UnexpectedMessage* m = arrivals_.front(); m != nullptr; m = m->by_arrival.next) {
       if (wanted(*m)) return m;
@@ -64,17 +65,36 @@ UnexpectedMessage* Context::find_unexpected(int source, int tag) {
   return nullptr;
 }
 
+UnexpectedMessage* Context::find_indexed(int source, int tag) {
+  if (source != kAnySource) return index_.find(source, tag);
+  UnexpectedMessage* first = nullptr;
+  peers_.for_each([&](ContextPeer& peer) {
+    const UnexpectedMessage* some = peer.unexpected.front();
+    if (some == nullptr) return;
+    UnexpectedMessage* found = index_.find(some->header.envelope.source, tag);
+    if (found != nullptr && (first == nullptr || found->arrival < first->arrival)) first = found;
+  });
+  return first;
+}
+
 void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
   UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; take_unexpected gives it back
   peer(owned.header.envelope.source).unexpected.push_back(owned);
   arrivals_.push_back(owned);
+  owned.arrival = arrived_++;
   ++unexpected_count_;
+  if (index_.in_use()) {
+    index_.add(owned, arrivals_.front());
+  } else if (unexpected_count_ > UnexpectedIndex::kWorthIt) {
+    index_.build(arrivals_.front(), unexpected_count_);
+  }
 }
 
 std::unique_ptr<UnexpectedMessage> Context::remove_unexpected(UnexpectedMessage& message) {
+  if (index_.in_use()) index_.remove(message);
   peer(message.header.envelope.source).unexpected.remove(message);
   arrivals_.remove(message);
-  --unexpected_count_;
+  if (--unexpected_count_ == 0 && index_.in_use()) index_.clear();
   return std::unique_ptr<UnexpectedMessage>(&message);
 }
 
@@ -90,6 +110,7 @@ std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_all() {
 
 std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_strangers() {
   std::vector<std::unique_ptr<UnexpectedMessage>> removed;
+  index_.clear();  // these need not be the oldest of their kind; the next arrival makes a new one
   for (UnexpectedMessage* m = arrivals_.front(); m != nullptr;) {
     UnexpectedMessage& message = *std::exchange(m, m->by_arrival.next);
     if (!is_member(message.header.envelope)) removed.push_back(remove_unexpected(message));

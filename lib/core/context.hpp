@@ -12,6 +12,7 @@
 
 #include "lib/core/rank_table.hpp"
 #include "lib/core/records.hpp"
+#include "lib/core/unexpected_index.hpp"
 
 namespace offramp {
 
@@ -84,8 +85,12 @@ class Context {
   Members world_;
   RankTable<ContextPeer> peers_;
   PostedQueue any_source_;
+  UnexpectedMessage* find_indexed(int source, int tag);
+
   IntrusiveList<UnexpectedMessage, &UnexpectedMessage::by_arrival> arrivals_;
+  UnexpectedIndex index_;
   std::uint64_t order_ = 0;
+  std::uint64_t arrived_ = 0;
   std::size_t unexpected_count_ = 0;
 };
 

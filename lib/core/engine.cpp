@@ -69,7 +69,7 @@ void Engine::close_context(Context& context) {
 void Engine::retire_context(Context& context) {
   for (auto& message : context.remove_all()) abandon(std::move(message));
   recent_ = nullptr;
-  retired_.insert(context.id());
+  retired_.add(context.id());
   for (auto& lane : lanes_) lane->forget(context.id());
   contexts_.erase(context.id());
 }
@@ -425,7 +425,7 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
 }
 
 [[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Header& header) {
-  copy_header(&record.header, &header, lanes_.size());
+  record.header.take(header);
   record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
   if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
   if (header.lanes[0].stamp.failed()) record.outcome = Outcome::kFault;
@@ -456,7 +456,7 @@ Notice& Engine::notice_for(const Header& header, EnvelopeKind kind) {
   Notice& notice = *free_notices_.back();
   free_notices_.pop_back();
   notice.engine = this;
-  notice.header = header;
+  notice.header.take(header);
   notice.header.envelope.kind = kind;
   notice.header.envelope.source_world = static_cast<std::uint32_t>(rank());
   return notice;
@@ -508,7 +508,7 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
   }
   if (message->failed) return fail(record);
   if (message->remote != nullptr) return take_remote(record, std::exchange(message->remote, nullptr));
-  take_data(record, message->data.get());
+  take_data(record, message->data);
 }
 
 [[gnu::always_inline]] inline void Engine::complete(ReceiveRecord& record) {
@@ -532,6 +532,9 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
     if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // a payload of nothing, but somebody's
     return e.kind == EnvelopeKind::kReply ? on_reply(*header) : on_window(*header);
   }
+
+  // Nothing that stays at its sender is empty; from here on a payload there is as long as its envelope says.
+  if (inbound.remote != nullptr && inbound.size == 0) return reject(inbound);
 
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context))
@@ -600,18 +603,20 @@ void Engine::accept_early(Context& context, ContextPeer& peer) {
 
 std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& header,
                                                 const Fabric::Inbound& inbound) {
-  auto message = std::make_unique<UnexpectedMessage>();
+  const bool fetched =
+      inbound.remote != nullptr && inbound.size <= kBounceLimit && (header.envelope.flags & kStays) == 0;
+  const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
+  // Not "UnexpectedMessage()", which would clear memory that is not there.
+  std::unique_ptr<UnexpectedMessage> message(new (lanes_.size(), room) UnexpectedMessage);
   message->engine = this;
   message->context = &context;
-  copy_header(&message->header, &header, lanes_.size());
+  message->header.take(header);
   message->remote = inbound.remote;
-  if (inbound.remote == nullptr) {
-    if (inbound.size > 0) {
-      payload_came(*message, inbound.size);
-      std::memcpy(message->data.get(), inbound.data, inbound.size);
-    }
-  } else if (inbound.size <= kBounceLimit && (header.envelope.flags & kStays) == 0) {
+  if (fetched) {
     fetch(*message);
+  } else if (room > 0) {
+    payload_came(*message, room);
+    std::memcpy(message->data, inbound.data, room);
   }
   return message;
 }
@@ -628,12 +633,11 @@ void Engine::fetch(UnexpectedMessage& message) {
     Context& context = *self.context;
     ReceiveRecord* record = std::exchange(self.receiver, nullptr);
     const std::unique_ptr<UnexpectedMessage> owned(record != nullptr || self.abandoned ? &self : nullptr);
-    if (record != nullptr) ok ? engine.take_data(*record, self.data.get()) : engine.fail(*record);
+    if (record != nullptr) ok ? engine.take_data(*record, self.data) : engine.fail(*record);
     engine.release(context);
   };
   void* remote = std::exchange(message.remote, nullptr);
-  const Fabric::State state =
-      fabric_.pull(remote, {message.data.get(), message.header.envelope.bytes}, message);
+  const Fabric::State state = fabric_.pull(remote, {message.data, message.header.envelope.bytes}, message);
   if (state != Fabric::State::kPending) message.notify(message, state == Fabric::State::kDone);
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "lib/core/certificate.hpp"
@@ -15,6 +14,7 @@
 #include "lib/core/lane.hpp"
 #include "lib/core/operation_log.hpp"
 #include "lib/core/payload_window.hpp"
+#include "lib/core/recent_ids.hpp"
 #include "lib/core/team_message.hpp"
 #include "lib/fabric/fabric.hpp"
 
@@ -219,7 +219,10 @@ class Engine final : public Fabric::Sink {
   std::vector<std::unique_ptr<Lane>> lanes_;
   bool carries_payload_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
-  std::unordered_set<std::uint64_t> retired_;
+  // Programs make and free communicators as long as they run. What was sent on one, never received, and comes
+  // after so many others were freed would have been overtaken by the messages that made those.
+  static constexpr std::size_t kRetiredKnown = 4096;
+  RecentIds retired_{kRetiredKnown};
   std::size_t unattached_ = 0;  // contexts that only peers know of so far
   Context* recent_ = nullptr;
   SendList in_flight_;

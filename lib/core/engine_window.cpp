@@ -19,12 +19,13 @@ Fabric::State Engine::keep(SendRecord& record) {
   record.header.envelope.flags |= kStays;
   if (!record.reply_done)
     return fabric_.offer(record.destination_world, record.header.encoded(), record.data, record);
-  auto kept = std::make_unique<KeptSend>();
+  // Not "KeptSend()", which would clear memory that is not there.
+  std::unique_ptr<KeptSend> kept(new (lanes_.size(), record.data.size()) KeptSend);
   kept->engine = this;
-  kept->header = record.header;
+  kept->header.take(record.header);
   kept->bytes = record.data.size();
-  kept->data = std::make_unique_for_overwrite<std::byte[]>(kept->bytes);
-  std::memcpy(kept->data.get(), record.data.data(), kept->bytes);
+  kept->data = Tail<KeptSend>::payload(*kept, lanes_.size());
+  std::memcpy(kept->data, record.data.data(), kept->bytes);
   kept->notify = [](FabricWaiter& waiter, bool) {
     const std::unique_ptr<KeptSend> self(static_cast<KeptSend*>(&waiter));
     Engine& engine = *self->engine;
@@ -33,7 +34,7 @@ Fabric::State Engine::keep(SendRecord& record) {
     engine.kept_bytes_ -= self->bytes;
   };
   const Fabric::State state =
-      fabric_.offer(record.destination_world, kept->header.encoded(), {kept->data.get(), kept->bytes}, *kept);
+      fabric_.offer(record.destination_world, kept->header.encoded(), {kept->data, kept->bytes}, *kept);
   if (state != Fabric::State::kPending) return state;
   ++kept_count_;
   kept_bytes_ += kept->bytes;
@@ -49,7 +50,7 @@ void Engine::on_window(const Header& header) {
 // --- at the receiver ---
 
 void Engine::payload_came(UnexpectedMessage& message, std::size_t bytes) {
-  message.data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  message.data = Tail<UnexpectedMessage>::payload(message, lanes_.size());
   message.held = bytes;
   unexpected_bytes_ += bytes;
   unexpected_bytes_peak_ = std::max(unexpected_bytes_peak_, unexpected_bytes_);

@@ -65,9 +65,28 @@ struct Envelope {
   std::uint32_t operation = 0;     // of the sender, counted from 1; for spans
 };
 
+/// Says that a header's lanes begin without values, and beyond those of the run without memory: see Tail.
+struct LanesUnset {};
+
 struct Header {
   Envelope envelope;
-  std::array<LaneStamp, kMaxLanes> lanes;
+  union {  // so that a constructor may leave them alone
+    std::array<LaneStamp, kMaxLanes> lanes;
+  };
+
+  Header() : lanes{} {}
+  explicit Header(LanesUnset) {}  // NOLINT(cppcoreguidelines-pro-type-member-init): that is its purpose
+
+  /// Copies a header as far as it has lanes.
+  static void copy(void* to, const void* from, std::size_t lanes) {
+    if (lanes == 1) {  // most runs: a size that the compiler knows
+      std::memcpy(to, from, size_with(1));
+    } else {
+      std::memcpy(to, from, size_with(lanes));
+    }
+  }
+  /// The same; assignment would touch all lanes that there can be.
+  void take(const Header& other) { copy(this, &other, other.envelope.lanes); }
 
   [[nodiscard]] std::size_t size() const { return size_with(envelope.lanes); }
   static constexpr std::size_t size_with(std::size_t lanes) {
@@ -87,15 +106,6 @@ struct EnvelopeLimits {
   std::size_t max_backends = 255;
   bool payload = true;  // false: nobody in this run has any
 };
-
-/// Copies as much of a header as it has lanes.
-inline void copy_header(void* to, const void* from, std::size_t lanes) {
-  if (lanes == 1) {  // most runs: a size that the compiler knows
-    std::memcpy(to, from, Header::size_with(1));
-  } else {
-    std::memcpy(to, from, Header::size_with(lanes));
-  }
-}
 
 /// Positions on the modelled clock that sums with the times of a model cannot overflow: 53 days.
 inline bool plausible(const Stamp& stamp) {
@@ -136,7 +146,7 @@ class ReceivedHeader {
   /// object.
   const Header* decode(std::span<const std::byte> bytes, std::size_t payload, const EnvelopeLimits& limits) {
     if (limits.lanes > kMaxLanes || bytes.size() != Header::size_with(limits.lanes)) return nullptr;
-    copy_header(storage_, bytes.data(), limits.lanes);
+    Header::copy(storage_, bytes.data(), limits.lanes);
     const Header* header = std::launder(reinterpret_cast<const Header*>(storage_));
     return credible(*header, payload, limits) ? header : nullptr;
   }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "lib/core/envelope.hpp"
@@ -21,8 +22,37 @@ class Engine;
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;
 
+/// Records and messages end with a header. Where there may be a great many of them they are allocated without
+/// the lanes that this run has not, which would be half of their size, and with their payload behind.
+template <typename T>
+struct Tail {
+  static constexpr std::size_t size(std::size_t lanes) {
+    static_assert(sizeof(T) % alignof(LaneStamp) == 0);
+    return sizeof(T) - (kMaxLanes - lanes) * sizeof(LaneStamp);
+  }
+  /// Where the payload is.
+  static std::byte* payload(T& object, std::size_t lanes) {
+    return reinterpret_cast<std::byte*>(&object) + size(lanes);
+  }
+};
+
+/// One value per lane. Most runs have one lane; memory for the others is made at first use.
+template <typename T>
+class LaneValues {
+ public:
+  T& operator[](std::size_t lane) {
+    if (lane == 0) return first_;
+    if (others_ == nullptr) others_ = std::make_unique<std::array<T, kMaxLanes - 1>>();
+    return (*others_)[lane - 1];
+  }
+  const T& operator[](std::size_t lane) const { return const_cast<LaneValues&>(*this)[lane]; }
+
+ private:
+  T first_{};
+  std::unique_ptr<std::array<T, kMaxLanes - 1>> others_;
+};
+
 struct SendRecord : FabricWaiter {
-  Header header;  // first of the hot part: what goes out
   Engine* engine = nullptr;
   Context* context = nullptr;
   void (*on_complete)(SendRecord& self) = nullptr;
@@ -43,7 +73,8 @@ struct SendRecord : FabricWaiter {
     Time complete;
     Stamp reply;
   };
-  std::array<PerLane, kMaxLanes> lanes;
+  LaneValues<PerLane> lanes;
+  Header header{LanesUnset()};  // what goes out; last: see Tail
 };
 
 struct ReceiveRecord : FabricWaiter {
@@ -64,9 +95,9 @@ struct ReceiveRecord : FabricWaiter {
   std::size_t received = 0;              // bytes in the buffer
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
   std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
-  std::array<Time, kMaxLanes> posted;
-  Time post_begin;  // in lane 0, where an operation log is kept
-  Header header;    // of the matched message
+  LaneValues<Time> posted;
+  Time post_begin;              // in lane 0, where an operation log is kept
+  Header header{LanesUnset()};  // of the matched message; last: see Tail
 };
 
 /// A message that this rank sends on its own account: a reply, or a piece of window given back.
@@ -77,25 +108,34 @@ struct Notice : FabricWaiter {
 
 /// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
 struct KeptSend : FabricWaiter {
+  static void* operator new(std::size_t /*size*/, std::size_t lanes, std::size_t payload) {
+    return ::operator new(Tail<KeptSend>::size(lanes) + payload);
+  }
+  static void operator delete(void* memory) { ::operator delete(memory); }
+
   Engine* engine = nullptr;
-  Header header;
-  std::unique_ptr<std::byte[]> data;
+  std::byte* data = nullptr;
   std::size_t bytes = 0;
   ListLink<KeptSend> link;
+  Header header{LanesUnset()};  // last: see Tail
 };
 
 /// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched
 /// probe).
 struct UnexpectedMessage : FabricWaiter {
   UnexpectedMessage() = default;
+  static void* operator new(std::size_t size) { return ::operator new(size); }
+  static void* operator new(std::size_t /*size*/, std::size_t lanes, std::size_t payload) {
+    return ::operator new(Tail<UnexpectedMessage>::size(lanes) + payload);
+  }
+  static void operator delete(void* memory) { ::operator delete(memory); }
   ~UnexpectedMessage();
   UnexpectedMessage(const UnexpectedMessage&) = delete;
   UnexpectedMessage& operator=(const UnexpectedMessage&) = delete;
 
   Engine* engine = nullptr;
   Context* context = nullptr;
-  Header header;
-  std::unique_ptr<std::byte[]> data;  // eager payload, or a payload that was fetched
+  std::byte* data = nullptr;          // behind the header: eager payload, or one that was fetched
   void* remote = nullptr;             // payload still at the sender
   bool fetching = false;              // data is being filled
   bool failed = false;                // the fetch was lost with its sender
@@ -104,6 +144,12 @@ struct UnexpectedMessage : FabricWaiter {
   ReceiveRecord* receiver = nullptr;  // matched while fetching
   ListLink<UnexpectedMessage> by_source;
   ListLink<UnexpectedMessage> by_arrival;
+  std::uint64_t arrival = 0;  // counted, per context
+  // Of UnexpectedIndex; the last two of heads only.
+  UnexpectedMessage* next_alike = nullptr;
+  UnexpectedMessage* last_alike = nullptr;
+  UnexpectedMessage* next_head = nullptr;
+  Header header{LanesUnset()};  // last: see Tail
 };
 
 }  // namespace offramp

@@ -57,7 +57,7 @@ int nonblocking(Function function, MPI_Comm comm, MPI_Request* handle, Build bui
   BuiltCall collective = handle != nullptr ? build(call.session, arguments..., comm) : nullptr;
   if (collective == nullptr)
     return pass_through(call, function, [&] { return otherwise(arguments..., comm, handle); });
-  Request& request = take_request(comm, Request::Kind::kCollective);
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
   *handle = request.handle;
   start_collective(request, std::move(collective));
   return MPI_SUCCESS;

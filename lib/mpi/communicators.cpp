@@ -110,7 +110,7 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   // gone when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);
-  Request& request = take_request(comm, Request::Kind::kMeeting);
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
   *handle = request.handle;
   request.meeting = std::make_unique<Collective>(call.engine, *parent->collective);
   request.meeting->meet();

@@ -41,7 +41,7 @@ void begin(bool threads) {
   std::unique_ptr<Session> session = make_session(threads);
   if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
-  open_requests();
+  open_requests(Session::current->engine.lanes().size());
   Session::current->communicators.add_predefined();
   offramp_native_progress_register(on_library_progress);
   install_hang_signal();

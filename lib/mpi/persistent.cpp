@@ -6,16 +6,26 @@
 namespace offramp {
 namespace {
 
-int make(Function function, const Point& point, Request::Kind kind, SendMode mode, MPI_Comm comm,
-         MPI_Request* handle) {
+MPI_Request prepare(Request& request, const Point& point) {
+  Request::Repeat& repeat = *request.repeat;
+  repeat.type = *point.type;
+  offramp_native_type_retain(repeat.type.type);
+  repeat.point = point;
+  repeat.point.type = &repeat.type;
+  return request.handle;
+}
+
+int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle) {
   Call call(function);
-  Request& request = take_request(comm, kind, true);
-  request.type = *point.type;
-  offramp_native_type_retain(request.type.type);
-  request.point = point;
-  request.point.type = &request.type;
+  Request& request = take_send_request(comm, true);
   request.mode = mode;
-  *handle = request.handle;
+  *handle = prepare(request, point);
+  return MPI_SUCCESS;
+}
+
+int make_receive(const Point& point, MPI_Comm comm, MPI_Request* handle) {
+  Call call(Function::kRecv_init);
+  *handle = prepare(take_receive_request(comm, true), point);
   return MPI_SUCCESS;
 }
 
@@ -28,7 +38,7 @@ int Send_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, 
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Send_init(buf, count, type, dest, tag, comm, request);
-  return make(Function::kSend_init, point, Request::Kind::kSend, SendMode::kStandard, comm, request);
+  return make_send(Function::kSend_init, point, SendMode::kStandard, comm, request);
 }
 
 int Bsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -36,7 +46,7 @@ int Bsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag,
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Bsend_init(buf, count, type, dest, tag, comm, request);
-  return make(Function::kBsend_init, point, Request::Kind::kSend, SendMode::kBuffered, comm, request);
+  return make_send(Function::kBsend_init, point, SendMode::kBuffered, comm, request);
 }
 
 int Ssend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -44,7 +54,7 @@ int Ssend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag,
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Ssend_init(buf, count, type, dest, tag, comm, request);
-  return make(Function::kSsend_init, point, Request::Kind::kSend, SendMode::kSynchronous, comm, request);
+  return make_send(Function::kSsend_init, point, SendMode::kSynchronous, comm, request);
 }
 
 int Rsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -52,7 +62,7 @@ int Rsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag,
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Rsend_init(buf, count, type, dest, tag, comm, request);
-  return make(Function::kRsend_init, point, Request::Kind::kSend, SendMode::kReady, comm, request);
+  return make_send(Function::kRsend_init, point, SendMode::kReady, comm, request);
 }
 
 int Recv_init(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -60,7 +70,7 @@ int Recv_init(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_
   Point point;
   if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
     return native.Recv_init(buf, count, type, source, tag, comm, request);
-  return make(Function::kRecv_init, point, Request::Kind::kReceive, SendMode::kStandard, comm, request);
+  return make_receive(point, comm, request);
 }
 
 int Start(MPI_Request* request) {

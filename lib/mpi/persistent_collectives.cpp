@@ -17,10 +17,10 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, std::vector<MPI_
   Call call(function);
   const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
   if (handle == nullptr || user_defined || build() == nullptr) return pass_through(call, function, otherwise);
-  Request& request = take_request(comm, Request::Kind::kCollective, true);
+  Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
   for (MPI_Datatype type : types) offramp_native_type_retain(type);
-  request.types = std::move(types);
-  request.build = build;
+  request.repeat->types = std::move(types);
+  request.repeat->build = build;
   *handle = request.handle;
   return MPI_SUCCESS;
 }

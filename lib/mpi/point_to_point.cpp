@@ -227,7 +227,7 @@ int Irecv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm
   if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
     return native.Irecv(buf, count, type, source, tag, comm, handle);
   Call call(Function::kIrecv);
-  Request& request = take_request(comm, Request::Kind::kReceive);
+  ReceiveRequest& request = take_receive_request(comm);
   *handle = request.handle;
   return start_receive(call.session, request, point);
 }

@@ -152,7 +152,7 @@ int Imrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Re
   Call call(Function::kImrecv);
   offramp_native_message_release(*message);
   *message = MPI_MESSAGE_NULL;
-  Request& request = take_request(comm, Request::Kind::kReceive);
+  ReceiveRequest& request = take_receive_request(comm);
   *handle = request.handle;
   start_claimed(session, request, std::move(claimed), buf, count, *session.datatypes.find(type));
   return MPI_SUCCESS;

@@ -30,31 +30,47 @@ class CollectiveCall;
 struct Request {
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
 
+  /// What each start of a persistent request does.
+  struct Repeat {
+    Point point;
+    TypeInfo type;                                           // the request may outlive the handle of its type
+    std::function<std::unique_ptr<CollectiveCall>()> build;  // of a collective
+    std::vector<MPI_Datatype> types;                         // that it keeps
+  };
+
   MPI_Request handle = MPI_REQUEST_NULL;
   Kind kind = Kind::kSend;
-  bool released = false;    // the program has let go of the handle
-  bool persistent = false;  // then mode and point say what each start does
+  bool released = false;  // the program has let go of the handle
   SendMode mode = SendMode::kStandard;
-  Point point;
-  TypeInfo type;  // of a persistent request, which may outlive the handle of its type
-  SendRecord send;
-  ReceiveRecord receive;
-  SendBuffer outgoing;
-  ReceiveBuffer incoming;
-  std::unique_ptr<CollectiveCall> collective;
-  std::function<std::unique_ptr<CollectiveCall>()> build;  // of a persistent collective: what each start does
-  std::vector<MPI_Datatype> types;                         // that it keeps
-  std::unique_ptr<Collective> meeting;                     // with a constructor of the MPI library
+  std::unique_ptr<Repeat> repeat;  // null: not persistent
 
   [[nodiscard]] bool done() const;
   /// The program has learnt of the completion.
   void observe();
 };
 
-/// Opens the pool; once per process, after MPI_Init.
-void open_requests();
+// A program may have a great many requests, so each has room for its own kind of operation only.
+struct SendRequest : Request {
+  SendBuffer outgoing;
+  SendRecord record;  // last: see Tail
+};
+
+struct ReceiveRequest : Request {
+  ReceiveBuffer incoming;
+  ReceiveRecord record;  // last: see Tail
+};
+
+struct CollectiveRequest : Request {
+  std::unique_ptr<CollectiveCall> collective;
+  std::unique_ptr<Collective> meeting;  // with a constructor of the MPI library
+};
+
+/// Opens the pool; once per process, after MPI_Init. lanes: of this run.
+void open_requests(std::size_t lanes);
 /// A new active (or inactive, persistent) request. Needs the lock.
-Request& take_request(MPI_Comm comm, Request::Kind kind, bool persistent = false);
+SendRequest& take_send_request(MPI_Comm comm, bool persistent = false);
+ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false);
+CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false);
 /// Starts a send and makes the request that the program waits for. A send that is over already is given the
 /// MPI library's own complete request, which costs nobody anything. Returns an MPI error code; then there is
 /// none.
@@ -65,11 +81,11 @@ Request* own_request(MPI_Request handle);
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes);
 
 /// Start the operation of a request (nonblocking calls and MPI_Start). Return an MPI error code.
-int start_send(Session& session, Request& request, const Point& point, SendMode mode);
-int start_receive(Session& session, Request& request, const Point& point);
+int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode);
+int start_receive(Session& session, ReceiveRequest& request, const Point& point);
 /// The request completes when the operation does.
-void start_collective(Request& request, std::unique_ptr<CollectiveCall> collective);
-void start_claimed(Session& session, Request& request, std::unique_ptr<UnexpectedMessage> message,
+void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
+void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
                    void* buffer, int count, const TypeInfo& type);
 
 }  // namespace offramp

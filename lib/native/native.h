@@ -34,10 +34,14 @@ typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-nami
   int (*start)(void* body); /* persistent requests; returns an MPI error code */
 } offramp_request_callbacks;
 
-/* Once; body_bytes of zeroed memory come with each object and persist over its reuse. */
-void offramp_native_requests_open(size_t body_bytes, const offramp_request_callbacks* callbacks);
-/* An object that nobody knows of yet, to be begun or recycled. Null when memory is out. */
-MPI_Request offramp_native_request_reserve(void** body);
+/* Sorts of objects, which differ in the size of their body. */
+enum { kOfframpRequestSorts = 3 };
+/* Once; body_bytes[sort] of zeroed memory come with each object and persist over its reuse, which is for the
+ * same sort. */
+void offramp_native_requests_open(const size_t body_bytes[kOfframpRequestSorts],
+                                  const offramp_request_callbacks* callbacks);
+/* An object that nobody knows of yet, to be begun or given back. Null when memory is out. */
+MPI_Request offramp_native_request_reserve(int sort, void** body);
 /* Makes it an active (or, persistent, inactive) request. The communicator is for error handling. */
 void offramp_native_request_begin(MPI_Request request, MPI_Comm comm, int persistent);
 /* Gives an object back that was never begun. */

@@ -14,13 +14,13 @@
 typedef struct object {
   ompi_request_t request; /* first: the handle points here */
   struct object* next_free;
-  void* body;
-} object;
+  size_t sort;
+} object; /* the body follows */
 
 static struct {
-  size_t body_bytes;
+  size_t body_bytes[kOfframpRequestSorts];
   offramp_request_callbacks callbacks;
-  object* free_list;
+  object* free_list[kOfframpRequestSorts];
 } pool;
 
 static int on_free(ompi_request_t** handle);
@@ -31,21 +31,26 @@ static int is_own(const ompi_request_t* request) {
   return request != NULL && request->req_free == on_free;
 }
 
-static object* make_object(void) {
-  object* o = calloc(1, sizeof *o + pool.body_bytes);
+static void* body_of(object* o) {
+  return o + 1;
+}
+
+static object* make_object(size_t sort) {
+  object* o = calloc(1, sizeof *o + pool.body_bytes[sort]);
   if (o == NULL) return NULL;
   OBJ_CONSTRUCT(&o->request, ompi_request_t);
-  o->body = o + 1;
+  o->sort = sort;
   return o;
 }
 
 static void give_back(object* o) {
-  o->next_free = pool.free_list;
-  pool.free_list = o;
+  o->next_free = pool.free_list[o->sort];
+  pool.free_list[o->sort] = o;
 }
 
-void offramp_native_requests_open(size_t body_bytes, const offramp_request_callbacks* callbacks) {
-  pool.body_bytes = (body_bytes + 15) / 16 * 16;
+void offramp_native_requests_open(const size_t body_bytes[kOfframpRequestSorts],
+                                  const offramp_request_callbacks* callbacks) {
+  memcpy(pool.body_bytes, body_bytes, sizeof pool.body_bytes);
   pool.callbacks = *callbacks;
 }
 
@@ -55,14 +60,14 @@ static void reset_status(ompi_request_t* r) {
   r->req_status._cancelled = 0;
 }
 
-MPI_Request offramp_native_request_reserve(void** body) {
-  object* o = pool.free_list;
+MPI_Request offramp_native_request_reserve(int sort, void** body) {
+  object* o = pool.free_list[sort];
   if (o != NULL) {
-    pool.free_list = o->next_free;
-  } else if ((o = make_object()) == NULL) {
+    pool.free_list[sort] = o->next_free;
+  } else if ((o = make_object((size_t)sort)) == NULL) {
     return NULL;
   }
-  *body = o->body;
+  *body = body_of(o);
   return &o->request;
 }
 
@@ -87,7 +92,7 @@ void offramp_native_request_begin(MPI_Request r, MPI_Comm comm, int persistent) 
 }
 
 void* offramp_native_request_body(MPI_Request request) {
-  return is_own(request) ? ((object*)request)->body : NULL;
+  return is_own(request) ? body_of((object*)request) : NULL;
 }
 
 int offramp_native_request_persistent(MPI_Request request) {
@@ -120,7 +125,7 @@ static int on_free(ompi_request_t** handle) {
   const int active = r->req_state == OMPI_REQUEST_ACTIVE && !REQUEST_COMPLETE(r);
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
-  pool.callbacks.released(o->body, active);
+  pool.callbacks.released(body_of(o), active);
   return OMPI_SUCCESS;
 }
 
@@ -131,14 +136,14 @@ void offramp_native_request_recycle(MPI_Request request) {
 
 static int on_cancel(ompi_request_t* request, int flag) {
   (void)flag;
-  pool.callbacks.cancel(((object*)request)->body);
+  pool.callbacks.cancel(body_of((object*)request));
   return OMPI_SUCCESS;
 }
 
 static int on_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     if (!is_own(requests[i])) return OMPI_ERR_BAD_PARAM;
-    const int rc = pool.callbacks.start(((object*)requests[i])->body);
+    const int rc = pool.callbacks.start(body_of((object*)requests[i]));
     if (rc != MPI_SUCCESS) return rc;
   }
   return OMPI_SUCCESS;

@@ -129,5 +129,67 @@ TEST_F(AContext, AgreesWithTheRulesOnRandomTraffic) {
   }
 }
 
+/// The first message that (source, tag) names, by looking at all of them.
+std::vector<UnexpectedMessage*>::iterator by_looking(std::vector<UnexpectedMessage*>& waiting, int source,
+                                                     int tag) {
+  return std::find_if(waiting.begin(), waiting.end(), [&](const UnexpectedMessage* m) {
+    const Envelope& e = m->header.envelope;
+    return (e.source == source || source == kAnySource) && (e.tag == tag || tag == kAnyTag);
+  });
+}
+
+TEST_F(AContext, FindsTheSameMessageAmongFewAndAmongMany) {
+  std::mt19937 random(4);
+  std::vector<UnexpectedMessage*> waiting;
+  bool filling = true;
+  std::size_t most = 0;
+  int found = 0;
+  for (int step = 0; step < 60000; ++step) {
+    if (waiting.size() > 700) filling = false;
+    if (waiting.empty()) filling = true;
+    const int tags = step / 10000 % 2 == 0 ? 5 : 400;  // long rows of messages alike, and many heads
+    if (random() % 3 == (filling ? 0 : 1) || random() % 8 == 0) {
+      const int source = static_cast<int>(random() % 5) - 1;
+      const int tag = static_cast<int>(random() % static_cast<unsigned>(tags + 1)) - 1;
+      const auto expected = by_looking(waiting, source, tag);
+      UnexpectedMessage* message = context_.find_unexpected(source, tag);
+      ASSERT_EQ(message, expected == waiting.end() ? nullptr : *expected) << step;
+      if (message == nullptr) continue;
+      waiting.erase(expected);
+      (void)context_.remove_unexpected(*message);
+      ++found;
+    } else if (filling) {
+      waiting.push_back(
+          &arrive(static_cast<int>(random() % 4), static_cast<int>(random() % static_cast<unsigned>(tags))));
+    }
+    most = std::max(most, waiting.size());
+  }
+  EXPECT_GT(most, 4 * UnexpectedIndex::kWorthIt);
+  EXPECT_GT(found, 5000);
+}
+
+TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
+  Context context{10};  // of which only peers know so far
+  const auto arrive = [&](int source, std::uint32_t world, int tag) {
+    auto message = std::make_unique<UnexpectedMessage>();
+    message->header.envelope = envelope(source, tag);
+    message->header.envelope.source_world = world;
+    context.add_unexpected(std::move(message));
+  };
+  constexpr int kMessages = 3 * static_cast<int>(UnexpectedIndex::kWorthIt);
+  for (int i = 0; i < kMessages; ++i)
+    arrive(1, i % 3 == 0 ? 1 : 3, 7);  // two in three say wrongly who they are
+  context.attach(0, std::make_shared<const std::vector<int>>(test::world_of(4)));
+  EXPECT_EQ(context.remove_strangers().size(), 2U * kMessages / 3);
+  for (int i = 0; i < kMessages; ++i) arrive(2, 2, i);
+  EXPECT_EQ(context.find_unexpected(2, kMessages - 1)->header.envelope.tag, kMessages - 1);
+  int left = 0;
+  while (UnexpectedMessage* message = context.find_unexpected(1, 7)) {
+    (void)context.remove_unexpected(*message);
+    ++left;
+  }
+  EXPECT_EQ(left, kMessages / 3);
+}
+
 }  // namespace
 }  // namespace offramp

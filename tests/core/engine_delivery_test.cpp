@@ -358,5 +358,23 @@ TEST_F(ADelivery, LeftOverAtTheEndIsDropped) {
   EXPECT_EQ(room_.letters[0]->dropped + room_.letters[2]->dropped, 2);
 }
 
+TEST_F(ADelivery, DropsWhatComesForACommunicatorThatIsFreed) {
+  Context& from = open(0);
+  engine(1).close_context(open(1));
+  const Buffer data = pattern(100, 1);
+  SendRecord early;
+  SendRecord late;
+  engine(0).send(early, {from, 1, 3, data});
+  deliver(room_.last());
+  EXPECT_EQ(engine(1).unexpected_bytes(), 0U);
+  // So many others are freed that this one is forgotten: the message is kept, as of one that will be made.
+  for (std::uint64_t id = 1000; id < 9000; ++id)
+    engine(1).close_context(engine(1).open_context(id, 1, test::world_of(3)));
+  engine(0).send(late, {from, 1, 3, data});
+  deliver(room_.last());
+  EXPECT_EQ(engine(1).unexpected_bytes(), 100U);
+  EXPECT_EQ(engine(1).malformed(), 0U);
+}
+
 }  // namespace
 }  // namespace offramp

@@ -18,6 +18,12 @@ def program(arguments, name):
     return [os.path.join(arguments.build, "tests/mpi", name)]
 
 
+def host_packets(report):
+    """What the engine declines is carried by the host, whose packets are not modelled one by one: of a barrier of three ranks
+    two from each."""
+    return 2 * sum(declined["count"] for declined in report["declines"])
+
+
 def offramp(arguments, *words):
     command = [os.path.join(arguments.build, "bin/offramp"), *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -114,10 +120,10 @@ def tshark(files, *options):
         return lua + done.stdout if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr}"
 
 
-def capture(arguments, backend, folder, settings=None, name="fixed_pattern"):
+def capture(arguments, backend, folder, settings=None, name="fixed_pattern", command=None):
     """Runs a program; returns the run, its report and the capture files of its ranks."""
     path = os.path.join(folder, "report.json")
-    result = mpirun(arguments.build, backend, RANKS, program(arguments, name), 90,
+    result = mpirun(arguments.build, backend, RANKS, command or program(arguments, name), 90,
                     {"OFFRAMP_REPORT": path, "OFFRAMP_CAPTURE": os.path.join(folder, "run.pcap"), **(settings or {})})
     files = [os.path.join(folder, f"run.{rank}.pcap") for rank in range(RANKS)]
     if not result.ok or not os.path.exists(path) or not all(map(os.path.exists, files)):
@@ -150,9 +156,7 @@ def captures(arguments, tally, backend):
             packets = [line for line in lines if line.startswith("eth:")]
             expert = [line for line in lines if line.strip() and not line.startswith("eth:")]
             own = sum(protocol in line for line in packets)
-            # What the engine declines is carried by the host, whose packets are not modelled one by one: of a
-            # barrier of three ranks two from each.
-            counted = report["wire"]["packets"] - 2 * sum(d["count"] for d in report["declines"])
+            counted = report["wire"]["packets"] - host_packets(report)
             # Tinsel's routers count what goes over links between boards, and a message is many fragments.
             complete = len(packets) == counted or (backend == "tinsel" and len(packets) > 0)
             ok = not expert and complete and own > 0.99 * len(packets)
@@ -162,20 +166,29 @@ def captures(arguments, tally, backend):
 
 def faults_are_seen(arguments, tally):
     label = "receipts/a repeated TCP packet has the number that it had before cclo"
-    if not tally.wants(label) or "cclo" not in arguments.backends:
+    if "cclo" not in arguments.backends:
         return
-    with tempfile.TemporaryDirectory() as folder:
-        result, report, files = capture(arguments, "cclo", folder, {"OFFRAMP_FAULTS_LOSS": "0.002", "OFFRAMP_FAULTS_SEED": "3"})
-        repeated = 0 if report is None else report["wire"]["retransmissions"]
-        fields = [word for name in ("ip.src", "ip.dst", "tcp.seq_raw", "tcp.len") for word in ("-e", name)]
-        seen = tshark(files, "-T", "fields", *fields).splitlines() if report else []
-        lost = 0 if report is None else report["wire"]["lost"]
-        again = len(seen) - len(set(seen))
-        # Every lost packet is there again. There are more repeats than losses, because acknowledgements are lost too, and
-        # one repeat has been seen to be missing here, for a reason that is not known (docs/receipts.md).
-        tally.record(label, 0 < lost <= again <= repeated <= again + 1,
-                     f"{result.output}\n{repeated} repeated, {lost} lost\n{len(seen)} packets, {len(set(seen))} different",
-                     result.seconds)
+    # Messages of many packets; and a program of which the engine declines nothing: the host repeats too, and its packets are not
+    # in the capture.
+    alone = [os.path.join(arguments.build, "tests/exchange"), "2000"]
+    for suffix, loss, command in (("", "0.002", None), (" alone", "0.02", alone)):
+        if not tally.wants(label + suffix):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            settings = {"OFFRAMP_FAULTS_LOSS": loss, "OFFRAMP_FAULTS_SEED": "3"}
+            result, report, files = capture(arguments, "cclo", folder, settings, command=command)
+            if report is None:
+                tally.record(label + suffix, False, result.output, result.seconds)
+                continue
+            fields = [word for name in ("ip.src", "ip.dst", "tcp.seq_raw", "tcp.len") for word in ("-e", name)]
+            seen = tshark(files, "-T", "fields", *fields).splitlines()
+            wire, by_host = report["wire"], host_packets(report)
+            again = len(seen) - len(set(seen))
+            # Every packet is there, and each lost one again. Acknowledgements are lost too, so that more are repeated.
+            ok = len(seen) == wire["packets"] - by_host and 0 < wire["lost"] <= again + by_host
+            ok = ok and (again == wire["retransmissions"] if command else by_host > 0 and again > 0)
+            tally.record(label + suffix, ok, f"{result.output}\n{wire}\n{by_host} packets of the host\n{len(seen)} packets, "
+                         f"{len(set(seen))} different", result.seconds)
 
 
 def header_tables(arguments, tally):
