@@ -150,7 +150,6 @@ program main
   call between
   call windows
   call files
-  call last_communicators
   CHECK(MPI_WTIME() >= begin)
   call MPI_BARRIER(WORLD, ierr)
   if (me == 0) print '(a)', 'ok every_call'
@@ -355,6 +354,7 @@ contains
   subroutine communicators
     HANDLE(MPI_Comm) :: c, d
     HANDLE(MPI_Group) :: g
+    HANDLE(MPI_Request) :: r
     HANDLE(MPI_Datatype) :: t
     integer :: i, dims(1), index(np), edges(2 * np), from(1), to(1), degree(1)
     logical :: periods(1), remain(1)
@@ -368,6 +368,8 @@ contains
     call use_and_free(c, np, __LINE__)
     call MPI_COMM_GROUP(WORLD, g, ierr)
     call MPI_COMM_CREATE(WORLD, g, c, ierr)
+    call use_and_free(c, np, __LINE__)
+    call MPI_COMM_CREATE_GROUP(WORLD, g, 7, c, ierr)
     call use_and_free(c, np, __LINE__)
     call MPI_GROUP_FREE(g, ierr)
     dims = np
@@ -391,6 +393,9 @@ contains
     call MPI_DIST_GRAPH_CREATE_ADJACENT(WORLD, 1, from, MPI_UNWEIGHTED, 1, to, MPI_UNWEIGHTED, MPI_INFO_NULL, .false., &
                                         c, ierr)
     call use_and_free(c, np, __LINE__)
+    call MPI_COMM_IDUP(WORLD, c, r, ierr)
+    call MPI_WAIT(r, MPI_STATUS_IGNORE, ierr)
+    call use_and_free(c, np, __LINE__)
     call MPI_COMM_DUP(WORLD, c, ierr)
     call MPI_COMM_DISCONNECT(c, ierr)
     CHECK(c == MPI_COMM_NULL)
@@ -399,20 +404,6 @@ contains
     call strided(t)
     call MPI_TYPE_FREE(t, ierr)
     CHECK(t == MPI_DATATYPE_NULL)
-  end subroutine
-
-  ! At the end: after an MPI_Comm_idup ranks have hung in a later MPI_Dist_graph_create (docs/compatibility.md).
-  subroutine last_communicators
-    HANDLE(MPI_Comm) :: c
-    HANDLE(MPI_Group) :: g
-    HANDLE(MPI_Request) :: r
-    call MPI_COMM_GROUP(WORLD, g, ierr)
-    call MPI_COMM_CREATE_GROUP(WORLD, g, 7, c, ierr)
-    call use_and_free(c, np, __LINE__)
-    call MPI_GROUP_FREE(g, ierr)
-    call MPI_COMM_IDUP(WORLD, c, r, ierr)
-    call MPI_WAIT(r, MPI_STATUS_IGNORE, ierr)
-    call use_and_free(c, np, __LINE__)
   end subroutine
 
   subroutine strided(t)
