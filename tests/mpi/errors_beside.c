@@ -52,11 +52,7 @@ static void synchronisation(MPI_Win window) {
   SHOW(MPI_Win_unlock(np, window));
   SHOW(MPI_Win_unlock(0, window));
   SHOW(MPI_Win_unlock_all(window));
-  SHOW(MPI_Win_flush(np, window));
   SHOW(MPI_Win_fence(-1, window));
-  SHOW(MPI_Win_start(MPI_GROUP_NULL, 0, window));
-  SHOW(MPI_Win_post(MPI_GROUP_NULL, 0, window));
-  SHOW(MPI_Win_complete(window));
 }
 
 static void windows(void) {
