@@ -17,6 +17,7 @@ int Type_free(MPI_Datatype* type);  // exported by this library: taken from the 
 inline constexpr auto Pack = &::PMPI_Pack;
 inline constexpr auto Unpack = &::PMPI_Unpack;
 inline constexpr auto Comm_call_errhandler = &::PMPI_Comm_call_errhandler;
+inline constexpr auto Comm_get_parent = &::PMPI_Comm_get_parent;
 inline constexpr auto Comm_get_errhandler = &::PMPI_Comm_get_errhandler;
 inline constexpr auto Comm_set_errhandler = &::PMPI_Comm_set_errhandler;
 inline constexpr auto Errhandler_free = &::PMPI_Errhandler_free;
