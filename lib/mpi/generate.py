@@ -66,11 +66,11 @@ def main():
 
     with open(sys.argv[6], "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
-        out.write("/// The functions that Offramp exports, without MPI_. own: carried while a backend is on.\n")
+        out.write("/// The functions that Offramp exports: MPI_Send, MPIX_Bcast_init. own: carried while a backend is on.\n")
         out.write("struct ListedFunction {\n  std::string_view name;\n  bool own;\n};\n")
         out.write("inline constexpr ListedFunction kFunctionList[] = {\n")
         for name, kind in functions:
-            out.write(f'    {{"{name}", {"true" if kind == "own" else "false"}}},\n')
+            out.write(f'    {{"{prototypes[name][3]}{name}", {"true" if kind == "own" else "false"}}},\n')
         out.write("};\n\n}  // namespace offramp\n")
 
     with open(sys.argv[5], "w", encoding="utf-8") as out:

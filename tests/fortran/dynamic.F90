@@ -2,7 +2,7 @@
 ! The processes that it spawns run this program too, and know it by their parent. Needs two ranks. With the argument
 ! "multiple" it does spawn_multiple and no more: now and then Open MPI 4.1.4 hangs as it starts processes when it has
 ! started several at once before.
-#include "binding.h"
+#include "binding.inc"
 
 module shared
   MODULE_OR_HEADER

@@ -1,6 +1,6 @@
 ! Every MPI function that Offramp exports, called from Fortran with its result checked. Those that deal with other
 ! processes are in dynamic.F90.
-#include "binding.h"
+#include "binding.inc"
 
 module shared
   MODULE_OR_HEADER
