@@ -147,17 +147,10 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   // gone when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);
-  Request& request = take_request(comm, Request::Kind::kMeeting);
-  *handle = request.handle;
-  request.meeting = std::make_unique<Collective>(call.engine, *parent->collective);
-  request.meeting->meet();
-  session.poll([&session, &request, inner, made, early, id]() mutable {
-    if (inner != MPI_REQUEST_NULL && offramp_native_request_complete(inner) == 0) return false;
-    if (!request.meeting->done()) return false;
-    native.Wait(&inner, MPI_STATUS_IGNORE);
+  auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
+  meeting->meet();
+  *handle = follow(session, comm, inner, std::move(meeting), [&session, made, early, id] {
     session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
-    complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
-    return true;
   });
   return MPI_SUCCESS;
 }

@@ -34,7 +34,8 @@ def read_prototypes(path, prefix):
     return prototypes
 
 
-MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours"}
+MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours",
+            "ineighbour": "start_and_meet_neighbours"}
 
 HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 """
@@ -87,6 +88,7 @@ def main():
             out.write(f"{result} counted_{name}({parameters}) {{\n")
             if kind in MEETINGS:
                 handle = re.search(r"MPI_(?:Comm|Win|File) (\w+)", parameters).group(1)
+                handle += ", request" if kind == "ineighbour" else ""
                 out.write(f"  return {MEETINGS[kind]}(Function::k{name}, {handle}, [&] {{ return {native_call}; }});\n}}\n\n")
                 continue
             out.write(f"  const NativeCall call(Function::k{name});\n")

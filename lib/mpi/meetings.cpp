@@ -4,6 +4,7 @@
 #include <array>
 
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/request.hpp"
 #include "lib/mpi/session.hpp"
 
 namespace offramp {
@@ -148,6 +149,15 @@ void meet_other_group(Call& call, MPI_Comm comm) {
   Collective meeting(call.engine, *place->context);
   meeting.meet(place->remote, place->remote);
   wait_and_observe(call, meeting);
+}
+
+void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request) {
+  Context* place = meeting_place(call.session, comm);
+  if (place == nullptr) return;
+  Neighbours near = neighbours_of(comm);
+  auto meeting = std::make_unique<Collective>(call.engine, *place);
+  meeting->meet(std::move(near.to), std::move(near.from));
+  request = follow(call.session, comm, request, std::move(meeting));
 }
 
 void open_meeting_place(Call& call, MPI_Comm comm, const void* handle) {

@@ -57,6 +57,10 @@ void meet(Call& call, Context* place);
 void meet_neighbours(Call& call, MPI_Comm comm);
 void meet_other_group(Call& call, MPI_Comm comm);
 
+/// The request of a nonblocking call on this communicator is replaced by one of Offramp's, which completes
+/// when the neighbours in the topology have met too. Nothing where they do not meet.
+void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request);
+
 /// A new window or file over a communicator, or null where it could not be made: the members meet at the
 /// communicator, and later at the new handle. Called on all of them or on none.
 void open_meeting_place(Call& call, MPI_Comm comm, const void* handle);
