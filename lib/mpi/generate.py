@@ -34,6 +34,8 @@ def read_prototypes(path, prefix):
     return prototypes
 
 
+# Written by hand, in namespace face.
+BY_HAND = {"own", "beside"}
 MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours",
             "ineighbour": "start_and_meet_neighbours"}
 
@@ -60,7 +62,7 @@ def main():
         out.write("  kCount\n};\n\n/// \"MPI_Send\", ...\nextern const char* const kFunctionNames[];\n\n")
         out.write("namespace face {\n")
         for name, kind in functions:
-            if kind == "own":
+            if kind in BY_HAND:
                 result, parameters, _, _ = prototypes[name]
                 out.write(f"{result} {name}({parameters});\n")
         out.write("}  // namespace face\n\n}  // namespace offramp\n")
@@ -81,7 +83,7 @@ def main():
             out.write(f'    "{prototypes[name][3]}{name}",\n')
         out.write("};\n\nnamespace {\n\n")
         for name, kind in functions:
-            if kind == "own":
+            if kind in BY_HAND:
                 continue
             result, parameters, arguments, prefix = prototypes[name]
             native_call = f"native.{name}({arguments})"
@@ -100,7 +102,7 @@ def main():
             out.write(f'  table.{name} = reinterpret_cast<decltype(table.{name})>(find("P{prototypes[name][3]}{name}"));\n')
         out.write("}\n\nvoid fill_active(MpiTable& table) {\n")
         for name, kind in functions:
-            target = f"face::{name}" if kind == "own" else f"counted_{name}"
+            target = f"face::{name}" if kind in BY_HAND else f"counted_{name}"
             out.write(f"  table.{name} = {target};\n")
         out.write("}\n\n}  // namespace offramp\n\n")
         out.write('// MPI_X and PMPI_X are one function: the Fortran bindings call PMPI_X.\nextern "C" {\n')

@@ -29,6 +29,7 @@ inline constexpr auto Comm_test_inter = &::PMPI_Comm_test_inter;
 inline constexpr auto Group_size = &::PMPI_Group_size;
 inline constexpr auto Group_translate_ranks = &::PMPI_Group_translate_ranks;
 inline constexpr auto Group_free = &::PMPI_Group_free;
+inline constexpr auto Win_get_group = &::PMPI_Win_get_group;
 inline constexpr auto Topo_test = &::PMPI_Topo_test;
 inline constexpr auto Cartdim_get = &::PMPI_Cartdim_get;
 inline constexpr auto Cart_shift = &::PMPI_Cart_shift;

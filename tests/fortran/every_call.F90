@@ -614,6 +614,7 @@ contains
     ADDRESS :: base
     integer, asynchronous, save :: memory(4)
     integer :: mine, got, i
+    logical :: done
     integer(kind=MPI_ADDRESS_KIND) :: bytes, place
     bytes = 16
     call MPI_WIN_ALLOCATE(bytes, 4, MPI_INFO_NULL, WORLD, base, w, ierr)
@@ -642,6 +643,16 @@ contains
     call MPI_COMM_GROUP(WORLD, world_group, ierr)
     call MPI_GROUP_INCL(world_group, 1, [left], sources, ierr)
     call MPI_GROUP_INCL(world_group, 1, [right], targets, ierr)
+    call MPI_WIN_POST(sources, 0, w, ierr)
+    call MPI_WIN_START(targets, 0, w, ierr)
+    mine = me + 40
+    call MPI_PUT(mine, 1, MPI_INTEGER, right, place, 1, MPI_INTEGER, w, ierr)
+    call MPI_WIN_COMPLETE(w, ierr)
+    done = .false.
+    do while (.not. done)
+      call MPI_WIN_TEST(w, done, ierr)
+    end do
+    call look(memory, 1, left + 40)
     call MPI_WIN_POST(sources, 0, w, ierr)
     call MPI_WIN_START(targets, 0, w, ierr)
     mine = me + 50

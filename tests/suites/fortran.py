@@ -81,6 +81,11 @@ def run(arguments, tally):
             dynamic(arguments, tally, binding, backend)
 
 
+def start_hangs(output):
+    """Now and then a process that Open MPI 4.1.4 spawns never gets through PMIx_Init, without any library beside it."""
+    return "still running" in output and "PMIx_Init" in output
+
+
 def dynamic(arguments, tally, binding, backend):
     """Processes that come and go: every function of that chapter is called, works, and reaches Offramp."""
     label = f"fortran/{BINDINGS[binding]}: other processes, {backend or 'native'}"
@@ -92,7 +97,10 @@ def dynamic(arguments, tally, binding, backend):
     for parts in ([], ["multiple"]):
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "report.json")
-            result = mpirun(arguments.build, backend, 2, [program, *parts], 60, {"OFFRAMP_REPORT": report}, cwd=folder)
+            for _ in range(3):
+                result = mpirun(arguments.build, backend, 2, [program, *parts], 20, {"OFFRAMP_REPORT": report}, cwd=folder)
+                if not start_hangs(result.output):
+                    break
             seen |= set(counts_in(report))
             spawned += len([name for name in os.listdir(folder) if name.startswith("report.spawned-")])
         ok = ok and result.ok and "ok dynamic" in result.output
