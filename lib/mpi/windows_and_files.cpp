@@ -114,7 +114,13 @@ int Win_wait(MPI_Win win) {
 int Win_test(MPI_Win win, int* flag) {
   Call call(Function::kWin_test);
   const int code = pass_through(call, Function::kWin_test, [&] { return native.Win_test(win, flag); });
-  if (code == MPI_SUCCESS && *flag != 0) end_exposure(call, win);
+  if (code != MPI_SUCCESS) return code;
+  if (*flag != 0) {
+    end_exposure(call, win);
+  } else {
+    call.engine.count_arrival_order_dependence(Dependence::kPolling);
+    call.session.add_query_time();
+  }
   return code;
 }
 
