@@ -168,8 +168,7 @@ Collective::~Collective() = default;
 
 /// begin(lane, tag) makes the lane's run and starts it.
 template <typename Begin>
-void Collective::begin(Begin begin) {
-  const std::uint32_t number = context_.collective_number++;
+void Collective::begin(std::uint32_t number, Begin begin) {
   const std::size_t lanes = engine_.lanes().size();
   Engine::retain(context_);
   started_ = true;
@@ -184,7 +183,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   bytes_ = operation.bytes;
   for (const Bytes block : buffers.send_blocks) bytes_ += block.size();
   if (engine_.certificate != nullptr) certify(operation, buffers);
-  begin([&](std::size_t i, int tag) {
+  begin(context_.collective_number++, [&](std::size_t i, int tag) {
     Lane& lane = engine_.lane(i);
     const Lane::Choice choice = lane.choose(operation);
     CallCounter& counter = lane.counters.calls[engine_.function];
@@ -199,15 +198,19 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
 
 void Collective::meet() {
   meeting_ = true;
-  begin([this](std::size_t i, int tag) {
+  begin(context_.collective_number++, [this](std::size_t i, int tag) {
     runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
     runs_[i]->start(meet_everyone(*runs_[i]));
   });
 }
 
 void Collective::meet(std::vector<int> to, std::vector<int> from) {
+  meet(context_.collective_number++, std::move(to), std::move(from));
+}
+
+void Collective::meet(std::uint32_t subject, std::vector<int> to, std::vector<int> from) {
   meeting_ = true;
-  begin([&](std::size_t i, int tag) {
+  begin(subject, [&](std::size_t i, int tag) {
     runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
     runs_[i]->start(meet_neighbours(*runs_[i], to, from));
   });

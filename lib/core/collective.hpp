@@ -35,6 +35,9 @@ class Collective {
   /// The same among neighbours: this rank tells `to` its clock and hears those of `from`. Who is in one list
   /// has this rank in the other one, as often.
   void meet(std::vector<int> to, std::vector<int> from);
+  /// The same where not all members take part, on a context where nothing else happens: the n-th time that
+  /// one rank tells another its clock about `subject` is the n-th time that the other one hears of it.
+  void meet(std::uint32_t subject, std::vector<int> to, std::vector<int> from);
   /// The program has learnt of the completion: its clocks move.
   void observe();
 
@@ -47,7 +50,7 @@ class Collective {
  private:
   class Run;
   template <typename Begin>
-  void begin(Begin begin);
+  void begin(std::uint32_t number, Begin begin);
   void ended(Run& run);
   void complete_one();
   void certify(const Operation& operation, const CollectiveBuffers& buffers);

@@ -3,6 +3,7 @@
 
 #include "lib/mpi/background_progress.hpp"
 #include "lib/mpi/meetings.hpp"
+#include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/native/native.h"
 
@@ -29,6 +30,35 @@ int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor co
   if (parent == MPI_COMM_NULL && adopted) place = meeting_place(call.session, *made);
   if (took_part(code)) meet(call, place);
   return code;
+}
+
+/// Runs a constructor over a communicator that has the same members and has never been used. Errors are the
+/// parent's, and so is the error handler of what is made.
+template <typename Constructor>
+int construct_over_unused(MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
+  MPI_Group members = MPI_GROUP_NULL;
+  pmpi::Comm_group(parent, &members);
+  MPI_Comm unused = MPI_COMM_NULL;
+  int code = native.Comm_create(parent, members, &unused);
+  pmpi::Group_free(&members);
+  if (code != MPI_SUCCESS) return code;
+  pmpi::Comm_set_errhandler(unused, MPI_ERRORS_RETURN);
+  code = constructor(unused);
+  native.Comm_free(&unused);
+  if (code != MPI_SUCCESS) {
+    pmpi::Comm_call_errhandler(parent, code);
+    return code;
+  }
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  pmpi::Comm_get_errhandler(parent, &handler);
+  pmpi::Comm_set_errhandler(*made, handler);
+  pmpi::Errhandler_free(&handler);
+  return MPI_SUCCESS;
+}
+
+bool is_carried(MPI_Comm comm) {
+  const auto guard = Session::current->lock();
+  return Session::current->communicators.find(comm) != nullptr;
 }
 
 }  // namespace
@@ -72,8 +102,15 @@ int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[]
 }
 int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
                       const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
+  const auto create = [&](MPI_Comm over) {
+    return native.Dist_graph_create(over, n, nodes, degrees, targets, weights, info, reorder, made);
+  };
+  // Open MPI 4.1 spreads the edges by receives from any source with the tags -50 and -51 on the old
+  // communicator. Its nonblocking collectives there, which agree on the new context id too, have tags that
+  // count down from -27. One that has come to -50 or -51 is taken for edges by a rank that is late, and all
+  // hang. On a communicator that has not been used there is none.
   return construct(Function::kDist_graph_create, comm, made, [&] {
-    return native.Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, made);
+    return is_carried(comm) ? construct_over_unused(comm, made, create) : create(comm);
   });
 }
 int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
@@ -110,17 +147,10 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   // gone when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
-  *handle = request.handle;
-  request.meeting = std::make_unique<Collective>(call.engine, *parent->collective);
-  request.meeting->meet();
-  session.poll([&session, &request, inner, made, early, id]() mutable {
-    if (inner != MPI_REQUEST_NULL && offramp_native_request_complete(inner) == 0) return false;
-    if (!request.meeting->done()) return false;
-    native.Wait(&inner, MPI_STATUS_IGNORE);
+  auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
+  meeting->meet();
+  *handle = follow(session, comm, inner, std::move(meeting), [&session, made, early, id] {
     session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
-    complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
-    return true;
   });
   return MPI_SUCCESS;
 }

@@ -34,7 +34,10 @@ def read_prototypes(path, prefix):
     return prototypes
 
 
-MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours"}
+# Written by hand, in namespace face.
+BY_HAND = {"own", "beside"}
+MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours",
+            "ineighbour": "start_and_meet_neighbours"}
 
 HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 """
@@ -59,18 +62,18 @@ def main():
         out.write("  kCount\n};\n\n/// \"MPI_Send\", ...\nextern const char* const kFunctionNames[];\n\n")
         out.write("namespace face {\n")
         for name, kind in functions:
-            if kind == "own":
+            if kind in BY_HAND:
                 result, parameters, _, _ = prototypes[name]
                 out.write(f"{result} {name}({parameters});\n")
         out.write("}  // namespace face\n\n}  // namespace offramp\n")
 
     with open(sys.argv[6], "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
-        out.write("/// The functions that Offramp exports, without MPI_. own: carried while a backend is on.\n")
+        out.write("/// The functions that Offramp exports: MPI_Send, MPIX_Bcast_init. own: carried while a backend is on.\n")
         out.write("struct ListedFunction {\n  std::string_view name;\n  bool own;\n};\n")
         out.write("inline constexpr ListedFunction kFunctionList[] = {\n")
         for name, kind in functions:
-            out.write(f'    {{"{name}", {"true" if kind == "own" else "false"}}},\n')
+            out.write(f'    {{"{prototypes[name][3]}{name}", {"true" if kind == "own" else "false"}}},\n')
         out.write("};\n\n}  // namespace offramp\n")
 
     with open(sys.argv[5], "w", encoding="utf-8") as out:
@@ -80,13 +83,14 @@ def main():
             out.write(f'    "{prototypes[name][3]}{name}",\n')
         out.write("};\n\nnamespace {\n\n")
         for name, kind in functions:
-            if kind == "own":
+            if kind in BY_HAND:
                 continue
             result, parameters, arguments, prefix = prototypes[name]
             native_call = f"native.{name}({arguments})"
             out.write(f"{result} counted_{name}({parameters}) {{\n")
             if kind in MEETINGS:
                 handle = re.search(r"MPI_(?:Comm|Win|File) (\w+)", parameters).group(1)
+                handle += ", request" if kind == "ineighbour" else ""
                 out.write(f"  return {MEETINGS[kind]}(Function::k{name}, {handle}, [&] {{ return {native_call}; }});\n}}\n\n")
                 continue
             out.write(f"  const NativeCall call(Function::k{name});\n")
@@ -98,7 +102,7 @@ def main():
             out.write(f'  table.{name} = reinterpret_cast<decltype(table.{name})>(find("P{prototypes[name][3]}{name}"));\n')
         out.write("}\n\nvoid fill_active(MpiTable& table) {\n")
         for name, kind in functions:
-            target = f"face::{name}" if kind == "own" else f"counted_{name}"
+            target = f"face::{name}" if kind in BY_HAND else f"counted_{name}"
             out.write(f"  table.{name} = {target};\n")
         out.write("}\n\n}  // namespace offramp\n\n")
         out.write('// MPI_X and PMPI_X are one function: the Fortran bindings call PMPI_X.\nextern "C" {\n')

@@ -2,16 +2,27 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/request.hpp"
 #include "lib/mpi/session.hpp"
 
 namespace offramp {
 
 void Meetings::open(const void* handle, std::uint64_t id, int rank, std::vector<int> world,
                     std::vector<int> remote) {
-  places_[handle] = {&engine_.open_context(id | kCollectiveContext, rank, std::move(world)),
-                     std::move(remote)};
+  MeetingPlace& place = places_[handle];
+  place.context = &engine_.open_context(id | kCollectiveContext, rank, std::move(world));
+  place.remote = std::move(remote);
+}
+
+void Meetings::open_epochs(const void* handle, std::uint64_t id) {
+  MeetingPlace& place = places_.at(handle);
+  const Context& whole = *place.context;
+  std::vector<int> world;
+  for (int rank = 0; rank < whole.size(); ++rank) world.push_back(whole.world(rank));
+  place.epochs = &engine_.open_context(id | kCollectiveContext, whole.rank(), std::move(world));
 }
 
 MeetingPlace* Meetings::find(const void* handle) {
@@ -23,6 +34,7 @@ void Meetings::close(const void* handle) {
   const auto found = places_.find(handle);
   if (found == places_.end()) return;
   engine_.close_context(*found->second.context);
+  if (found->second.epochs != nullptr) engine_.close_context(*found->second.epochs);
   places_.erase(found);
 }
 
@@ -150,17 +162,42 @@ void meet_other_group(Call& call, MPI_Comm comm) {
   wait_and_observe(call, meeting);
 }
 
-void open_meeting_place(Call& call, MPI_Comm comm, const void* handle) {
+void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request) {
+  Context* place = meeting_place(call.session, comm);
+  if (place == nullptr) return;
+  Neighbours near = neighbours_of(comm);
+  auto meeting = std::make_unique<Collective>(call.engine, *place);
+  meeting->meet(std::move(near.to), std::move(near.from));
+  request = follow(call.session, comm, request, std::move(meeting));
+}
+
+namespace {
+
+/// Opens it under one id, and returns the next one; none: the members do not meet.
+std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* handle) {
   Session& session = call.session;
   Communicator* parent = session.communicators.find(comm);
-  if (parent == nullptr) return;
+  if (parent == nullptr) return std::nullopt;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);  // counted on every member
   if (handle != nullptr) {
     std::vector<int> world;
     for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world(rank));
     session.meetings.open(handle, id, parent->rank, std::move(world));
   }
-  meet(call, parent->collective);
+  return session.communicators.next_derived_id(*parent);
+}
+
+}  // namespace
+
+void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window) {
+  const std::optional<std::uint64_t> epochs = open_place(call, comm, window);
+  if (!epochs) return;
+  if (window != nullptr) call.session.meetings.open_epochs(window, *epochs);
+  meet(call, call.session.communicators.find(comm)->collective);
+}
+
+void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file) {
+  if (open_place(call, comm, file)) meet(call, call.session.communicators.find(comm)->collective);
 }
 
 void open_intercommunicator(Call& call, MPI_Comm comm) {

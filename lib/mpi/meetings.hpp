@@ -20,7 +20,10 @@ class Session;
 /// Where the members of a communicator, a window or a file meet.
 struct MeetingPlace {
   Context* context = nullptr;
-  std::vector<int> remote;  // of an intercommunicator: the members of the other group
+  std::vector<int> remote;    // of an intercommunicator: the members of the other group
+  Context* epochs = nullptr;  // of a window: of MPI_Win_post and the like, which not all members call
+  std::vector<int> origins;   // of a window: to whom it is exposed
+  std::vector<int> targets;   // of a window: whose windows this rank may access
 };
 
 /// The places of what is not a communicator of Offramp's own: windows, files and intercommunicators whose
@@ -31,6 +34,8 @@ class Meetings {
 
   void open(const void* handle, std::uint64_t id, int rank, std::vector<int> world,
             std::vector<int> remote = {});
+  /// Of a window, which is open: where origins and targets meet.
+  void open_epochs(const void* handle, std::uint64_t id);
   /// Null: its members do not meet. Valid until it is closed.
   MeetingPlace* find(const void* handle);
   /// The handle is about to go; its members have met for the last time.
@@ -57,9 +62,14 @@ void meet(Call& call, Context* place);
 void meet_neighbours(Call& call, MPI_Comm comm);
 void meet_other_group(Call& call, MPI_Comm comm);
 
+/// The request of a nonblocking call on this communicator is replaced by one of Offramp's, which completes
+/// when the neighbours in the topology have met too. Nothing where they do not meet.
+void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request);
+
 /// A new window or file over a communicator, or null where it could not be made: the members meet at the
 /// communicator, and later at the new handle. Called on all of them or on none.
-void open_meeting_place(Call& call, MPI_Comm comm, const void* handle);
+void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window);
+void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file);
 /// A new intercommunicator: its members agree on an id, natively.
 void open_intercommunicator(Call& call, MPI_Comm comm);
 

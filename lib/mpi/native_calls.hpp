@@ -32,4 +32,13 @@ int pass_and_meet_neighbours(Function function, MPI_Comm comm, Body body) {
   return code;
 }
 
+/// The same for the nonblocking form: the clocks meet when its completion is observed.
+template <typename Body>
+int start_and_meet_neighbours(Function function, MPI_Comm comm, MPI_Request* request, Body body) {
+  Call call(function);
+  const int code = pass_through(call, function, body);
+  if (code == MPI_SUCCESS) follow_neighbours(call, comm, *request);
+  return code;
+}
+
 }  // namespace offramp

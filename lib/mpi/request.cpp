@@ -204,6 +204,26 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
   offramp_native_request_finish(request.handle, source, tag, error_code(outcome), bytes, cancelled ? 1 : 0);
 }
 
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
+                   std::function<void()> finish) {
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
+  request.meeting = std::move(meeting);
+  session.poll([&request, library, finish = std::move(finish)]() mutable {
+    if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
+    if (!request.meeting->done()) return false;
+    // Freed, not waited for: an error is raised when the program learns of it.
+    const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
+    if (library != MPI_REQUEST_NULL) native.Request_free(&library);
+    if (finish != nullptr) finish();
+    if (request.released)
+      recycle(request);
+    else
+      offramp_native_request_finish(request.handle, MPI_ANY_SOURCE, MPI_ANY_TAG, error, 0, 0);
+    return true;
+  });
+  return request.handle;
+}
+
 int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode) {
   request.mode = mode;
   const SendArguments arguments = arguments_of(request, point, mode);

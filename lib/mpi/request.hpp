@@ -62,7 +62,7 @@ struct ReceiveRequest : Request {
 
 struct CollectiveRequest : Request {
   std::unique_ptr<CollectiveCall> collective;
-  std::unique_ptr<Collective> meeting;  // with a constructor of the MPI library
+  std::unique_ptr<Collective> meeting;  // beside a call of the MPI library
 };
 
 /// Opens the pool; once per process, after MPI_Init. lanes: of this run.
@@ -79,6 +79,11 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
 Request* own_request(MPI_Request handle);
 /// Completes a request for the MPI library. Needs the lock.
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes);
+
+/// A request that completes when one of the MPI library's own and a meeting have, which are both started.
+/// Calls `finish` then, if there is one. Needs the lock.
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
+                   std::function<void()> finish = nullptr);
 
 /// Start the operation of a request (nonblocking calls and MPI_Start). Return an MPI error code.
 int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode);

@@ -10,6 +10,7 @@
 #include "lib/core/fault_script.hpp"
 #include "lib/core/make_lanes.hpp"
 #include "lib/mpi/open_fabric.hpp"
+#include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
 
@@ -51,6 +52,25 @@ void record_faults(Configuration& configuration, std::string& error) {
     if (first == (world_rank() == 0))
       configuration.faults.log = open_fault_log(configuration.fault_record, first, error);
     agree(error);
+  }
+}
+
+/// Processes that the program spawns are a run of their own, and write files of their own: the local number
+/// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
+void name_files_of_spawned(Configuration& configuration) {
+  MPI_Comm parent = MPI_COMM_NULL;
+  pmpi::Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) return;
+  constexpr unsigned long kLocal = 0xffff;
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  const unsigned long number = job != nullptr ? std::strtoul(job, nullptr, 10) & kLocal : 0;
+  for (std::string* path :
+       {&configuration.report, &configuration.trace, &configuration.capture, &configuration.fault_record}) {
+    if (path->empty()) continue;
+    const std::filesystem::path file(*path);
+    *path = (file.parent_path() /
+             fmt::format("{}.spawned-{}{}", file.stem().string(), number, file.extension().string()))
+                .string();
   }
 }
 
@@ -103,6 +123,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   agree(same_everywhere(fingerprint(*configuration)) ? std::string()
                                                      : "the ranks have different configurations");
   if (configuration->off()) return nullptr;
+  name_files_of_spawned(*configuration);
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());

@@ -1,6 +1,11 @@
 // Chapters 11 and 13: windows and files come and go in the MPI library; Offramp gives each a place where its
 // members' clocks meet.
+#include <memory>
+#include <numeric>
+#include <utility>
+
 #include "lib/mpi/native_calls.hpp"
+#include "lib/mpi/pmpi.hpp"
 
 namespace offramp {
 namespace {
@@ -9,7 +14,7 @@ template <typename Handle, typename Constructor>
 int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
   Call call(function);
   const int code = pass_through(call, function, constructor);
-  if (took_part(code)) open_meeting_place(call, comm, code == MPI_SUCCESS ? *made : nullptr);
+  if (took_part(code)) open_meeting_place(call, comm, code == MPI_SUCCESS ? *made : Handle());
   return code;
 }
 
@@ -24,9 +29,100 @@ int close(Function function, Handle* handle, Destructor destructor) {
   return pass_through(call, function, destructor);
 }
 
+// --- general active target synchronisation ---
+// A target's clock goes to its origins with MPI_Win_post, and they have it when MPI_Win_complete returns,
+// which is the first of their calls that always waits for the post. Theirs come back to MPI_Win_wait. Whoever
+// tells its clock waits for nobody.
+
+enum Subject : std::uint32_t { kPosted, kCompleted };
+
+std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
+  MPI_Group all = MPI_GROUP_NULL;
+  int size = 0;
+  pmpi::Win_get_group(window, &all);
+  pmpi::Group_size(group, &size);
+  std::vector<int> own(static_cast<std::size_t>(size));
+  std::vector<int> ranks(own.size());
+  std::iota(own.begin(), own.end(), 0);
+  pmpi::Group_translate_ranks(group, size, own.data(), all, ranks.data());
+  pmpi::Group_free(&all);
+  return ranks;
+}
+
+void tell(Call& call, Context& epochs, Subject subject, std::vector<int> to) {
+  const auto telling = std::make_shared<Collective>(call.engine, epochs);
+  telling->meet(subject, std::move(to), {});
+  if (!telling->done()) call.session.poll([telling] { return telling->done(); });
+}
+
+void hear(Call& call, Context& epochs, Subject subject, std::vector<int> from) {
+  Collective hearing(call.engine, epochs);
+  hearing.meet(subject, {}, std::move(from));
+  call.wait([&] { return hearing.done(); });
+  hearing.observe();
+}
+
+/// The exposure epoch of a window is over, if it has one here.
+void end_exposure(Call& call, MPI_Win window) {
+  MeetingPlace* place = call.session.meetings.find(window);
+  if (place != nullptr) hear(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));
+}
+
 }  // namespace
 
 namespace face {
+
+int Win_post(MPI_Group group, int assert, MPI_Win win) {
+  Call call(Function::kWin_post);
+  const int code =
+      pass_through(call, Function::kWin_post, [&] { return native.Win_post(group, assert, win); });
+  MeetingPlace* place = call.session.meetings.find(win);
+  if (code != MPI_SUCCESS || place == nullptr || group == MPI_GROUP_NULL) return code;
+  place->origins = ranks_in(win, group);
+  tell(call, *place->epochs, kPosted, place->origins);
+  return code;
+}
+
+int Win_start(MPI_Group group, int assert, MPI_Win win) {
+  Call call(Function::kWin_start);
+  const int code =
+      pass_through(call, Function::kWin_start, [&] { return native.Win_start(group, assert, win); });
+  MeetingPlace* place = call.session.meetings.find(win);
+  if (code == MPI_SUCCESS && place != nullptr && group != MPI_GROUP_NULL)
+    place->targets = ranks_in(win, group);
+  return code;
+}
+
+int Win_complete(MPI_Win win) {
+  Call call(Function::kWin_complete);
+  const int code = pass_through(call, Function::kWin_complete, [&] { return native.Win_complete(win); });
+  MeetingPlace* place = call.session.meetings.find(win);
+  if (code != MPI_SUCCESS || place == nullptr) return code;
+  const std::vector<int> targets = std::exchange(place->targets, {});
+  hear(call, *place->epochs, kPosted, targets);
+  tell(call, *place->epochs, kCompleted, targets);
+  return code;
+}
+
+int Win_wait(MPI_Win win) {
+  Call call(Function::kWin_wait);
+  const int code = pass_through(call, Function::kWin_wait, [&] { return native.Win_wait(win); });
+  if (code == MPI_SUCCESS) end_exposure(call, win);
+  return code;
+}
+
+int Win_test(MPI_Win win, int* flag) {
+  Call call(Function::kWin_test);
+  const int code = pass_through(call, Function::kWin_test, [&] { return native.Win_test(win, flag); });
+  if (code != MPI_SUCCESS) return code;
+  if (*flag != 0) {
+    end_exposure(call, win);
+  } else {
+    call.engine.count_arrival_order_dependence(Dependence::kPolling);
+    call.session.add_query_time();
+  }
+  return code;
+}
 
 int Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   return open(Function::kWin_create, comm, win,

@@ -59,6 +59,8 @@ void offramp_native_request_finish(MPI_Request request, int source, int tag, int
 void offramp_native_request_recycle(MPI_Request request);
 /* Of any request, without progress. */
 int offramp_native_request_complete(MPI_Request request);
+/* Of a complete one: the error that a wait for it would raise. */
+int offramp_native_request_error(MPI_Request request);
 
 /* matched messages */
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes);

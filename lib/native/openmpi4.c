@@ -119,6 +119,10 @@ int offramp_native_request_complete(MPI_Request request) {
   return REQUEST_COMPLETE(request);
 }
 
+int offramp_native_request_error(MPI_Request request) {
+  return request->req_status.MPI_ERROR;
+}
+
 static int on_free(ompi_request_t** handle) {
   ompi_request_t* r = *handle;
   object* o = (object*)r;

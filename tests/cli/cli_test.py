@@ -293,6 +293,26 @@ class Check(CliTest):
         _, functions = self.functions(BUILD / "tests/mpi/other_collectives", "--backend", "zrlmpi")
         self.assertEqual(functions["MPI_Exscan"], "host algorithm")
 
+    def test_knows_extensions_of_open_mpi(self):
+        _, functions = self.functions(BUILD / "tests/mpi/persistent_collectives")
+        self.assertEqual(functions["MPIX_Bcast_init"], "offloaded")
+        self.assertEqual(functions["MPI_Start"], "carried")
+        self.assertEqual(functions["MPIX_Neighbor_allgather_init"], "native")
+
+    def test_spawning_is_no_risk(self):
+        _, functions = self.functions(BUILD / "tests/mpi/dynamic_processes")
+        self.assertEqual(functions["MPI_Comm_spawn"], "native")
+
+    def test_names_an_extension_that_it_does_not_know(self):
+        source, program = self.folder / "extension.c", self.folder / "extension.so"
+        source.write_text("int MPI_Init(void*, void*);\nint MPIX_Comm_revoke(void*);\nint MPIX_Query_cuda_support(void);\n"
+                          "int go(void) { return MPI_Init(0, 0) + MPIX_Comm_revoke(0) + MPIX_Query_cuda_support(); }\n",
+                          encoding="utf-8")
+        subprocess.run(["mpicc", "-shared", "-fPIC", "-o", program, source], check=True)
+        _, functions = self.functions(program, code=3)
+        self.assertEqual(functions["MPIX_Comm_revoke"], "risk")
+        self.assertEqual(functions["MPIX_Query_cuda_support"], "native")
+
     def test_knows_fortran(self):
         answer, functions = self.functions(BUILD / "tests/mpi/fortran_f08")
         self.assertEqual(answer["language"], "Fortran")

@@ -110,6 +110,29 @@ TEST(AMeeting, AmongNeighboursHearsOnlyOfThem) {
   EXPECT_EQ(members.clock(3), Time::us(9));
 }
 
+TEST(AMeeting, OfASubjectTakesTellingAndHearingInOrder) {
+  Members members(3);
+  std::vector<std::unique_ptr<Collective>> told;
+  // Rank 0 tells about subject 1, then twice about subject 0; rank 2 has no part in it.
+  for (const auto& [subject, at] :
+       {std::pair{1U, Time::us(3)}, std::pair{0U, Time::us(5)}, std::pair{0U, Time::us(7)}}) {
+    members.clock(0) = at;
+    told.push_back(std::make_unique<Collective>(members.ranks()[0], members.context(0)));
+    told.back()->meet(subject, {1}, {});
+  }
+  for (const auto& [subject, at] :
+       {std::pair{0U, Time::us(5)}, std::pair{1U, Time::us(3)}, std::pair{0U, Time::us(7)}}) {
+    members.clock(1) = Time::us(1);
+    Collective heard(members.ranks()[1], members.context(1));
+    heard.meet(subject, {}, {0});
+    members.ranks().settle();
+    ASSERT_TRUE(heard.done());
+    heard.observe();
+    EXPECT_EQ(members.clock(1), at);
+  }
+  for (const auto& one : told) EXPECT_TRUE(one->done());
+}
+
 TEST(AMeeting, RunsBesideACollectiveOfTheSameCommunicator) {
   Members members(3);
   std::vector<std::unique_ptr<Collective>> barriers;

@@ -1,31 +1,6 @@
-! Every MPI function that Offramp exports, called from Fortran with its result checked. One source, compiled for
-! mpif.h (BINDING_MPIF), the module mpi (BINDING_MPI) and the module mpi_f08 (BINDING_F08): the macros give a handle
-! and a status their types there.
-#ifdef BINDING_F08
-#define HANDLE(kind) type(kind)
-#define STATUS type(MPI_Status)
-#define STATUSES(name, n) type(MPI_Status) :: name(n)
-#define SOURCE_OF(s) s%MPI_SOURCE
-#define TAG_OF(s) s%MPI_TAG
-#define MODULE_OR_HEADER use mpi_f08
-#define HEADER
-#else
-#define HANDLE(kind) integer
-#define STATUS integer, dimension(MPI_STATUS_SIZE)
-#define STATUSES(name, n) integer :: name(MPI_STATUS_SIZE, n)
-#define SOURCE_OF(s) s(MPI_SOURCE)
-#define TAG_OF(s) s(MPI_TAG)
-#ifdef BINDING_MPI
-#define MODULE_OR_HEADER use mpi
-#define HEADER
-#else
-#define MODULE_OR_HEADER
-#define HEADER include 'mpif.h'
-#endif
-#endif
-#define WORLD MPI_COMM_WORLD
-#define CHECK(ok) call expect(ok, __LINE__)
-#define SCOPE use shared
+! Every MPI function that Offramp exports, called from Fortran with its result checked. Those that deal with other
+! processes are in dynamic.F90.
+#include "binding.inc"
 
 module shared
   MODULE_OR_HEADER
@@ -150,7 +125,6 @@ program main
   call between
   call windows
   call files
-  call last_communicators
   CHECK(MPI_WTIME() >= begin)
   call MPI_BARRIER(WORLD, ierr)
   if (me == 0) print '(a)', 'ok every_call'
@@ -355,6 +329,7 @@ contains
   subroutine communicators
     HANDLE(MPI_Comm) :: c, d
     HANDLE(MPI_Group) :: g
+    HANDLE(MPI_Request) :: r
     HANDLE(MPI_Datatype) :: t
     integer :: i, dims(1), index(np), edges(2 * np), from(1), to(1), degree(1)
     logical :: periods(1), remain(1)
@@ -368,6 +343,8 @@ contains
     call use_and_free(c, np, __LINE__)
     call MPI_COMM_GROUP(WORLD, g, ierr)
     call MPI_COMM_CREATE(WORLD, g, c, ierr)
+    call use_and_free(c, np, __LINE__)
+    call MPI_COMM_CREATE_GROUP(WORLD, g, 7, c, ierr)
     call use_and_free(c, np, __LINE__)
     call MPI_GROUP_FREE(g, ierr)
     dims = np
@@ -391,6 +368,9 @@ contains
     call MPI_DIST_GRAPH_CREATE_ADJACENT(WORLD, 1, from, MPI_UNWEIGHTED, 1, to, MPI_UNWEIGHTED, MPI_INFO_NULL, .false., &
                                         c, ierr)
     call use_and_free(c, np, __LINE__)
+    call MPI_COMM_IDUP(WORLD, c, r, ierr)
+    call MPI_WAIT(r, MPI_STATUS_IGNORE, ierr)
+    call use_and_free(c, np, __LINE__)
     call MPI_COMM_DUP(WORLD, c, ierr)
     call MPI_COMM_DISCONNECT(c, ierr)
     CHECK(c == MPI_COMM_NULL)
@@ -399,20 +379,6 @@ contains
     call strided(t)
     call MPI_TYPE_FREE(t, ierr)
     CHECK(t == MPI_DATATYPE_NULL)
-  end subroutine
-
-  ! At the end: after an MPI_Comm_idup ranks have hung in a later MPI_Dist_graph_create (docs/compatibility.md).
-  subroutine last_communicators
-    HANDLE(MPI_Comm) :: c
-    HANDLE(MPI_Group) :: g
-    HANDLE(MPI_Request) :: r
-    call MPI_COMM_GROUP(WORLD, g, ierr)
-    call MPI_COMM_CREATE_GROUP(WORLD, g, 7, c, ierr)
-    call use_and_free(c, np, __LINE__)
-    call MPI_GROUP_FREE(g, ierr)
-    call MPI_COMM_IDUP(WORLD, c, r, ierr)
-    call MPI_WAIT(r, MPI_STATUS_IGNORE, ierr)
-    call use_and_free(c, np, __LINE__)
   end subroutine
 
   subroutine strided(t)
@@ -648,6 +614,7 @@ contains
     ADDRESS :: base
     integer, asynchronous, save :: memory(4)
     integer :: mine, got, i
+    logical :: done
     integer(kind=MPI_ADDRESS_KIND) :: bytes, place
     bytes = 16
     call MPI_WIN_ALLOCATE(bytes, 4, MPI_INFO_NULL, WORLD, base, w, ierr)
@@ -676,6 +643,16 @@ contains
     call MPI_COMM_GROUP(WORLD, world_group, ierr)
     call MPI_GROUP_INCL(world_group, 1, [left], sources, ierr)
     call MPI_GROUP_INCL(world_group, 1, [right], targets, ierr)
+    call MPI_WIN_POST(sources, 0, w, ierr)
+    call MPI_WIN_START(targets, 0, w, ierr)
+    mine = me + 40
+    call MPI_PUT(mine, 1, MPI_INTEGER, right, place, 1, MPI_INTEGER, w, ierr)
+    call MPI_WIN_COMPLETE(w, ierr)
+    done = .false.
+    do while (.not. done)
+      call MPI_WIN_TEST(w, done, ierr)
+    end do
+    call look(memory, 1, left + 40)
     call MPI_WIN_POST(sources, 0, w, ierr)
     call MPI_WIN_START(targets, 0, w, ierr)
     mine = me + 50

@@ -1,56 +1,12 @@
 // Mistakes under MPI_ERRORS_RETURN and the error class each must give, printed as `class-table` lines by rank
 // 0; a user's error handler; and that all works as before afterwards. The classes are those of Open MPI 4.1;
-// a line with two accepts both. truncation.c has the messages which are too long.
-#include "check.h"
+// a line with two accepts both. truncation.c has the messages which are too long, errors_more.c windows,
+// files and freed handles.
+#include "error_rows.h"
 
 static int value, flag, many[4];
 static MPI_Request r;
 static MPI_Status s;
-
-static const char* class_name(int class) {
-  static char number[20];
-  switch (class) {
-#define NAME(c) \
-  case c:       \
-    return #c;
-    NAME(MPI_SUCCESS)
-    NAME(MPI_ERR_BUFFER)
-    NAME(MPI_ERR_COUNT)
-    NAME(MPI_ERR_TYPE)
-    NAME(MPI_ERR_TAG)
-    NAME(MPI_ERR_COMM)
-    NAME(MPI_ERR_RANK)
-    NAME(MPI_ERR_REQUEST)
-    NAME(MPI_ERR_ROOT)
-    NAME(MPI_ERR_GROUP)
-    NAME(MPI_ERR_OP)
-    NAME(MPI_ERR_ARG)
-    NAME(MPI_ERR_TRUNCATE)
-    NAME(MPI_ERR_IN_STATUS)
-    NAME(MPI_ERR_OTHER)
-    default:
-      snprintf(number, sizeof number, "class %d", class);
-      return number;
-  }
-}
-
-static int class_of(int code) {
-  int class = -1;
-  MPI_Error_class(code, &class);
-  return class;
-}
-
-static void row(const char* call, int code, int wanted, int also, int line) {
-  char text[300];
-  int class = class_of(code);
-  if (me == 0) printf("class-table %-24s %s\n", class_name(class), call);
-  if (class == wanted || class == also) return;
-  snprintf(text, sizeof text, "%s gave %s", call, class_name(class));
-  check_failed(text, __FILE__, line);
-}
-
-#define ROW(class, call) row(#call, call, class, class, __LINE__)
-#define ROW2(class, also, call) row(#call, call, class, also, __LINE__)
 
 #define WORLD MPI_COMM_WORLD
 

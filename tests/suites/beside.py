@@ -63,8 +63,19 @@ def children(arguments, tally):
     tally.record(label, ok, native.output + result.output, result.seconds)
 
 
+def edges(arguments, tally, backend):
+    """A race of the MPI library's own, in which programs hang natively, does not happen."""
+    label = f"beside/MPI_Dist_graph_create after other operations {backend}"
+    if not tally.wants(label):
+        return
+    result = mpirun(arguments.build, backend, 3, [os.path.join(arguments.build, "tests/edges")], 60,
+                    {"OFFRAMP_SUMMARY": "false"})
+    tally.record(label, result.ok and "ok edges" in result.output, result.output, result.seconds)
+
+
 def run(arguments, tally):
     children(arguments, tally)
     profiling_tool(arguments, tally, arguments.backends[0])
+    edges(arguments, tally, arguments.backends[0])
     for backend in arguments.backends:
         meetings(arguments, tally, backend)

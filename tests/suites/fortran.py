@@ -11,9 +11,9 @@ from launch import mpirun
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
 
-# Other processes, which the suite does not start; C has no such calls from Fortran for MPI_T.
-NOT_HERE = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "Comm_join",
-            "Publish_name", "Unpublish_name", "Lookup_name"}
+# Other processes: the program dynamic.
+DYNAMIC = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "Comm_join",
+           "Publish_name", "Unpublish_name", "Lookup_name"}
 # Persistent requests of the standard; the other ones are Open MPI's extension (MPIX), with a module of its own.
 PERSISTENT = {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init"}
 # Carried, but nothing is counted.
@@ -25,17 +25,25 @@ C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
 def functions():
     with open(os.path.join(ROOT, "lib/mpi/functions.txt"), encoding="utf-8") as file:
         words = [line.split("#")[0].split() for line in file]
-    names = {name for line in words for name in line[1:] if not name.startswith("T_")} - NOT_HERE
+    names = {name for line in words for name in line[1:] if not name.startswith("T_")} - DYNAMIC
     return {name for name in names if not name.endswith("_init") or name in PERSISTENT}
 
 
-def missing(program, binding):
+def missing(program, binding, wanted):
     """Functions that the program does not refer to."""
     text = subprocess.run(["nm", "-u", program], capture_output=True, text=True, check=True).stdout
     symbols = {line.split()[-1].split("@")[0] for line in text.splitlines()}
     endings = ("_f08_", "_f08ts_") if binding == "F08" else ("_", "_cptr_")
-    return sorted(name for name in functions() if C_IN_F08.get(name if binding == "F08" else "", "") not in symbols
+    return sorted(name for name in wanted if C_IN_F08.get(name if binding == "F08" else "", "") not in symbols
                   and not any(f"mpi_{name.lower()}{ending}" in symbols for ending in endings))
+
+
+def counts_in(report):
+    """Function -> how often it was called; empty without a report."""
+    if not os.path.exists(report):
+        return {}
+    with open(report, encoding="utf-8") as file:
+        return {call: figures["count"] for call, figures in json.load(file)["calls"].items()}
 
 
 def run(arguments, tally):
@@ -43,7 +51,7 @@ def run(arguments, tally):
     for binding, name in BINDINGS.items():
         program = os.path.join(arguments.build, "tests/fortran", binding, "every_call")
         if tally.wants(f"fortran/{name}"):
-            absent = missing(program, binding)
+            absent = missing(program, binding, functions())
             tally.record(f"fortran/{name}: the program calls every function", not absent, f"not called: {absent}")
         for backend in [None, *arguments.backends]:
             label = f"fortran/{name} {backend or 'native'}"
@@ -54,9 +62,8 @@ def run(arguments, tally):
                 result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": report},
                                 cwd=folder)
                 silent, counts = [], {}
-                if backend is not None and os.path.exists(report):
-                    with open(report, encoding="utf-8") as file:
-                        counts = {call: figures["count"] for call, figures in json.load(file)["calls"].items()}
+                if backend is not None:
+                    counts = counts_in(report)
                     silent = sorted(f for f in functions() - UNCOUNTED if counts.get(f"MPI_{f}", 0) == 0)
                 ok = result.ok and "ok every_call" in result.output and not silent and (backend is None or counts)
                 tally.record(label, bool(ok), f"not seen: {silent}\n{result.output}", result.seconds)
@@ -68,6 +75,40 @@ def run(arguments, tally):
         if len(same) == len(BINDINGS):
             tally.record(f"fortran/{backend}: as many calls from every binding", same[0] == same[1] == same[2], str(same))
     threads(arguments, tally)
+    for i, binding in enumerate(BINDINGS):  # natively and over two backends, others for every binding
+        backends = (arguments.backends * len(BINDINGS))[2 * i:2 * i + 2]
+        for backend in [None, *dict.fromkeys(backends)]:
+            dynamic(arguments, tally, binding, backend)
+
+
+def start_hangs(output):
+    """Now and then a process that Open MPI 4.1.4 spawns never gets through PMIx_Init, without any library beside it."""
+    return "still running" in output and "PMIx_Init" in output
+
+
+def dynamic(arguments, tally, binding, backend):
+    """Processes that come and go: every function of that chapter is called, works, and reaches Offramp."""
+    label = f"fortran/{BINDINGS[binding]}: other processes, {backend or 'native'}"
+    if not tally.wants(label):
+        return
+    program = os.path.join(arguments.build, "tests/fortran", binding, "dynamic")
+    absent = missing(program, binding, DYNAMIC)
+    seen, spawned, output, seconds, ok = set(), 0, "", 0.0, True
+    for parts in ([], ["multiple"]):
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "report.json")
+            for _ in range(3):
+                result = mpirun(arguments.build, backend, 2, [program, *parts], 20, {"OFFRAMP_REPORT": report}, cwd=folder)
+                if not start_hangs(result.output):
+                    break
+            seen |= set(counts_in(report))
+            spawned += len([name for name in os.listdir(folder) if name.startswith("report.spawned-")])
+        ok = ok and result.ok and "ok dynamic" in result.output
+        output += result.output
+        seconds += result.seconds
+    silent = [] if backend is None else sorted(name for name in DYNAMIC if f"MPI_{name}" not in seen)
+    ok = ok and spawned == (0 if backend is None else 3)  # those that are spawned have reports of their own
+    tally.record(label, ok and not absent and not silent, f"{spawned} reports of others, not called: {absent}, not seen: {silent}\n{output}", seconds)
 
 
 def threads(arguments, tally):

@@ -6,8 +6,8 @@ from launch import mpirun
 
 LIMIT = 90
 # Programs about what the MPI library does beside: the number of ranks is no case of its own, the largest does.
-BESIDE = {"attributes", "dynamic_processes", "files_beside", "persistent_collectives", "threads_beside",
-          "windows_beside"}
+BESIDE = {"attributes", "dynamic_processes", "errors_beside", "errors_more", "files_beside", "persistent_collectives",
+          "threads_beside", "windows_beside"}
 
 
 def run(arguments, tally):
