@@ -69,7 +69,7 @@ def run(arguments, tally):
                 tally.record(label, bool(ok), f"not seen: {silent}\n{result.output}", result.seconds)
                 # Loops that go on until all is there take what they take.
                 seen[binding, backend] = {call: n for call, n in counts.items()
-                                          if not any(word in call for word in ("probe", "Test", "Waitsome"))}
+                                          if not any(word in call for word in ("probe", "Test", "Win_test", "Waitsome"))}
     for backend in arguments.backends:
         same = [seen[binding, backend] for binding in BINDINGS if seen.get((binding, backend))]
         if len(same) == len(BINDINGS):
@@ -82,8 +82,9 @@ def run(arguments, tally):
 
 
 def start_hangs(output):
-    """Now and then a process that Open MPI 4.1.4 spawns never gets through PMIx_Init, without any library beside it."""
-    return "still running" in output and "PMIx_Init" in output
+    """Now and then a process that Open MPI 4.1.4 spawns on a busy machine takes ever so long to get through MPI_Init, or never
+    does, without any library beside it; its parents wait in MPI_Comm_spawn."""
+    return "still running" in output and any(word in output for word in ("PMIx_Init", "MPI_Comm_spawn"))
 
 
 def dynamic(arguments, tally, binding, backend):
@@ -97,8 +98,8 @@ def dynamic(arguments, tally, binding, backend):
     for parts in ([], ["multiple"]):
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "report.json")
-            for _ in range(3):
-                result = mpirun(arguments.build, backend, 2, [program, *parts], 20, {"OFFRAMP_REPORT": report}, cwd=folder)
+            for _ in range(4):
+                result = mpirun(arguments.build, backend, 2, [program, *parts], 15, {"OFFRAMP_REPORT": report}, cwd=folder)
                 if not start_hangs(result.output):
                     break
             seen |= set(counts_in(report))
