@@ -34,7 +34,8 @@ struct Host {
   [[nodiscard]] std::optional<int> distance(int from, int to) const {
     const int all = numa_nodes();
     if (static_cast<int>(distances.size()) != all * all) return std::nullopt;
-    return distances[static_cast<std::size_t>(from * all + to)];
+    return distances[static_cast<std::size_t>(from) * static_cast<std::size_t>(all) +
+                     static_cast<std::size_t>(to)];
   }
 };
 

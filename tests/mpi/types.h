@@ -104,7 +104,7 @@ struct basic {
   }
 
 #define BASIC_REAL(M, T, f) BASIC_VALUES(M, T, v) BASIC_ARITHMETIC(M, T)
-#define BASIC_COMPLEX(M, T, f) BASIC_VALUES(M, T, v + (2 * v + 1) * I) BASIC_ARITHMETIC(M, T)
+#define BASIC_COMPLEX(M, T, f) BASIC_VALUES(M, T, (double)v + (2.0 * v + 1) * I) BASIC_ARITHMETIC(M, T)
 #define BASIC_ENTRY(M, T, f) \
   table[n++] = (struct basic){"MPI_" #M, MPI_##M, sizeof(T), f, set_##M, is_##M, add_##M, mul_##M, same_##M};
 

@@ -52,10 +52,10 @@ OFFRAMP_DPU_API void progress_active_ops(offloading_engine_t* engine);
 
 /* --- Rank --- */
 
-typedef struct offload_op_desc {
-  uint64_t alg_id; /* read */
-  uint64_t op_id;  /* read: counts per engine */
-  void* args;      /* set before submit; may change once it has returned */
+typedef struct offload_op_desc { /* NOLINT(readability-identifier-naming): a name of C */
+  uint64_t alg_id;               /* read */
+  uint64_t op_id;                /* read: counts per engine */
+  void* args;                    /* set before submit; may change once it has returned */
   size_t args_size;
   bool completed;              /* read */
   dpu_offload_status_t status; /* read, once completed: DO_SUCCESS, the operation's error, DO_NOT_APPLICABLE:
