@@ -21,6 +21,7 @@ void Meetings::open_epochs(const void* handle, std::uint64_t id) {
   MeetingPlace& place = places_.at(handle);
   const Context& whole = *place.context;
   std::vector<int> world;
+  world.reserve(static_cast<std::size_t>(whole.size()));
   for (int rank = 0; rank < whole.size(); ++rank) world.push_back(whole.world(rank));
   place.epochs = &engine_.open_context(id | kCollectiveContext, whole.rank(), std::move(world));
 }
@@ -181,6 +182,7 @@ std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* h
   const std::uint64_t id = session.communicators.next_derived_id(*parent);  // counted on every member
   if (handle != nullptr) {
     std::vector<int> world;
+    world.reserve(static_cast<std::size_t>(parent->size));
     for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world(rank));
     session.meetings.open(handle, id, parent->rank, std::move(world));
   }

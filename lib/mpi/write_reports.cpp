@@ -125,7 +125,7 @@ void write_capture(Session& session) {
 }
 
 /// Another part follows.
-std::string left_open(std::string report) {
+std::string left_open(const std::string& report) {
   return report.substr(0, report.rfind('}'));
 }
 

@@ -113,6 +113,7 @@ std::vector<int> room_for_pairs(const ArraySpec& array, const Graph& graph, cons
   std::vector<int> used(at(array.tiles()), 0);
   for (const Tile tile : plan.tiles) used[at(array.index(tile))] = graph.data_bytes + array.own_bytes();
   std::vector<int> room;
+  room.reserve(used.size());
   for (const int bytes : used)
     room.push_back(std::min((array.memory_bytes - bytes) / (2 * graph.window_bytes), array.locks / 2));
   return room;

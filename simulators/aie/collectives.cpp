@@ -152,6 +152,7 @@ Run run_packed_gather(const Timing& timing, const Tree& tree, const Plan& plan, 
                       std::size_t window, Code copies, const std::vector<Time>& begins) {
   Network network(timing);
   std::vector<std::size_t> windows;
+  windows.reserve(at(tree.size()));
   for (int node = 0; node < tree.size(); ++node)
     windows.push_back(edge_window(block * at(tree.extent(node)), window));
   const std::vector<Network::Ends> edges = connect_tree(network, tree, plan, windows, false);
@@ -207,6 +208,7 @@ Run run_scatter(const Timing& timing, const Tree& tree, const Plan& plan, std::s
                 std::size_t window, Code copies, const std::vector<Time>& begins) {
   Network network(timing);
   std::vector<std::size_t> windows;
+  windows.reserve(at(tree.size()));
   for (int node = 0; node < tree.size(); ++node)
     windows.push_back(edge_window(block * at(tree.extent(node)), window));
   const std::vector<Network::Ends> edges = connect_tree(network, tree, plan, windows, true);

@@ -68,9 +68,10 @@ class Canvas {
   /// One pair of buffers in a module, the next free place at its bottom.
   void buffer(Tile tile, const char* fill) {
     const int place = buffers_[static_cast<std::size_t>(array_.index(tile))]++;
+    const int row = place / 4;
     const Point p = corner(tile);
     const double x = p.x + 2 + (kBuffer + 1) * (place % 4);
-    const double y = p.y + kEdge - 2 - kBuffer - (kBuffer + 1) * (place / 4);
+    const double y = p.y + kEdge - 2 - kBuffer - (kBuffer + 1) * row;
     for (const int half : {0, 1})
       out_ << "<rect x=\"" << x << "\" y=\"" << y + half * 2.7 << "\" width=\"" << kBuffer
            << "\" height=\"2.2\" fill=\"" << fill << "\"/>\n";

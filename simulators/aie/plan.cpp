@@ -97,6 +97,7 @@ namespace {
 
 Plan in_order(const ArraySpec& array, const Graph& graph, int stride) {
   std::vector<Tile> tiles;
+  tiles.reserve(static_cast<std::size_t>(graph.kernels));
   for (int i = 0; i < graph.kernels; ++i) tiles.push_back(snake_tile(array, i * stride));
   return complete(array, graph, std::move(tiles));
 }
