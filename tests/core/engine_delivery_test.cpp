@@ -376,5 +376,32 @@ TEST_F(ADelivery, DropsWhatComesForACommunicatorThatIsFreed) {
   EXPECT_EQ(engine(1).malformed(), 0U);
 }
 
+/// Whoever asks gets no request for such a send, so nothing may happen to it any more.
+TEST_F(ADelivery, IsOverForAnEagerSendAtOnce) {
+  Context& from = open(0);
+  const Buffer small = pattern(8, 1);
+  const Buffer large = pattern(100'000, 2);
+  SendRecord eager;
+  SendRecord synchronous;
+  SendRecord offered;
+  engine(0).send(eager, {from, 1, 0, small});
+  engine(0).send(synchronous, {from, 1, 0, small, ElementType::kByte, true});
+  engine(0).send(offered, {from, 1, 0, large});
+  EXPECT_TRUE(engine(0).is_over(eager));
+  EXPECT_FALSE(engine(0).is_over(synchronous));
+  EXPECT_FALSE(engine(0).is_over(offered));
+
+  const Time before = engine(0).lane(0).clock;
+  engine(0).observe(eager);
+  EXPECT_EQ(engine(0).lane(0).clock, before);
+
+  // A certificate notes when the program learns of what.
+  engine(0).certificate = std::make_unique<Certificate>();
+  SendRecord noted;
+  engine(0).send(noted, {from, 1, 0, small});
+  EXPECT_TRUE(noted.done);
+  EXPECT_FALSE(engine(0).is_over(noted));
+}
+
 }  // namespace
 }  // namespace offramp
