@@ -75,7 +75,9 @@ class Engine final : public Fabric::Sink {
   /// Keeps a context from ending while something that is not one record works on it: a collective, between
   /// messages.
   static void retain(Context& context) { ++context.pending; }
-  void release(Context& context);
+  void release(Context& context) {
+    if (--context.pending == 0 && context.closed) retire_context(context);
+  }
 
   // Operations of the program. A record is started once, completes once (on_complete), and is observed when
   // the program learns of it. Completion may come before the call returns.
@@ -199,7 +201,10 @@ class Engine final : public Fabric::Sink {
   void on_reply(const Header& header);
   void settle(const SendRecord& record, const TeamPosition& at);
   void settle(const ReceiveRecord& record, const TeamPosition& at);
-  TeamPosition own_position(std::size_t lane, const Header& header);
+  TeamPosition own_position(std::size_t lane, const Header& header) {
+    const std::uint8_t backend = header.lanes[lane].backend;
+    return {lane, backend, &lanes_[lane]->clock, &lanes_[lane]->units(backend)};
+  }
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
   void certify(const SendRecord& record, const SendArguments& arguments);
@@ -210,7 +215,20 @@ class Engine final : public Fabric::Sink {
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 
-  [[nodiscard]] Transfer transfer_of(const Header& header, int destination_world, std::size_t lane) const;
+  [[nodiscard]] static Transfer transfer_of(const Header& header, int destination_world, std::size_t lane) {
+    const Envelope& e = header.envelope;
+    Transfer transfer;
+    transfer.source = static_cast<int>(e.source_world);
+    transfer.destination = destination_world;
+    transfer.bytes = e.bytes;
+    transfer.element = e.element;
+    transfer.tag = e.tag;
+    transfer.context = e.context;
+    transfer.synchronous = (e.flags & kSynchronous) != 0;
+    transfer.number = header.lanes[lane].number;
+    transfer.operation = operation_of(header);
+    return transfer;
+  }
   std::uint64_t make_token(SendRecord& record);
   [[nodiscard]] SendRecord* record_of_token(std::uint64_t token) const;
   void give_back_token(std::uint64_t token);
