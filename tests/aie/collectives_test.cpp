@@ -271,7 +271,7 @@ TEST_P(BetweenRanks, ButterflyTakesTheTimeOfTheNetwork) {
                                           Int32Sum sum;
                                           co_await rank.allreduce(bytes_of(own), bytes_of(result), sum);
                                         });
-  const int rounds = std::bit_width(static_cast<unsigned>(ranks())) - 1;
+  const auto rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks()))) - 1;
   const std::size_t size = edge_window(bytes(), 256);
   const Graph graph = butterfly_graph(rounds, static_cast<int>(std::bit_ceil(size)),
                                       static_cast<int>(std::bit_ceil(bytes())));

@@ -70,7 +70,7 @@ class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_
 };
 
 TEST_P(HostCollectives, BcastGivesEveryRankTheRootsBytes) {
-  run([this](RankHandle& rank) -> Task<void> {
+  run([](RankHandle& rank) -> Task<void> {
     for (const std::size_t bytes : kBlocks) {
       for (int root = 0; root < rank.size(); ++root) {
         const Buffer expected = pattern(bytes, static_cast<std::uint32_t>(root));

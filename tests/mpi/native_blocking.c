@@ -124,9 +124,9 @@ int main(int argc, char** argv) {
   MPI_Win_create(&cell, sizeof cell, sizeof cell, MPI_INFO_NULL, MPI_COMM_WORLD, &shared);
   MPI_Win_fence(0, shared);
   for (size_t c = 0; c < sizeof calls / sizeof *calls; ++c) {
-    for (char variant = 'A'; variant <= 'C'; ++variant) {
-      pair(variant, c % 2 == 0, calls[c]);
-      if (c < 2) pair(variant, c % 2 != 0, calls[c]);
+    for (int variant = 'A'; variant <= 'C'; ++variant) {
+      pair((char)variant, c % 2 == 0, calls[c]);
+      if (c < 2) pair((char)variant, c % 2 != 0, calls[c]);
     }
     late_root(calls[c]);
   }

@@ -39,7 +39,7 @@ static void recv_as(enum mode mode, void* buf, int count, MPI_Datatype type, int
 }
 
 static void one_size(enum mode mode, int from, int to, int bytes) {
-  int tag = mode * 100 + bytes % 97, room = bytes + bytes % 5;
+  int tag = (int)mode * 100 + bytes % 97, room = bytes + bytes % 5;
   if (me == from) {
     char* buf = guarded_new((size_t)bytes);
     fill_pattern(buf, (size_t)bytes, from, to, tag);
