@@ -91,6 +91,7 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
   }
   std::vector<std::string> copies = words;
   std::vector<char*> pointers;
+  pointers.reserve(copies.size() + 1);
   for (std::string& word : copies) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const Clock::time_point begin = Clock::now();

@@ -40,6 +40,7 @@ template <typename T, typename Parse>
 T parse_name(const std::string& word, std::string_view what, int count, Parse parse) {
   if (const std::optional<T> value = parse(word)) return *value;
   std::vector<std::string_view> names;
+  names.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) names.push_back(to_string(static_cast<T>(i)));
   throw Misuse{fmt::format("unknown {} {}{}", what, in_quotes(word), suggestion(word, names))};
 }

@@ -36,6 +36,7 @@ std::vector<Sum> sums_of(const std::vector<ReceiptLine>& lines) {
     sum.time += line.end - line.begin;
   }
   std::vector<Sum> sums;
+  sums.reserve(by_stage.size());
   for (auto& [key, sum] : by_stage) sums.push_back(std::move(sum));
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.time > b.time; });
   return sums;
