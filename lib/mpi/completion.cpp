@@ -36,6 +36,31 @@ void count_choice(Call& call, int count, const MPI_Request* requests) {
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
+bool all_pending(int count, const MPI_Request* requests) {
+  int pending = 0;
+  for (int i = 0; i < count; ++i) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    if (offramp_native_request_pending(requests[i]) == 0) return false;
+    ++pending;
+  }
+  return pending > 0;
+}
+
+/// The answer to MPI_Test and its like is no, and the MPI library need not be asked: all these requests are
+/// ours, and none has completed by now.
+bool is_refused(Call& call, int count, const MPI_Request* requests, const int* answer) {
+  return requests != nullptr && answer != nullptr && all_pending(count, requests) &&
+         call.session.progress_in_place_of_library() && all_pending(count, requests);
+}
+
+/// The library's answer to a question about requests; or, in its place, ours, which is no.
+template <typename Body>
+int ask(Call& call, int count, const MPI_Request* requests, int* answer, Body library) {
+  if (!is_refused(call, count, requests, answer)) return call.unlocked(library);
+  *answer = 0;
+  return MPI_SUCCESS;
+}
+
 void observe_listed(Call& call, int outcount, const int* indices, const MPI_Request* requests) {
   if (outcount == MPI_UNDEFINED) return;
   for (int i = 0; i < outcount; ++i) observe_persistent(call, requests[indices[i]]);
@@ -79,7 +104,7 @@ int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Call call(Function::kTest);
-  const int code = call.unlocked([&] { return native.Test(request, flag, status); });
+  const int code = ask(call, 1, request, flag, [&] { return native.Test(request, flag, status); });
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
     observe_persistent(call, *request);
@@ -92,7 +117,8 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   Call call(Function::kTestall);
-  const int code = call.unlocked([&] { return native.Testall(count, requests, flag, statuses); });
+  const int code =
+      ask(call, count, requests, flag, [&] { return native.Testall(count, requests, flag, statuses); });
   if (code != MPI_SUCCESS) return code;
   if (*flag == 0) {
     count_poll(call, count, requests);
@@ -106,9 +132,12 @@ int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[])
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   Call call(Function::kTestany);
   if (requests != nullptr) count_choice(call, count, requests);
-  const int code = call.unlocked([&] { return native.Testany(count, requests, index, flag, status); });
+  int* const answer = index != nullptr ? flag : nullptr;
+  const int code = ask(call, count, requests, answer,
+                       [&] { return native.Testany(count, requests, index, flag, status); });
   if (code != MPI_SUCCESS) return code;
   if (*flag == 0) {
+    *index = MPI_UNDEFINED;
     call.session.add_query_time();
   } else if (*index != MPI_UNDEFINED) {
     observe_persistent(call, requests[*index]);
@@ -119,8 +148,9 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
 int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   Call call(Function::kTestsome);
   if (requests != nullptr) count_choice(call, count, requests);
-  const int code =
-      call.unlocked([&] { return native.Testsome(count, requests, outcount, indices, statuses); });
+  int* const answer = indices != nullptr ? outcount : nullptr;
+  const int code = ask(call, count, requests, answer,
+                       [&] { return native.Testsome(count, requests, outcount, indices, statuses); });
   if (code != MPI_SUCCESS) return code;
   if (*outcount == 0) call.session.add_query_time();
   observe_listed(call, *outcount, indices, requests);

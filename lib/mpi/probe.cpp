@@ -20,7 +20,8 @@ UnexpectedMessage* find(const Point& point) {
 UnexpectedMessage* find_now(Call& call, const Point& point) {
   UnexpectedMessage* message = find(point);
   if (message == nullptr) {
-    call.unlocked([] { return offramp_native_progress(), 0; });
+    if (!call.session.progress_in_place_of_library())
+      call.unlocked([] { return offramp_native_progress(), 0; });
     message = find(point);
   }
   if (message != nullptr) {

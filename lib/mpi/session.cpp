@@ -65,6 +65,12 @@ int Session::progress_from_library() {
   return events;
 }
 
+bool Session::progress_in_place_of_library() {
+  if (library_has_work_ || !polled_.empty() || ++turns_alone_ % kTurnsAlone == 0) return false;
+  progress();
+  return true;
+}
+
 int Session::fault_code() {
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
@@ -213,6 +219,7 @@ void Call::yield() {
 NativeCall::NativeCall(Function function) {
   Session& session = *Session::current;
   const auto guard = session.lock();
+  session.library_has_work();
   session.add_compute_time();
   session.entered(function);
   for (auto& lane : session.engine.lanes()) {

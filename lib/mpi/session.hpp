@@ -74,6 +74,17 @@ class Session {
   int progress_alone();
   /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
   int progress_from_library();
+  /// How often a waiting call, or one question after the other, looks at its own fabric before it gives the
+  /// MPI library a turn (which yields the processor when there are more ranks than cores). Measured: less
+  /// costs latency, more starves the library.
+  static constexpr unsigned kTurnsAlone = 16;
+  /// For a question that the program will ask again (MPI_Test, MPI_Iprobe): takes a turn of our own fabric in
+  /// place of the MPI library's progress engine, which costs as much again. False, and nothing is done, when
+  /// it is the library's turn: now and then, and always in a program that has given the library work of its
+  /// own.
+  bool progress_in_place_of_library();
+  /// From now on the library may have work that goes on beside the program.
+  void library_has_work() { library_has_work_ = true; }
   /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
   int fault_code();
   /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
@@ -110,6 +121,8 @@ class Session {
   pid_t process_ = getpid();
   bool threads_;
   std::mutex mutex_;
+  unsigned turns_alone_ = 0;
+  bool library_has_work_ = false;
   bool progressing_ = false;
   std::vector<std::function<bool()>> polled_;
   std::vector<std::unique_ptr<BlockingRecords>> records_;
@@ -143,7 +156,7 @@ class Call {
   void wait(Predicate done) {
     for (unsigned idle_turns = 0; !done();) {
       if (session.progress() > 0) continue;
-      if ((++idle_turns % kTurnsAlone) == 0) yield();
+      if ((++idle_turns % Session::kTurnsAlone) == 0) yield();
     }
   }
   /// Runs a call of the MPI library without the lock.
@@ -156,9 +169,6 @@ class Call {
   }
 
  private:
-  // How often a waiting call looks at its own fabric before it gives the MPI library a turn (which yields the
-  // processor when there are more ranks than cores). Measured: less costs latency, more starves the library.
-  static constexpr unsigned kTurnsAlone = 16;
   void yield();
   void relock();
   void certify();

@@ -59,6 +59,8 @@ void offramp_native_request_finish(MPI_Request request, int source, int tag, int
 void offramp_native_request_recycle(MPI_Request request);
 /* Of any request, without progress. */
 int offramp_native_request_complete(MPI_Request request);
+/* Whether it is one of ours, active, and not complete. */
+int offramp_native_request_pending(MPI_Request request);
 /* Of a complete one: the error that a wait for it would raise. */
 int offramp_native_request_error(MPI_Request request);
 

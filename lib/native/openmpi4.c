@@ -119,6 +119,10 @@ int offramp_native_request_complete(MPI_Request request) {
   return REQUEST_COMPLETE(request);
 }
 
+int offramp_native_request_pending(MPI_Request request) {
+  return is_own(request) && !REQUEST_COMPLETE(request);
+}
+
 int offramp_native_request_error(MPI_Request request) {
   return request->req_status.MPI_ERROR;
 }
