@@ -78,6 +78,26 @@ TEST(ACluster, TellsWhatEachRankWaitsForInADeadlock) {
   EXPECT_EQ(text.find("rank 2 of 3"), std::string::npos) << text;
 }
 
+TEST(ACluster, TellsOfTheFirstOfManyRequestsAndHowManyMoreThereAre) {
+  constexpr int kRequests = 1000;
+  Cluster cluster(2, host());
+  const std::string text = cluster.run([](RankHandle& rank) -> Task<void> {
+    Buffer data(100000);
+    std::vector<RankRequestPointer> requests;
+    for (int i = 0; i < kRequests; ++i) {
+      requests.push_back(rank.rank() == 0 ? rank.issend(1, data, i) : rank.irecv(0, data, kRequests + i));
+    }
+    requests.push_back(rank.irecv(kAnySource, data, 3 * kRequests));
+    co_await rank.wait_all(requests);
+  });
+  EXPECT_NE(text.find("tag 4 100000 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("and 995 more sends in flight"), std::string::npos) << text;
+  EXPECT_NE(text.find("posted receive: source 0 tag 1000 room"), std::string::npos) << text;
+  EXPECT_NE(text.find("posted receive: source any tag 3000 room"), std::string::npos) << text;
+  EXPECT_NE(text.find("and 995 more from this source"), std::string::npos) << text;
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << text;
+}
+
 TEST(ACluster, TellsOfADeadlockInsideACollective) {
   Cluster cluster(4, host());
   const std::string text = cluster.run([](RankHandle& rank) -> Task<void> {
