@@ -127,8 +127,8 @@ class InProcess : public testing::Test {
     return result;
   }
 
-  /// A service process of the platform.
-  offloading_engine_t* process(int id) {
+  /// A service process of the platform. A stall_timeout_ms of 0 is the library's own.
+  offloading_engine_t* process(int id, int stall_timeout_ms = 0) {
     offloading_engine_t* const own = engine();
     offloading_config_t& config = configs.emplace_back();
     INIT_DPU_CONFIG_DATA(&config);
@@ -139,6 +139,8 @@ class InProcess : public testing::Test {
     config.local_id = id % 2;
     config.service_procs_per_dpu = 2;
     EXPECT_EQ(get_dpu_config(own, &config), DO_SUCCESS) << config.error;
+    if (stall_timeout_ms > 0)
+      config.local_service_proc.inter_dpu_init_params.stall_timeout_ms = stall_timeout_ms;
     EXPECT_EQ(inter_dpus_connect_mgr(own, &config), DO_SUCCESS);
     return own;
   }

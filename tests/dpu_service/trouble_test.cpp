@@ -116,21 +116,7 @@ TEST_F(Trouble, AServiceProcessThatNeverComesIsNamed) {
 
 TEST_F(Trouble, AServiceProcessThatStallsIsNoticedByTheOthers) {
   std::vector<offloading_engine_t*> all;
-  for (int id = 0; id < 4; ++id) {
-    offloading_engine_t* const own = engine();
-    offloading_config_t& config = configs.emplace_back();
-    INIT_DPU_CONFIG_DATA(&config);
-    config.cfg_file = path.c_str();
-    config.list_dpus = "dpu0,dpu1";
-    config.dpu_name = id < 2 ? "dpu0" : "dpu1";
-    config.global_id = id;
-    config.local_id = id % 2;
-    config.service_procs_per_dpu = 2;
-    ASSERT_EQ(get_dpu_config(own, &config), DO_SUCCESS) << config.error;
-    config.local_service_proc.inter_dpu_init_params.stall_timeout_ms = 100;
-    ASSERT_EQ(inter_dpus_connect_mgr(own, &config), DO_SUCCESS);
-    all.push_back(own);
-  }
+  for (int id = 0; id < 4; ++id) all.push_back(process(id, 100));
   turn();
   for (const offloading_engine_t* each : all) EXPECT_EQ(offload_mesh_status(each), DO_SUCCESS);
   // Number 1 stalls: both who connected to it, and whom it connected to, notice.

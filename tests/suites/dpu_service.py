@@ -82,155 +82,115 @@ def finish(process):
         return None, output + f"\nstill running after {LIMIT} s\n"
 
 
-def examples_run(tally, folder, dpus, ranks):
-    label = f"dpu_service/{dpus} service processes, {ranks} ranks"
+def case(tally, folder, label, body, dpus=1):
+    """One test on a platform of its own: body(platform) returns whether all was well, and what there is to read."""
+    label = f"dpu_service/{label}"
     if not tally.wants(label):
         return
     begin = time.monotonic()
     platform = Platform(folder, dpus)
     try:
+        ok, text = body(platform)
+    finally:
+        platform.end()
+    tally.record(label, ok, text, time.monotonic() - begin)
+
+
+def timed_finish(process, disturb):
+    """Disturbs something, then waits for the end of a process: its status, its output, and how long it took."""
+    begin = time.monotonic()
+    disturb()
+    status, output = finish(process)
+    return status, output, time.monotonic() - begin
+
+
+def examples_run(ranks):
+    def body(platform):
         services = [platform.service(name) for name in platform.names]
         hosts = [platform.rank(rank, ranks, 200) for rank in range(ranks)]
         # Ranks use the service process of node0; the others learn of them and then are ended here.
         ends = [finish(process) for process in hosts] + [finish(services[0])]
-    finally:
-        platform.end()
-    text = "\n".join(output for _, output in ends)
-    ok = all(status == 0 for status, _ in ends) and text.count("200 answers") == ranks
-    ok = ok and "all ranks have gone, 0 without a goodbye" in text
-    tally.record(label, ok, text, time.monotonic() - begin)
+        text = "\n".join(output for _, output in ends)
+        ok = all(status == 0 for status, _ in ends) and text.count("200 answers") == ranks
+        return ok and "all ranks have gone, 0 without a goodbye" in text, text
+    return body
 
 
-def service_killed(tally, folder):
-    label = "dpu_service/a rank learns of the death of its service process"
-    if not tally.wants(label):
-        return
-    begin = time.monotonic()
-    platform = Platform(folder, 1)
-    try:
-        service = platform.service("dpu0")
-        rank = platform.rank(0, 1, 1000000, 10)
-        said = rank.stdout.readline()
-        time.sleep(0.2)
-        killed = time.monotonic()
-        service.kill()
-        status, output = finish(rank)
-        took = time.monotonic() - killed
-    finally:
-        platform.end()
+def service_killed(platform):
+    service = platform.service("dpu0")
+    rank = platform.rank(0, 1, 1000000, 10)
+    said = rank.stdout.readline()
+    time.sleep(0.2)
+    status, output, took = timed_finish(rank, service.kill)
     ok = "is connected" in said and status == 3 and "status -2: the server is lost" in output and took < NOTICE
-    tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s", time.monotonic() - begin)
+    return ok, f"{said}{output}\nexit status {status} after {took:.3f} s"
 
 
-def service_stalls(tally, folder):
+def service_stalls(platform):
     """It lives, its connection stands, and nothing comes: for a rank that is as if it were dead."""
-    label = "dpu_service/a rank gives up a service process that lives and does nothing"
-    if not tally.wants(label):
-        return
-    begin = time.monotonic()
-    platform = Platform(folder, 1)
-    try:
-        service = platform.service("dpu0")
-        rank = platform.rank(0, 1, 1000000, 10, 500)
-        said = rank.stdout.readline()
-        time.sleep(1)  # longer than the limit: it answers
-        alive = rank.poll() is None
-        stopped = time.monotonic()
-        service.send_signal(signal.SIGSTOP)
-        status, output = finish(rank)
-        took = time.monotonic() - stopped
-        service.send_signal(signal.SIGCONT)
-        end = finish(service)
-    finally:
-        platform.end()
+    service = platform.service("dpu0")
+    rank = platform.rank(0, 1, 1000000, 10, 500)
+    said = rank.stdout.readline()
+    time.sleep(1)  # longer than the limit: it answers
+    alive = rank.poll() is None
+    status, output, took = timed_finish(rank, lambda: service.send_signal(signal.SIGSTOP))
+    service.send_signal(signal.SIGCONT)
+    end = finish(service)
     ok = "is connected" in said and alive and status == 3 and 0.3 < took < NOTICE
     ok = ok and "no sign of life for 500 ms" in output and end[0] == 0 and "1 without a goodbye" in end[1]
-    tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s\n{end}",
-                 time.monotonic() - begin)
+    return ok, f"{said}{output}\nexit status {status} after {took:.3f} s\n{end}"
 
 
-def rank_differs(tally, folder):
-    label = "dpu_service/a rank with another configuration file is refused at once"
-    if not tally.wants(label):
-        return
-    begin = time.monotonic()
-    platform = Platform(folder, 1)
-    try:
-        service = platform.service("dpu0")
-        said = service.stdout.readline()
-        right = platform.path
-        platform.path = os.path.join(folder, "other.conf")
-        with open(right, encoding="utf-8") as file, open(platform.path, "w", encoding="utf-8") as other:
-            other.write(file.read() + "node1,dpu1:127.0.0.1:7100:9100\n")
-        asked = time.monotonic()
-        wrong = finish(platform.rank(0, 1))
-        took = time.monotonic() - asked
-        platform.path = right
-        good = finish(platform.rank(0, 1))
-        end = finish(service)
-    finally:
-        platform.end()
+def rank_differs(platform):
+    service = platform.service("dpu0")
+    said = service.stdout.readline()
+    right = platform.path
+    platform.path = os.path.join(platform.folder, "other.conf")
+    with open(right, encoding="utf-8") as file, open(platform.path, "w", encoding="utf-8") as other:
+        other.write(file.read() + "node1,dpu1:127.0.0.1:7100:9100\n")
+    asked = time.monotonic()
+    wrong = finish(platform.rank(0, 1))
+    took = time.monotonic() - asked
+    platform.path = right
+    good = finish(platform.rank(0, 1))
+    end = finish(service)
     ok = wrong[0] == 1 and "the server refuses: the configuration files differ" in wrong[1] and took < NOTICE
     ok = ok and good[0] == 0 and end[0] == 0 and "0 without a goodbye" in end[1]
-    tally.record(label, ok, f"{said}{wrong}\n{good}\n{end}", time.monotonic() - begin)
+    return ok, f"{said}{wrong}\n{good}\n{end}"
 
 
-def rank_killed(tally, folder):
-    label = "dpu_service/a service process learns of the death of its rank"
-    if not tally.wants(label):
-        return
-    begin = time.monotonic()
-    platform = Platform(folder, 1)
-    try:
-        service = platform.service("dpu0")
-        rank = platform.rank(0, 1, 1000000, 10)
-        said = rank.stdout.readline()
-        rank.kill()
-        killed = time.monotonic()
-        status, output = finish(service)
-        took = time.monotonic() - killed
-    finally:
-        platform.end()
+def rank_killed(platform):
+    service = platform.service("dpu0")
+    rank = platform.rank(0, 1, 1000000, 10)
+    said = rank.stdout.readline()
+    status, output, took = timed_finish(service, rank.kill)
     ok = "is connected" in said and status == 0 and "1 without a goodbye" in output and took < NOTICE
-    tally.record(label, ok, f"{said}{output}\nexit status {status} after {took:.3f} s", time.monotonic() - begin)
+    return ok, f"{said}{output}\nexit status {status} after {took:.3f} s"
 
 
-def garbage(tally, folder):
+def garbage(platform):
     """What is no greeting does not disturb the service."""
-    label = "dpu_service/garbage at the port of a service process"
-    if not tally.wants(label):
-        return
-    begin = time.monotonic()
-    platform = Platform(folder, 1)
     with open(platform.path, encoding="utf-8") as file:
         port = int(file.read().strip().rsplit(":", 1)[1])
     frame = b"OFDP" + (1).to_bytes(4, "little") + (40).to_bytes(4, "little") + bytes(4) + bytes(40)
-    try:
-        service = platform.service("dpu0")
-        said = service.stdout.readline()
-        for text in [b"", b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 70000, frame, b"OFDP" + b"\xff" * 60]:
-            try:
-                with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                    connection.sendall(text)
-            except OSError:
-                pass  # it hung up before all was sent
-        rank = finish(platform.rank(0, 1, 5))
-        end = finish(service)
-    finally:
-        platform.end()
-    ok = rank[0] == 0 and end[0] == 0 and "0 without a goodbye" in end[1]
-    tally.record(label, ok, f"{said}{rank}\n{end}", time.monotonic() - begin)
+    service = platform.service("dpu0")
+    said = service.stdout.readline()
+    for text in [b"", b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 70000, frame, b"OFDP" + b"\xff" * 60]:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+                connection.sendall(text)
+        except OSError:
+            pass  # it hung up before all was sent
+    rank = finish(platform.rank(0, 1, 5))
+    end = finish(service)
+    return rank[0] == 0 and end[0] == 0 and "0 without a goodbye" in end[1], f"{said}{rank}\n{end}"
 
 
-def configurations(tally, folder):
-    label = "dpu_service/a wrong configuration is refused with file and line"
-    if not tally.wants(label):
-        return
-    platform = Platform(folder, 1)
+def configurations(platform):
     with open(platform.path, "w", encoding="utf-8") as file:
         file.write("# Format version: 1\nnode0,dpu0:127.0.0.1:7100&7101:9100\n")
     status, output = finish(platform.service("dpu0"))
-    tally.record(label, status == 1 and f"{platform.path}:2: " in output, output)
+    return status == 1 and f"{platform.path}:2: " in output, output
 
 
 def only_its_functions(arguments, tally):
@@ -256,11 +216,11 @@ def run(arguments, tally):
         tally.record("dpu_service/the examples compile", compiled.ok, compiled.output, compiled.seconds)
         if not compiled.ok:
             return
-        examples_run(tally, folder, 1, 1)
-        examples_run(tally, folder, 3, 4)
-        service_killed(tally, folder)
-        service_stalls(tally, folder)
-        rank_differs(tally, folder)
-        rank_killed(tally, folder)
-        garbage(tally, folder)
-        configurations(tally, folder)
+        case(tally, folder, "1 service processes, 1 ranks", examples_run(1))
+        case(tally, folder, "3 service processes, 4 ranks", examples_run(4), dpus=3)
+        case(tally, folder, "a rank learns of the death of its service process", service_killed)
+        case(tally, folder, "a rank gives up a service process that lives and does nothing", service_stalls)
+        case(tally, folder, "a rank with another configuration file is refused at once", rank_differs)
+        case(tally, folder, "a service process learns of the death of its rank", rank_killed)
+        case(tally, folder, "garbage at the port of a service process", garbage)
+        case(tally, folder, "a wrong configuration is refused with file and line", configurations)
