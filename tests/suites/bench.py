@@ -154,7 +154,8 @@ def ratios_to_native(arguments, tally):
                "1", "--seconds", "0.01", "--backends", "off,host", "--markdown"]
     calls = launch(command, base_environment(), 120)
     ok = whole.ok and re.search(r"^\| start \| 2 \| \d+\.\d+ \| \d+\.\d+ \| \d+\.\d+ \|$", whole.output, re.M)
-    ok = ok and calls.ok and len(re.findall(r"^\| latency .*\| \d+\.\d+ \[.*\| \d+\.\d+ \[", calls.output, re.M)) == 3
+    rows = re.findall(r"^\| latency (\d+ \w+) \|.*\| \d+\.\d+ \[.*\| \d+\.\d+ \[", calls.output, re.M)
+    ok = ok and calls.ok and rows == ["8 B", "4 KiB", "16 KiB", "64 KiB"]
     tally.record(label, bool(ok), whole.output + calls.output, whole.seconds + calls.seconds)
 
 
