@@ -31,6 +31,11 @@ static int is_own(const ompi_request_t* request) {
   return request != NULL && request->req_free == on_free;
 }
 
+/* Another thread may be completing it right now: what it wrote before is seen by whoever sees this. */
+static int is_complete(const ompi_request_t* request) {
+  return __atomic_load_n(&request->req_complete, __ATOMIC_ACQUIRE) == REQUEST_COMPLETED;
+}
+
 static void* body_of(object* o) {
   return o + 1;
 }
@@ -116,11 +121,11 @@ void offramp_native_request_finish(MPI_Request request, int source, int tag, int
 }
 
 int offramp_native_request_complete(MPI_Request request) {
-  return REQUEST_COMPLETE(request);
+  return is_complete(request);
 }
 
 int offramp_native_request_pending(MPI_Request request) {
-  return is_own(request) && !REQUEST_COMPLETE(request);
+  return is_own(request) && !is_complete(request);
 }
 
 int offramp_native_request_error(MPI_Request request) {
@@ -130,7 +135,7 @@ int offramp_native_request_error(MPI_Request request) {
 static int on_free(ompi_request_t** handle) {
   ompi_request_t* r = *handle;
   object* o = (object*)r;
-  const int active = r->req_state == OMPI_REQUEST_ACTIVE && !REQUEST_COMPLETE(r);
+  const int active = r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r);
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
   pool.callbacks.released(body_of(o), active);
