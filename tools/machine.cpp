@@ -22,8 +22,6 @@
 namespace offramp::tool {
 namespace {
 
-// Of the fabric at its fastest, and of Open MPI's own shared memory.
-constexpr double kSharedMemoryPerRank = shared_memory_per_rank(SharedMemory::kWide) + 4 * 0x1p20;
 constexpr int kPatienceMilliseconds = 5000;
 
 /// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
@@ -129,16 +127,18 @@ std::string memory_access_problem() {
                      scope > 0 ? "set kernel.yama.ptrace_scope to 0" : "in a container, allow SYS_PTRACE");
 }
 
-std::string shared_memory_problem(int cores) {
+std::string shared_memory_problem(int cores, bool copied) {
+  constexpr double kLibrary = 4 * 0x1p20;  // Open MPI's own
+  const double per_rank = shared_memory_per_rank(most_shared_memory(copied)) + kLibrary;
   struct statvfs status {};
   if (statvfs("/dev/shm", &status) != 0) return fmt::format("cannot use /dev/shm: {}", std::strerror(errno));
   const double free = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
-  if (free >= 2 * cores * kSharedMemoryPerRank) return {};
+  if (free >= 2 * cores * per_rank) return {};
   return fmt::format(
       "/dev/shm has {:.0f} MiB free: above some {:.0f} ranks messages pass through small buffers or the "
       "network; "
       "enlarge it (--shm-size in containers)",
-      free / 0x1p20, free / kSharedMemoryPerRank);
+      free / 0x1p20, free / per_rank);
 }
 
 class Topology {
@@ -176,8 +176,9 @@ void find_problems(Machine& machine) {
        fmt::format("mpirun is not open mpi's ({})", machine.mpirun));
   note(machine.ucx.empty(), "cannot load libucp; install ucx");
   note(library_path().empty(), "cannot find libofframp.so beside this program; build or install it");
-  note(true, memory_access_problem());
-  note(true, shared_memory_problem(std::max(1, machine.cores)));
+  const std::string apart = memory_access_problem();
+  note(true, apart);
+  note(true, shared_memory_problem(std::max(1, machine.cores), apart.empty()));
 }
 
 }  // namespace

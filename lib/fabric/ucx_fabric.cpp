@@ -29,9 +29,9 @@ struct ConfigRelease {
 using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 
 /// UCX reads these from the environment when a worker is made, and complains of those that nothing reads.
-/// What the user set stays. Room for a header and a small payload in one element of the shared-memory FIFO.
-/// If there is room: segments large enough that 16 KiB are copied through the cache instead of mapped, and a
-/// FIFO that a window of messages does not fill. The pool of segments is made with the worker: one for each
+/// What the user set stays. Room for a header and 2 KiB of payload in one element of the shared-memory FIFO.
+/// If there is room: a FIFO that a window of messages does not fill, and, where larger messages go through
+/// them, segments that take 16 KiB at once. The pool of segments is made with the worker: one for each
 /// element of the FIFO and a few more. UCX's default would be hundreds.
 class SharedMemorySettings {
  public:
@@ -39,11 +39,11 @@ class SharedMemorySettings {
     const char* transports = std::getenv("UCX_TLS");
     if (way == SharedMemory::kNone || (transports != nullptr && std::strstr(transports, "posix") == nullptr))
       return;
-    const bool wide = way == SharedMemory::kWide;
-    set("UCX_POSIX_FIFO_ELEM_SIZE", "2112");
-    set("UCX_POSIX_SEG_SIZE", wide ? "65472" : "8256");
-    set("UCX_POSIX_FIFO_SIZE", wide ? "256" : "64");
-    set("UCX_POSIX_RX_BUFS_GROW", wide ? "272" : "80");
+    const bool few = way == SharedMemory::kNarrow;
+    set("UCX_POSIX_FIFO_ELEM_SIZE", "2240");
+    set("UCX_POSIX_SEG_SIZE", way == SharedMemory::kWide ? "65472" : "8256");
+    set("UCX_POSIX_FIFO_SIZE", few ? "64" : "256");
+    set("UCX_POSIX_RX_BUFS_GROW", few ? "80" : "272");
   }
   ~SharedMemorySettings() {
     for (const char* name : set_) unsetenv(name);

@@ -14,8 +14,9 @@ namespace offramp {
 
 /// How ranks of one node use /dev/shm. Each takes less of it than the one before.
 enum class SharedMemory : std::uint8_t {
-  kWide,    // buffers through which 16 KiB go at once
-  kNarrow,  // the same with small buffers
+  kWide,    // buffers through which 16 KiB go at once: where the kernel cannot copy between the processes
+  kLong,    // as many small buffers
+  kNarrow,  // a few small buffers
   kNone     // the network between processes, on one node too
 };
 
@@ -23,7 +24,14 @@ enum class SharedMemory : std::uint8_t {
 constexpr double shared_memory_per_rank(SharedMemory way) {
   constexpr double kMebibyte = 0x1p20;
   if (way == SharedMemory::kWide) return 19 * kMebibyte;
+  if (way == SharedMemory::kLong) return 3 * kMebibyte;
   return way == SharedMemory::kNarrow ? kMebibyte : 0;
+}
+
+/// As much as there is use for. copied: the kernel copies larger messages from process to process, so they
+/// need no buffers.
+constexpr SharedMemory most_shared_memory(bool copied) {
+  return copied ? SharedMemory::kLong : SharedMemory::kWide;
 }
 
 struct UcxOptions {

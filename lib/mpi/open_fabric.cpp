@@ -74,12 +74,15 @@ double free_shared_memory() {
   return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
 }
 
-/// What fits into /dev/shm beside the MPI library's own segments, which grow while the program runs.
-SharedMemory what_fits(std::size_t ranks) {
+/// What fits into /dev/shm beside the MPI library's own segments, which grow while the program runs; `most`
+/// is as much as there is use for.
+SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
   constexpr double kLibrary = 4 * 0x1p20;  // per rank: Open MPI's btl vader
   const auto node = static_cast<double>(ranks);
   const double free = free_shared_memory();
-  if (free >= node * (shared_memory_per_rank(SharedMemory::kWide) + kLibrary)) return SharedMemory::kWide;
+  for (const SharedMemory way : {SharedMemory::kWide, SharedMemory::kLong}) {
+    if (way >= most && free >= node * (shared_memory_per_rank(way) + kLibrary)) return way;
+  }
   if (free >= node * 2 * shared_memory_per_rank(SharedMemory::kNarrow)) return SharedMemory::kNarrow;
   return SharedMemory::kNone;
 }
@@ -139,8 +142,9 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
   options.cross_memory = cross_memory_works(node);
   options.exchange = exchange_strings;
+  const SharedMemory most = most_shared_memory(options.one_node && options.cross_memory);
   // What fits may have been taken by somebody else when it is allocated: then the next one is tried.
-  for (int way = largest_of_all(static_cast<int>(what_fits(node.size())));; ++way) {
+  for (int way = largest_of_all(static_cast<int>(what_fits(node.size(), most)));; ++way) {
     options.shared_memory = static_cast<SharedMemory>(way);
     error.clear();
     std::unique_ptr<UcxFabricBase> fabric(create(options, error));

@@ -92,7 +92,7 @@ class UcxWorld {
 };
 
 using UcxThroughSharedMemory = UcxWorld<true, false, SharedMemory::kWide>;
-using UcxWithCrossMemory = UcxWorld<true, true, SharedMemory::kWide>;
+using UcxWithCrossMemory = UcxWorld<true, true, SharedMemory::kLong>;
 using UcxThroughSmallBuffers = UcxWorld<true, true, SharedMemory::kNarrow>;
 using UcxOverTheNetwork = UcxWorld<true, true, SharedMemory::kNone>;
 using UcxAcrossNodes = UcxWorld<false, true, SharedMemory::kWide>;

@@ -53,7 +53,7 @@ def stopped(arguments, backend, ranks, traffic):
 # Name, size of /dev/shm, further settings and options, and whether messages take the network. The library itself gets by
 # without shared memory only if it is told so.
 SHORT_OF_MEMORY = [
-    ("little for wide buffers", "16m", {}, [], False),
+    ("little for all buffers", "10m", {}, [], False),
     ("nothing", "256k", {}, ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"], True),
     ("less than it seemed", "256m", {"UCX_POSIX_RX_BUFS_GROW": "100000"}, [], True),
 ]
