@@ -8,6 +8,7 @@
 #include "backends/aie/forecast.hpp"
 #include "backends/aie/messages.hpp"
 #include "backends/aie/setup.hpp"
+#include "offramp/immortal.hpp"
 
 namespace offramp {
 namespace {
@@ -133,7 +134,7 @@ class AieBackend final : public Backend {
 }  // namespace
 
 const BackendDescription& aie_backend() {
-  static const BackendDescription description = [] {
+  static const auto& description = immortal([] {
     BackendDescription d;
     d.name = "aie";
     d.description = "Versal AI Engine array: trees of kernels that exchange windows";
@@ -145,7 +146,7 @@ const BackendDescription& aie_backend() {
     d.forecast = aie::forecast;
     d.topics = aie::topics();
     return d;
-  }();
+  }());
   return description;
 }
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "offramp/immortal.hpp"
+
 namespace offramp::aie {
 namespace {
 
@@ -131,12 +133,12 @@ Code code_of(const std::string& name) {
 }  // namespace
 
 std::span<const Parameter> parameters() {
-  static const std::vector<Parameter> table = [] {
+  static const auto& table = immortal([] {
     std::vector<Parameter> all = design();
     for (const std::vector<Parameter>& part : {host(), hardware()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
-  }();
+  }());
   return table;
 }
 

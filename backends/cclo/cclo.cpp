@@ -12,6 +12,7 @@
 #include "backends/cclo/explain.hpp"
 #include "backends/cclo/parameters.hpp"
 #include "backends/cclo/plans.hpp"
+#include "offramp/immortal.hpp"
 
 namespace offramp {
 namespace {
@@ -383,7 +384,7 @@ std::string enlarge(const Operation& operation, Settings& settings) {
 }  // namespace
 
 const BackendDescription& cclo_backend() {
-  static const BackendDescription description = [] {
+  static const auto& description = immortal([] {
     BackendDescription d;
     d.name = "cclo";
     d.description = "ACCL's collectives offload engine on an FPGA, 100 Gb/s TCP, UDP or RDMA";
@@ -395,7 +396,7 @@ const BackendDescription& cclo_backend() {
     d.topics = topics();
     d.enlarge = enlarge;
     return d;
-  }();
+  }());
   return description;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "offramp/immortal.hpp"
+
 namespace offramp::cclo {
 namespace {
 
@@ -83,7 +85,7 @@ void read_firmware(const Settings& settings, FirmwareCosts& costs) {
 }  // namespace
 
 const std::vector<Parameter>& parameters() {
-  static const std::vector<Parameter> table = {
+  static const auto& table = immortal(std::vector<Parameter>{
       choice("profile", "seed", {"seed", "dump", "gen2"},
              "original document: its text; its register dump; the second generation (read in code)",
              "generation and register layout"),
@@ -140,7 +142,7 @@ const std::vector<Parameter>& parameters() {
                "messages that found no RX buffer wait in host memory"),
       nanoseconds("host_memory_latency", 3100, "published: 3.1 us for 256 B through host memory",
                   "of that way"),
-  };
+  });
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include "backends/dpu/parameters.hpp"
 #include "backends/dpu/support.hpp"
 #include "backends/dpu/timing.hpp"
+#include "offramp/immortal.hpp"
 #include "simulators/dpu/message.hpp"
 
 namespace offramp {
@@ -211,7 +212,7 @@ class DpuBackend final : public Backend {
 }  // namespace
 
 const BackendDescription& dpu_backend() {
-  static const BackendDescription description{
+  static const auto& description = immortal(BackendDescription{
       .name = "dpu",
       .description = "offload service processes on BlueField-class DPUs, which work while the host computes",
       .parameters = dpu::parameters(),
@@ -219,7 +220,7 @@ const BackendDescription& dpu_backend() {
         return std::make_unique<DpuBackend>(context);
       },
       .forecast = dpu::forecast,
-      .topics = dpu::topics()};
+      .topics = dpu::topics()});
   return description;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "offramp/immortal.hpp"
+
 namespace offramp::dpu {
 namespace {
 
@@ -158,13 +160,13 @@ std::vector<Parameter> failure_parameters() {
 }  // namespace
 
 const std::vector<Parameter>& parameters() {
-  static const std::vector<Parameter> table = [] {
+  static const auto& table = immortal([] {
     std::vector<Parameter> all;
     for (const auto& part :
          {platform_parameters(), arm_parameters(), host_parameters(), way_parameters(), failure_parameters()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
-  }();
+  }());
   return table;
 }
 

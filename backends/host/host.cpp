@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backends/host/algorithms.hpp"
+#include "offramp/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
 
 namespace offramp {
@@ -12,7 +13,7 @@ namespace {
 // 100 Gb/s NIC without any offload; they are assumed, not measured on one machine, and meant to be set to
 // one's own.
 const std::vector<Parameter>& parameters() {
-  static const std::vector<Parameter> table = {
+  static const auto& table = immortal(std::vector<Parameter>{
       {"latency",
        ParameterKind::kReal,
        "ns",
@@ -103,7 +104,7 @@ const std::vector<Parameter>& parameters() {
        {},
        {},
        "InfiniBand: 3-bit counter",
-       "of one packet, before the connection is given up"}};
+       "of one packet, before the connection is given up"}});
   return table;
 }
 
@@ -302,12 +303,12 @@ class HostBackend final : public Backend {
 }  // namespace
 
 const BackendDescription& host_backend() {
-  static const BackendDescription description{
-      BackendDescription::kAbi, "host",
-      "no offload: a plain NIC (LogGP) and the usual algorithms in host software", parameters(),
-      [](const BackendContext& context) -> std::unique_ptr<Backend> {
-        return std::make_unique<HostBackend>(context);
-      }};
+  static const auto& description = immortal(
+      BackendDescription{BackendDescription::kAbi, "host",
+                         "no offload: a plain NIC (LogGP) and the usual algorithms in host software",
+                         parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
+                           return std::make_unique<HostBackend>(context);
+                         }});
   return description;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "offramp/immortal.hpp"
+
 namespace offramp::tinsel {
 namespace {
 
@@ -45,7 +47,7 @@ std::uint64_t instructions_for(ElementType element) {
 
 const std::vector<Parameter>& parameters() {
   using Kind = ParameterKind;
-  static const std::vector<Parameter> table = {
+  static const auto& table = immortal(std::vector<Parameter>{
       {"placement",
        Kind::kChoice,
        "",
@@ -326,7 +328,7 @@ const std::vector<Parameter>& parameters() {
        {},
        {},
        "assumed",
-       "part of a reduction that is combined and passed on at once"}};
+       "part of a reduction that is combined and passed on at once"}});
   return table;
 }
 

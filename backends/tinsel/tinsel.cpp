@@ -9,6 +9,7 @@
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/explain.hpp"
 #include "backends/tinsel/forecast.hpp"
+#include "offramp/immortal.hpp"
 
 namespace offramp {
 namespace tinsel {
@@ -154,17 +155,14 @@ class TinselBackend final : public Backend {
 }  // namespace tinsel
 
 const BackendDescription& tinsel_backend() {
-  static const BackendDescription description{
-      BackendDescription::kAbi,
-      "tinsel",
-      "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads",
-      tinsel::parameters(),
-      [](const BackendContext& context) -> std::unique_ptr<Backend> {
-        return std::make_unique<tinsel::TinselBackend>(context);
-      },
-      "clock",
-      tinsel::forecast,
-      tinsel::topics()};
+  static const auto& description = immortal(
+      BackendDescription{BackendDescription::kAbi, "tinsel",
+                         "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads",
+                         tinsel::parameters(),
+                         [](const BackendContext& context) -> std::unique_ptr<Backend> {
+                           return std::make_unique<tinsel::TinselBackend>(context);
+                         },
+                         "clock", tinsel::forecast, tinsel::topics()});
   return description;
 }
 

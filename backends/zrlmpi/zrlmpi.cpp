@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/zrlmpi/algorithms.hpp"
+#include "offramp/immortal.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 
 namespace offramp {
@@ -19,7 +20,7 @@ using zrlmpi::ExchangeResult;
 
 const std::vector<Parameter>& parameters() {
   using Kind = ParameterKind;
-  static const std::vector<Parameter> table = {
+  static const auto& table = immortal(std::vector<Parameter>{
       {"preset",
        Kind::kChoice,
        "",
@@ -140,7 +141,7 @@ const std::vector<Parameter>& parameters() {
        "tree",
        {"linear", "tree"},
        "read in code: com_opt 0 and 1",
-       "order of the collectives: linear, or groups of four behind replicators"}};
+       "order of the collectives: linear, or groups of four behind replicators"}});
   return table;
 }
 
@@ -490,17 +491,13 @@ constexpr ExplainTopic kTopics[] = {
 }  // namespace
 
 const BackendDescription& zrlmpi_backend() {
-  static const BackendDescription description{
-      BackendDescription::kAbi,
-      "zrlmpi",
-      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s",
-      parameters(),
+  static const auto& description = immortal(BackendDescription{
+      BackendDescription::kAbi, "zrlmpi",
+      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", parameters(),
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<ZrlmpiBackend>(context);
       },
-      "clock",
-      nullptr,
-      kTopics};
+      "clock", nullptr, kTopics});
   return description;
 }
 

@@ -11,6 +11,7 @@
 #include "lib/core/envelope.hpp"
 #include "lib/core/fault_script.hpp"
 #include "lib/core/names.hpp"
+#include "offramp/immortal.hpp"
 
 namespace offramp {
 namespace {
@@ -518,7 +519,7 @@ Result<Configuration> load_configuration(const Surroundings& surroundings, Regis
 }
 
 std::span<const Key> configuration_keys() {
-  static const std::vector<Key> keys(std::begin(kRows), std::end(kRows));
+  static const auto& keys = immortal(std::vector<Key>(std::begin(kRows), std::end(kRows)));
   return keys;
 }
 

@@ -98,6 +98,11 @@ struct ReceiveRecord : FabricWaiter {
   LaneValues<Time> posted;
   Time post_begin;              // in lane 0, where an operation log is kept
   Header header{LanesUnset()};  // of the matched message; last: see Tail
+
+  /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.
+  [[nodiscard]] std::size_t told() const {
+    return outcome == Outcome::kTruncated ? static_cast<std::size_t>(header.envelope.bytes) : received;
+  }
 };
 
 /// A message that this rank sends on its own account: a reply, or a piece of window given back.

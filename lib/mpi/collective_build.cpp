@@ -46,7 +46,7 @@ class Builder {
   const TypeInfo* check(const void* buffer, std::int64_t count, MPI_Datatype type) {
     if (!valid()) return nullptr;
     const TypeInfo* info = count < 0 ? nullptr : session_.datatypes.find(type);
-    if (info == nullptr || null_buffer(buffer, count, *info)) {
+    if (info == nullptr || buffer == MPI_IN_PLACE || null_buffer(buffer, count, *info)) {
       refuse();
       return nullptr;
     }
@@ -55,8 +55,9 @@ class Builder {
 
   /// The size that the ranks know alike, where there is one.
   void describe(const TypeInfo& type, std::int64_t count) {
-    made_->operation.element = type.element;
     made_->operation.bytes = type.bytes(count);
+    // Nothing matches any type, and so says nothing of what the others have.
+    made_->operation.element = made_->operation.bytes > 0 ? type.parts : ElementType::kByte;
     made_->buffers.block = made_->operation.bytes;
   }
 
@@ -67,6 +68,7 @@ class Builder {
     if (!reducible(function, type)) return refuse();
     int commutative = 1;
     pmpi::Op_commutative(op, &commutative);
+    made_->operation.element = type.element;
     made_->operation.function = function;
     made_->operation.elements = static_cast<std::size_t>(count);
     made_->operation.commutative = commutative != 0;
@@ -180,7 +182,6 @@ Operands check_operands(Builder& builder, const void* sendbuf, void* recvbuf, st
   Operands operands;
   operands.in_place = sendbuf == MPI_IN_PLACE;
   operands.from = operands.in_place ? recvbuf : sendbuf;
-  if (recvbuf == MPI_IN_PLACE) builder.refuse();
   builder.check(operands.from, count, type);
   operands.type = builder.check(recvbuf, count, type);
   return operands;
@@ -222,7 +223,8 @@ BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, int
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  builder.refuse_if((in_place && !at_root) || recvbuf == MPI_IN_PLACE ||
+  // What the others pass as their receive buffer says nothing: the decision is alike everywhere.
+  builder.refuse_if((in_place && !at_root) || (at_root && recvbuf == MPI_IN_PLACE) ||
                     (at_root && sendbuf == recvbuf && count > 0));
   if (at_root) builder.check(recvbuf, count, type);
   const TypeInfo* const info = builder.check(in_place ? recvbuf : sendbuf, count, type);
@@ -237,6 +239,7 @@ BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, int
 
 BuiltCall build_allreduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
                           MPI_Op op, MPI_Comm comm) {
+  if (sendbuf == recvbuf && count > 1) return nullptr;  // the MPI library refuses it
   return build_whole_reduction(session, OperationKind::kAllreduce, sendbuf, recvbuf, count, type, op, comm);
 }
 
@@ -290,7 +293,6 @@ BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recv
   builder.check(recvbuf, own, type);
   const TypeInfo* const info = builder.check(in_place ? recvbuf : sendbuf, all, type);
   if (info == nullptr) return nullptr;
-  builder.made().operation.element = info->element;
   builder.reduce(op, *info, all);
   if (!builder.valid()) return nullptr;
   in_place ? builder.send_copy(recvbuf, all, *info) : builder.send(sendbuf, all, *info);

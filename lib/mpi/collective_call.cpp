@@ -3,8 +3,22 @@
 #include <algorithm>
 
 #include "lib/mpi/pmpi.hpp"
+#include "lib/native/native.h"
 
 namespace offramp {
+
+MpiReducer::~MpiReducer() {
+  if (op_ == MPI_OP_NULL) return;
+  offramp_native_type_release(type_.type);
+  offramp_native_op_release(op_);
+}
+
+void MpiReducer::set(MPI_Op op, const TypeInfo& type) {
+  op_ = op;
+  type_ = type;
+  offramp_native_op_retain(op_);
+  offramp_native_type_retain(type_.type);
+}
 
 void MpiReducer::combine(Bytes in, MutableBytes inout) {
   if (type_.size == 0) return;

@@ -16,12 +16,16 @@
 namespace offramp {
 
 /// A reduction through the MPI library, so that every operation and type has MPI's own meaning.
+/// The program may free the operation and the type meanwhile.
 class MpiReducer final : public Reducer {
  public:
-  void set(MPI_Op op, const TypeInfo& type) {
-    op_ = op;
-    type_ = type;
-  }
+  MpiReducer() = default;
+  ~MpiReducer() override;
+  MpiReducer(const MpiReducer&) = delete;
+  MpiReducer& operator=(const MpiReducer&) = delete;
+
+  /// Once.
+  void set(MPI_Op op, const TypeInfo& type);
   void combine(Bytes in, MutableBytes inout) override;
 
  private:

@@ -1,10 +1,12 @@
 #include "lib/mpi/datatype.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
+#include "offramp/immortal.hpp"
 
 namespace offramp {
 namespace {
@@ -74,35 +76,51 @@ std::vector<std::pair<MPI_Datatype, ElementType>> predefined_types() {
 }
 
 ElementType predefined_class(MPI_Datatype type) {
-  static const auto table = predefined_types();
+  static const auto& table = immortal(predefined_types());
   for (const auto& [handle, element] : table) {
     if (handle == type) return element;
   }
   return ElementType::kMixed;
 }
 
-/// The class of a derived type's elements, when all of them share one.
-ElementType derived_class(MPI_Datatype type, int depth = 0) {
+/// The class of what a predefined type consists of: of pairs, if both halves are alike.
+ElementType parts_of(MPI_Datatype type) {
+  if (type == MPI_2INT || type == MPI_2INTEGER) return ElementType::kInt32;
+  if (type == MPI_2REAL) return ElementType::kFloat32;
+  if (type == MPI_2DOUBLE_PRECISION) return ElementType::kFloat64;
+  const ElementType whole = predefined_class(type);
+  return whole == ElementType::kPair ? ElementType::kMixed : whole;
+}
+
+/// The class that all parts of a type share.
+ElementType common_parts(MPI_Datatype type, int depth = 0) {
   constexpr int kDeepest = 32;
   int integers = 0;
   int addresses = 0;
   int types = 0;
   int combiner = 0;
   pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  if (combiner == MPI_COMBINER_NAMED) return predefined_class(type);
+  if (combiner == MPI_COMBINER_NAMED) return parts_of(type);
   if (types == 0 || depth > kDeepest)
     return ElementType::kMixed;  // also MPI_Type_create_f90_*: no class here
   std::vector<int> i(static_cast<std::size_t>(integers) + 1);
   std::vector<MPI_Aint> a(static_cast<std::size_t>(addresses) + 1);
   std::vector<MPI_Datatype> t(static_cast<std::size_t>(types));
   pmpi::Type_get_contents(type, integers, addresses, types, i.data(), a.data(), t.data());
-  ElementType common = derived_class(t.front(), depth + 1);
-  for (MPI_Datatype& part : t) {
-    if (derived_class(part, depth + 1) != common) common = ElementType::kMixed;
-    pmpi::Type_get_envelope(part, &integers, &addresses, &types, &combiner);
-    if (combiner != MPI_COMBINER_NAMED) pmpi::Type_free(&part);
+  std::optional<ElementType> common;
+  for (std::size_t k = 0; k < t.size(); ++k) {
+    MPI_Datatype& part = t[k];
+    // Of a struct, i holds the lengths of the blocks.
+    const bool empty = combiner == MPI_COMBINER_STRUCT && i[k + 1] == 0;
+    if (!empty) {
+      const ElementType own = common_parts(part, depth + 1);
+      common = common.value_or(own) == own ? own : ElementType::kMixed;
+    }
+    int combiner_of_part = 0;
+    pmpi::Type_get_envelope(part, &integers, &addresses, &types, &combiner_of_part);
+    if (combiner_of_part != MPI_COMBINER_NAMED) pmpi::Type_free(&part);
   }
-  return common;
+  return common.value_or(ElementType::kByte);
 }
 
 }  // namespace
@@ -128,7 +146,8 @@ const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
     int combiner = 0;
     pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
     info->predefined = combiner == MPI_COMBINER_NAMED;
-    info->element = derived_class(type);
+    info->parts = common_parts(type);
+    info->element = info->predefined ? predefined_class(type) : info->parts;
     if (!info->committed) {  // may be committed later
       known_.erase(type);
       return nullptr;
@@ -147,30 +166,38 @@ void Datatypes::forget(MPI_Datatype type) {
 
 ReduceFunction function_of(MPI_Op op) {
   using F = ReduceFunction;
-  static const std::vector<std::pair<MPI_Op, F>> table = {{MPI_SUM, F::kSum},
-                                                          {MPI_PROD, F::kProduct},
-                                                          {MPI_MAX, F::kMaximum},
-                                                          {MPI_MIN, F::kMinimum},
-                                                          {MPI_LAND, F::kLogicalAnd},
-                                                          {MPI_LOR, F::kLogicalOr},
-                                                          {MPI_LXOR, F::kLogicalXor},
-                                                          {MPI_BAND, F::kBitAnd},
-                                                          {MPI_BOR, F::kBitOr},
-                                                          {MPI_BXOR, F::kBitXor},
-                                                          {MPI_MAXLOC, F::kMaximumLocation},
-                                                          {MPI_MINLOC, F::kMinimumLocation},
-                                                          {MPI_REPLACE, F::kReplace},
-                                                          {MPI_NO_OP, F::kNone}};
+  static const auto& table = immortal(std::vector<std::pair<MPI_Op, F>>{{MPI_SUM, F::kSum},
+                                                                        {MPI_PROD, F::kProduct},
+                                                                        {MPI_MAX, F::kMaximum},
+                                                                        {MPI_MIN, F::kMinimum},
+                                                                        {MPI_LAND, F::kLogicalAnd},
+                                                                        {MPI_LOR, F::kLogicalOr},
+                                                                        {MPI_LXOR, F::kLogicalXor},
+                                                                        {MPI_BAND, F::kBitAnd},
+                                                                        {MPI_BOR, F::kBitOr},
+                                                                        {MPI_BXOR, F::kBitXor},
+                                                                        {MPI_MAXLOC, F::kMaximumLocation},
+                                                                        {MPI_MINLOC, F::kMinimumLocation},
+                                                                        {MPI_REPLACE, F::kReplace},
+                                                                        {MPI_NO_OP, F::kNone}});
   for (const auto& [handle, function] : table) {
     if (handle == op) return function;
   }
   return F::kUser;
 }
 
+namespace {
+bool is_fortran_integer(MPI_Datatype type) {
+  return type == MPI_INTEGER || type == MPI_INTEGER1 || type == MPI_INTEGER2 || type == MPI_INTEGER4 ||
+         type == MPI_INTEGER8;
+}
+}  // namespace
+
 bool reducible(ReduceFunction function, const TypeInfo& type) {
   using E = ElementType;
   if (function == ReduceFunction::kUser) return true;
   if (!type.predefined || type.element == E::kMixed) return false;
+  if (type.type == MPI_WCHAR || type.type == MPI_PACKED) return false;  // no numbers and no bytes to MPI
   const E e = type.element;
   const bool integer = e >= E::kInt8 && e <= E::kUint64;
   const bool real = e >= E::kFloat32 && e <= E::kFloatExtended;
@@ -184,7 +211,7 @@ bool reducible(ReduceFunction function, const TypeInfo& type) {
     case ReduceFunction::kLogicalAnd:
     case ReduceFunction::kLogicalOr:
     case ReduceFunction::kLogicalXor:
-      return integer || e == E::kLogical;
+      return (integer && !is_fortran_integer(type.type)) || e == E::kLogical;
     case ReduceFunction::kBitAnd:
     case ReduceFunction::kBitOr:
     case ReduceFunction::kBitXor:

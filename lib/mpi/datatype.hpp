@@ -21,7 +21,8 @@ struct TypeInfo {
   bool contiguous_many = false;
   bool predefined = false;
   bool committed = false;
-  ElementType element = ElementType::kMixed;
+  ElementType element = ElementType::kMixed;  // to a reduction
+  ElementType parts = ElementType::kMixed;    // of its signature, which is the same in all types that match
 
   /// `count` elements are one run of count * size bytes from true_lb on.
   [[nodiscard]] bool contiguous(std::int64_t count) const {
@@ -59,7 +60,7 @@ class Datatypes {
 
 /// The reduction that an MPI_Op stands for; kUser for user-defined ones.
 ReduceFunction function_of(MPI_Op op);
-/// MPI allows a predefined reduction on elements of this class.
+/// MPI's table (5.9.2) allows a reduction on this type. What it does not is the MPI library's to say.
 bool reducible(ReduceFunction function, const TypeInfo& type);
 
 }  // namespace offramp

@@ -97,7 +97,10 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 }
 
 int Finalize() {
-  if (Session::current != nullptr) end();
+  if (Session::current != nullptr) {
+    offramp_native_delete_self_attributes();
+    end();
+  }
   return native.Finalize();
 }
 

@@ -93,8 +93,9 @@ SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
 class UcxVariables {
  public:
   UcxVariables() {
-    for (const auto& [name, value] : {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
-                                      std::pair{"UCX_LOG_LEVEL", "error"}}) {
+    for (const auto& [name, value] :
+         {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+          std::pair{"UCX_DEBUG_SIGNO", "0"}, std::pair{"UCX_LOG_LEVEL", "error"}}) {
       if (std::getenv(name) != nullptr) continue;
       setenv(name, value, 1);
       set_.push_back(name);

@@ -12,6 +12,9 @@ MPI_Request prepare(Request& request, const Point& point) {
   offramp_native_type_retain(repeat.type.type);
   repeat.point = point;
   repeat.point.type = &repeat.type;
+  repeat.communicator = *point.communicator;
+  Engine::retain(*repeat.communicator.context);
+  repeat.point.communicator = &repeat.communicator;
   return request.handle;
 }
 

@@ -53,7 +53,7 @@ Outcome receive_blocking(Function function, const Point& point, MPI_Status* stat
   call.wait([&] { return record.done; });
   call.engine.observe(record);
   buffer.finish(record.received);
-  fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.received);
+  fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
   return record.outcome;
 }
 
@@ -85,7 +85,7 @@ Outcome exchange(Function function, const Point* to, const Point* from, bool rep
   }
   call.engine.observe(receive);
   incoming.finish(receive.received);
-  fill_status(status, receive.header.envelope.source, receive.header.envelope.tag, receive.received);
+  fill_status(status, receive.header.envelope.source, receive.header.envelope.tag, receive.told());
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }
 

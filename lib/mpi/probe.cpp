@@ -136,7 +136,7 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     buffer.finish(record.received);
-    offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.received);
+    offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
     outcome = record.outcome;
     session.give_back(std::move(records));
   }

@@ -33,6 +33,7 @@ CollectiveRequest& as_collective(Request& request) {
 }
 
 void let_go(Request::Repeat& repeat) {
+  if (repeat.communicator.context != nullptr) Session::current->engine.release(*repeat.communicator.context);
   if (repeat.type.type != MPI_DATATYPE_NULL) offramp_native_type_release(repeat.type.type);
   for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
 }
@@ -98,6 +99,7 @@ void on_released(void* memory, int active) {
 }
 
 void on_cancel(void* memory) {
+  if (Session::current == nullptr) return;
   const auto guard = Session::current->lock();
   Request& request = request_in(memory);
   // A send is on its way already: cancelling it has no effect, as with the MPI library's own.
@@ -105,6 +107,7 @@ void on_cancel(void* memory) {
 }
 
 int on_start(void* memory) {
+  if (Session::current == nullptr) return MPI_ERR_OTHER;
   Session& session = *Session::current;
   const auto guard = session.lock();
   Request& request = request_in(memory);
@@ -145,7 +148,7 @@ void on_receive_complete(ReceiveRecord& record) {
   }
   request.incoming.finish(record.received);
   request.incoming.reset();
-  complete_request(request, e.source, e.tag, record.outcome, record.received);
+  complete_request(request, e.source, e.tag, record.outcome, record.told());
 }
 
 }  // namespace

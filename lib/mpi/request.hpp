@@ -34,6 +34,7 @@ struct Request {
   struct Repeat {
     Point point;
     TypeInfo type;                                           // the request may outlive the handle of its type
+    Communicator communicator;                               // and of its communicator
     std::function<std::unique_ptr<CollectiveCall>()> build;  // of a collective
     std::vector<MPI_Datatype> types;                         // that it keeps
   };

@@ -55,9 +55,9 @@ int Session::progress_alone() {
 }
 
 int Session::progress_from_library() {
-  std::unique_lock<std::mutex> guard;
+  Lock guard;
   if (threads_) {
-    guard = std::unique_lock(mutex_, std::try_to_lock);
+    guard = Lock(mutex_, std::try_to_lock);
     if (!guard.owns_lock()) return 0;
   }
   const int events = progress();

@@ -64,9 +64,10 @@ class Session {
   std::unordered_set<MPI_Message> claimed;  // handles of matched probes that are ours
   std::uint64_t clock_reads = 0;            // how often the program read the modelled clock
 
-  std::unique_lock<std::mutex> lock() {
-    return threads_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
-  }
+  /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
+  /// not communicate.
+  using Lock = std::unique_lock<std::recursive_mutex>;
+  Lock lock() { return threads_ ? Lock(mutex_) : Lock(); }
   /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of
   /// events.
   int progress();
@@ -120,7 +121,7 @@ class Session {
   Configuration configuration_;
   pid_t process_ = getpid();
   bool threads_;
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;
   unsigned turns_alone_ = 0;
   bool library_has_work_ = false;
   bool progressing_ = false;
@@ -173,7 +174,7 @@ class Call {
   void relock();
   void certify();
 
-  std::unique_lock<std::mutex> lock_;
+  Session::Lock lock_;
   Function function_;
   std::array<Time, kMaxLanes> began_;
   std::uint64_t number_ = 0;  // for its receipt

@@ -13,6 +13,7 @@
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
+#include "offramp/immortal.hpp"
 
 namespace offramp {
 namespace {
@@ -117,7 +118,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   }
   std::string error;
 
-  static Registry registry{built_in_backends()};  // descriptions and plugins live as long as the process
+  static Registry& registry = immortal(Registry{built_in_backends()});
   Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
   agree(configuration ? std::string() : configuration.error());
   agree(same_everywhere(fingerprint(*configuration)) ? std::string()

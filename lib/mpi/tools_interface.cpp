@@ -71,7 +71,7 @@ struct Handle {
 class Tools {
  public:
   static Tools& get() {
-    static Tools tools;
+    static Tools& tools = *new Tools;  // as in immortal.hpp; it cannot be moved
     return tools;
   }
 

@@ -73,6 +73,10 @@ void offramp_native_message_release(MPI_Message message);
 /* handles */
 void offramp_native_type_retain(MPI_Datatype type);
 void offramp_native_type_release(MPI_Datatype type);
+void offramp_native_op_retain(MPI_Op op);
+void offramp_native_op_release(MPI_Op op);
+/* What MPI_Finalize does first: the callbacks of the attributes of MPI_COMM_SELF, which may still use MPI. */
+void offramp_native_delete_self_attributes(void);
 int offramp_native_type_committed(MPI_Datatype type);
 /* `count` elements lie without gaps and in type-map order (the first byte at the true lower bound). */
 int offramp_native_type_contiguous(MPI_Datatype type, int count);

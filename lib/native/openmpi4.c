@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/native/native.h"
+#include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/message/message.h"
@@ -196,6 +197,21 @@ void offramp_native_type_retain(MPI_Datatype type) {
 }
 void offramp_native_type_release(MPI_Datatype type) {
   OBJ_RELEASE(type);
+}
+/* Any object of the library's begins with its count; the header of operations is not installed whole. */
+void offramp_native_op_retain(MPI_Op op) {
+  OBJ_RETAIN((opal_object_t*)op);
+}
+void offramp_native_op_release(MPI_Op op) {
+  opal_object_t* counted = (opal_object_t*)op;
+  OBJ_RELEASE(counted);
+}
+void offramp_native_delete_self_attributes(void) {
+  ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
+  if (self->c_keyhash == NULL) return;
+  ompi_attr_delete_all(COMM_ATTR, self, self->c_keyhash);
+  OBJ_RELEASE(self->c_keyhash);
+  self->c_keyhash = NULL;
 }
 int offramp_native_type_committed(MPI_Datatype type) {
   return ompi_datatype_is_committed(type);

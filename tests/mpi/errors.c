@@ -126,6 +126,11 @@ static void collectives(MPI_Datatype raw) {
   ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_FLOAT, MPI_BAND, 0, WORLD));
   ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_INT, MPI_MAXLOC, 0, WORLD));
   ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_C_FLOAT_COMPLEX, MPI_MAX, 0, WORLD));
+  ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_WCHAR, MPI_SUM, 0, WORLD));
+  ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_WCHAR, MPI_LAND, 0, WORLD));
+  ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_INTEGER, MPI_LOR, 0, WORLD));
+  ROW(MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_PACKED, MPI_BXOR, 0, WORLD));
+  ROW(MPI_ERR_BUFFER, MPI_Allreduce(v, v, 2, MPI_INT, MPI_SUM, WORLD));
   ROW(MPI_ERR_COMM, MPI_Reduce(v, v + 1, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL));
   ROW(MPI_ERR_COUNT, MPI_Gather(v, -1, MPI_INT, v, -1, MPI_INT, 0, WORLD));
   ROW(MPI_ERR_ROOT, MPI_Gather(v, 1, MPI_INT, v, 1, MPI_INT, np, WORLD));

@@ -97,6 +97,34 @@ static void different_types(void) {
   MPI_Type_free(&triple);
 }
 
+// The same signature from other constructors: pairs of ints, and a struct with a block of no doubles.
+static void same_signature(void) {
+  MPI_Datatype half_empty, word;
+  MPI_Type_create_struct(2, (int[]){1, 0}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE},
+                         &half_empty);
+  MPI_Type_create_resized(half_empty, 0, sizeof(int), &word);
+  MPI_Type_commit(&word);
+  for (int root = 0; root < np; ++root) {
+    int mine[2] = {me, me + 1};
+    int* all = malloc((size_t)np * 2 * sizeof *all);
+    for (int pair = 0; pair < 2; ++pair) {
+      memset(all, -1, (size_t)np * 2 * sizeof *all);
+      const MPI_Datatype other = pair ? MPI_2INT : word;
+      const int count = pair ? 1 : 2;
+      if (me == root)
+        MPI_Gather(mine, count, other, all, count, other, root, MPI_COMM_WORLD);
+      else
+        MPI_Gather(mine, 2, MPI_INT, all, 2, MPI_INT, root, MPI_COMM_WORLD);
+      for (int r = 0; r < np && me == root; ++r) CHECK(all[2 * r] == r && all[2 * r + 1] == r + 1);
+    }
+    // Nothing of anything.
+    MPI_Gather(mine, 0, me == root ? MPI_DOUBLE : MPI_INT, all, 0, MPI_DOUBLE, root, MPI_COMM_WORLD);
+    free(all);
+  }
+  MPI_Type_free(&word);
+  MPI_Type_free(&half_empty);
+}
+
 static void back_to_back(void) {
   int* all = malloc((size_t)np * sizeof *all);
   for (int i = 0; i < 400; ++i) {
@@ -131,6 +159,7 @@ int main(int argc, char** argv) {
   derived(50);
   derived(30000);
   different_types();
+  same_signature();
   back_to_back();
   subsets();
   return check_finish("gather");

@@ -164,6 +164,18 @@ static void null_result_elsewhere(void) {
     int mine = me + 1, sum = 0;
     MPI_Reduce(&mine, me == root ? &sum : NULL, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
     CHECK_EQ(sum, me == root ? np * (np + 1) / 2 : 0);
+    // And whatever is said of them there means nothing.
+    int both = me + 1;
+    MPI_Request r;
+    for (int again = 0; again < 2; ++again) {
+      const void* from = me == root ? MPI_IN_PLACE : &mine;
+      void* to = me == root ? (void*)&both : MPI_IN_PLACE;
+      both = me + 1;
+      if (again == 0) MPI_Reduce(from, to, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+      if (again == 1) MPI_Ireduce(from, to, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD, &r);
+      if (again == 1) MPI_Wait(&r, MPI_STATUS_IGNORE);
+      CHECK_EQ(both, me == root ? np * (np + 1) / 2 : me + 1);
+    }
   }
 }
 

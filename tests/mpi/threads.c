@@ -107,6 +107,27 @@ static void* late_barrier(void* argument) {
   return NULL;
 }
 
+// An operation may call what does not communicate.
+static void multiply(void* in, void* inout, int* count, MPI_Datatype* type) {
+  MPI_Datatype pair;
+  (void)type;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Type_free(&pair);
+  for (int i = 0; i < *count; ++i) ((int*)inout)[i] *= ((int*)in)[i] + (MPI_Wtime() < 0);
+}
+
+static void operations(void) {
+  MPI_Op op;
+  MPI_Op_create(multiply, 1, &op);
+  for (int round = 0; round < 20; ++round) {
+    int two = 2, product = 0;
+    MPI_Allreduce(&two, &product, 1, MPI_INT, op, MPI_COMM_WORLD);
+    CHECK_EQ(product, 1 << np);
+  }
+  MPI_Op_free(&op);
+}
+
 static void run(void* (*const bodies[threads])(void*), struct job jobs[threads]) {
   pthread_t handles[threads];
   for (int t = 0; t < threads; ++t) CHECK(!pthread_create(&handles[t], NULL, bodies[t], &jobs[t]));
@@ -143,6 +164,7 @@ int main(int argc, char** argv) {
   for (int t = 0; t < threads; ++t) jobs[t] = (struct job){t, t < 3 ? MPI_COMM_WORLD : dups[3], 60 + t, 0};
   run(mixed, jobs);
   barrier_beside_traffic(dups[0]);
+  operations();
   for (int t = 0; t < threads; ++t) MPI_Comm_free(&dups[t]);
   return check_finish("threads");
 }

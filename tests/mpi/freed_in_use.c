@@ -1,0 +1,80 @@
+// What the program frees while operations still need it: operations and types of reductions, communicators of
+// persistent requests. What is made next has the freed handle's place, if nobody kept it.
+#include <unistd.h>
+
+#include "check.h"
+
+enum { rounds = 20, words = 4 };
+
+static int words_of(int count, MPI_Datatype type) {
+  MPI_Count bytes;
+  MPI_Type_size_x(type, &bytes);
+  return count * (int)(bytes / (MPI_Count)sizeof(int));
+}
+
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
+  for (int i = 0; i < words_of(*count, *type); ++i) ((int*)inout)[i] += ((int*)in)[i];
+}
+
+static void spoil(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)in;
+  for (int i = 0; i < words_of(*count, *type); ++i) ((int*)inout)[i] = -1000;
+}
+
+/// An operation and a type of the program's own, both freed before the end.
+static void reductions(int free_type) {
+  for (int round = 0; round < rounds; ++round) {
+    const int in[words] = {me, 1, 2, 3};
+    int out[words] = {0};
+    MPI_Op op, next_op;
+    MPI_Datatype type, next_type;
+    MPI_Request r;
+    MPI_Op_create(add, 1, &op);
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    if (me == 0 && round % 4 == 0) usleep(5000);  // the others are in the middle of it
+    MPI_Iallreduce(in, out, words / 2, type, op, MPI_COMM_WORLD, &r);
+    if (free_type) {
+      MPI_Type_free(&type);
+      MPI_Type_contiguous(1, MPI_INT, &next_type);
+      MPI_Type_commit(&next_type);
+    } else {
+      MPI_Op_free(&op);
+      MPI_Op_create(spoil, 1, &next_op);
+    }
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Type_free(free_type ? &next_type : &type);
+    MPI_Op_free(free_type ? &op : &next_op);
+    CHECK_EQ(out[0], np * (np - 1) / 2);
+    for (int i = 1; i < words; ++i) CHECK_EQ(out[i], i * np);
+  }
+}
+
+/// Persistent requests go on without the handle of their communicator.
+static void persistent(void) {
+  MPI_Comm comm, next[3];
+  MPI_Request r[2];
+  int in, out;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Send_init(&out, 1, MPI_INT, right_of(me, np), 3, comm, &r[0]);
+  MPI_Recv_init(&in, 1, MPI_INT, left_of(me, np), 3, comm, &r[1]);
+  MPI_Comm_free(&comm);
+  for (int i = 0; i < 3; ++i) MPI_Comm_dup(MPI_COMM_SELF, &next[i]);
+  for (int round = 0; round < rounds; ++round) {
+    out = 100 * me + round;
+    in = -1;
+    MPI_Startall(2, r);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    CHECK_EQ(in, 100 * left_of(me, np) + round);
+  }
+  for (int i = 0; i < 2; ++i) MPI_Request_free(&r[i]);
+  for (int i = 0; i < 3; ++i) MPI_Comm_free(&next[i]);
+}
+
+int main(int argc, char** argv) {
+  check_start(&argc, &argv);
+  reductions(0);
+  reductions(1);
+  persistent();
+  return check_finish("freed_in_use");
+}
