@@ -1,16 +1,18 @@
 // A backend in one file: a wormhole with a fixed latency and bandwidth. It carries bytes and does not add
 // them. docs/write-a-backend.md goes through it step by step.
 #include <memory>
+#include <vector>
 
 #include "offramp/backend.hpp"
+#include "offramp/immortal.hpp"
 
 namespace {
 
 using namespace offramp;  // NOLINT(google-build-using-namespace): an example of one file
 
-const Parameter kParameters[] = {
+const auto& parameters = immortal(std::vector<Parameter>{
     {"latency", ParameterKind::kReal, "ns", 100, 0, 1e9, {}, {}, "invented", "from one mouth to the other"},
-    {"bandwidth", ParameterKind::kReal, "Gb/s", 400, 0.001, 100000, {}, {}, "invented", "of one mouth"}};
+    {"bandwidth", ParameterKind::kReal, "Gb/s", 400, 0.001, 100000, {}, {}, "invented", "of one mouth"}});
 
 void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
@@ -114,12 +116,12 @@ std::unique_ptr<Backend> create(const BackendContext& context) {
   return std::make_unique<Wormhole>(context);
 }
 
-const BackendDescription kDescription{BackendDescription::kAbi, "wormhole",
-                                      "an example: fixed latency and bandwidth", kParameters, create};
+const auto& description = immortal(BackendDescription{
+    BackendDescription::kAbi, "wormhole", "an example: fixed latency and bandwidth", parameters, create});
 
 }  // namespace
 
 // The one symbol that Offramp looks for; a library without it is passed over.
 extern "C" __attribute__((visibility("default"))) const BackendDescription* offramp_backend_v1() {
-  return &kDescription;
+  return &description;
 }
