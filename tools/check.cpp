@@ -115,9 +115,11 @@ const ListedFunction* listed(const std::string& name) {
 }
 
 struct Verdicts {
+  bool all = true;                                       // of all backends
   std::map<OperationKind, std::vector<std::string>> by;  // backends beside the host that carry an operation
 
-  Verdicts(const Registry& registry, const Configuration& configuration, const std::string& only) {
+  Verdicts(const Registry& registry, const Configuration& configuration, const std::string& only)
+      : all(only.empty()) {
     for (const BackendDescription* description : registry.all()) {
       if (description->name == "host" || (!only.empty() && description->name != only)) continue;
       Result<Settings> settings = configuration.settings_for(*description);
@@ -164,7 +166,8 @@ Row judge(const std::string& name, const Verdicts& verdicts) {
   const std::optional<OperationKind> operation = operation_of(name);
   if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};
   const auto backends = verdicts.by.find(*operation);
-  if (backends == verdicts.by.end()) return {name, Fate::kHost, "no hardware has it"};
+  if (backends == verdicts.by.end())
+    return {name, Fate::kHost, verdicts.all ? "no hardware has it" : "the chosen hardware does not have it"};
   return {name, Fate::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
 }
 

@@ -251,6 +251,15 @@ class Campaign {
     }
   }
 
+  /// Shows it again.
+  [[nodiscard]] std::string command_of(const Failure& f) const {
+    std::string line = fmt::format("offramp run -n {} --backend {}", options_.ranks, f.of.backend);
+    for (const std::string& setting : options_.settings) line += fmt::format(" --set {}", shell_word(setting));
+    line += fmt::format(" --set {} --", shell_word("faults.script=@" + f.file));
+    for (const std::string& word : options_.command) line += fmt::format(" {}", shell_word(word));
+    return line;
+  }
+
   void report() const {
     if (options_.json) return report_json();
     fmt::print("{} runs, {} faults, longest {:.1f} s\n", options_.runs, faults_, longest_);
@@ -263,8 +272,7 @@ class Campaign {
       constexpr std::size_t kShown = 10;
       for (std::size_t i = 0; i < std::min(kShown, f.script.size()); ++i) fmt::print("    {}\n", f.script[i]);
       if (f.script.size() > kShown) fmt::print("    ...\n");
-      fmt::print("  offramp run -n {} --backend {} --set faults.script=@{} -- {}\n", options_.ranks,
-                 f.of.backend, f.file, options_.command.front());
+      fmt::print("  {}\n", command_of(f));
     }
   }
 

@@ -363,7 +363,7 @@ class FuzzCommand {
     app_.prefix_command();
     const auto list = [this](const char* name, std::vector<std::string>& values, const char* type,
                              const char* description) {
-      app_.add_option(name, values, description)
+      return app_.add_option(name, values, description)
           ->type_name(type)
           ->delimiter(',')
           ->allow_extra_args(false)
@@ -374,8 +374,11 @@ class FuzzCommand {
     options_.rates = {"1e-4", "1e-3", "1e-2", "1e-1"};
     options_.folder = ".";
     list("--backend", options_.backends, "NAMES", "the hardware");
-    list("--kinds", options_.kinds, "KINDS", "the faults");
-    list("--rates", options_.rates, "RATES", "their probabilities; a rate applies to each kind of all");
+    const auto known = CLI::IsMember(options_.kinds);
+    list("--kinds", options_.kinds, "KINDS", "the faults")->check(known);
+    list("--rates", options_.rates, "RATES",
+         "their probabilities; a rate applies to each kind of all (to 0.2 then)")
+        ->check(CLI::Range(0.0, 1.0));
     app_.add_option("-n,--ranks", options_.ranks, "how many processes")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
@@ -525,8 +528,11 @@ int dispatch(std::vector<std::string> words) {
   CLI::App* const used = app.get_subcommands().front();
   std::string problem = unknown_option(*used);
   const bool runs = used == &run_command.app() || used == &fuzz_command.app();
-  if (problem.empty() && !runs && !used->remaining().empty()) {
-    problem = fmt::format("unexpected argument {}", in_quotes(used->remaining().front()));
+  if (!runs) {
+    std::vector<std::string> more = used->remaining();
+    more.insert(more.end(), command.begin(), command.end());
+    if (problem.empty() && !more.empty())
+      problem = fmt::format("unexpected argument {}", in_quotes(more.front()));
   }
   if (!problem.empty()) {
     complain(problem);

@@ -65,6 +65,12 @@ bool reduces(OperationKind kind) {
          kind == OperationKind::kExscan;
 }
 
+bool rooted(OperationKind kind) {
+  return kind == OperationKind::kSend || kind == OperationKind::kBcast || kind == OperationKind::kReduce ||
+         kind == OperationKind::kGather || kind == OperationKind::kScatter ||
+         kind == OperationKind::kGatherv || kind == OperationKind::kScatterv;
+}
+
 Operation operation_of(const PredictOptions& options) {
   Operation operation;
   operation.kind = parse_name<OperationKind>(options.operation, "operation",
@@ -73,6 +79,8 @@ Operation operation_of(const PredictOptions& options) {
   if (!options.type.empty())
     operation.element = parse_name<ElementType>(
         options.type, "type", static_cast<int>(ElementType::kMixed) + 1, parse_element_type);
+  if (!reduces(operation.kind) && !options.function.empty())
+    throw Misuse{fmt::format("a {} reduces nothing: it has no function", to_string(operation.kind))};
   if (reduces(operation.kind)) {
     operation.function = ReduceFunction::kSum;
     if (!options.function.empty())
@@ -80,8 +88,9 @@ Operation operation_of(const PredictOptions& options) {
           options.function, "function", static_cast<int>(ReduceFunction::kUser) + 1, parse_reduce_function);
   }
   operation.ranks = options.ranks;
-  operation.root = options.root;
-  operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : parse_bytes(options.bytes);
+  operation.root = rooted(operation.kind) ? options.root : 0;
+  const std::size_t bytes = parse_bytes(options.bytes);
+  operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : bytes;
   return operation;
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "lib/core/configuration_file.hpp"
 #include "lib/core/names.hpp"
+#include "lib/report/read_report.hpp"
 #include "lib/report/receipt.hpp"
 #include "tools/tool.hpp"
 
@@ -115,14 +115,22 @@ int refuse(const std::string& what) {
 }  // namespace
 
 int receipt(const ReceiptOptions& options) {
-  std::ifstream file(options.report, std::ios::binary);
-  if (!file) return refuse(fmt::format("{} cannot be read", in_quotes(options.report)));
-  Result<Receipts> receipts = read_receipts({std::istreambuf_iterator<char>(file), {}});
+  const FileText file = read_file(options.report, true, kLargestReport);
+  if (!file.problem.empty())
+    return refuse(fmt::format("{} cannot be read: {}", in_quotes(options.report), file.problem));
+  Result<Receipts> receipts = read_receipts(file.text);
   if (!receipts) return refuse(fmt::format("{}: {}", in_quotes(options.report), receipts.error()));
   const auto& ranks = receipts->ranks;
   if (static_cast<std::size_t>(options.rank) >= ranks.size())
     return refuse(fmt::format("there is no rank {}: the run had {}", options.rank, ranks.size()));
   const Receipts::Rank& rank = ranks[static_cast<std::size_t>(options.rank)];
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].dropped > 0)
+      complain(fmt::format(
+          "rank {}'s receipts were full: {} entries are missing, and what they took of later calls "
+          "is shown as the host's",
+          i, ranks[i].dropped));
+  }
   if (options.call == 0) {
     list(rank, options);
     return kDone;

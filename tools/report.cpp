@@ -89,6 +89,7 @@ Carried carried(const ReportLane& lane) {
   for (const ReportCall& call : lane.calls) {
     sum.offloaded += static_cast<double>(call.offloaded);
     sum.declined += static_cast<double>(call.declined);
+    sum.routed += static_cast<double>(call.routed);
     sum.native += static_cast<double>(call.native);
   }
   return sum;
@@ -102,9 +103,10 @@ std::string headline(const std::vector<ShownLane>& lanes) {
                        time_text(lanes.front().lane->communication_ns));
   const ShownLane* best = nullptr;
   for (const ShownLane& lane : lanes) {
-    if (!lane.baseline && (best == nullptr || lane.lane->communication_ns < best->lane->communication_ns))
-      best = &lane;
+    if (lane.lane->backend == host->lane->backend) continue;  // a second host is no hardware to gain from
+    if (best == nullptr || lane.lane->communication_ns < best->lane->communication_ns) best = &lane;
   }
+  if (best == nullptr) return fmt::format("Only plain hosts: {}.", time_text(host->lane->communication_ns));
   const double ratio = best->lane->communication_ns / host->lane->communication_ns;
   if (ratio < 0.9995)
     return fmt::format("{} would save {:.0f} % of the communication time.", best->label,
@@ -133,6 +135,13 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
     if (report.lanes.front().given_up > 0)
       warnings.push_back(where + fmt::format("{} could not repair the faults of {} operations",
                                              report.lanes.front().backend, report.lanes.front().given_up));
+    double routed = 0;
+    for (const ReportLane& lane : report.lanes) routed = std::max(routed, carried(lane).routed);
+    if (routed > 0)
+      warnings.push_back(where +
+                         fmt::format("routes gave {:.0f} operations to other backends than the lane's own, "
+                                     "in every lane: no lane is that hardware alone",
+                                     routed));
     if (report.compute != "none")
       warnings.push_back(where +
                          "CPU time between MPI calls was added: modelled times depend on the machine");

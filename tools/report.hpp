@@ -30,8 +30,9 @@ const ShownLane* baseline_of(const std::vector<ShownLane>& lanes);
 struct Carried {
   double offloaded = 0;
   double declined = 0;
+  double routed = 0;
   double native = 0;
-  [[nodiscard]] double all() const { return offloaded + declined + native; }
+  [[nodiscard]] double all() const { return offloaded + declined + routed + native; }
   [[nodiscard]] double share() const { return all() == 0 ? 0 : offloaded / all(); }
 };
 Carried carried(const ReportLane& lane);

@@ -15,15 +15,6 @@
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
-namespace {
-
-using Variables = std::vector<std::pair<std::string, std::string>>;
-
-/// What is about to run. environment is set for mpirun itself.
-struct Plan {
-  Variables environment;
-  std::vector<std::string> arguments;
-};
 
 std::string shell_word(const std::string& text) {
   constexpr std::string_view kPlain =
@@ -33,6 +24,16 @@ std::string shell_word(const std::string& text) {
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
 }
+
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// What is about to run. environment is set for mpirun itself.
+struct Plan {
+  Variables environment;
+  std::vector<std::string> arguments;
+};
 
 std::string shell_line(const Plan& plan) {
   std::string line;

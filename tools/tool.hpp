@@ -72,4 +72,7 @@ int core_count();
 /// more.
 Machine look_at_machine();
 
+/// A word as a shell takes it.
+std::string shell_word(const std::string& text);
+
 }  // namespace offramp::tool

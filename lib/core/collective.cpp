@@ -187,7 +187,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     Lane& lane = engine_.lane(i);
     const Lane::Choice choice = lane.choose(operation);
     CallCounter& counter = lane.counters.calls[engine_.function];
-    ++(choice.declined ? counter.declined : counter.offloaded);
+    lane.count(counter, choice);
     counter.bytes += bytes_;
     runs_[i] = std::make_unique<Run>(*this, i, choice.backend, tag, reducer);
     const Time before = lane.clock;

@@ -36,7 +36,6 @@ namespace {
 using std::string;
 using std::string_view;
 
-constexpr std::size_t kLargestFile = 1 << 20;
 // toml++ destroys nested tables recursively; dotted keys are the one way to nest deeper than
 // TOML_MAX_NESTED_VALUES.
 constexpr std::ptrdiff_t kMostDotsInALine = 128;
@@ -175,7 +174,7 @@ class FileReader {
 
 }  // namespace
 
-FileText read_file(const string& path, bool asked_for) {
+FileText read_file(const string& path, bool asked_for, std::size_t largest) {
   // Not blocking: a pipe or a device must not hang MPI_Init before it is refused.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
@@ -184,12 +183,12 @@ FileText read_file(const string& path, bool asked_for) {
   }
   FileText result = judge(file, asked_for);
   while (result.problem.empty()) {
-    char block[4096];
+    char block[1 << 16];
     const ssize_t got = read(file, block, sizeof block);
     if (got == 0) break;
     if (got < 0 && errno != EINTR) result.problem = std::strerror(errno);
     if (got > 0) result.text.append(block, static_cast<std::size_t>(got));
-    if (result.text.size() > kLargestFile) result.problem = "it is larger than 1 MiB";
+    if (result.text.size() > largest) result.problem = fmt::format("it is larger than {} MiB", largest >> 20);
   }
   close(file);
   return result;

@@ -24,7 +24,8 @@ struct FileText {
 };
 
 /// asked_for: by the user, by name; otherwise it is only used when nobody else can have put it there.
-FileText read_file(const std::string& path, bool asked_for);
+/// Regular files of at most `largest` bytes, a whole number of MiB.
+FileText read_file(const std::string& path, bool asked_for, std::size_t largest = std::size_t{1} << 20);
 
 /// Appends a TOML document's settings in the order of its lines. Returns what went wrong, with the place.
 std::string read_entries(const std::string& path, const std::string& text, std::vector<Entry>& entries);

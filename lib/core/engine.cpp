@@ -153,6 +153,18 @@ bool Engine::cancel(ReceiveRecord& record) {
   return true;
 }
 
+namespace {
+/// What its sender asked the routes about.
+Operation operation_in(const ReceiveRecord& record) {
+  const Envelope& e = record.header.envelope;
+  Operation operation;
+  operation.element = e.element;
+  operation.bytes = e.bytes;
+  operation.tag = e.tag;
+  return operation;
+}
+}  // namespace
+
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
   if (log != nullptr) log->used(operation_of(record.header));
@@ -163,10 +175,10 @@ void Engine::observe(ReceiveRecord& record) {
     if (lane.sizes != nullptr)
       lane.sizes->add(SizeTable::Kind::kReceive, record.received,
                       lane.clock - before + (record.claimed ? Time() : lane.post_cost()));
-    const bool declined =
-        record.header.lanes[i].backend == Lane::kHost && lane.primary_index() != Lane::kHost;
+    const std::uint8_t backend = record.header.lanes[i].backend;
+    const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
     CallCounter& counter = lane.counters.calls[record.function];
-    ++(declined ? counter.declined : counter.offloaded);
+    lane.count(counter, {backend, declined});
     counter.bytes += record.received;
   }
   if (certificate != nullptr) certify(record);

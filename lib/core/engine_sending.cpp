@@ -106,7 +106,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     Lane& lane = *lanes_[i];
     const Lane::Choice choice = lane.choose(operation);
     CallCounter& counter = lane.counters.calls[function];
-    ++(choice.declined ? counter.declined : counter.offloaded);
+    lane.count(counter, choice);
     counter.bytes += operation.bytes;
     const Time before = lane.clock;
     if (log != nullptr && i == 0) log->used(operation_of(record.header));

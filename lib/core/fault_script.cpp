@@ -91,6 +91,9 @@ string read_line(const std::vector<string_view>& words, std::vector<FaultEvent>&
   for (; i < words.size(); i += 2) {
     const string_view value = i + 1 < words.size() ? words[i + 1] : string_view();
     bool ok = false;
+    if (std::find(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i), words[i]) !=
+        words.begin() + static_cast<std::ptrdiff_t>(i))
+      return fmt::format("{} is said twice", in_quotes(words[i]));
     if (words[i] == "packet") ok = read_integer(value, event.packet);
     if (words[i] == "from") ok = read_time(value, event.begin);
     if (words[i] == "to") ok = read_time(value, event.end);
@@ -98,6 +101,7 @@ string read_line(const std::vector<string_view>& words, std::vector<FaultEvent>&
       return fmt::format("{} {} is not understood; packet NUMBER, from TIME and to TIME are",
                          in_quotes(words[i]), in_quotes(value));
   }
+  if (event.end <= event.begin) return "it ends before it begins";
   events.push_back(event);
   if (down) {
     std::swap(event.source, event.destination);

@@ -13,13 +13,15 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
   counters.calls.resize(functions);
 }
 
-Lane::Choice Lane::choose(const Operation& operation) {
-  std::uint8_t chosen = primary_;
+std::uint8_t Lane::route_of(const Operation& operation) const {
   for (const RouteRule& rule : rules_) {
-    if (!rule.matches(operation)) continue;
-    chosen = rule.backend;
-    break;
+    if (rule.matches(operation)) return rule.backend;
   }
+  return primary_;
+}
+
+Lane::Choice Lane::choose(const Operation& operation) {
+  const std::uint8_t chosen = route_of(operation);
   if (chosen == kHost) return {kHost, false};
   const Verdict verdict = members_[chosen].backend->answer(operation);
   if (verdict.yes()) return {chosen, false};

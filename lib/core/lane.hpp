@@ -40,6 +40,7 @@ struct CallCounter {
   std::uint64_t bytes = 0;
   std::uint64_t offloaded = 0;
   std::uint64_t declined = 0;
+  std::uint64_t routed = 0;  // a route gave it to another backend than the lane's own
   std::uint64_t native = 0;
   Time modelled;
 };
@@ -134,6 +135,12 @@ class Lane {
     std::uint8_t backend;
     bool declined;  // the chosen one said no and the host carries it
   };
+  /// The backend that the routes name for an operation; the lane's own where none does.
+  [[nodiscard]] std::uint8_t route_of(const Operation& operation) const;
+  /// Counts an operation for who carries it.
+  void count(CallCounter& counter, Choice choice) const {
+    ++(choice.declined ? counter.declined : choice.backend == primary_ ? counter.offloaded : counter.routed);
+  }
   /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
   Choice choose(const Operation& operation);
 

@@ -92,6 +92,12 @@ ElementType parts_of(MPI_Datatype type) {
   return whole == ElementType::kPair ? ElementType::kMixed : whole;
 }
 
+/// Types that nobody frees. Those of MPI_Type_create_f90_* have no name.
+bool is_predefined(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 /// The class that all parts of a type share.
 ElementType common_parts(MPI_Datatype type, int depth = 0) {
   constexpr int kDeepest = 32;
@@ -118,7 +124,7 @@ ElementType common_parts(MPI_Datatype type, int depth = 0) {
     }
     int combiner_of_part = 0;
     pmpi::Type_get_envelope(part, &integers, &addresses, &types, &combiner_of_part);
-    if (combiner_of_part != MPI_COMBINER_NAMED) pmpi::Type_free(&part);
+    if (!is_predefined(combiner_of_part)) pmpi::Type_free(&part);
   }
   return common.value_or(ElementType::kByte);
 }

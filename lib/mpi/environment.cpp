@@ -86,7 +86,10 @@ namespace face {
 
 int Init(int* argc, char*** argv) {
   const int code = native.Init(argc, argv);
-  if (code == MPI_SUCCESS && Session::current == nullptr) begin(false);
+  if (code != MPI_SUCCESS || Session::current != nullptr) return code;
+  int level = MPI_THREAD_SINGLE;
+  pmpi::Query_thread(&level);  // Open MPI's own variable may raise it
+  begin(level == MPI_THREAD_MULTIPLE);
   return code;
 }
 

@@ -2,7 +2,6 @@
 // operation anew from the arguments, which the program keeps as they are until it frees the request.
 #include "lib/mpi/collective_build.hpp"
 #include "lib/mpi/native_calls.hpp"
-#include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/native/native.h"
 
@@ -11,29 +10,61 @@ namespace {
 
 /// build() makes what a start runs, or nothing if the call is not Offramp's. A reduction of the program's own
 /// stays with the MPI library, which keeps it beyond MPI_Op_free. Every rank decides alike.
-template <typename Build, typename Native>
-int make(Function function, MPI_Comm comm, MPI_Request* handle, std::vector<MPI_Datatype> types, MPI_Op op,
-         Build build, Native otherwise) {
+template <typename Types, typename Build, typename Native>
+int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI_Op op, Build build,
+         Native otherwise) {
   Call call(function);
   const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
   if (handle == nullptr || user_defined || build() == nullptr) return pass_through(call, function, otherwise);
   Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
-  for (MPI_Datatype type : types) offramp_native_type_retain(type);
-  request.repeat->types = std::move(types);
+  request.repeat->types = types(*call.session.communicators.find(comm));
+  for (MPI_Datatype type : request.repeat->types) offramp_native_type_retain(type);
   request.repeat->build = build;
   *handle = request.handle;
   return MPI_SUCCESS;
 }
 
-/// What MPI_Alltoallw names; checked by then, or not looked at.
-std::vector<MPI_Datatype> types_of(MPI_Comm comm, const MPI_Datatype sendtypes[],
-                                   const MPI_Datatype recvtypes[]) {
+// The types that a call's request keeps, given the communicator. Only those that MPI looks at: the others may
+// be anything.
+
+auto no_types() {
+  return [](const Communicator&) { return std::vector<MPI_Datatype>(); };
+}
+
+auto one_type(MPI_Datatype type) {
+  return [=](const Communicator&) { return std::vector<MPI_Datatype>{type}; };
+}
+
+std::vector<MPI_Datatype> significant(bool sends, MPI_Datatype sendtype, bool receives,
+                                      MPI_Datatype recvtype) {
   std::vector<MPI_Datatype> types;
-  int size = 0;
-  if (recvtypes == nullptr || pmpi::Comm_size(comm, &size) != MPI_SUCCESS) return types;
-  types.assign(recvtypes, recvtypes + size);
-  if (sendtypes != nullptr) types.insert(types.end(), sendtypes, sendtypes + size);
+  if (sends) types.push_back(sendtype);
+  if (receives) types.push_back(recvtype);
   return types;
+}
+
+auto types_of_gather(const void* sendbuf, MPI_Datatype sendtype, MPI_Datatype recvtype, int root) {
+  return [=](const Communicator& comm) {
+    return significant(sendbuf != MPI_IN_PLACE, sendtype, comm.rank == root, recvtype);
+  };
+}
+
+auto types_of_scatter(MPI_Datatype sendtype, const void* recvbuf, MPI_Datatype recvtype, int root) {
+  return [=](const Communicator& comm) {
+    return significant(comm.rank == root, sendtype, recvbuf != MPI_IN_PLACE, recvtype);
+  };
+}
+
+auto types_of_exchange(const void* sendbuf, MPI_Datatype sendtype, MPI_Datatype recvtype) {
+  return [=](const Communicator&) { return significant(sendbuf != MPI_IN_PLACE, sendtype, true, recvtype); };
+}
+
+auto types_of_alltoallw(const void* sendbuf, const MPI_Datatype sendtypes[], const MPI_Datatype recvtypes[]) {
+  return [=](const Communicator& comm) {
+    std::vector<MPI_Datatype> types(recvtypes, recvtypes + comm.size);
+    if (sendbuf != MPI_IN_PLACE) types.insert(types.end(), sendtypes, sendtypes + comm.size);
+    return types;
+  };
 }
 
 }  // namespace
@@ -42,7 +73,7 @@ namespace face {
 
 int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kBarrier_init, comm, request, {}, MPI_OP_NULL,
+      Function::kBarrier_init, comm, request, no_types(), MPI_OP_NULL,
       [=] { return build_barrier(*Session::current, comm); },
       [&] { return native.Barrier_init(comm, info, request); });
 }
@@ -50,7 +81,7 @@ int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
 int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
                MPI_Request* request) {
   return make(
-      Function::kBcast_init, comm, request, {datatype}, MPI_OP_NULL,
+      Function::kBcast_init, comm, request, one_type(datatype), MPI_OP_NULL,
       [=] { return build_bcast(*Session::current, buffer, count, datatype, root, comm); },
       [&] { return native.Bcast_init(buffer, count, datatype, root, comm, info, request); });
 }
@@ -58,7 +89,7 @@ int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Com
 int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
                 MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kReduce_init, comm, request, {datatype}, op,
+      Function::kReduce_init, comm, request, one_type(datatype), op,
       [=] { return build_reduce(*Session::current, sendbuf, recvbuf, count, datatype, op, root, comm); },
       [&] { return native.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request); });
 }
@@ -66,7 +97,7 @@ int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
 int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kAllreduce_init, comm, request, {datatype}, op,
+      Function::kAllreduce_init, comm, request, one_type(datatype), op,
       [=] { return build_allreduce(*Session::current, sendbuf, recvbuf, count, datatype, op, comm); },
       [&] { return native.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request); });
 }
@@ -74,7 +105,7 @@ int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
 int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
               MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kScan_init, comm, request, {datatype}, op,
+      Function::kScan_init, comm, request, one_type(datatype), op,
       [=] { return build_scan(*Session::current, sendbuf, recvbuf, count, datatype, op, comm); },
       [&] { return native.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request); });
 }
@@ -82,7 +113,7 @@ int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype dataty
 int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                 MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kExscan_init, comm, request, {datatype}, op,
+      Function::kExscan_init, comm, request, one_type(datatype), op,
       [=] { return build_exscan(*Session::current, sendbuf, recvbuf, count, datatype, op, comm); },
       [&] { return native.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request); });
 }
@@ -90,7 +121,7 @@ int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
 int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
                               MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kReduce_scatter_block_init, comm, request, {datatype}, op,
+      Function::kReduce_scatter_block_init, comm, request, one_type(datatype), op,
       [=] {
         return build_reduce_scatter_block(*Session::current, sendbuf, recvbuf, recvcount, datatype, op, comm);
       },
@@ -103,7 +134,7 @@ int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
 int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
                         MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kReduce_scatter_init, comm, request, {datatype}, op,
+      Function::kReduce_scatter_init, comm, request, one_type(datatype), op,
       [=] {
         return build_reduce_scatter(*Session::current, sendbuf, recvbuf, recvcounts, datatype, op, comm);
       },
@@ -115,7 +146,7 @@ int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts
 int Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kGather_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kGather_init, comm, request, types_of_gather(sendbuf, sendtype, recvtype, root), MPI_OP_NULL,
       [=] {
         return build_gather(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                             root, comm);
@@ -130,7 +161,7 @@ int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
                  MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kGatherv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kGatherv_init, comm, request, types_of_gather(sendbuf, sendtype, recvtype, root), MPI_OP_NULL,
       [=] {
         return build_gatherv(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                              recvtype, root, comm);
@@ -144,7 +175,8 @@ int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
 int Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kScatter_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kScatter_init, comm, request, types_of_scatter(sendtype, recvbuf, recvtype, root),
+      MPI_OP_NULL,
       [=] {
         return build_scatter(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                              root, comm);
@@ -159,7 +191,8 @@ int Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[
                   void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
                   MPI_Request* request) {
   return make(
-      Function::kScatterv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kScatterv_init, comm, request, types_of_scatter(sendtype, recvbuf, recvtype, root),
+      MPI_OP_NULL,
       [=] {
         return build_scatterv(*Session::current, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                               recvtype, root, comm);
@@ -173,7 +206,7 @@ int Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[
 int Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kAllgather_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kAllgather_init, comm, request, types_of_exchange(sendbuf, sendtype, recvtype), MPI_OP_NULL,
       [=] {
         return build_allgather(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                comm);
@@ -188,7 +221,7 @@ int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
                     const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
                     MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kAllgatherv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kAllgatherv_init, comm, request, types_of_exchange(sendbuf, sendtype, recvtype), MPI_OP_NULL,
       [=] {
         return build_allgatherv(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                 recvtype, comm);
@@ -202,7 +235,7 @@ int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 int Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kAlltoall_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kAlltoall_init, comm, request, types_of_exchange(sendbuf, sendtype, recvtype), MPI_OP_NULL,
       [=] {
         return build_alltoall(*Session::current, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                               comm);
@@ -217,7 +250,7 @@ int Alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispl
                    void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
                    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kAlltoallv_init, comm, request, {sendtype, recvtype}, MPI_OP_NULL,
+      Function::kAlltoallv_init, comm, request, types_of_exchange(sendbuf, sendtype, recvtype), MPI_OP_NULL,
       [=] {
         return build_alltoallv(*Session::current, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                rdispls, recvtype, comm);
@@ -232,7 +265,8 @@ int Alltoallw_init(const void* sendbuf, const int sendcounts[], const int sdispl
                    const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[],
                    const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return make(
-      Function::kAlltoallw_init, comm, request, types_of(comm, sendtypes, recvtypes), MPI_OP_NULL,
+      Function::kAlltoallw_init, comm, request, types_of_alltoallw(sendbuf, sendtypes, recvtypes),
+      MPI_OP_NULL,
       [=] {
         return build_alltoallw(*Session::current, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                                recvcounts, rdispls, recvtypes, comm);

@@ -4,9 +4,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "lib/core/configuration_file.hpp"
 #include "lib/core/names.hpp"
 #include "lib/report/report.hpp"
 
@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Bounds on what a file can make the reader keep. A report of 4096 ranks has 30 MiB.
-constexpr std::uintmax_t kLargestFile = 128 << 20;
 constexpr std::size_t kLongestText = 1 << 16;
 constexpr std::size_t kMostRows = 4096;
 constexpr std::size_t kMostRanks = 1 << 20;
@@ -95,6 +94,7 @@ ReportCall read_call(const std::string& name, const Node& node) {
           node.at("count").whole(),
           node.at("bytes").whole(),
           node.at("offloaded").whole(),
+          node.has("routed") ? node.at("routed").whole() : 0,
           node.at("declined").whole(),
           node.at("native").whole(),
           node.at("modelled_ns").nanoseconds()};
@@ -188,16 +188,10 @@ Result<RunReport> read_report(const std::string& file) {
   const auto failure = [&file](const std::string& what) {
     return Result<RunReport>::failure(fmt::format("cannot read {}: {}", printable(file), what));
   };
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return failure(std::strerror(errno));
-  std::string text;
-  for (std::string block(1 << 16, '\0'); stream;) {
-    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > kLargestFile) return failure("it is larger than 128 MiB");
-  }
-  if (stream.bad() || text.empty()) return failure(text.empty() ? "it is empty" : "reading failed");
-  return parse_report(text, file);
+  const FileText read = read_file(file, true, kLargestReport);
+  if (!read.problem.empty()) return failure(read.problem);
+  if (read.text.empty()) return failure("it is empty");
+  return parse_report(read.text, file);
 }
 
 }  // namespace offramp

@@ -12,11 +12,15 @@
 
 namespace offramp {
 
+/// Receipts may make a report large. It is read into memory whole.
+inline constexpr std::size_t kLargestReport = std::size_t{1} << 30;
+
 struct ReportCall {
   std::string name;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offloaded = 0;
+  std::uint64_t routed = 0;  // absent in older reports
   std::uint64_t declined = 0;
   std::uint64_t native = 0;
   double modelled_ns = 0;

@@ -36,8 +36,13 @@ std::string to_text(const Json& json, int indent) {
 // --- one rank ---
 
 Json call_json(const CallCounter& c) {
-  return {{"count", c.count},       {"bytes", c.bytes},   {"offloaded", c.offloaded},
-          {"declined", c.declined}, {"native", c.native}, {"modelled_ps", c.modelled.count()}};
+  return {{"count", c.count},
+          {"bytes", c.bytes},
+          {"offloaded", c.offloaded},
+          {"declined", c.declined},
+          {"routed", c.routed},
+          {"native", c.native},
+          {"modelled_ps", c.modelled.count()}};
 }
 
 Json sizes_json(const SizeTable& table) {
@@ -127,9 +132,9 @@ void add_calls(Json& total, const Json& calls) {
   for (const auto& [name, call] : calls.items()) {
     Json& sum = total[name];
     if (sum.is_null())
-      sum = {{"count", 0},    {"bytes", 0},  {"offloaded", 0},
-             {"declined", 0}, {"native", 0}, {"modelled_ns", 0.0}};
-    add_to(sum, call, {"count", "bytes", "offloaded", "declined", "native"});
+      sum = {{"count", 0},  {"bytes", 0},  {"offloaded", 0},    {"declined", 0},
+             {"routed", 0}, {"native", 0}, {"modelled_ns", 0.0}};
+    add_to(sum, call, {"count", "bytes", "offloaded", "declined", "routed", "native"});
     sum["modelled_ns"] = sum["modelled_ns"].get<double>() + nanoseconds(time_of(call, "modelled_ps"));
   }
 }
@@ -242,12 +247,16 @@ std::string setting(const Configuration& configuration) {
   return fmt::format("{}", configuration.compute.factor);
 }
 
+std::uint64_t operations_of(const Json& call) {
+  return whole(call, "offloaded") + whole(call, "declined") + whole(call, "routed") + whole(call, "native");
+}
+
 double share(const Json& lane) {
   std::uint64_t offloaded = 0;
   std::uint64_t all = 0;
   for (const auto& [name, call] : lane.at("calls").items()) {
     offloaded += whole(call, "offloaded");
-    all += whole(call, "offloaded") + whole(call, "declined") + whole(call, "native");
+    all += operations_of(call);
   }
   return all == 0 ? 0 : 100.0 * static_cast<double>(offloaded) / static_cast<double>(all);
 }
@@ -358,19 +367,22 @@ std::string summary(const std::string& text) {
   std::uint64_t operations = 0;
   std::uint64_t declined = 0;
   std::uint64_t native = 0;
+  std::uint64_t routed = 0;
   for (const auto& [name, call] : report.at("calls").items()) {
     count += whole(call, "count");
     bytes += whole(call, "bytes");
     declined += whole(call, "declined");
     native += whole(call, "native");
-    operations += whole(call, "offloaded") + whole(call, "declined") + whole(call, "native");
+    routed += whole(call, "routed");
+    operations += operations_of(call);
   }
   const auto backend = report.at("backend").get<std::string>();
   std::string out = fmt::format(
       "offramp: backend {}, {} ranks, modelled time {:.3f} us\n"
-      "offramp: {} MPI calls, {} bytes; {:.1f} % of {} operations carried by {} ({} declined, {} native)\n",
+      "offramp: {} MPI calls, {} bytes; {:.1f} % of {} operations carried by {} ({} declined, {}{} native)\n",
       backend, whole(report, "ranks"), report.at("modelled_time_ns").get<double>() / 1000, count, bytes,
-      share(report), operations, backend, declined, native);
+      share(report), operations, backend, declined,
+      routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());

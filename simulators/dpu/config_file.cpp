@@ -1,5 +1,7 @@
 #include "simulators/dpu/config_file.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -222,9 +224,17 @@ ConfigResult parse_config(std::string_view text, std::string_view name) {
 }
 
 ConfigResult load_config(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  constexpr off_t kLargestFile = 16 << 20;
   ConfigResult refused;
   refused.error = text_of({path, ":0: cannot be read"});
+  struct stat status {};
+  // A pipe or a device may have no end.
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return refused;
+  if (status.st_size > kLargestFile) {
+    refused.error = text_of({path, ":0: is larger than 16 MiB"});
+    return refused;
+  }
+  std::ifstream file(path, std::ios::binary);
   if (!file) return refused;
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (file.bad()) return refused;

@@ -189,6 +189,20 @@ static void empty(void) {
   MPI_Type_free(&none);
 }
 
+// Fortran's types of a wanted range have no name and are nobody's to free, also within another type.
+static void of_a_range(void) {
+  MPI_Datatype range, pairs;
+  int out[4] = {me, 1, me + 2, 3}, in[4] = {-1, -1, -1, -1};
+  MPI_Type_create_f90_integer(9, &range);
+  MPI_Type_vector(2, 1, 2, range, &pairs);
+  MPI_Type_commit(&pairs);
+  MPI_Sendrecv(out, 1, pairs, right, 3, in, 1, pairs, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK(in[0] == left && in[1] == -1 && in[2] == left + 2 && in[3] == -1);
+  MPI_Bcast(out, 1, pairs, np - 1, MPI_COMM_WORLD);
+  CHECK(out[0] == np - 1 && out[1] == 1 && out[2] == np + 1 && out[3] == 3);
+  MPI_Type_free(&pairs);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv);
   right = right_of(me, np);
@@ -208,6 +222,7 @@ int main(int argc, char** argv) {
   transpose(10);
   transpose(1024);  // 4 MiB
   empty();
+  of_a_range();
   MPI_Buffer_detach(&attached, &space);
   free(attached);
   return check_finish("derived_more");

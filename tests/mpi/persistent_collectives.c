@@ -103,6 +103,53 @@ static void neighbours(void) {
   MPI_Comm_free(&ring);
 }
 
+// Types that MPI does not look at may be anything.
+static void ignored_types(void) {
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  const MPI_Info no = MPI_INFO_NULL;
+  const MPI_Datatype junk = (MPI_Datatype)(intptr_t)0x11;
+  const MPI_Datatype at_root = me == 0 ? MPI_INT : junk;
+  MPI_Datatype *junks = malloc((size_t)np * sizeof *junks), *ints = malloc((size_t)np * sizeof *ints);
+  int *ones = malloc((size_t)np * sizeof *ones), *places = malloc((size_t)np * sizeof *places);
+  int *bytes = malloc((size_t)np * sizeof *bytes), *all = malloc((size_t)np * sizeof *all);
+  for (int i = 0; i < np; ++i) {
+    junks[i] = junk;
+    ints[i] = MPI_INT;
+    ones[i] = 1;
+    places[i] = i;
+    bytes[i] = i * (int)sizeof(int);
+  }
+  for (int kind = 0; kind < 8; ++kind) {
+    MPI_Request q;
+    int mine = kind == 2 || kind == 3 ? -1 : me;
+    for (int i = 0; i < np; ++i) all[i] = kind == 2 || kind == 3 ? i : -1;
+    if (kind >= 4) all[me] = kind < 6 ? me : 100 * me + me;
+    for (int i = 0; i < np && kind >= 6; ++i) all[i] = 100 * me + i;
+    if (kind == 0) MPIX_Gather_init(&mine, 1, MPI_INT, all, 1, at_root, 0, comm, no, &q);
+    if (kind == 1) MPIX_Gatherv_init(&mine, 1, MPI_INT, all, ones, places, at_root, 0, comm, no, &q);
+    if (kind == 2) MPIX_Scatter_init(all, 1, at_root, &mine, 1, MPI_INT, 0, comm, no, &q);
+    if (kind == 3) MPIX_Scatterv_init(all, ones, places, at_root, &mine, 1, MPI_INT, 0, comm, no, &q);
+    if (kind == 4) MPIX_Allgather_init(MPI_IN_PLACE, 0, junk, all, 1, MPI_INT, comm, no, &q);
+    if (kind == 5) MPIX_Allgatherv_init(MPI_IN_PLACE, 0, junk, all, ones, places, MPI_INT, comm, no, &q);
+    if (kind == 6)
+      MPIX_Alltoallv_init(MPI_IN_PLACE, ones, places, junk, all, ones, places, MPI_INT, comm, no, &q);
+    if (kind == 7)
+      MPIX_Alltoallw_init(MPI_IN_PLACE, ones, bytes, junks, all, ones, bytes, ints, comm, no, &q);
+    MPI_Start(&q);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    MPI_Request_free(&q);
+    CHECK_EQ(mine, me);
+    for (int i = 0; i < np && (kind >= 4 || (kind < 2 && me == 0)); ++i)
+      CHECK_EQ(all[i], kind < 6 ? i : 100 * i + me);
+  }
+  free(junks);
+  free(ints);
+  free(ones);
+  free(places);
+  free(bytes);
+  free(all);
+}
+
 int main(int argc, char** argv) {
   MPI_Datatype gap;
   int flag;
@@ -148,6 +195,7 @@ int main(int argc, char** argv) {
   MPI_Op_free(&own_op);
   MPI_Type_free(&pair_type);  // earlier, Open MPI 4.1 itself does not survive
   neighbours();
+  ignored_types();
   free(out);
   free(counts);
   free(displs);
