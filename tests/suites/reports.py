@@ -39,6 +39,29 @@ def json_report(arguments, tally, backend):
     tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
 
 
+def routed_operations(arguments, tally):
+    """What a route gives to another backend is not the backend's own work, also where the host is meant."""
+    label = "reports/routed operations"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "routes.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('[[route]]\noperation = "send"\nbackend = "host"\n'
+                       '[[route]]\noperation = "bcast"\nbackend = "zrlmpi"\n')
+        result, report = report_of(arguments, "cclo", 3, program(arguments, "fixed_pattern"), {"OFFRAMP_CONFIG": path,
+                                                                                              "OFFRAMP_COMPARE": "host"})
+    ok = result.ok and report is not None
+    for lane in [report, *report["compared"]] if ok else []:
+        calls = lane["calls"]
+        to_host = "offloaded" if lane["backend"] == "host" else "routed"
+        ok = ok and all(calls[name][to_host] == calls[name]["count"] > 0 for name in ("MPI_Send", "MPI_Recv"))
+        ok = ok and calls["MPI_Bcast"]["routed"] == calls["MPI_Bcast"]["count"] > 0
+        ok = ok and calls["MPI_Reduce"]["routed"] == 0
+    tally.record(label, ok and " routed to others, 0 native)" in result.output, result.output + json.dumps(report)[:3000],
+                 result.seconds)
+
+
 def trace_problem(trace, ranks):
     """What is wrong with a trace as Perfetto reads it; nothing: empty."""
     events = trace["traceEvents"]
@@ -156,6 +179,7 @@ def run(arguments, tally):
         json_report(arguments, tally, backend)
         wildcards_are_counted(arguments, tally, backend)
         traces(arguments, tally, backend)
+    routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
     performance_variables(arguments, tally)
