@@ -166,7 +166,10 @@ class QuestionOptions {
     app.add_option("--bytes", options.bytes, "message, or one rank's block; with a unit: 64K, 1MiB")
         ->type_name("SIZE")
         ->capture_default_str();
-    app.add_option("--root", options.root, "root, or the sender")->type_name("RANK")->capture_default_str();
+    app.add_option("--root", options.root,
+                   "root, or the sender; the next rank receives, after the last one rank 0")
+        ->type_name("RANK")
+        ->capture_default_str();
     app.add_option("--type", options.type, "element type; int32 where something is reduced, else byte")
         ->type_name("TYPE");
     app.add_option("--function", options.function, "of a reduction; sum")->type_name("FUNCTION");
