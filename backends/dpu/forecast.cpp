@@ -28,6 +28,15 @@ Forecast forecast_collective(const PlatformSpec& platform, const Operation& oper
   return forecast;
 }
 
+/// No service process takes part: the host posts the operation and copies by itself.
+Forecast forecast_alone(const PlatformSpec& platform, const Operation& operation) {
+  const auto bytes = static_cast<std::int64_t>(operation.bytes);
+  const HostCost cost = host_cost(platform, operation.kind, bytes, 1, true);
+  Forecast forecast;
+  forecast.time = cost.post + cost.copy;
+  return forecast;
+}
+
 }  // namespace
 
 Forecast forecast(const Operation& operation, const BackendContext& context) {
@@ -40,7 +49,9 @@ Forecast forecast(const Operation& operation, const BackendContext& context) {
   }
   if (operation.kind == OperationKind::kSend) {
     forecast = forecast_message(dpu_backend(), operation, context);
-  } else if (operation.ranks > 1) {
+  } else if (operation.ranks == 1) {
+    forecast = forecast_alone(driver.platform, operation);
+  } else {
     forecast = forecast_collective(driver.platform, operation);
   }
   forecast.engine = forecast.time;
