@@ -166,7 +166,10 @@ class QuestionOptions {
     app.add_option("--bytes", options.bytes, "message, or one rank's block; with a unit: 64K, 1MiB")
         ->type_name("SIZE")
         ->capture_default_str();
-    app.add_option("--root", options.root, "root, or the sender")->type_name("RANK")->capture_default_str();
+    app.add_option("--root", options.root,
+                   "root, or the sender; the next rank receives, after the last one rank 0")
+        ->type_name("RANK")
+        ->capture_default_str();
     app.add_option("--type", options.type, "element type; int32 where something is reduced, else byte")
         ->type_name("TYPE");
     app.add_option("--function", options.function, "of a reduction; sum")->type_name("FUNCTION");
@@ -196,6 +199,9 @@ class QuestionOptions {
 constexpr const char* kPredictFooter = R"(
 Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
 at time 0; the time is when the last one is done.
+
+With tinsel the multicast tables are there already: the first collective of a kind in a run also pays for writing them.
+Its collectives are predicted without wire faults.
 
 Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines.)";
 

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "backends/aie/aie.hpp"
 #include "backends/aie/algorithms.hpp"
 #include "backends/aie/messages.hpp"
+#include "backends/message_forecast.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -108,20 +110,17 @@ CollectiveBuffers buffers_of(const Operation& operation, int rank) {
   return {no_data(send), no_data(receive, std::uintptr_t{1} << 40), operation.bytes};
 }
 
-Forecast forecast_message(const Operation& operation, const Setup& setup) {
-  Messages messages(setup);
-  const int last = std::max(operation.ranks - 1, 1);
+/// The engine's part: what the array takes between the host's two commands.
+Forecast forecast_send(const Operation& operation, const BackendContext& context, const Setup& setup) {
+  const Transfer transfer = message_of(operation);
   Forecast result;
-  if (last >= setup.array.tiles()) {
+  if (std::max(transfer.source, transfer.destination) >= setup.array.tiles()) {
     result.declined = "the array has " + std::to_string(setup.array.tiles()) + " tiles";
     return result;
   }
-  const Message message = messages.simulate(0, last, operation.bytes);
+  result = forecast_message(aie_backend(), operation, context);
+  const Message message = Messages(setup).simulate(transfer.source, transfer.destination, operation.bytes);
   result.engine = later(message.last, message.complete);
-  result.time = setup.command + result.engine + setup.command;
-  result.wire.packets = message.windows;
-  result.wire.payload_bytes = operation.bytes;
-  result.wire.wire_bytes = message.windows * messages.window(operation.bytes);
   return result;
 }
 
@@ -129,7 +128,7 @@ Forecast forecast_message(const Operation& operation, const Setup& setup) {
 
 Forecast forecast(const Operation& operation, const BackendContext& context) {
   const Setup setup(context.settings);
-  if (operation.kind == OperationKind::kSend) return forecast_message(operation, setup);
+  if (operation.kind == OperationKind::kSend) return forecast_send(operation, context, setup);
   Planner planner(setup);
   Forecast result;
   result.declined = std::string(collective_decline(planner, operation));

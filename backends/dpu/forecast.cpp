@@ -1,35 +1,13 @@
 #include "backends/dpu/forecast.hpp"
 
+#include "backends/dpu/dpu.hpp"
 #include "backends/dpu/parameters.hpp"
 #include "backends/dpu/support.hpp"
+#include "backends/message_forecast.hpp"
 #include "simulators/dpu/collective.hpp"
-#include "simulators/dpu/message.hpp"
 
 namespace offramp::dpu {
 namespace {
-
-/// From rank 0 to the last one, whose receive is posted.
-Forecast forecast_send(const DriverSpec& driver, const Operation& operation) {
-  const Placement placement = placement_of(driver.platform);
-  const int to = operation.ranks - 1;
-  const auto bytes = static_cast<std::int64_t>(operation.bytes);
-  const Distance distance = distance_between(placement, 0, to);
-  Units units;
-  const MessagePath path(driver.platform, driver.emit);
-  const bool handshake = bytes > driver.eager_limit;
-  const ReceiveUnits receiver{units.unit[3], units.unit[4]};
-  const MessagePath::Sent sent =
-      path.send(handshake ? 176 : bytes, distance, 0, {}, {units.unit[0], units.unit[1], units.unit[2]});
-  Forecast forecast;
-  if (handshake) {
-    const MessagePath::Read read = path.read(bytes, distance, sent.last, {});
-    forecast.time = path.notified(placement.global_id(to), read.landed, bytes, receiver);
-  } else {
-    forecast.time = path.receive(bytes, placement.global_id(to), sent.last, {}, receiver);
-  }
-  count_message(forecast.wire, kNotificationHeader + bytes);
-  return forecast;
-}
 
 Forecast forecast_collective(const PlatformSpec& platform, const Operation& operation) {
   CollectiveRequest request;
@@ -50,6 +28,15 @@ Forecast forecast_collective(const PlatformSpec& platform, const Operation& oper
   return forecast;
 }
 
+/// No service process takes part: the host posts the operation and copies by itself.
+Forecast forecast_alone(const PlatformSpec& platform, const Operation& operation) {
+  const auto bytes = static_cast<std::int64_t>(operation.bytes);
+  const HostCost cost = host_cost(platform, operation.kind, bytes, 1, true);
+  Forecast forecast;
+  forecast.time = cost.post + cost.copy;
+  return forecast;
+}
+
 }  // namespace
 
 Forecast forecast(const Operation& operation, const BackendContext& context) {
@@ -61,8 +48,10 @@ Forecast forecast(const Operation& operation, const BackendContext& context) {
     return forecast;
   }
   if (operation.kind == OperationKind::kSend) {
-    forecast = forecast_send(driver, operation);
-  } else if (operation.ranks > 1) {
+    forecast = forecast_message(dpu_backend(), operation, context);
+  } else if (operation.ranks == 1) {
+    forecast = forecast_alone(driver.platform, operation);
+  } else {
     forecast = forecast_collective(driver.platform, operation);
   }
   forecast.engine = forecast.time;

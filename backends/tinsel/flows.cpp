@@ -43,6 +43,19 @@ std::uint32_t Flows::send(int from, int to, std::uint64_t bytes, Time begin) {
   return id;
 }
 
+WireCounters Flows::wire() const {
+  WireCounters wire = machine_.counters().link;
+  wire.packets += on_chip_;
+  wire.wire_bytes += on_chip_ * kMaximumFlits * kFlitBytes;
+  return wire;
+}
+
+void Flows::inject(Time at, int from, int to, const Message& message) {
+  const Place place = configuration_.place(from);
+  if (place.board == configuration_.place(to).board) ++on_chip_;
+  machine_.send(at, place, message);
+}
+
 /// The rank's sender looks at its messages once more.
 void Flows::wake(int rank, Time at) {
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
@@ -84,7 +97,7 @@ void Flows::send_next(int rank, Time at) {
       configuration_.software.fragment_send + std::int64_t{configuration_.software.copy_word} * words;
   const Time begin = r.source.acquire(at, interval(count)).begin;
   const Time done = later(begin + latency(count), machine_.touch(begin, from, words));
-  machine_.send(done, from, message);
+  inject(done, rank, flow.to, message);
   if (++flow.sent == flow.fragments) {
     r.flows.pop_front();
     events_.sent(id, done);
@@ -122,12 +135,14 @@ void Flows::read(const Reading& reading, Time at) {
   machine_.free(done, reading.slot);
   flow.last = later(flow.last, done);
   ++flow.read;
-  const auto block = static_cast<std::uint64_t>(std::max(1, configuration_.software.window / 2));
-  if (flow.read % block == 0 && flow.allowed < flow.fragments) {
+  const auto window = static_cast<std::uint64_t>(configuration_.software.window);
+  const std::uint64_t block = std::max<std::uint64_t>(1, window / 2);
+  // Nobody waits for the credits of the last window.
+  if (flow.read % block == 0 && flow.read + window < flow.fragments + block) {
     Message credit;
     credit.tag = reading.flow | kCreditBit;
     credit.to = Address::thread(configuration_.place(flow.from));
-    machine_.send(done + latency(configuration_.software.fragment_send), place, credit);
+    inject(done + latency(configuration_.software.fragment_send), flow.to, flow.from, credit);
   }
   if (flow.read == flow.fragments) events_.arrived(reading.flow, flow.first, flow.last);
 }

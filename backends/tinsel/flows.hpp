@@ -26,7 +26,8 @@ class Flows final : public Software {
   /// Until nothing is left to happen; false if the hardware stopped.
   bool run() { return machine_.run(); }
   [[nodiscard]] Time now() const { return machine_.now(); }
-  [[nodiscard]] const MachineCounters& counters() const { return machine_.counters(); }
+  /// As a run's messages count: packets of links, and on one board those of the network on chip.
+  [[nodiscard]] WireCounters wire() const;
 
   void delivered(const Delivery& delivery) override;
   void timer(Time at, std::uint64_t cookie) override;
@@ -59,6 +60,7 @@ class Flows final : public Software {
 
   [[nodiscard]] Time latency(std::int64_t count) const;
   [[nodiscard]] Time interval(std::int64_t count) const;
+  void inject(Time at, int from, int to, const Message& message);
   void wake(int rank, Time at);
   void send_next(int rank, Time at);
   void read(const Reading& reading, Time at);
@@ -67,6 +69,7 @@ class Flows final : public Software {
   const Configuration& configuration_;
   Events events_;
   Machine machine_;
+  std::uint64_t on_chip_ = 0;  // packets that stay on a board
   std::vector<Flow> flows_;
   std::vector<Rank> ranks_;
   std::vector<Reading> readings_;

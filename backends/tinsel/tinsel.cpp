@@ -72,6 +72,7 @@ class TinselBackend final : public Backend {
     if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
     const Time begin = data_begin(transfer, departure, posted);
     const Trip trip = trip_of(transfer, transfer.bytes, begin);
+    device_.count(grant_of(transfer, asked_at(departure, posted)).wire);
     device_.count(trip.wire);
     return {begin, begin + trip.sent, trip.ok && !departure.failed() ? 0 : Stamp::kFailed};
   }
@@ -134,9 +135,14 @@ class TinselBackend final : public Backend {
 
   /// The receiver grants a request once its receive is posted, and the grant goes back.
   Time data_begin(const Transfer& transfer, const Stamp& departure, Time posted) {
-    const Time asked = later(departure.last, posted) + configuration_.receive_call;
-    const Trip grant = device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
-    return asked + grant.last + configuration_.receive_call;
+    const Time asked = asked_at(departure, posted);
+    return asked + grant_of(transfer, asked).last + configuration_.receive_call;
+  }
+  [[nodiscard]] Time asked_at(const Stamp& departure, Time posted) const {
+    return later(departure.last, posted) + configuration_.receive_call;
+  }
+  Trip grant_of(const Transfer& transfer, Time asked) {
+    return device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
   }
 
   static bool counts(const Transfer& t) {

@@ -350,7 +350,7 @@ struct BackendContext {
 /// What an operation on many ranks takes, all of which begin at time 0.
 struct Forecast {
   std::string declined;  // the hardware's reason; the rest is meaningless then
-  std::string note;      // what this hardware has more of than exists; empty: nothing
+  std::string note;      // what the user has to know: more hardware than exists, what is left out; or empty
   Time time;             // until the last rank is done
   Time engine;           // the part that is counted in cycles of the modelled engine; usually the same
   WireCounters wire;

@@ -308,6 +308,31 @@ TEST(DpuForecast, IsTheTimeOfTheProgramsOperation) {
   EXPECT_NE(dpu_backend().forecast(reduction, context).declined, "");
 }
 
+TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
+  for (const std::string delivery : {"hosts", "dpu"}) {
+    const Settings settings = settings_with({{"delivery", {0, delivery}}});
+    for (int kind = static_cast<int>(OperationKind::kBcast);
+         kind <= static_cast<int>(OperationKind::kBarrier); ++kind) {
+      Operation operation = allgather_of(1, kind == static_cast<int>(OperationKind::kBarrier) ? 0 : 4096);
+      operation.kind = static_cast<OperationKind>(kind);
+      operation.element = ElementType::kInt32;
+      operation.elements = operation.bytes / 4;
+      operation.function = ReduceFunction::kSum;
+      Cluster cluster(1, {ClusterLane(dpu_backend(), settings)});
+      EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+        Buffer send(operation.bytes);
+        Buffer receive(operation.bytes);
+        Int32Sum sum;
+        co_await rank.collective(operation, {send, receive, operation.bytes}, &sum);
+      }),
+                "");
+      const Forecast forecast = dpu_backend().forecast(operation, {0, 1, settings, {}, nullptr});
+      EXPECT_GT(forecast.time, Time()) << kind;
+      EXPECT_EQ(forecast.time, cluster.clock(0)) << to_string(operation.kind);
+    }
+  }
+}
+
 TEST(DpuExplain, ShowsWhoServesWhom) {
   const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
   Operation operation;

@@ -63,6 +63,35 @@ TEST(TinselForecast, AgreesWithTheDriverWhereNothingIsShared) {
   }
 }
 
+TEST(TinselForecast, CountsThePacketsOfARun) {
+  for (const std::string placement : {"spread", "apart"}) {
+    Settings settings = Settings::defaults(tinsel_backend().parameters);
+    settings.set("placement", {0, placement});
+    for (const std::size_t bytes : {8U, 3000U, 20000U}) {
+      const Operation gather = operation(OperationKind::kGather, 5, bytes, 2);
+      Cluster cluster(5, {ClusterLane(tinsel_backend(), settings)});
+      EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+        test::Buffer own(bytes);
+        test::Buffer all(rank.rank() == 2 ? 5 * bytes : 0);
+        co_await rank.gather(own, all, 2);
+      }),
+                "");
+      const Forecast forecast = tinsel_backend().forecast(gather, {0, 5, settings, {}, nullptr});
+      EXPECT_EQ(forecast.wire.packets, cluster.wire().packets) << placement << bytes;
+      EXPECT_EQ(forecast.wire.payload_bytes, cluster.wire().payload_bytes) << placement << bytes;
+    }
+  }
+}
+
+TEST(TinselForecast, SaysThatCollectivesLeaveFaultsOut) {
+  const Settings settings = Settings::defaults(tinsel_backend().parameters);
+  FaultRates faults;
+  const Operation bcast = operation(OperationKind::kBcast, 5, 64);
+  EXPECT_EQ(tinsel_backend().forecast(bcast, {0, 5, settings, faults, nullptr}).note, "");
+  faults.loss = 0.1;
+  EXPECT_NE(tinsel_backend().forecast(bcast, {0, 5, settings, faults, nullptr}).note, "");
+}
+
 TEST(TinselForecast, EveryOperationComesToAnEnd) {
   for (const OperationKind kind :
        {OperationKind::kSend, OperationKind::kBcast, OperationKind::kReduce, OperationKind::kGather,
