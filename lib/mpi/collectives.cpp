@@ -55,8 +55,10 @@ int nonblocking(Function function, MPI_Comm comm, MPI_Request* handle, Build bui
                 Arguments... arguments) {
   Call call(function);
   BuiltCall collective = handle != nullptr ? build(call.session, arguments..., comm) : nullptr;
-  if (collective == nullptr)
+  if (collective == nullptr) {
+    call.session.library_has_work();
     return pass_through(call, function, [&] { return otherwise(arguments..., comm, handle); });
+  }
   CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
   *handle = request.handle;
   start_collective(request, std::move(collective));

@@ -15,7 +15,10 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI
          Native otherwise) {
   Call call(function);
   const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
-  if (handle == nullptr || user_defined || build() == nullptr) return pass_through(call, function, otherwise);
+  if (handle == nullptr || user_defined || build() == nullptr) {
+    call.session.library_has_work();
+    return pass_through(call, function, otherwise);
+  }
   Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
   request.repeat->types = types(*call.session.communicators.find(comm));
   for (MPI_Datatype type : request.repeat->types) offramp_native_type_retain(type);
