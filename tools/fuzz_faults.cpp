@@ -254,7 +254,8 @@ class Campaign {
   /// Shows it again.
   [[nodiscard]] std::string command_of(const Failure& f) const {
     std::string line = fmt::format("offramp run -n {} --backend {}", options_.ranks, f.of.backend);
-    for (const std::string& setting : options_.settings) line += fmt::format(" --set {}", shell_word(setting));
+    for (const std::string& setting : options_.settings)
+      line += fmt::format(" --set {}", shell_word(setting));
     line += fmt::format(" --set {} --", shell_word("faults.script=@" + f.file));
     for (const std::string& word : options_.command) line += fmt::format(" {}", shell_word(word));
     return line;
