@@ -1,4 +1,7 @@
-// UCX between processes: one UCP worker per rank, active messages, endpoints made on first use.
+// UCX between processes: one UCP worker per rank, active messages, endpoints made on first use. Small
+// messages between ranks of one node go through rings beside it. Both ways together keep the order of each
+// pair: a message in a ring says how many went through UCX before it, and what UCX delivers comes after what
+// is ready in its sender's ring.
 //
 // UCX 1.13 wants the active message header to stay valid until the send completes; callers of Fabric::send
 // promise that.
@@ -13,11 +16,18 @@
 #include <utility>
 
 #include "lib/fabric/memory_fabric.hpp"
+#include "lib/fabric/node_rings.hpp"
 
 namespace offramp {
 namespace {
 
-constexpr unsigned kActiveMessageId = 0;
+// Of active messages: from a rank of another node, or kFromNeighbour and its index on this one.
+constexpr unsigned kFromAfar = 0;
+constexpr unsigned kFromNeighbour = 1;
+// A payload up to this size goes through a ring, if there is one.
+constexpr std::size_t kLargestInRing = 8192;
+// How often the rings are looked at before UCX is, where nothing is known to come from there.
+constexpr unsigned kTurnsWithoutUcx = 8;
 constexpr std::size_t kSelfEagerLimit = 8192;
 // Above 8 KiB and a header, a message is better copied once by the kernel than twice through a buffer:
 // measured, at 32 KiB in half the time. UCX by itself changes over at 60 KiB.
@@ -30,9 +40,9 @@ using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 
 /// UCX reads these from the environment when a worker is made, and complains of those that nothing reads.
 /// What the user set stays. Room for a header and 2 KiB of payload in one element of the shared-memory FIFO.
-/// If there is room: a FIFO that a window of messages does not fill, and, where larger messages go through
-/// them, segments that take 16 KiB at once instead of 8. The pool of segments is made with the worker: one
-/// for each element of the FIFO and a few more. UCX's default would be hundreds.
+/// Where larger messages go through them: a FIFO that a window of messages does not fill, and segments that
+/// take 16 KiB at once instead of 8. The pool of segments is made with the worker: one for each element of
+/// the FIFO and a few more. UCX's default would be hundreds.
 class SharedMemorySettings {
  public:
   explicit SharedMemorySettings(SharedMemory way) {
@@ -94,6 +104,7 @@ class UcxFabric final : public UcxFabricBase {
       if (!addresses_[peer].empty()) addresses_[peer].erase(0, 1);
       if (!good) return "rank " + std::to_string(peer) + ": " + addresses_[peer];
     }
+    open_rings(options);
     return options.one_node ? std::string() : check_ways(options);
   }
 
@@ -104,6 +115,9 @@ class UcxFabric final : public UcxFabricBase {
              FabricWaiter& waiter) override {
     if (peer == rank_)
       return self_.push(rank_, header, payload, waiter, self_finished_) ? State::kDone : State::kPending;
+    if (Neighbour* const neighbour = neighbours_of_[static_cast<std::size_t>(peer)];
+        neighbour != nullptr && write_to_ring(*neighbour, header, payload))
+      return State::kDone;
     ucp_request_param_t param;
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     return start_send(peer, header, payload, waiter, param);
@@ -147,7 +161,9 @@ class UcxFabric final : public UcxFabricBase {
 
   int progress(Sink& sink) override {
     sink_ = &sink;
-    int events = static_cast<int>(ucp_worker_progress(worker_)) + self_finished_.notify();
+    int events = self_finished_.notify();
+    rings_.for_each_sender([&](std::size_t index) { events += read_ring(*neighbours_[index]); });
+    if (is_turn_of_ucx()) events += static_cast<int>(ucp_worker_progress(worker_));
     if (!self_.empty()) {
       SelfSink self(sink);
       while (self_.deliver_one(self, 0)) ++events;
@@ -191,6 +207,76 @@ class UcxFabric final : public UcxFabricBase {
   static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
   static bool is_own(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
 
+  /// A rank of this node, and what has gone to and fro through UCX beside its rings.
+  struct Neighbour {
+    UcxFabric* fabric = nullptr;
+    std::size_t index = 0;
+    std::uint32_t sent = 0;
+    std::uint32_t received = 0;
+    bool damaged = false;  // its ring
+  };
+
+  void open_rings(const UcxOptions& options) {
+    neighbours_of_.resize(endpoints_.size());
+    rings_.open(options.node, rank_, options.exchange);
+    all_near_ = options.one_node && rings_.join_all();
+    for (std::size_t i = 0; i < options.node.size(); ++i) {
+      neighbours_.push_back(std::make_unique<Neighbour>(Neighbour{this, i}));
+      if (!rings_.join(i)) continue;
+      neighbours_of_[static_cast<std::size_t>(options.node[i])] = neighbours_.back().get();
+      listen(kFromNeighbour + static_cast<unsigned>(i), on_neighbours_message, neighbours_.back().get());
+    }
+  }
+
+  bool write_to_ring(const Neighbour& to, std::span<const std::byte> header,
+                     std::span<const std::byte> payload) {
+    if (payload.size() > kLargestInRing) return false;
+    RingWriter* const ring = rings_.towards(to.index);
+    return ring != nullptr && RingWord::room(header.size(), payload.size()) <= ring->largest() &&
+           ring->write(header, payload, to.sent);
+  }
+
+  /// Delivers what is ready; returns the number of messages.
+  int read_ring(Neighbour& from) {
+    constexpr int kMost = 64;  // then others have their turn
+    RingReader& ring = rings_.from(from.index);
+    RingReader::Message message;
+    int events = 0;
+    while (events < kMost && !from.damaged) {
+      const RingReader::State state = ring.look(message);
+      if (state == RingReader::State::kEmpty) break;
+      from.damaged = state == RingReader::State::kDamaged;
+      if (from.damaged) {
+        sink_->deliver({});  // is refused, and counted
+        break;
+      }
+      if (message.after != from.received) {
+        ucx_is_behind_ = true;
+        break;
+      }
+      sink_->deliver({message.header, message.payload.data(), message.payload.size()});
+      ring.done(message);
+      ++events;
+    }
+    return events;
+  }
+
+  bool is_turn_of_ucx() {
+    if (pending_ == 0 && !std::exchange(ucx_is_behind_, false) && all_near_ &&
+        ++turns_ % kTurnsWithoutUcx != 0)
+      return false;
+    return true;
+  }
+
+  static ucs_status_t on_neighbours_message(void* self, const void* header, std::size_t header_size,
+                                            void* data, std::size_t size, const ucp_am_recv_param_t* param) {
+    auto& from = *static_cast<Neighbour*>(self);
+    while (from.fabric->read_ring(from) > 0) {
+    }
+    ++from.received;
+    return on_message(from.fabric, header, header_size, data, size, param);
+  }
+
   // Each request of UCX has room for this: whose it is.
   struct RequestOwner {
     UcxFabric* fabric;
@@ -198,9 +284,10 @@ class UcxFabric final : public UcxFabricBase {
 
   static void finish(void* request, ucs_status_t status, void* user) {
     auto* waiter = static_cast<FabricWaiter*>(user);
-    const bool closed = static_cast<RequestOwner*>(request)->fabric->closed_;
+    UcxFabric& fabric = *static_cast<RequestOwner*>(request)->fabric;
     ucp_request_free(request);
-    if (!closed) waiter->notify(*waiter, status == UCS_OK);
+    --fabric.pending_;
+    if (!fabric.closed_) waiter->notify(*waiter, status == UCS_OK);
   }
 
   State start_send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
@@ -209,14 +296,20 @@ class UcxFabric final : public UcxFabricBase {
     if (endpoint == nullptr) return State::kFailed;
     param.cb.send = [](void* request, ucs_status_t status, void* user) { finish(request, status, user); };
     param.user_data = &waiter;
-    return started(ucp_am_send_nbx(endpoint, kActiveMessageId, header.data(), header.size(), payload.data(),
-                                   payload.size(), &param));
+    Neighbour* const neighbour = neighbours_of_[static_cast<std::size_t>(peer)];
+    const unsigned id =
+        neighbour != nullptr ? kFromNeighbour + static_cast<unsigned>(rings_.self()) : kFromAfar;
+    const State state = started(
+        ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(), payload.size(), &param));
+    if (neighbour != nullptr && state != State::kFailed) ++neighbour->sent;
+    return state;
   }
 
   State started(ucs_status_ptr_t request) {
     if (request == nullptr) return State::kDone;
     if (UCS_PTR_IS_ERR(request)) return State::kFailed;
     static_cast<RequestOwner*>(request)->fabric = this;
+    ++pending_;
     return State::kPending;
   }
 
@@ -261,15 +354,18 @@ class UcxFabric final : public UcxFabricBase {
     if (const ucs_status_t status = ucp_worker_create(context_, &worker, &worker_); status != UCS_OK)
       return failure("ucp_worker_create", status);
 
+    const ucs_status_t status = listen(kFromAfar, on_message, this);
+    return status == UCS_OK ? std::string() : failure("ucp_worker_set_am_recv_handler", status);
+  }
+
+  ucs_status_t listen(unsigned id, ucp_am_recv_callback_t callback, void* argument) {
     ucp_am_handler_param_t handler{};
     handler.field_mask =
         UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    handler.id = kActiveMessageId;
-    handler.cb = on_message;
-    handler.arg = this;
-    if (const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_, &handler); status != UCS_OK)
-      return failure("ucp_worker_set_am_recv_handler", status);
-    return {};
+    handler.id = id;
+    handler.cb = callback;
+    handler.arg = argument;
+    return ucp_worker_set_am_recv_handler(worker_, &handler);
   }
 
   /// Between nodes the transports may lead nowhere (UCX_TLS). That is said now: later a receive would wait
@@ -334,6 +430,13 @@ class UcxFabric final : public UcxFabricBase {
   std::vector<std::string> addresses_;
   MemoryQueue self_;
   FinishedSends self_finished_;
+  NodeRings rings_;
+  std::vector<std::unique_ptr<Neighbour>> neighbours_;  // by index on the node
+  std::vector<Neighbour*> neighbours_of_;               // by rank; null: of another node
+  bool all_near_ = false;                               // every other rank may write to a ring of this one's
+  bool ucx_is_behind_ = false;  // something in a ring waits for what comes through UCX
+  unsigned turns_ = 0;
+  std::size_t pending_ = 0;  // requests of UCX
   bool closed_ = false;
   void* delivering_ = nullptr;  // the handle in deliver(), until it is dropped
   Sink* sink_ = nullptr;

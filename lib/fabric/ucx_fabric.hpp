@@ -15,7 +15,6 @@ namespace offramp {
 /// How ranks of one node use /dev/shm. Each takes less of it than the one before.
 enum class SharedMemory : std::uint8_t {
   kWide,    // buffers through which 16 KiB go at once: where the kernel cannot copy between the processes
-  kLong,    // as many small buffers
   kNarrow,  // a few small buffers
   kNone     // the network between processes, on one node too
 };
@@ -24,14 +23,13 @@ enum class SharedMemory : std::uint8_t {
 constexpr double shared_memory_per_rank(SharedMemory way) {
   constexpr double kMebibyte = 0x1p20;
   if (way == SharedMemory::kWide) return 19 * kMebibyte;
-  if (way == SharedMemory::kLong) return 3 * kMebibyte;
   return way == SharedMemory::kNarrow ? kMebibyte : 0;
 }
 
 /// As much as there is use for. copied: the kernel copies larger messages from process to process, so they
-/// need no buffers.
+/// need no buffers, and small ones have their rings.
 constexpr SharedMemory most_shared_memory(bool copied) {
-  return copied ? SharedMemory::kLong : SharedMemory::kWide;
+  return copied ? SharedMemory::kNarrow : SharedMemory::kWide;
 }
 
 struct UcxOptions {
@@ -40,6 +38,9 @@ struct UcxOptions {
   bool one_node = false;     // all ranks share this node's memory
   bool cross_memory = true;  // process_vm_readv works between the ranks (tested by the caller)
   SharedMemory shared_memory = SharedMemory::kWide;
+  /// The ranks of this one's node, rising, between which small messages go through rings of shared memory. No
+  /// ranks: all messages take UCX.
+  std::vector<int> node;
   /// Gathers every rank's bytes in rank order; collective. Called equally often on all ranks, whatever fails.
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -80,11 +81,15 @@ SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
   constexpr double kLibrary = 4 * 0x1p20;  // per rank: Open MPI's btl vader
   const auto node = static_cast<double>(ranks);
   const double free = free_shared_memory();
-  for (const SharedMemory way : {SharedMemory::kWide, SharedMemory::kLong}) {
-    if (way >= most && free >= node * (shared_memory_per_rank(way) + kLibrary)) return way;
-  }
+  if (most == SharedMemory::kWide && free >= node * (shared_memory_per_rank(most) + kLibrary)) return most;
   if (free >= node * 2 * shared_memory_per_rank(SharedMemory::kNarrow)) return SharedMemory::kNarrow;
   return SharedMemory::kNone;
+}
+
+/// Not where /dev/shm is short, nor where the user has told UCX to do without it.
+bool uses_rings(SharedMemory way) {
+  const char* const transports = std::getenv("UCX_TLS");
+  return way != SharedMemory::kNone && (transports == nullptr || std::strstr(transports, "posix") != nullptr);
 }
 
 /// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
@@ -147,6 +152,7 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   // What fits may have been taken by somebody else when it is allocated: then the next one is tried.
   for (int way = largest_of_all(static_cast<int>(what_fits(node.size(), most)));; ++way) {
     options.shared_memory = static_cast<SharedMemory>(way);
+    options.node = uses_rings(options.shared_memory) ? node : std::vector<int>();
     error.clear();
     std::unique_ptr<UcxFabricBase> fabric(create(options, error));
     if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;

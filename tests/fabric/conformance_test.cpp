@@ -168,14 +168,15 @@ class FabricNames {
     if (std::is_same_v<World, test::ShuffledMemoryWorld>) return "ShuffledMemory";
     if (std::is_same_v<World, test::UcxThroughSharedMemory>) return "UcxThroughSharedMemory";
     if (std::is_same_v<World, test::UcxWithCrossMemory>) return "UcxWithCrossMemory";
-    if (std::is_same_v<World, test::UcxThroughSmallBuffers>) return "UcxThroughSmallBuffers";
     if (std::is_same_v<World, test::UcxOverTheNetwork>) return "UcxOverTheNetwork";
+    if (std::is_same_v<World, test::UcxBesideRings>) return "UcxBesideRings";
+    if (std::is_same_v<World, test::UcxAcrossNodesBesideRings>) return "UcxAcrossNodesBesideRings";
     return "UcxAcrossNodes";
   }
 };
 using Worlds = testing::Types<test::MemoryWorld, test::ShuffledMemoryWorld, test::UcxThroughSharedMemory,
-                              test::UcxWithCrossMemory, test::UcxThroughSmallBuffers, test::UcxOverTheNetwork,
-                              test::UcxAcrossNodes>;
+                              test::UcxWithCrossMemory, test::UcxOverTheNetwork, test::UcxBesideRings,
+                              test::UcxAcrossNodesBesideRings, test::UcxAcrossNodes>;
 TYPED_TEST_SUITE(EveryFabric, Worlds, FabricNames);
 
 TYPED_TEST(EveryFabric, KnowsItsRanks) {

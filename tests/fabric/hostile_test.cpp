@@ -30,7 +30,8 @@ struct Sent : FabricWaiter {
 
 template <typename World>
 class HostilePeer : public testing::Test {};
-using Worlds = testing::Types<test::MemoryWorld, test::UcxThroughSharedMemory, test::UcxWithCrossMemory>;
+using Worlds = testing::Types<test::MemoryWorld, test::UcxThroughSharedMemory, test::UcxWithCrossMemory,
+                              test::UcxBesideRings>;
 TYPED_TEST_SUITE(HostilePeer, Worlds);
 
 TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {

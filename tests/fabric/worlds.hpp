@@ -51,7 +51,7 @@ inline UcxFabricCreate ucx_fabric_create() {
 
 /// The ranks are made in threads of their own, since they meet in the exchange of addresses; after that one
 /// thread drives them all.
-template <bool kOneNode, bool kCrossMemory, SharedMemory kShared>
+template <bool kOneNode, bool kCrossMemory, SharedMemory kShared, bool kRings = false>
 class UcxWorld {
  public:
   explicit UcxWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
@@ -68,6 +68,7 @@ class UcxWorld {
         options.one_node = kOneNode;
         options.cross_memory = kCrossMemory;
         options.shared_memory = kShared;
+        for (int neighbour = 0; kRings && neighbour < ranks; ++neighbour) options.node.push_back(neighbour);
         options.exchange = [&](const std::string& own) {
           if (turn.owns_lock()) turn.unlock();
           addresses[static_cast<std::size_t>(rank)] = own;
@@ -92,9 +93,10 @@ class UcxWorld {
 };
 
 using UcxThroughSharedMemory = UcxWorld<true, false, SharedMemory::kWide>;
-using UcxWithCrossMemory = UcxWorld<true, true, SharedMemory::kLong>;
-using UcxThroughSmallBuffers = UcxWorld<true, true, SharedMemory::kNarrow>;
+using UcxWithCrossMemory = UcxWorld<true, true, SharedMemory::kNarrow>;
 using UcxOverTheNetwork = UcxWorld<true, true, SharedMemory::kNone>;
+using UcxBesideRings = UcxWorld<true, true, SharedMemory::kNarrow, true>;
+using UcxAcrossNodesBesideRings = UcxWorld<false, true, SharedMemory::kNarrow, true>;
 using UcxAcrossNodes = UcxWorld<false, true, SharedMemory::kWide>;
 
 }  // namespace offramp::test

@@ -1,0 +1,90 @@
+// The rings between the ranks of one node: a segment of shared memory with one for each ordered pair.
+//
+// They carry small messages. UCX's own shared memory has one queue for all senders of a receiver, whose shared
+// lines go to and fro for every message: measured, it has half of the message rate that a ring for each pair has.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/fabric/shared_ring.hpp"
+
+namespace offramp {
+
+class NodeRings {
+ public:
+  NodeRings() = default;
+  ~NodeRings();
+  NodeRings(const NodeRings&) = delete;
+  NodeRings& operator=(const NodeRings&) = delete;
+
+  using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
+  /// Collective over all ranks of the run. node: the world ranks on this rank's node, rising. Where there is
+  /// no room, or a rank cannot see the memory, some pairs or all have no ring: that is no error.
+  void open(const std::vector<int>& node, int rank, const Exchange& exchange);
+
+  /// Whether there are rings to and from a rank of the node, and whether to and from all but this one.
+  [[nodiscard]] bool join(std::size_t index) const {
+    return index < outgoing_.size() && outgoing_[index].state != Way::kNone;
+  }
+  [[nodiscard]] bool join_all() const { return joins_all_; }
+  /// Index of this rank on its node.
+  [[nodiscard]] std::size_t self() const { return self_; }
+
+  /// The ring towards a rank of the node, made ready at first use; null: there is none.
+  RingWriter* towards(std::size_t index) {
+    Outgoing& to = outgoing_[index];
+    return to.state == Way::kReady || (to.state == Way::kUnused && prepare(index)) ? &to.ring : nullptr;
+  }
+  /// The ring from a rank of the node.
+  RingReader& from(std::size_t index) { return incoming_[index]; }
+
+  /// Calls visit(index) for each rank of the node that has written to this one.
+  template <typename Visitor>
+  void for_each_sender(Visitor visit) {
+    for (std::size_t i = 0; i < sender_words_; ++i) {
+      std::uint64_t bits = std::atomic_ref(senders_[i]).load(std::memory_order_relaxed);
+      for (; bits != 0; bits &= bits - 1) {
+        const std::size_t index = 64 * i + static_cast<std::size_t>(std::countr_zero(bits));
+        if (index < incoming_.size()) visit(index);
+      }
+    }
+  }
+
+ private:
+  enum class Way : std::uint8_t { kNone, kUnused, kReady };
+  struct Outgoing {
+    RingWriter ring;
+    Way state = Way::kNone;
+  };
+  /// Where everything is in the segment; equal for all.
+  struct Layout {
+    Layout(std::size_t ranks, std::size_t ring_bytes);
+    std::size_t ranks;
+    std::size_t ring_bytes;
+    std::size_t sender_words;  // per receiver, in lines of their own
+    std::size_t counters;      // offset of the readers' counters, one line per ring
+    std::size_t rings;         // offset of the rings themselves
+    std::size_t bytes;         // of the segment
+  };
+
+  std::string create(std::size_t ranks);
+  bool attach(const std::string& name, std::size_t ranks);
+  bool prepare(std::size_t index);
+  [[nodiscard]] std::uint64_t* senders_to(std::size_t receiver) const;
+  [[nodiscard]] RingMemory ring(std::size_t receiver, std::size_t sender) const;
+
+  Layout layout_{0, 0};
+  std::byte* memory_ = nullptr;
+  bool joins_all_ = false;
+  std::size_t self_ = 0;
+  std::uint64_t* senders_ = nullptr;  // who has written to this rank, a bit each
+  std::size_t sender_words_ = 0;
+  std::vector<Outgoing> outgoing_;
+  std::vector<RingReader> incoming_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,247 @@
+// The rings beside UCX: one ring by itself, and the rings of a node.
+#include <gtest/gtest.h>
+
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "lib/fabric/node_rings.hpp"
+
+namespace offramp {
+namespace {
+
+using State = RingReader::State;
+using Bytes = std::vector<std::byte>;
+
+/// Memory of exactly the size of a ring, so that a sanitizer sees what goes beyond it.
+struct Ring {
+  explicit Ring(std::size_t bytes) : words(new std::uint64_t[bytes / 8]()) {
+    memory = {reinterpret_cast<std::byte*>(words.get()), bytes, &consumed};
+  }
+  std::unique_ptr<std::uint64_t[]> words;
+  std::uint64_t consumed = 0;
+  RingMemory memory;
+};
+
+Bytes pattern(std::size_t size, std::uint32_t seed) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed * 31 + i);
+  return bytes;
+}
+
+bool equal(std::span<const std::byte> a, const Bytes& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+struct Sizes {
+  explicit Sizes(std::size_t largest) : largest_payload(largest - RingWord::kBytes - Fabric::kMaxHeader) {}
+  std::size_t largest_payload;
+  std::size_t header(std::mt19937& random) const { return random() % (Fabric::kMaxHeader + 1); }
+  std::size_t payload(std::mt19937& random) const {
+    return random() % 4 == 0 ? random() % (largest_payload + 1) : random() % 64;
+  }
+};
+
+TEST(SharedRing, IsEmptyAtFirst) {
+  Ring ring(4096);
+  RingReader reader(ring.memory);
+  RingReader::Message message;
+  EXPECT_EQ(reader.look(message), State::kEmpty);
+}
+
+TEST(SharedRing, KeepsAMessageUntilItIsDone) {
+  Ring ring(4096);
+  RingWriter writer(ring.memory);
+  RingReader reader(ring.memory);
+  ASSERT_TRUE(writer.write(pattern(80, 1), pattern(13, 2), 7));
+  RingReader::Message message;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(reader.look(message), State::kMessage);
+    EXPECT_TRUE(equal(message.header, pattern(80, 1)));
+    EXPECT_TRUE(equal(message.payload, pattern(13, 2)));
+    EXPECT_EQ(message.after, 7U);
+  }
+  reader.done(message);
+  EXPECT_EQ(reader.look(message), State::kEmpty);
+}
+
+TEST(SharedRing, RefusesWhatHasNoRoomUntilThereIsSome) {
+  Ring ring(4096);
+  RingWriter writer(ring.memory);
+  RingReader reader(ring.memory);
+  std::uint32_t written = 0;
+  while (writer.write(pattern(80, written), pattern(100, written), written)) ++written;
+  EXPECT_GE(written, 4096U / 192 - 1);
+  RingReader::Message message;
+  for (std::uint32_t i = 0; i < written; ++i) {
+    ASSERT_EQ(reader.look(message), State::kMessage);
+    EXPECT_TRUE(equal(message.payload, pattern(100, i)));
+    reader.done(message);
+  }
+  EXPECT_TRUE(writer.write({}, {}, 0));
+}
+
+TEST(SharedRing, HasRoomForTheLargestWhereverItIsInTheRing) {
+  for (std::size_t before = 0; before < 4096; before += 8) {
+    Ring ring(4096);
+    RingWriter writer(ring.memory);
+    RingReader reader(ring.memory);
+    RingReader::Message message;
+    for (std::size_t at = 0; at < before; at += 8) {
+      ASSERT_TRUE(writer.write({}, {}, 0));
+      ASSERT_EQ(reader.look(message), State::kMessage);
+      reader.done(message);
+    }
+    const Bytes largest = pattern(writer.largest() - RingWord::kBytes, 3);
+    ASSERT_TRUE(writer.write({}, largest, 0)) << before;
+    ASSERT_EQ(reader.look(message), State::kMessage);
+    EXPECT_TRUE(equal(message.payload, largest));
+  }
+}
+
+TEST(SharedRing, CarriesMessagesOfAllSizesBetweenTwoThreads) {
+  constexpr std::uint32_t kMessages = 20'000;
+  Ring ring(16384);
+  const Sizes sizes(RingWriter(ring.memory).largest());
+  std::thread writing([&] {
+    RingWriter writer(ring.memory);
+    std::mt19937 random(1);
+    for (std::uint32_t i = 0; i < kMessages; ++i) {
+      const Bytes header = pattern(sizes.header(random), i);
+      const Bytes payload = pattern(sizes.payload(random), i + 1);
+      while (!writer.write(header, payload, i)) std::this_thread::yield();
+    }
+  });
+  RingReader reader(ring.memory);
+  std::mt19937 random(1);
+  std::uint32_t wrong = 0;
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    RingReader::Message message;
+    while (reader.look(message) == State::kEmpty) std::this_thread::yield();
+    const Bytes header = pattern(sizes.header(random), i);
+    const Bytes payload = pattern(sizes.payload(random), i + 1);
+    wrong += message.after == i && equal(message.header, header) && equal(message.payload, payload) ? 0 : 1;
+    reader.done(message);
+  }
+  writing.join();
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST(SharedRing, IsNotReadBeyondItsEndWhateverIsInIt) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 2000; ++round) {
+    Ring ring(4096);
+    for (std::size_t i = 0; i < 512; ++i) {
+      // Words that look right more often than random ones would.
+      const RingWord likely(random() % 600, random() % 5000, static_cast<std::uint32_t>(random()));
+      ring.words[i] = random() % 4 == 0 ? random() : random() % 8 == 0 ? RingWord::wrap().bits() : likely.bits();
+    }
+    RingReader reader(ring.memory);
+    for (int i = 0; i < 1000; ++i) {
+      RingReader::Message message;
+      if (reader.look(message) != State::kMessage) break;
+      ASSERT_EQ(message.payload.data(), message.header.data() + message.header.size());
+      ASSERT_GE(message.header.data(), ring.memory.data);
+      ASSERT_LE(message.payload.data() + message.payload.size(), ring.memory.data + ring.memory.bytes);
+      reader.done(message);
+    }
+  }
+}
+
+/// The rings of several ranks, made as they are in processes of their own: each step by all of them.
+class Node {
+ public:
+  Node(const std::vector<std::vector<int>>& nodes, std::size_t ranks, std::vector<bool> blind = {})
+      : rings_(ranks) {
+    std::vector<std::string> told(ranks);
+    std::vector<std::string> verdicts(ranks);
+    std::vector<std::thread> threads;
+    std::mutex mutex;
+    std::condition_variable met;
+    std::size_t arrived = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      rings_[rank] = std::make_unique<NodeRings>();
+      threads.emplace_back([&, rank] {
+        std::size_t step = 0;
+        const auto exchange = [&](const std::string& own) {
+          std::vector<std::string>& all = step++ == 0 ? told : verdicts;
+          std::unique_lock lock(mutex);
+          all[rank] = own;
+          ++arrived;
+          met.notify_all();
+          met.wait(lock, [&] { return arrived >= step * ranks; });
+          std::vector<std::string> seen = all;
+          if (!blind.empty() && blind[rank]) seen[0] = "/offramp-there-is-none 65536";
+          return seen;
+        };
+        rings_[rank]->open(nodes[rank], static_cast<int>(rank), exchange);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  NodeRings& at(std::size_t rank) { return *rings_[rank]; }
+
+ private:
+  std::vector<std::unique_ptr<NodeRings>> rings_;
+};
+
+std::vector<std::size_t> senders(NodeRings& rings) {
+  std::vector<std::size_t> found;
+  rings.for_each_sender([&](std::size_t index) { found.push_back(index); });
+  return found;
+}
+
+TEST(NodeRings, LeadFromEachRankToEachOther) {
+  Node node({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}, 3);
+  for (std::size_t from = 0; from < 3; ++from) {
+    EXPECT_TRUE(node.at(from).join_all());
+    EXPECT_EQ(node.at(from).self(), from);
+    EXPECT_EQ(node.at(from).towards(from), nullptr);
+    for (std::size_t to = 0; to < 3; ++to) {
+      if (to == from) continue;
+      RingWriter* const ring = node.at(from).towards(to);
+      ASSERT_NE(ring, nullptr);
+      ASSERT_TRUE(ring->write(pattern(8, static_cast<std::uint32_t>(10 * from + to)), {}, 0));
+    }
+  }
+  for (std::size_t to = 0; to < 3; ++to) {
+    EXPECT_EQ(senders(node.at(to)).size(), 2U);
+    node.at(to).for_each_sender([&](std::size_t from) {
+      RingReader::Message message;
+      ASSERT_EQ(node.at(to).from(from).look(message), State::kMessage);
+      EXPECT_TRUE(equal(message.header, pattern(8, static_cast<std::uint32_t>(10 * from + to))));
+    });
+  }
+}
+
+TEST(NodeRings, NameOnlyThoseSendersThatHaveWritten) {
+  Node node({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}, 3);
+  EXPECT_TRUE(senders(node.at(0)).empty());
+  ASSERT_NE(node.at(2).towards(0), nullptr);
+  EXPECT_EQ(senders(node.at(0)), std::vector<std::size_t>{2});
+}
+
+TEST(NodeRings, LeadNowhereFromARankThatIsAloneOnItsNode) {
+  Node node({{0}, {1, 2}, {1, 2}}, 3);
+  EXPECT_FALSE(node.at(0).join_all());
+  EXPECT_FALSE(node.at(0).join(0));
+  EXPECT_TRUE(node.at(1).join(1));
+  EXPECT_TRUE(node.at(2).join(0));
+}
+
+TEST(NodeRings, LeaveOutARankThatCannotSeeTheMemory) {
+  Node node({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}, 3, {false, true, false});
+  EXPECT_FALSE(node.at(1).join(0));
+  EXPECT_FALSE(node.at(0).join(1));
+  EXPECT_FALSE(node.at(0).join_all());
+  EXPECT_TRUE(node.at(0).join(2));
+  EXPECT_TRUE(node.at(2).join(0));
+}
+
+}  // namespace
+}  // namespace offramp
