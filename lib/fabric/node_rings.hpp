@@ -1,7 +1,8 @@
 // The rings between the ranks of one node: a segment of shared memory with one for each ordered pair.
 //
-// They carry small messages. UCX's own shared memory has one queue for all senders of a receiver, whose shared
-// lines go to and fro for every message: measured, it has half of the message rate that a ring for each pair has.
+// They carry small messages. UCX's own shared memory has one queue for all senders of a receiver, whose
+// shared lines go to and fro for every message: measured, it has half of the message rate that a ring for
+// each pair has.
 #pragma once
 
 #include <bit>

@@ -2,10 +2,17 @@
 //
 // Each message is one word, then its header and payload. The word is written last and tells that the rest is
 // there, so that the reader finds a small message in the line of memory that it waits for; beside it, no line
-// goes to and fro for every message. The reader tells now and then how far it has come.
+// goes to and fro for every message. The reader tells now and then how far it has come. Of a header goes what
+// differs from the one before: a message of a few bytes then fits into that line.
 #pragma once
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +21,82 @@
 #include "lib/fabric/fabric.hpp"
 
 namespace offramp {
+
+/// The last header that went through a ring, as both its ends know it.
+class LastHeader {
+ public:
+  /// The most that a header takes in its short form.
+  static constexpr std::size_t room(std::size_t size) {
+    return size + (size / kWord + kWordsPerMask - 1) / kWordsPerMask * kWord;
+  }
+
+  /// Writes a header as masks of its words, 32 each, with the words that have changed; returns the end.
+  std::byte* pack(std::span<const std::byte> header, std::byte* to) {
+    std::size_t at = 0;
+    for (std::size_t words = header.size() / kWord; words > 0;) {
+      const std::size_t here = words < kWordsPerMask ? words : kWordsPerMask;
+      const std::uint32_t mask = take(header.data() + at, bytes_.data() + at, here);
+      std::memcpy(to, &mask, kWord);
+      to += kWord;
+      for (std::uint32_t left = mask; left != 0; left &= left - 1, to += kWord)
+        std::memcpy(to, header.data() + at + static_cast<std::size_t>(std::countr_zero(left)) * kWord, kWord);
+      at += here * kWord;
+      words -= here;
+    }
+    const std::size_t rest = header.size() - at;
+    std::memcpy(to, header.data() + at, rest);
+    return to + rest;
+  }
+
+  /// Reads a header of a size; returns its end, or null if that would be beyond `end`.
+  const std::byte* unpack(const std::byte* from, const std::byte* end, std::size_t size) {
+    if (size > bytes_.size()) return nullptr;
+    for (std::size_t first = 0; first < size / kWord; first += kWordsPerMask) {
+      if (end - from < static_cast<std::ptrdiff_t>(kWord)) return nullptr;
+      std::uint32_t mask = 0;
+      std::memcpy(&mask, from, kWord);
+      from += kWord;
+      for (; mask != 0; mask &= mask - 1) {
+        const std::size_t at = (first + static_cast<std::size_t>(std::countr_zero(mask))) * kWord;
+        if (end - from < static_cast<std::ptrdiff_t>(kWord) || at + kWord > size) return nullptr;
+        std::memcpy(bytes_.data() + at, from, kWord);
+        from += kWord;
+      }
+    }
+    const std::size_t rest = size % kWord;
+    if (end - from < static_cast<std::ptrdiff_t>(rest)) return nullptr;
+    std::memcpy(bytes_.data() + size - rest, from, rest);
+    return from + rest;
+  }
+  [[nodiscard]] std::span<const std::byte> first(std::size_t size) const { return {bytes_.data(), size}; }
+
+ private:
+  static constexpr std::size_t kWord = sizeof(std::uint32_t);
+  static constexpr std::size_t kWordsPerMask = 32;
+
+  /// Copies up to 32 words; returns which of them were not the same.
+  static std::uint32_t take(const std::byte* from, std::byte* known, std::size_t words) {
+    std::uint32_t mask = 0;
+    std::size_t i = 0;
+#ifdef __SSE2__
+    for (; i + 4 <= words; i += 4) {
+      auto* const place = reinterpret_cast<__m128i*>(known + i * kWord);
+      const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * kWord));
+      const __m128i same = _mm_cmpeq_epi32(four, _mm_loadu_si128(place));
+      _mm_storeu_si128(place, four);
+      mask |= (static_cast<std::uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(same))) ^ 0xfU) << i;
+    }
+#endif
+    for (; i < words; ++i) {
+      if (std::memcmp(known + i * kWord, from + i * kWord, kWord) == 0) continue;
+      std::memcpy(known + i * kWord, from + i * kWord, kWord);
+      mask |= 1U << i;
+    }
+    return mask;
+  }
+
+  alignas(16) std::array<std::byte, Fabric::kMaxHeader> bytes_{};
+};
 
 /// What a ring consists of, in memory that was zero when both ends were made.
 struct RingMemory {
@@ -42,9 +125,13 @@ class RingWord {
   [[nodiscard]] constexpr std::size_t payload() const { return bits_ & kLargestPayload; }
   [[nodiscard]] constexpr std::uint32_t after() const { return static_cast<std::uint32_t>(bits_ >> 32U); }
 
-  /// What a message takes in the ring.
+  /// The most that a message takes in the ring.
   static constexpr std::size_t room(std::size_t header, std::size_t payload) {
-    return (kBytes + header + payload + kBytes - 1) / kBytes * kBytes;
+    return rounded_up(kBytes + LastHeader::room(header) + payload);
+  }
+  /// Where words may be.
+  static constexpr std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + kBytes - 1) / kBytes * kBytes;
   }
 
  private:
@@ -72,19 +159,20 @@ class RingWriter {
   /// Writes a message whose room() is at most largest(); false when there is no room now. `after` is the
   /// caller's own.
   bool write(std::span<const std::byte> header, std::span<const std::byte> payload, std::uint32_t after) {
-    const std::size_t size = RingWord::room(header.size(), payload.size());
-    const std::size_t next = size + RingWord::kBytes;  // the word after it is cleared, too
+    // The word behind it is cleared, too.
+    const std::size_t most = RingWord::room(header.size(), payload.size()) + RingWord::kBytes;
     const std::size_t left = ring_.bytes - position();
-    const bool wraps = next > left;
-    if (!has_room(wraps ? left + next : next)) return false;
+    const bool wraps = most > left;
+    if (!has_room(wraps ? left + most : most)) return false;
     if (wraps) {
       clear(0);
       publish(RingWord::wrap());
       written_ += left;
     }
-    std::byte* const to = ring_.data + position() + RingWord::kBytes;
-    std::memcpy(to, header.data(), header.size());
-    if (!payload.empty()) std::memcpy(to + header.size(), payload.data(), payload.size());
+    std::byte* const begin = ring_.data + position();
+    std::byte* const to = last_.pack(header, begin + RingWord::kBytes);
+    copy(to, payload);
+    const std::size_t size = RingWord::rounded_up(static_cast<std::size_t>(to - begin) + payload.size());
     clear(position() + size);
     publish(RingWord(header.size(), payload.size(), after));
     written_ += size;
@@ -93,6 +181,14 @@ class RingWriter {
   }
 
  private:
+  static void copy(std::byte* to, std::span<const std::byte> payload) {
+    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size, and known to the compiler
+      std::memcpy(to, payload.data(), sizeof(std::uint64_t));
+    } else if (!payload.empty()) {
+      std::memcpy(to, payload.data(), payload.size());
+    }
+  }
+
   /// The reader has had these lines last. Fetched now, while nobody waits, they cost the next message of this
   /// size nothing.
   void fetch_ahead(std::size_t bytes) const {
@@ -118,6 +214,7 @@ class RingWriter {
   static constexpr std::size_t kAhead = 4 * kLine;
 
   RingMemory ring_;
+  LastHeader last_;
   std::uint64_t written_ = 0;
   std::uint64_t consumed_ = 0;  // as last read
 };
@@ -130,8 +227,8 @@ class RingReader {
     kDamaged  // what is there was not written by a RingWriter; nothing can be read any more
   };
   struct Message {
-    std::span<const std::byte> header;  // in the ring until done()
-    std::span<const std::byte> payload;
+    std::span<const std::byte> header;   // until the next look()
+    std::span<const std::byte> payload;  // in the ring until done()
     std::uint32_t after = 0;
   };
 
@@ -147,15 +244,19 @@ class RingReader {
       word = load();
       if (word.bits() == 0) return State::kEmpty;
     }
-    const std::size_t size = RingWord::room(word.header(), word.payload());
-    if (!word.is_message() || word.is_wrap() || size + RingWord::kBytes > ring_.bytes - position())
+    if (!word.is_message() || word.is_wrap()) return State::kDamaged;
+    // The last word of the ring is never part of a message: the wrap may stand there.
+    const std::byte* const begin = ring_.data + position();
+    const std::byte* const end = ring_.data + ring_.bytes - RingWord::kBytes;
+    header_end_ = last_.unpack(begin + RingWord::kBytes, end, word.header());
+    if (header_end_ == nullptr || end - header_end_ < static_cast<std::ptrdiff_t>(word.payload()))
       return State::kDamaged;
-    const std::byte* const from = ring_.data + position() + RingWord::kBytes;
-    message = {{from, word.header()}, {from + word.header(), word.payload()}, word.after()};
+    message = {last_.first(word.header()), {header_end_, word.payload()}, word.after()};
     return State::kMessage;
   }
   void done(const Message& message) {
-    advance(RingWord::room(message.header.size(), message.payload.size()));
+    const std::byte* const begin = ring_.data + position();
+    advance(RingWord::rounded_up(static_cast<std::size_t>(header_end_ - begin) + message.payload.size()));
   }
 
  private:
@@ -172,6 +273,8 @@ class RingReader {
   }
 
   RingMemory ring_;
+  LastHeader last_;
+  const std::byte* header_end_ = nullptr;  // of the message that was looked at
   std::uint64_t consumed_ = 0;
   std::uint64_t told_ = 0;
 };
