@@ -18,7 +18,12 @@ constexpr std::size_t kMostUnattached = 1 << 16;
 }  // namespace
 
 Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload)
-    : window(fabric.ranks()), fabric_(fabric), lanes_(std::move(lanes)), carries_payload_(carries_payload) {
+    : window(fabric.ranks()),
+      fabric_(fabric),
+      rank_(fabric.rank()),
+      ranks_(fabric.ranks()),
+      lanes_(std::move(lanes)),
+      carries_payload_(carries_payload) {
   assert(!lanes_.empty() && lanes_.size() <= kMaxLanes);
   static_assert(Header::size_with(kMaxLanes) <= Fabric::kMaxHeader);
 }

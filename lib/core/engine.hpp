@@ -47,8 +47,8 @@ class Engine final : public Fabric::Sink {
   Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload = true);
   ~Engine() override;
 
-  [[nodiscard]] int rank() const { return fabric_.rank(); }
-  [[nodiscard]] int ranks() const { return fabric_.ranks(); }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] bool carries_payload() const { return carries_payload_; }
   [[nodiscard]] std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
   [[nodiscard]] Lane& lane(std::size_t index) { return *lanes_[index]; }
@@ -234,6 +234,8 @@ class Engine final : public Fabric::Sink {
   void give_back_token(std::uint64_t token);
 
   Fabric& fabric_;
+  int rank_;
+  int ranks_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   bool carries_payload_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;

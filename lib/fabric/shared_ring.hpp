@@ -44,7 +44,7 @@ class LastHeader {
       words -= here;
     }
     const std::size_t rest = header.size() - at;
-    std::memcpy(to, header.data() + at, rest);
+    if (rest > 0) std::memcpy(to, header.data() + at, rest);
     return to + rest;
   }
 
@@ -65,7 +65,7 @@ class LastHeader {
     }
     const std::size_t rest = size % kWord;
     if (end - from < static_cast<std::ptrdiff_t>(rest)) return nullptr;
-    std::memcpy(bytes_.data() + size - rest, from, rest);
+    if (rest > 0) std::memcpy(bytes_.data() + size - rest, from, rest);
     return from + rest;
   }
   [[nodiscard]] std::span<const std::byte> first(std::size_t size) const { return {bytes_.data(), size}; }
