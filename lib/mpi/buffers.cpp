@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
@@ -68,16 +69,19 @@ Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& t
 
 MutableBytes ReceiveBuffer::set_aside(void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
-  packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
-  buffer_ = buffer;
-  type_ = type;
-  offramp_native_type_retain(type_.type);
-  return {packed_.get(), bytes};
+  auto packed = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
+  aside_ = std::make_unique<Aside>(Aside{std::move(packed), buffer, type});
+  offramp_native_type_retain(type.type);
+  return {aside_->packed.get(), bytes};
+}
+
+void ReceiveBuffer::unpack(std::size_t bytes) {
+  unpack_elements(aside_->packed.get(), bytes, aside_->buffer, aside_->type);
 }
 
 void ReceiveBuffer::release() {
-  packed_.reset();
-  offramp_native_type_release(type_.type);
+  offramp_native_type_release(aside_->type.type);
+  aside_.reset();
 }
 
 }  // namespace offramp

@@ -45,19 +45,23 @@ class ReceiveBuffer {
   }
   /// The first `bytes` are in place: unpacks them into the user buffer if need be.
   void finish(std::size_t bytes) {
-    if (packed_ != nullptr) unpack_elements(packed_.get(), bytes, buffer_, type_);
+    if (aside_ != nullptr) unpack(bytes);
   }
   void reset() {
-    if (packed_ != nullptr) release();
+    if (aside_ != nullptr) release();
   }
 
  private:
+  struct Aside {
+    std::unique_ptr<std::byte[]> packed;
+    void* buffer;
+    TypeInfo type;
+  };
   MutableBytes set_aside(void* buffer, std::int64_t count, const TypeInfo& type);
+  void unpack(std::size_t bytes);
   void release();
 
-  std::unique_ptr<std::byte[]> packed_;
-  void* buffer_ = nullptr;
-  TypeInfo type_;
+  std::unique_ptr<Aside> aside_;  // apart: most data is contiguous, and requests are many
 };
 
 }  // namespace offramp

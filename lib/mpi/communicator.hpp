@@ -30,7 +30,8 @@ class Communicators {
   /// all).
   Communicator* find(MPI_Comm comm) {
     Slot& slot = recent_[slot_of(comm)];
-    if (slot.comm == comm) return slot.communicator;
+    if (slot.comm == comm) [[likely]]
+      return slot.communicator;
     return look_up(comm, slot);
   }
 

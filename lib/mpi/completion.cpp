@@ -1,6 +1,7 @@
-// Chapter 3.7: completion. The MPI library's own functions complete our requests, alone or mixed with its
-// own; what is left to do here is the modelled time. Requests that end with their completion tell us through
-// their release; for persistent ones, which stay, the functions below look at those that the call reported.
+// Chapter 3.7: completion. Where all that a call is about is Offramp's, it is completed here; the rest is for
+// the MPI library's own functions, which complete our requests, too, alone or mixed with its own. Either way
+// what is left to do is the modelled time. Requests that end with their completion tell us through their
+// release; for persistent ones, which stay, the functions below look at those that the call reported.
 #include <algorithm>
 
 #include "lib/mpi/request.hpp"
@@ -10,17 +11,18 @@ namespace offramp {
 namespace {
 
 /// The call reported this request as complete; a persistent one still has its handle.
-void observe_persistent(Call& call, MPI_Request handle) {
-  if (handle == MPI_REQUEST_NULL) return;
-  (void)call;
-  if (Request* request = own_request(handle); request != nullptr && request->done()) request->observe();
+void observe_persistent(MPI_Request handle) {
+  if (offramp_native_request_is_own(handle) != 0) request_in(offramp_native_request_body(handle)).observe();
+}
+
+void observe_persistent(int count, const MPI_Request* requests) {
+  std::for_each(requests, requests + count, [](MPI_Request handle) { observe_persistent(handle); });
 }
 
 /// Stands for an operation that we carry. What was over when its call returned has the MPI library's complete
 /// request; whether it has may depend on the fabric, and so must make no difference.
 bool is_carried(MPI_Request handle) {
-  return handle != MPI_REQUEST_NULL &&
-         (handle == offramp_native_request_completed() || own_request(handle) != nullptr);
+  return handle == offramp_native_request_completed() || offramp_native_request_is_own(handle) != 0;
 }
 
 /// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
@@ -36,6 +38,39 @@ void count_choice(Call& call, int count, const MPI_Request* requests) {
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
+/// Of these requests the first that is not complete, or count. Negative: completing them is the library's.
+int first_pending(int count, const MPI_Request* requests) {
+  return requests != nullptr ? offramp_native_requests_look(count, requests) : -1;
+}
+
+/// Waits for all these requests, as a blocking call waits. False: the MPI library has to do what is left. It
+/// also does where several threads may wait, of which it lets only one turn the fabric, and when a request
+/// fails, which ends the wait for the others.
+[[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests) {
+  Session& session = call.session;
+  if (session.has_threads() || !session.library_is_idle()) return false;
+  int pending = first_pending(count, requests);
+  if (pending < 0) return false;
+  const std::uint64_t failed = session.failed_requests;
+  call.wait([&] {
+    pending = offramp_native_requests_first_pending(pending, count, requests);
+    return pending == count || session.failed_requests != failed;
+  });
+  return session.failed_requests == failed;
+}
+
+enum class Answer { kYes, kNo, kAskLibrary };
+
+/// Whether all these requests are complete, for a question that the program will ask again.
+[[gnu::always_inline]] inline Answer are_complete(Call& call, int count, const MPI_Request* requests) {
+  const int pending = first_pending(count, requests);
+  if (pending < 0) return Answer::kAskLibrary;
+  if (pending == count) return Answer::kYes;
+  if (!call.session.progress_in_place_of_library()) return Answer::kAskLibrary;
+  if (offramp_native_requests_first_pending(pending, count, requests) < count) return Answer::kNo;
+  return first_pending(count, requests) == count ? Answer::kYes : Answer::kAskLibrary;  // or it has failed
+}
+
 bool all_pending(int count, const MPI_Request* requests) {
   int pending = 0;
   for (int i = 0; i < count; ++i) {
@@ -46,14 +81,14 @@ bool all_pending(int count, const MPI_Request* requests) {
   return pending > 0;
 }
 
-/// The answer to MPI_Test and its like is no, and the MPI library need not be asked: all these requests are
-/// ours, and none has completed by now.
+/// The answer to MPI_Testany and MPI_Testsome is no, and the MPI library need not be asked: all these
+/// requests are ours, and none has completed by now.
 bool is_refused(Call& call, int count, const MPI_Request* requests, const int* answer) {
   return requests != nullptr && answer != nullptr && all_pending(count, requests) &&
          call.session.progress_in_place_of_library() && all_pending(count, requests);
 }
 
-/// The library's answer to a question about requests; or, in its place, ours, which is no.
+/// The library's answer to such a question; or, in its place, ours, which is no.
 template <typename Body>
 int ask(Call& call, int count, const MPI_Request* requests, int* answer, Body library) {
   if (!is_refused(call, count, requests, answer)) return call.unlocked(library);
@@ -61,9 +96,17 @@ int ask(Call& call, int count, const MPI_Request* requests, int* answer, Body li
   return MPI_SUCCESS;
 }
 
-void observe_listed(Call& call, int outcount, const int* indices, const MPI_Request* requests) {
+/// The program was told no.
+int refuse(Call& call, int* flag) {
+  *flag = 0;
+  call.engine.count_arrival_order_dependence(Dependence::kPolling);
+  call.session.add_query_time();
+  return MPI_SUCCESS;
+}
+
+void observe_listed(int outcount, const int* indices, const MPI_Request* requests) {
   if (outcount == MPI_UNDEFINED) return;
-  for (int i = 0; i < outcount; ++i) observe_persistent(call, requests[indices[i]]);
+  for (int i = 0; i < outcount; ++i) observe_persistent(requests[indices[i]]);
 }
 
 }  // namespace
@@ -72,15 +115,23 @@ namespace face {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   Call call(Function::kWait);
+  if (wait_for(call, 1, request)) {
+    if (offramp_native_request_settle(request, status) != 0) observe_persistent(*request);
+    return MPI_SUCCESS;
+  }
   const int code = call.unlocked([&] { return native.Wait(request, status); });
-  if (request != nullptr) observe_persistent(call, *request);
+  if (request != nullptr) observe_persistent(*request);
   return code;
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   Call call(Function::kWaitall);
+  if (wait_for(call, count, requests)) {
+    if (offramp_native_requests_settle(count, requests, statuses) != 0) observe_persistent(count, requests);
+    return MPI_SUCCESS;
+  }
   const int code = call.unlocked([&] { return native.Waitall(count, requests, statuses); });
-  for (int i = 0; requests != nullptr && i < count; ++i) observe_persistent(call, requests[i]);
+  if (requests != nullptr && count > 0) observe_persistent(count, requests);
   return code;
 }
 
@@ -89,7 +140,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   if (requests != nullptr) count_choice(call, count, requests);
   const int code = call.unlocked([&] { return native.Waitany(count, requests, index, status); });
   if (code == MPI_SUCCESS && index != nullptr && *index != MPI_UNDEFINED)
-    observe_persistent(call, requests[*index]);
+    observe_persistent(requests[*index]);
   return code;
 }
 
@@ -98,16 +149,23 @@ int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
   if (requests != nullptr) count_choice(call, count, requests);
   const int code =
       call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, statuses); });
-  if (code == MPI_SUCCESS) observe_listed(call, *outcount, indices, requests);
+  if (code == MPI_SUCCESS) observe_listed(*outcount, indices, requests);
   return code;
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Call call(Function::kTest);
-  const int code = ask(call, 1, request, flag, [&] { return native.Test(request, flag, status); });
+  const Answer answer = flag != nullptr ? are_complete(call, 1, request) : Answer::kAskLibrary;
+  if (answer == Answer::kNo) return refuse(call, flag);
+  if (answer == Answer::kYes) {
+    *flag = 1;
+    if (offramp_native_request_settle(request, status) != 0) observe_persistent(*request);
+    return MPI_SUCCESS;
+  }
+  const int code = call.unlocked([&] { return native.Test(request, flag, status); });
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
-    observe_persistent(call, *request);
+    observe_persistent(*request);
   } else {
     count_poll(call, 1, request);
     call.session.add_query_time();
@@ -117,15 +175,21 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   Call call(Function::kTestall);
-  const int code =
-      ask(call, count, requests, flag, [&] { return native.Testall(count, requests, flag, statuses); });
+  const Answer answer = flag != nullptr ? are_complete(call, count, requests) : Answer::kAskLibrary;
+  if (answer == Answer::kNo) return refuse(call, flag);
+  if (answer == Answer::kYes) {
+    *flag = 1;
+    if (offramp_native_requests_settle(count, requests, statuses) != 0) observe_persistent(count, requests);
+    return MPI_SUCCESS;
+  }
+  const int code = call.unlocked([&] { return native.Testall(count, requests, flag, statuses); });
   if (code != MPI_SUCCESS) return code;
   if (*flag == 0) {
     count_poll(call, count, requests);
     call.session.add_query_time();
     return code;
   }
-  for (int i = 0; i < count; ++i) observe_persistent(call, requests[i]);
+  observe_persistent(count, requests);
   return code;
 }
 
@@ -140,7 +204,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
     *index = MPI_UNDEFINED;
     call.session.add_query_time();
   } else if (*index != MPI_UNDEFINED) {
-    observe_persistent(call, requests[*index]);
+    observe_persistent(requests[*index]);
   }
   return code;
 }
@@ -153,7 +217,7 @@ int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
                        [&] { return native.Testsome(count, requests, outcount, indices, statuses); });
   if (code != MPI_SUCCESS) return code;
   if (*outcount == 0) call.session.add_query_time();
-  observe_listed(call, *outcount, indices, requests);
+  observe_listed(*outcount, indices, requests);
   return code;
 }
 

@@ -37,7 +37,8 @@ class Datatypes {
   /// Null for MPI_DATATYPE_NULL and for types that are not committed.
   const TypeInfo* find(MPI_Datatype type) {
     Slot& slot = recent_[slot_of(type)];
-    if (slot.type == type) return slot.info;
+    if (slot.type == type) [[likely]]
+      return slot.info;
     return look_up(type, slot);
   }
   /// The type is about to be freed, or has changed.

@@ -1,38 +1,18 @@
 // Chapter 3: blocking and nonblocking point-to-point communication.
 #include "lib/mpi/point.hpp"
 
-#include <utility>
-
 #include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
 namespace {
 
-/// The records of a blocking call, returned to the session at its end.
-class Records {
- public:
-  explicit Records(Session& session) : session_(session), records_(session.take_records()) {
-    records_->send.on_complete = nullptr;
-    records_->receive.on_complete = nullptr;
-  }
-  ~Records() { session_.give_back(std::move(records_)); }
-  Records(const Records&) = delete;
-  Records& operator=(const Records&) = delete;
-  SendRecord& send() { return records_->send; }
-  ReceiveRecord& receive() { return records_->receive; }
-
- private:
-  Session& session_;
-  std::unique_ptr<BlockingRecords> records_;
-};
-
 SendArguments arguments_of(const Point& point, Bytes data, SendMode mode) {
   return {*point.communicator->context,  point.peer, point.tag, data, point.type->element,
           mode == SendMode::kSynchronous};
 }
 
-Outcome send_blocking(Function function, const Point& point, SendMode mode) {
+[[gnu::always_inline]] inline Outcome send_blocking(Function function, const Point& point, SendMode mode) {
   Call call(function);
   Records records(call.session);
   SendRecord& record = records.send();
@@ -102,8 +82,8 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm) {
   return MPI_ERR_BUFFER;
 }
 
-int send_nonblocking(Function function, const Point& point, SendMode mode, MPI_Comm comm,
-                     MPI_Request* handle) {
+[[gnu::always_inline]] inline int send_nonblocking(Function function, const Point& point, SendMode mode,
+                                                   MPI_Comm comm, MPI_Request* handle) {
   int code = MPI_SUCCESS;
   {
     Call call(function);
@@ -227,9 +207,8 @@ int Irecv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm
   if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
     return native.Irecv(buf, count, type, source, tag, comm, handle);
   Call call(Function::kIrecv);
-  ReceiveRequest& request = take_receive_request(comm);
-  *handle = request.handle;
-  return start_receive(call.session, request, point);
+  *handle = start_new_receive(call.session, comm, point);
+  return MPI_SUCCESS;
 }
 
 }  // namespace face

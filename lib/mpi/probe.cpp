@@ -17,7 +17,7 @@ UnexpectedMessage* find(const Point& point) {
   return point.communicator->context->find_unexpected(point.peer, point.tag);
 }
 
-UnexpectedMessage* find_now(Call& call, const Point& point) {
+[[gnu::always_inline]] inline UnexpectedMessage* find_now(Call& call, const Point& point) {
   UnexpectedMessage* message = find(point);
   if (message == nullptr) {
     if (!call.session.progress_in_place_of_library())
@@ -127,9 +127,8 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
     Call call(Function::kMrecv);
     offramp_native_message_release(*message);
     *message = MPI_MESSAGE_NULL;
-    std::unique_ptr<BlockingRecords> records = session.take_records();
-    ReceiveRecord& record = records->receive;
-    record.on_complete = nullptr;
+    Records records(session);
+    ReceiveRecord& record = records.receive();
     ReceiveBuffer buffer;
     call.engine.receive_claimed(record, std::move(claimed),
                                 buffer.set(buf, count, *session.datatypes.find(type)));
@@ -138,7 +137,6 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
     buffer.finish(record.received);
     offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
     outcome = record.outcome;
-    session.give_back(std::move(records));
   }
   return finish(comm, outcome);
 }

@@ -1,26 +1,21 @@
 #include "lib/mpi/request.hpp"
 
+#include <array>
 #include <cstddef>
 #include <new>
+#include <utility>
 
 #include "lib/mpi/collective_call.hpp"
-#include "lib/native/native.h"
 
 namespace offramp {
 namespace {
 
-// The pool hands out zeroed memory; the body is built in it once and reused with it.
-struct Body {
-  bool built;
-  alignas(std::max_align_t) std::byte storage[1];
-};
-constexpr std::size_t kBodyStart = offsetof(Body, storage);
-
-enum Sort : std::uint8_t { kSends, kReceives, kCollectives };
-
-Request& request_in(void* memory) {
-  return *std::launder(reinterpret_cast<Request*>(static_cast<Body*>(memory)->storage));
-}
+/// Objects that are in no use now. They are never freed: the program may hold a great many again.
+struct Pool {
+  static constexpr auto kKinds = static_cast<std::size_t>(Request::Kind::kCount);
+  std::array<std::size_t, kKinds> bytes{};
+  std::array<Request*, kKinds> idle{};
+} pool;
 
 SendRequest& as_send(Request& request) {
   return static_cast<SendRequest&>(request);
@@ -38,40 +33,43 @@ void let_go(Request::Repeat& repeat) {
   for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
 }
 
-void recycle(Request& request) {
-  switch (request.kind) {
-    case Request::Kind::kSend:
-      as_send(request).outgoing.reset();
-      break;
-    case Request::Kind::kReceive:
-      as_receive(request).incoming.reset();
-      break;
-    case Request::Kind::kCollective:
-    case Request::Kind::kMeeting:
-      as_collective(request).collective.reset();
-      as_collective(request).meeting.reset();
-      break;
+void give_back(Request& request) {
+  request.next_idle = std::exchange(pool.idle[static_cast<std::size_t>(request.kind)], &request);
+}
+
+/// Lets go of what only some requests hold.
+[[gnu::noinline]] void clear(Request& request) {
+  if (request.kind >= Request::Kind::kCollective) {
+    as_collective(request).collective.reset();
+    as_collective(request).meeting.reset();
   }
   if (request.repeat != nullptr) let_go(*request.repeat);
   request.repeat.reset();
-  offramp_native_request_recycle(request.handle);
+}
+
+[[gnu::always_inline]] inline void recycle(Request& request) {
+  if (request.kind >= Request::Kind::kCollective || request.repeat != nullptr) clear(request);
+  offramp_native_request_end(request.handle);
+  give_back(request);
+}
+
+template <typename T>
+[[gnu::noinline]] Request* make(Request::Kind kind) {
+  const MPI_Request handle = offramp_native_request_make(pool.bytes[static_cast<std::size_t>(kind)]);
+  if (handle == nullptr) throw std::bad_alloc();
+  // Not "T()", which would clear memory that is not there.
+  Request* const request = new (offramp_native_request_body(handle)) T;
+  request->handle = handle;
+  request->kind = kind;
+  return request;
 }
 
 /// Of its fields, those of the operation may be used; nobody else knows of it.
 template <typename T>
-T& reserve(Sort sort, Request::Kind kind) {
-  void* memory = nullptr;
-  const MPI_Request handle = offramp_native_request_reserve(sort, &memory);
-  if (handle == nullptr) throw std::bad_alloc();
-  auto* body = static_cast<Body*>(memory);
-  if (!body->built) {
-    new (static_cast<void*>(body->storage)) T;  // not "T()", which would clear memory that is not there
-    body->built = true;
-  }
-  T& request = static_cast<T&>(request_in(memory));
-  request.handle = handle;
-  request.kind = kind;
-  return request;
+T& reserve(Request::Kind kind) {
+  Request*& idle = pool.idle[static_cast<std::size_t>(kind)];
+  Request* const request = idle != nullptr ? std::exchange(idle, idle->next_idle) : make<T>(kind);
+  return static_cast<T&>(*request);
 }
 
 void begin(Request& request, MPI_Comm comm, bool persistent) {
@@ -81,10 +79,32 @@ void begin(Request& request, MPI_Comm comm, bool persistent) {
 }
 
 template <typename T>
-T& take(MPI_Comm comm, Sort sort, Request::Kind kind, bool persistent) {
-  T& request = reserve<T>(sort, kind);
+T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
+  T& request = reserve<T>(kind);
   begin(request, comm, persistent);
   return request;
+}
+
+[[gnu::always_inline]] inline void observe_if_done(Engine& engine, Request& request) {
+  switch (request.kind) {
+    case Request::Kind::kReceive:
+      if (ReceiveRecord& record = as_receive(request).record; record.done) engine.observe(record);
+      break;
+    case Request::Kind::kSend:  // a buffered one has no record: its copy is on the way
+      if (SendRecord& record = as_send(request).record; record.done && request.mode != SendMode::kBuffered)
+        engine.observe(record);
+      break;
+    case Request::Kind::kCollective:
+      if (const auto& collective = as_collective(request).collective;
+          collective != nullptr && collective->done())
+        collective->observe();
+      break;
+    case Request::Kind::kMeeting:
+      if (const auto& meeting = as_collective(request).meeting; meeting->done()) meeting->observe();
+      break;
+    case Request::Kind::kCount:
+      break;
+  }
 }
 
 // Called by the MPI library without our lock: the program learns of a completion, or frees the request.
@@ -94,7 +114,7 @@ void on_released(void* memory, int active) {
   Request& request = request_in(memory);
   request.released = true;
   if (active != 0) return;  // recycled when it completes
-  if (request.done()) request.observe();
+  observe_if_done(Session::current->engine, request);
   recycle(request);
 }
 
@@ -120,8 +140,9 @@ int on_start(void* memory) {
   }
   offramp_native_request_activate(request.handle);
   const Point& point = request.repeat->point;
-  return request.kind == Request::Kind::kSend ? start_send(session, as_send(request), point, request.mode)
-                                              : start_receive(session, as_receive(request), point);
+  if (request.kind == Request::Kind::kSend) return start_send(session, as_send(request), point, request.mode);
+  start_receive(session, as_receive(request), point);
+  return MPI_SUCCESS;
 }
 
 void on_send_complete(SendRecord& record) {
@@ -153,58 +174,36 @@ void on_receive_complete(ReceiveRecord& record) {
 
 }  // namespace
 
-bool Request::done() const {
-  switch (kind) {
-    case Kind::kSend:
-      return mode == SendMode::kBuffered || static_cast<const SendRequest&>(*this).record.done;
-    case Kind::kReceive:
-      return static_cast<const ReceiveRequest&>(*this).record.done;
-    case Kind::kCollective: {
-      const auto& collective = static_cast<const CollectiveRequest&>(*this).collective;
-      return collective != nullptr && collective->done();
-    }
-    case Kind::kMeeting:
-      return static_cast<const CollectiveRequest&>(*this).meeting->done();
-  }
-  return false;
-}
-
 void Request::observe() {
-  Engine& engine = Session::current->engine;
-  if (kind == Kind::kSend && mode != SendMode::kBuffered) engine.observe(as_send(*this).record);
-  if (kind == Kind::kReceive) engine.observe(as_receive(*this).record);
-  if (kind == Kind::kCollective) as_collective(*this).collective->observe();
-  if (kind == Kind::kMeeting) as_collective(*this).meeting->observe();
+  observe_if_done(Session::current->engine, *this);
 }
 
 void open_requests(std::size_t lanes) {
   static const offramp_request_callbacks callbacks = {on_released, on_cancel, on_start};
-  std::size_t bytes[kOfframpRequestSorts] = {};
-  bytes[kSends] = kBodyStart + Tail<SendRequest>::size(lanes);
-  bytes[kReceives] = kBodyStart + Tail<ReceiveRequest>::size(lanes);
-  bytes[kCollectives] = kBodyStart + sizeof(CollectiveRequest);
-  offramp_native_requests_open(bytes, &callbacks);
+  using Kind = Request::Kind;
+  const std::size_t collective = sizeof(CollectiveRequest);
+  pool.bytes = {Tail<SendRequest>::size(lanes), Tail<ReceiveRequest>::size(lanes), collective, collective};
+  static_assert(static_cast<int>(Kind::kSend) == 0 && static_cast<int>(Kind::kReceive) == 1);
+  offramp_native_requests_open(&callbacks);
 }
 
 SendRequest& take_send_request(MPI_Comm comm, bool persistent) {
-  return take<SendRequest>(comm, kSends, Request::Kind::kSend, persistent);
+  return take<SendRequest>(comm, Request::Kind::kSend, persistent);
 }
 ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent) {
-  return take<ReceiveRequest>(comm, kReceives, Request::Kind::kReceive, persistent);
+  return take<ReceiveRequest>(comm, Request::Kind::kReceive, persistent);
 }
 CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
-  return take<CollectiveRequest>(comm, kCollectives, kind, persistent);
-}
-
-Request* own_request(MPI_Request handle) {
-  void* memory = offramp_native_request_body(handle);
-  return memory != nullptr ? &request_in(memory) : nullptr;
+  return take<CollectiveRequest>(comm, kind, persistent);
 }
 
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes) {
-  const bool cancelled = outcome == Outcome::kCancelled;
   if (request.released) return recycle(request);
-  offramp_native_request_finish(request.handle, source, tag, error_code(outcome), bytes, cancelled ? 1 : 0);
+  int error = MPI_SUCCESS;
+  if (outcome != Outcome::kOk && (error = error_code(outcome)) != MPI_SUCCESS)
+    ++Session::current->failed_requests;
+  const int cancelled = outcome == Outcome::kCancelled ? 1 : 0;
+  offramp_native_request_finish(request.handle, source, tag, error, bytes, cancelled);
 }
 
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
@@ -243,7 +242,7 @@ int start_send(Session& session, SendRequest& request, const Point& point, SendM
 }
 
 int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle) {
-  SendRequest& request = reserve<SendRequest>(kSends, Request::Kind::kSend);
+  SendRequest& request = reserve<SendRequest>(Request::Kind::kSend);
   request.mode = mode;
   const SendArguments arguments = arguments_of(request, point, mode);
   bool room = true;
@@ -255,7 +254,7 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
   }
   if (mode == SendMode::kBuffered || session.engine.is_over(request.record)) {
     request.outgoing.reset();
-    offramp_native_request_unreserve(request.handle);
+    give_back(request);
     handle = offramp_native_request_completed();
     return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
   }
@@ -267,12 +266,17 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
   return MPI_SUCCESS;
 }
 
-int start_receive(Session& session, ReceiveRequest& request, const Point& point) {
+void start_receive(Session& session, ReceiveRequest& request, const Point& point) {
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
   const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
   session.engine.receive(request.record, *point.communicator->context, point.peer, point.tag, into);
-  return MPI_SUCCESS;
+}
+
+MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) {
+  ReceiveRequest& request = take_receive_request(comm, false);
+  start_receive(session, request, point);
+  return request.handle;
 }
 
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective) {

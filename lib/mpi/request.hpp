@@ -6,10 +6,12 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "lib/mpi/buffers.hpp"
 #include "lib/mpi/session.hpp"
+#include "lib/native/native.h"
 
 namespace offramp {
 
@@ -17,38 +19,40 @@ enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady 
 
 /// The arguments of a point-to-point call, checked.
 struct Point {
-  void* buffer = nullptr;  // const for sends
-  int count = 0;
-  const TypeInfo* type = nullptr;
-  int peer = 0;
-  int tag = 0;
-  Communicator* communicator = nullptr;
+  void* buffer;  // const for sends
+  int count;
+  int peer;
+  int tag;
+  const TypeInfo* type;
+  Communicator* communicator;
 };
 
 class CollectiveCall;
 
 struct Request {
-  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting, kCount };
 
   /// What each start of a persistent request does.
   struct Repeat {
-    Point point;
+    Point point{};
     TypeInfo type;                                           // the request may outlive the handle of its type
     Communicator communicator;                               // and of its communicator
     std::function<std::unique_ptr<CollectiveCall>()> build;  // of a collective
     std::vector<MPI_Datatype> types;                         // that it keeps
   };
 
-  MPI_Request handle = MPI_REQUEST_NULL;
+  MPI_Request handle = MPI_REQUEST_NULL;  // this and the kind stay, whatever it is used for
   Kind kind = Kind::kSend;
   bool released = false;  // the program has let go of the handle
   SendMode mode = SendMode::kStandard;
   std::unique_ptr<Repeat> repeat;  // null: not persistent
+  Request* next_idle = nullptr;
 
-  [[nodiscard]] bool done() const;
-  /// The program has learnt of the completion.
+  /// If it is done, the program has learnt of it.
   void observe();
 };
+// What the library changes of a request, and what is changed here besides the operation: two cache lines.
+static_assert((kOfframpRequestBytes + sizeof(Request)) % kOfframpRequestAlignment == 0);
 
 // A program may have a great many requests, so each has room for its own kind of operation only.
 struct SendRequest : Request {
@@ -76,8 +80,12 @@ CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bo
 /// MPI library's own complete request, which costs nobody anything. Returns an MPI error code; then there is
 /// none.
 int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle);
-/// The body behind a handle, or null if it is not one of ours.
-Request* own_request(MPI_Request handle);
+/// The same for a receive, which always has a request of its own.
+MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point);
+/// The body behind a handle that is one of ours.
+inline Request& request_in(void* body) {
+  return *std::launder(static_cast<Request*>(body));
+}
 /// Completes a request for the MPI library. Needs the lock.
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes);
 
@@ -86,9 +94,9 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
                    std::function<void()> finish = nullptr);
 
-/// Start the operation of a request (nonblocking calls and MPI_Start). Return an MPI error code.
+/// Start the operation of a request (nonblocking calls and MPI_Start). A send returns an MPI error code.
 int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode);
-int start_receive(Session& session, ReceiveRequest& request, const Point& point);
+void start_receive(Session& session, ReceiveRequest& request, const Point& point);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,

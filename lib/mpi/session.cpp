@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "lib/mpi/pmpi.hpp"
-#include "lib/native/native.h"
 
 namespace offramp {
 
@@ -27,6 +26,9 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
       communicators(engine),
       meetings(engine),
       configuration_(std::move(configuration)),
+      notes_calls_(observers_.trace != nullptr || observers_.receipts != nullptr ||
+                   configuration_.certificate || configuration_.compute.kind != Compute::Kind::kNone ||
+                   engine.lanes().size() > 1),
       threads_(threads) {
   engine.log = observers_.receipts.get();
   engine.shows_payload = observers_.capture != nullptr;
@@ -35,40 +37,20 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
 
 // --- progress ---
 
-int Session::progress() {
-  // A step may call the MPI library, whose progress engine calls back into here.
+int Session::step_polled() {
   if (progressing_) return 0;
   progressing_ = true;
-  int events = engine.progress();
-  if (!polled_.empty())
-    events += static_cast<int>(std::erase_if(polled_, [](const auto& step) { return step(); }));
+  const auto ended = std::erase_if(polled_, [](const auto& step) { return step(); });
   progressing_ = false;
-  return events;
-}
-
-int Session::progress_alone() {
-  if (progressing_) return 0;
-  progressing_ = true;
-  const int events = engine.progress();
-  progressing_ = false;
-  return events;
+  return static_cast<int>(ended);
 }
 
 int Session::progress_from_library() {
-  Lock guard;
-  if (threads_) {
-    guard = Lock(mutex_, std::try_to_lock);
-    if (!guard.owns_lock()) return 0;
-  }
+  if (threads_ && !mutex_.try_lock()) return 0;
+  const Lock guard(threads_ ? &mutex_ : nullptr);
   const int events = progress();
   if (events == 0) watch();
   return events;
-}
-
-bool Session::progress_in_place_of_library() {
-  if (library_has_work_ || !polled_.empty() || ++turns_alone_ % kTurnsAlone == 0) return false;
-  progress();
-  return true;
 }
 
 int Session::fault_code() {
@@ -85,24 +67,12 @@ int Session::fault_code() {
   return fault_code_;
 }
 
-std::unique_ptr<BlockingRecords> Session::take_records() {
-  if (records_.empty()) return std::make_unique<BlockingRecords>();
-  std::unique_ptr<BlockingRecords> records = std::move(records_.back());
-  records_.pop_back();
-  return records;
+void Session::make_records() {
+  records_.push_back(std::make_unique<BlockingRecords>());
+  idle_records_ = records_.back().get();
 }
 
 // --- hang report ---
-
-void Session::entered(Function function) {
-  function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
-  // Not one atomic step, which would cost more than all the rest here: it only has to change.
-  generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-void Session::left() {
-  function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed);
-}
 
 void Session::watch() {
   constexpr std::uint32_t kTurnsPerLook = 1024;
@@ -155,65 +125,48 @@ void Session::add_compute_time() {
   for (auto& lane : engine.lanes()) lane->clock += modelled;
 }
 
-void Session::add_query_time() {
-  constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
-  if (configuration_.clock != Clock::kModel) return;
-  for (auto& lane : engine.lanes()) lane->clock += kQuery;
-}
-
 void Session::restart_compute_time() {
   if (configuration_.compute.kind != Compute::Kind::kNone) cpu_ = cpu_time();
 }
 
 // --- calls ---
 
-Call::Call(Function function)
-    : session(*Session::current), engine(session.engine), lock_(session.lock()), function_(function) {
-  session.add_compute_time();
-  session.entered(function);
-  engine.function = static_cast<std::uint16_t>(function);
-  Time* began = began_.data();
-  for (const auto& lane : engine.lanes()) {
-    *began++ = lane->clock;
-    ++lane->counters.calls[engine.function].count;
+struct Session::CallNotes {
+  std::uint64_t number = 0;             // for its receipt
+  std::array<Time, kMaxLanes> began{};  // of all lanes but the first
+};
+
+Session::CallNotes* Session::note_begin(Function function) {
+  add_compute_time();
+  auto notes = std::make_unique<CallNotes>();
+  for (std::size_t i = 1; i < engine.lanes().size(); ++i) {
+    notes->began[i] = engine.lane(i).clock;
+    ++counter(i, function).count;
   }
-  if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
-    number_ = receipts->enter();
+  if (observers_.receipts != nullptr) notes->number = observers_.receipts->enter();
+  return notes.release();
 }
 
-Call::~Call() {
+void Session::note_resumption(const CallNotes& notes) {
+  if (observers_.receipts != nullptr) observers_.receipts->resume(notes.number);
+}
+
+void Session::note_end(Function function, CallNotes* notes, Time began) {
+  const std::unique_ptr<CallNotes> owned(notes);
   const Time ended = engine.lane(0).clock;
-  const char* const name = kFunctionNames[static_cast<std::size_t>(function_)];
-  if (TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr && ended > began_[0])
-    trace->record({"MPI", name, began_[0], ended, 0});
-  if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
-    receipts->leave(number_, name, began_[0], ended);
-  const Time* began = began_.data();
-  for (const auto& lane : engine.lanes())
-    lane->counters.calls[static_cast<std::uint16_t>(function_)].modelled += lane->clock - *began++;
-  if (engine.certificate != nullptr) certify();
-  session.left();
-  session.restart_compute_time();
+  const char* const name = kFunctionNames[static_cast<std::size_t>(function)];
+  if (observers_.trace != nullptr && ended > began) observers_.trace->record({"MPI", name, began, ended, 0});
+  if (observers_.receipts != nullptr) observers_.receipts->leave(notes->number, name, began, ended);
+  for (std::size_t i = 1; i < engine.lanes().size(); ++i)
+    counter(i, function).modelled += engine.lane(i).clock - notes->began[i];
+  if (engine.certificate != nullptr) certify(function);
+  restart_compute_time();
 }
 
-void Call::certify() {
-  engine.certificate->note({static_cast<std::uint64_t>(function_)});
+void Session::certify(Function function) {
+  engine.certificate->note({static_cast<std::uint64_t>(function)});
   for (std::size_t i = 0; i < engine.lanes().size(); ++i)
     engine.certificate->note_time(i, engine.lane(i).clock);
-}
-
-void Call::relock() {
-  if (lock_.mutex() != nullptr && !lock_.owns_lock()) lock_.lock();
-  engine.function = static_cast<std::uint16_t>(function_);
-  if (ReceiptRecorder* const receipts = session.observers().receipts.get(); receipts != nullptr)
-    receipts->resume(number_);
-}
-
-void Call::yield() {
-  if (lock_.owns_lock()) lock_.unlock();
-  offramp_native_progress();
-  relock();
-  session.watch();
 }
 
 NativeCall::NativeCall(Function function) {
@@ -249,7 +202,7 @@ int error_code(Outcome outcome) {
   return Session::current->fault_code();
 }
 
-int finish(MPI_Comm comm, Outcome outcome) {
+int raise_error(MPI_Comm comm, Outcome outcome) {
   const int code = error_code(outcome);
   if (code != MPI_SUCCESS) pmpi::Comm_call_errhandler(comm, code);
   return code;

@@ -28,6 +28,7 @@
 #include "lib/mpi/datatype.hpp"
 #include "lib/mpi/dispatch.hpp"
 #include "lib/mpi/meetings.hpp"
+#include "lib/native/native.h"
 #include "lib/report/observers.hpp"
 
 namespace offramp {
@@ -36,6 +37,7 @@ namespace offramp {
 struct BlockingRecords {
   SendRecord send;
   ReceiveRecord receive;
+  BlockingRecords* next_idle = nullptr;
 };
 
 class Session {
@@ -63,16 +65,52 @@ class Session {
   BsendBuffer bsend;
   std::unordered_set<MPI_Message> claimed;  // handles of matched probes that are ours
   std::uint64_t clock_reads = 0;            // how often the program read the modelled clock
+  std::uint64_t failed_requests = 0;
 
   /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
   /// not communicate.
-  using Lock = std::unique_lock<std::recursive_mutex>;
-  Lock lock() { return threads_ ? Lock(mutex_) : Lock(); }
+  using Mutex = std::recursive_mutex;
+  /// Holds it until its end; or nothing, which is what most programs' calls find: one word, one test.
+  class Lock {
+   public:
+    [[gnu::always_inline]] explicit Lock(Mutex* held) : held_(held) {}
+    [[gnu::always_inline]] ~Lock() {
+      if (held_ != nullptr) held_->unlock();
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    /// Lets go of it for a while; gives what take() wants to have again.
+    [[nodiscard, gnu::always_inline]] Mutex* release() {
+      if (held_ != nullptr) held_->unlock();
+      return std::exchange(held_, nullptr);
+    }
+    [[gnu::always_inline]] void take(Mutex* mutex) {
+      if (mutex != nullptr) mutex->lock();
+      held_ = mutex;
+    }
+
+   private:
+    Mutex* held_;
+  };
+  [[gnu::always_inline]] Lock lock() {
+    if (threads_) mutex_.lock();
+    return Lock(threads_ ? &mutex_ : nullptr);
+  }
   /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of
   /// events.
-  int progress();
+  int progress() {
+    const int events = progress_alone();
+    return polled_.empty() ? events : events + step_polled();
+  }
   /// The same without what waits for the MPI library, and so without a call of it.
-  int progress_alone();
+  int progress_alone() {
+    // A step may call the MPI library, whose progress engine calls back into here.
+    if (progressing_) return 0;
+    progressing_ = true;
+    const int events = engine.progress();
+    progressing_ = false;
+    return events;
+  }
   /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
   int progress_from_library();
   /// How often a waiting call, or one question after the other, looks at its own fabric before it gives the
@@ -83,14 +121,20 @@ class Session {
   /// place of the MPI library's progress engine, which costs as much again. False, and nothing is done, when
   /// it is the library's turn: now and then, and always in a program that has given the library work of its
   /// own.
-  bool progress_in_place_of_library();
+  bool progress_in_place_of_library() {
+    if (!library_is_idle() || ++turns_alone_ % kTurnsAlone == 0) return false;
+    progress();
+    return true;
+  }
   /// From now on the library may have work that goes on beside the program.
   void library_has_work() { library_has_work_ = true; }
+  [[nodiscard]] bool library_is_idle() const { return !library_has_work_ && polled_.empty(); }
   /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
   int fault_code();
   /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
   void poll(std::function<bool()> step) { polled_.push_back(std::move(step)); }
 
+  [[nodiscard]] bool has_threads() const { return threads_; }
   /// Whether several threads come here from now on; tells what held before. Only from the one thread that
   /// there is when it changes.
   bool share(bool threads) {
@@ -98,38 +142,66 @@ class Session {
     return std::exchange(threads_, threads);
   }
 
-  std::unique_ptr<BlockingRecords> take_records();
-  void give_back(std::unique_ptr<BlockingRecords> records) { records_.push_back(std::move(records)); }
+  BlockingRecords& take_records() {
+    if (idle_records_ == nullptr) make_records();
+    return *std::exchange(idle_records_, idle_records_->next_idle);
+  }
+  void give_back(BlockingRecords& records) { records.next_idle = std::exchange(idle_records_, &records); }
 
   // The hang report: which function this process is in, and since when.
-  void entered(Function function);
-  void left();
+  void entered(Function function) {
+    function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
+    // Not one atomic step, which would cost more than all the rest here: it only has to change.
+    generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  void left() { function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed); }
   void request_hang_report() { report_requested_ = 1; }
   /// Looks at the clock now and then; prints the report when it is due.
   void watch();
 
+  CallCounter& counter(std::size_t lane, Function function) {
+    return engine.lane(lane).counters.calls[static_cast<std::uint16_t>(function)];
+  }
+  /// What is noted of a call besides the counters of the first lane, between its begin and its end.
+  struct CallNotes;
+  /// Anything is: one question in place of one for each thing that there is.
+  [[nodiscard]] bool notes_calls() const { return notes_calls_; }
+  CallNotes* note_begin(Function function);
+  void note_resumption(const CallNotes& notes);
+  /// They end here.
+  void note_end(Function function, CallNotes* notes, Time began);
   /// The program's CPU time since the last call, when the configuration wants it on the host clock.
   void add_compute_time();
   /// The cost of a question (MPI_Test, MPI_Iprobe, MPI_Wtime) with the model clock, so that programs which
   /// spin get on.
-  void add_query_time();
+  void add_query_time() {
+    constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
+    if (configuration_.clock != Clock::kModel) return;
+    for (auto& lane : engine.lanes()) lane->clock += kQuery;
+  }
   void restart_compute_time();
 
  private:
+  void certify(Function function);
+  int step_polled();
+  void make_records();
   void print_hang_report(const char* why);
 
   Configuration configuration_;
   pid_t process_ = getpid();
+  // What every call looks at, on one cache line.
+  alignas(64) bool notes_calls_;
   bool threads_;
-  std::recursive_mutex mutex_;
-  unsigned turns_alone_ = 0;
   bool library_has_work_ = false;
   bool progressing_ = false;
-  std::vector<std::function<bool()>> polled_;
-  std::vector<std::unique_ptr<BlockingRecords>> records_;
-
   std::atomic<std::uint16_t> function_{static_cast<std::uint16_t>(Function::kCount)};
+  unsigned turns_alone_ = 0;
   std::atomic<std::uint64_t> generation_{0};
+  BlockingRecords* idle_records_ = nullptr;
+  std::vector<std::function<bool()>> polled_;
+
+  Mutex mutex_;
+  std::vector<std::unique_ptr<BlockingRecords>> records_;  // idle and in use
   std::uint64_t seen_generation_ = 0;
   std::uint64_t reported_generation_ = ~std::uint64_t{0};
   std::uint32_t watches_ = 0;
@@ -144,8 +216,22 @@ class Session {
 /// modelled time that passes in it.
 class Call {
  public:
-  explicit Call(Function function);
-  ~Call();
+  [[gnu::always_inline]] explicit Call(Function function)
+      : session(*Session::current),
+        engine(session.engine),
+        lock_(session.lock()),
+        function_(function),
+        notes_(session.notes_calls() ? session.note_begin(function) : nullptr),
+        began_(engine.lane(0).clock) {
+    session.entered(function);
+    engine.function = static_cast<std::uint16_t>(function);
+    ++session.counter(0, function).count;
+  }
+  [[gnu::always_inline]] ~Call() {
+    session.counter(0, function_).modelled += engine.lane(0).clock - began_;
+    session.left();
+    if (notes_ != nullptr) session.note_end(function_, notes_, began_);
+  }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -157,32 +243,36 @@ class Call {
   void wait(Predicate done) {
     for (unsigned idle_turns = 0; !done();) {
       if (session.progress() > 0) continue;
-      if ((++idle_turns % Session::kTurnsAlone) == 0) yield();
+      if (++idle_turns % Session::kTurnsAlone != 0) continue;
+      unlocked([] { return offramp_native_progress(), 0; });
+      session.watch();
     }
   }
   /// Runs a call of the MPI library without the lock.
   template <typename Body>
   auto unlocked(Body body) {
-    if (lock_.owns_lock()) lock_.unlock();
+    Session::Mutex* const held = lock_.release();
     const auto result = body();
-    relock();
+    lock_.take(held);
+    engine.function = static_cast<std::uint16_t>(function_);
+    if (notes_ != nullptr) session.note_resumption(*notes_);
     return result;
   }
 
  private:
-  void yield();
-  void relock();
-  void certify();
-
+  // Nothing here is called with the address of any of these, so that they stay in registers.
   Session::Lock lock_;
   Function function_;
-  std::array<Time, kMaxLanes> began_;
-  std::uint64_t number_ = 0;  // for its receipt
+  Session::CallNotes* notes_;  // null: nobody asked for any
+  Time began_;                 // in lane 0
 };
 
-/// Completes a call with an outcome: success, or an error raised on the communicator as the MPI library
-/// would.
-int finish(MPI_Comm comm, Outcome outcome);
+/// Raises the error of an outcome that is none of success on the communicator, as the MPI library would.
+int raise_error(MPI_Comm comm, Outcome outcome);
+/// Completes a call with an outcome.
+inline int finish(MPI_Comm comm, Outcome outcome) {
+  return outcome == Outcome::kOk ? MPI_SUCCESS : raise_error(comm, outcome);
+}
 /// The MPI error code of an outcome.
 int error_code(Outcome outcome);
 

@@ -34,35 +34,48 @@ typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-nami
   int (*start)(void* body); /* persistent requests; returns an MPI error code */
 } offramp_request_callbacks;
 
-/* Sorts of objects, which differ in the size of their body. */
-enum { kOfframpRequestSorts = 3 };
-/* Once; body_bytes[sort] of zeroed memory come with each object and persist over its reuse, which is for the
- * same sort. */
-void offramp_native_requests_open(const size_t body_bytes[kOfframpRequestSorts],
-                                  const offramp_request_callbacks* callbacks);
-/* An object that nobody knows of yet, to be begun or given back. Null when memory is out. */
-MPI_Request offramp_native_request_reserve(int sort, void** body);
+/* Once, before the first request is made. */
+void offramp_native_requests_open(const offramp_request_callbacks* callbacks);
+/* An object that nobody knows of yet, with a body of zeroed memory. It is never freed: who has made it uses
+ * it for one request after the other. Null when memory is out. */
+MPI_Request offramp_native_request_make(size_t body_bytes);
+/* The body lies behind what the library knows of. The objects begin at a cache line: what the library changes
+ * of them is in the second, and the body begins in the third, beside the communicator. */
+enum { kOfframpRequestBytes = 160, kOfframpRequestAlignment = 64 };
+static inline void* offramp_native_request_body(MPI_Request own) {
+  return (char*)own + kOfframpRequestBytes;
+}
 /* Makes it an active (or, persistent, inactive) request. The communicator is for error handling. */
 void offramp_native_request_begin(MPI_Request request, MPI_Comm comm, int persistent);
-/* Gives an object back that was never begun. */
-void offramp_native_request_unreserve(MPI_Request request);
+/* It is no request any more, and lets go of its communicator. */
+void offramp_native_request_end(MPI_Request request);
 /* The library's own request that is complete: for operations that are over when their call returns. */
 MPI_Request offramp_native_request_completed(void);
-/* The body of one of our requests, or null for any other request (also MPI_REQUEST_NULL). */
-void* offramp_native_request_body(MPI_Request request);
+/* One of ours; MPI_REQUEST_NULL is not. */
+int offramp_native_request_is_own(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);
 void offramp_native_request_activate(MPI_Request request);
 /* Completes a request; bytes are what MPI_Get_count divides. */
 void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes,
                                    int cancelled);
-/* Gives an object back whose handle was released while it was active. */
-void offramp_native_request_recycle(MPI_Request request);
 /* Of any request, without progress. */
 int offramp_native_request_complete(MPI_Request request);
 /* Whether it is one of ours, active, and not complete. */
 int offramp_native_request_pending(MPI_Request request);
 /* Of a complete one: the error that a wait for it would raise. */
 int offramp_native_request_error(MPI_Request request);
+
+/* Completion without the library: of the first request that is not complete, from a given one on, the index;
+ * count if there is none. Without progress. */
+int offramp_native_requests_first_pending(int from, int count, const MPI_Request* requests);
+/* The same from the first request on, if all are ours, null, or the library's complete one, and none has
+ * failed; -1 if not: there is something in completing them that only the library knows. */
+int offramp_native_requests_look(int count, const MPI_Request* requests);
+/* What the library does once all of them are complete: fills the statuses (unless null), and in the order of
+ * the list lets go of all that are not persistent. Returns how many are, and stay. */
+int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses);
+/* The same of a single one, which leaves the error in the status alone. */
+int offramp_native_request_settle(MPI_Request* request, MPI_Status* status);
 
 /* matched messages */
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes);

@@ -12,17 +12,7 @@
 #include "opal/datatype/opal_datatype.h"
 #include "opal/runtime/opal_progress.h"
 
-typedef struct object {
-  ompi_request_t request; /* first: the handle points here */
-  struct object* next_free;
-  size_t sort;
-} object; /* the body follows */
-
-static struct {
-  size_t body_bytes[kOfframpRequestSorts];
-  offramp_request_callbacks callbacks;
-  object* free_list[kOfframpRequestSorts];
-} pool;
+static offramp_request_callbacks callbacks;
 
 static int on_free(ompi_request_t** handle);
 static int on_cancel(ompi_request_t* request, int flag);
@@ -37,27 +27,22 @@ static int is_complete(const ompi_request_t* request) {
   return __atomic_load_n(&request->req_complete, __ATOMIC_ACQUIRE) == REQUEST_COMPLETED;
 }
 
-static void* body_of(object* o) {
-  return o + 1;
+void offramp_native_requests_open(const offramp_request_callbacks* functions) {
+  callbacks = *functions;
 }
 
-static object* make_object(size_t sort) {
-  object* o = calloc(1, sizeof *o + pool.body_bytes[sort]);
-  if (o == NULL) return NULL;
-  OBJ_CONSTRUCT(&o->request, ompi_request_t);
-  o->sort = sort;
-  return o;
-}
-
-static void give_back(object* o) {
-  o->next_free = pool.free_list[o->sort];
-  pool.free_list[o->sort] = o;
-}
-
-void offramp_native_requests_open(const size_t body_bytes[kOfframpRequestSorts],
-                                  const offramp_request_callbacks* callbacks) {
-  memcpy(pool.body_bytes, body_bytes, sizeof pool.body_bytes);
-  pool.callbacks = *callbacks;
+MPI_Request offramp_native_request_make(size_t body_bytes) {
+  const size_t lines = (kOfframpRequestBytes + body_bytes - 1) / kOfframpRequestAlignment + 1;
+  const size_t bytes = lines * kOfframpRequestAlignment;
+  ompi_request_t* r = aligned_alloc(kOfframpRequestAlignment, bytes);
+  if (r == NULL) return NULL;
+  memset(r, 0, bytes);
+  OBJ_CONSTRUCT(r, ompi_request_t);
+  r->req_type = OMPI_REQUEST_PML;
+  r->req_free = on_free;
+  r->req_cancel = on_cancel;
+  r->req_start = on_start;
+  return r;
 }
 
 /* The library looks at the error of requests that are still pending, too. */
@@ -66,39 +51,24 @@ static void reset_status(ompi_request_t* r) {
   r->req_status._cancelled = 0;
 }
 
-MPI_Request offramp_native_request_reserve(int sort, void** body) {
-  object* o = pool.free_list[sort];
-  if (o != NULL) {
-    pool.free_list[sort] = o->next_free;
-  } else if ((o = make_object((size_t)sort)) == NULL) {
-    return NULL;
-  }
-  *body = body_of(o);
-  return &o->request;
-}
-
-void offramp_native_request_unreserve(MPI_Request request) {
-  give_back((object*)request);
-}
-
 MPI_Request offramp_native_request_completed(void) {
   return &ompi_request_empty;
 }
 
 void offramp_native_request_begin(MPI_Request r, MPI_Comm comm, int persistent) {
   OMPI_REQUEST_INIT(r, persistent != 0);
-  r->req_type = OMPI_REQUEST_PML;
   reset_status(r);
-  r->req_free = on_free;
-  r->req_cancel = on_cancel;
-  r->req_start = on_start;
   r->req_mpi_object.comm = comm;
   OBJ_RETAIN(comm); /* the error handler outlives MPI_Comm_free */
   if (!persistent) r->req_state = OMPI_REQUEST_ACTIVE;
 }
 
-void* offramp_native_request_body(MPI_Request request) {
-  return is_own(request) ? body_of((object*)request) : NULL;
+void offramp_native_request_end(MPI_Request request) {
+  OBJ_RELEASE(request->req_mpi_object.comm);
+}
+
+int offramp_native_request_is_own(MPI_Request request) {
+  return is_own(request);
 }
 
 int offramp_native_request_persistent(MPI_Request request) {
@@ -133,31 +103,82 @@ int offramp_native_request_error(MPI_Request request) {
   return request->req_status.MPI_ERROR;
 }
 
-static int on_free(ompi_request_t** handle) {
+static void let_go(ompi_request_t** handle, int active) {
   ompi_request_t* r = *handle;
-  object* o = (object*)r;
-  const int active = r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r);
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
-  pool.callbacks.released(body_of(o), active);
+  callbacks.released(offramp_native_request_body(r), active);
+}
+
+static int on_free(ompi_request_t** handle) {
+  const ompi_request_t* r = *handle;
+  let_go(handle, r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r));
   return OMPI_SUCCESS;
 }
 
-void offramp_native_request_recycle(MPI_Request request) {
-  OBJ_RELEASE(request->req_mpi_object.comm);
-  give_back((object*)request);
+static int is_plain(const ompi_request_t* r) {
+  if (is_own(r)) return r->req_status.MPI_ERROR == MPI_SUCCESS;
+  return r == &ompi_request_empty || r == MPI_REQUEST_NULL;
+}
+
+int offramp_native_requests_first_pending(int from, int count, const MPI_Request* requests) {
+  while (from < count && is_complete(requests[from])) ++from;
+  return from;
+}
+
+int offramp_native_requests_look(int count, const MPI_Request* requests) {
+  int first = count;
+  for (int i = count - 1; i >= 0; --i) {
+    if (!is_plain(requests[i])) return -1;
+    if (!is_complete(requests[i])) first = i;
+  }
+  return first;
+}
+
+static const MPI_Status* status_of(const ompi_request_t* r) {
+  return r->req_state == OMPI_REQUEST_INACTIVE ? &ompi_status_empty : &r->req_status;
+}
+
+/* Whether it stays, being persistent. One that is not active is nothing to complete. */
+static int settle(ompi_request_t** handle) {
+  ompi_request_t* r = *handle;
+  if (r->req_state == OMPI_REQUEST_INACTIVE) return 0;
+  if (r->req_persistent) {
+    r->req_state = OMPI_REQUEST_INACTIVE;
+    return 1;
+  }
+  if (is_own(r)) {
+    let_go(handle, 0);
+  } else {
+    *handle = MPI_REQUEST_NULL; /* the library's complete one, which is nobody's */
+  }
+  return 0;
+}
+
+int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses) {
+  int stay = 0;
+  for (int i = 0; i < count; ++i) {
+    if (statuses != MPI_STATUSES_IGNORE) statuses[i] = *status_of(requests[i]);
+    stay += settle(&requests[i]);
+  }
+  return stay;
+}
+
+int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
+  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), 0);
+  return settle(request);
 }
 
 static int on_cancel(ompi_request_t* request, int flag) {
   (void)flag;
-  pool.callbacks.cancel(body_of((object*)request));
+  callbacks.cancel(offramp_native_request_body(request));
   return OMPI_SUCCESS;
 }
 
 static int on_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     if (!is_own(requests[i])) return OMPI_ERR_BAD_PARAM;
-    const int rc = pool.callbacks.start(body_of((object*)requests[i]));
+    const int rc = callbacks.start(offramp_native_request_body(requests[i]));
     if (rc != MPI_SUCCESS) return rc;
   }
   return OMPI_SUCCESS;
@@ -226,6 +247,7 @@ const char* offramp_native_check(void) {
   int length = 0;
   if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS || strstr(version, "Open MPI v4.1") == NULL)
     return "the MPI library is not Open MPI 4.1";
-  if (sizeof(ompi_request_t) != 160) return "the MPI library's request objects have another layout";
+  if (sizeof(ompi_request_t) != kOfframpRequestBytes)
+    return "the MPI library's request objects have another layout";
   return NULL;
 }

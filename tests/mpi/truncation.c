@@ -1,6 +1,10 @@
 // Messages longer than their receives under MPI_ERRORS_RETURN, in every way of receiving: MPI_ERR_TRUNCATE,
 // or MPI_ERR_IN_STATUS with the class in the status; small ones write nothing beyond the buffer; others in
 // the same array complete, and later messages arrive.
+#define _GNU_SOURCE  // usleep
+
+#include <unistd.h>
+
 #include "check.h"
 
 enum way { w_recv, w_sendrecv, w_mrecv, w_wait, w_test, w_waitany, w_waitall, w_waitsome, ways };
@@ -73,6 +77,26 @@ static void in_array(enum way way, int* in, int room) {
   CHECK(good[0] == left && good[1] == left);
 }
 
+// A failure ends the wait for all: nobody sends the other message before having heard of one.
+static void ends_the_wait(void) {
+  int in[2] = {-1, -1}, pair[2] = {me, me}, code;
+  MPI_Request r[2];
+  MPI_Status s[2];
+  MPI_Irecv(&in[0], 1, MPI_INT, left, 60, MPI_COMM_WORLD, &r[0]);
+  MPI_Irecv(&in[1], 1, MPI_INT, left, 61, MPI_COMM_WORLD, &r[1]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me % 2 == 0) usleep(10000);  // so that some wait before it fails
+  MPI_Send(pair, 2, MPI_INT, right, 61, MPI_COMM_WORLD);
+  code = MPI_Waitall(2, r, s);
+  CHECK_EQ(class_of(code), MPI_ERR_IN_STATUS);
+  CHECK(s[0].MPI_ERROR == MPI_ERR_PENDING || s[0].MPI_ERROR == MPI_SUCCESS);  // its sender may be ahead
+  CHECK_EQ(class_of(s[1].MPI_ERROR), MPI_ERR_TRUNCATE);
+  if (r[1] != MPI_REQUEST_NULL) MPI_Request_free(&r[1]);
+  MPI_Send(&me, 1, MPI_INT, right, 60, MPI_COMM_WORLD);
+  if (r[0] != MPI_REQUEST_NULL) CHECK_EQ(MPI_Wait(&r[0], MPI_STATUS_IGNORE), MPI_SUCCESS);
+  CHECK_EQ(in[0], left);
+}
+
 // Open MPI 4.1.4 writes the whole of a message above its eager limit (1 KiB to oneself), whatever the receive
 // allows: there the memory holds all of it, and what lies beyond the receive is not looked at.
 static void too_long(int ints, int room) {
@@ -108,5 +132,6 @@ int main(int argc, char** argv) {
   too_long(1000, 999);
   too_long(3000, 1);
   too_long(100000, 50000);
+  ends_the_wait();
   return check_finish("truncation");
 }
