@@ -20,11 +20,14 @@ enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady 
 /// The arguments of a point-to-point call, checked.
 struct Point {
   void* buffer;  // const for sends
-  int count;
-  int peer;
-  int tag;
   const TypeInfo* type;
   Communicator* communicator;
+  // Peer and tag are not side by side, as they are in SendArguments: copying both with one load, so soon
+  // after two stores, would wait until all earlier stores have left the processor, those of the last message
+  // too.
+  int peer;
+  int count;
+  int tag;
 };
 
 class CollectiveCall;
