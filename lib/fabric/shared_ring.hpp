@@ -109,6 +109,7 @@ struct RingMemory {
 class RingWord {
  public:
   static constexpr std::size_t kBytes = sizeof(std::uint64_t);
+  static constexpr std::size_t kLine = 64;  // of memory, as caches share it
 
   constexpr explicit RingWord(std::uint64_t bits) : bits_(bits) {}
   constexpr RingWord(std::size_t header, std::size_t payload, std::uint32_t after)
@@ -125,14 +126,12 @@ class RingWord {
   [[nodiscard]] constexpr std::size_t payload() const { return bits_ & kLargestPayload; }
   [[nodiscard]] constexpr std::uint32_t after() const { return static_cast<std::uint32_t>(bits_ >> 32U); }
 
-  /// The most that a message takes in the ring.
+  /// The most that a message takes in the ring, which is whole lines: where two messages share one, the
+  /// reader of the first takes it away from the writer of the second.
   static constexpr std::size_t room(std::size_t header, std::size_t payload) {
     return rounded_up(kBytes + LastHeader::room(header) + payload);
   }
-  /// Where words may be.
-  static constexpr std::size_t rounded_up(std::size_t bytes) {
-    return (bytes + kBytes - 1) / kBytes * kBytes;
-  }
+  static constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
  private:
   static constexpr unsigned kPayloadBits = 16;
@@ -159,7 +158,7 @@ class RingWriter {
   /// Writes a message whose room() is at most largest(); false when there is no room now. `after` is the
   /// caller's own.
   bool write(std::span<const std::byte> header, std::span<const std::byte> payload, std::uint32_t after) {
-    // The word behind it is cleared, too.
+    // The word behind it has to be clear, too.
     const std::size_t most = RingWord::room(header.size(), payload.size()) + RingWord::kBytes;
     const std::size_t left = ring_.bytes - position();
     const bool wraps = most > left;
@@ -173,10 +172,10 @@ class RingWriter {
     std::byte* const to = last_.pack(header, begin + RingWord::kBytes);
     copy(to, payload);
     const std::size_t size = RingWord::rounded_up(static_cast<std::size_t>(to - begin) + payload.size());
-    clear(position() + size);
+    if (written_ + size != cleared_) clear(position() + size);
     publish(RingWord(header.size(), payload.size(), after));
     written_ += size;
-    fetch_ahead(size);
+    prepare_next(size);
     return true;
   }
 
@@ -190,10 +189,14 @@ class RingWriter {
   }
 
   /// The reader has had these lines last. Fetched now, while nobody waits, they cost the next message of this
-  /// size nothing.
-  void fetch_ahead(std::size_t bytes) const {
+  /// size nothing; and if that takes one line, the word behind it is clear already.
+  void prepare_next(std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += kLine)
       __builtin_prefetch(ring_.data + ((written_ + kAhead + at) & (ring_.bytes - 1)), 1);
+    const std::size_t behind = position() + kLine;
+    if (behind >= ring_.bytes || written_ + 2 * kLine - consumed_ > ring_.bytes) return;
+    clear(behind);
+    cleared_ = written_ + kLine;
   }
 
   [[nodiscard]] std::size_t position() const { return written_ & (ring_.bytes - 1); }
@@ -209,13 +212,14 @@ class RingWriter {
     return written_ + bytes - consumed_ <= ring_.bytes;
   }
 
-  static constexpr std::size_t kLine = 64;
+  static constexpr std::size_t kLine = RingWord::kLine;
   // Behind the line that the reader waits for: fetching that one would only take it away from there.
   static constexpr std::size_t kAhead = 4 * kLine;
 
   RingMemory ring_;
   LastHeader last_;
   std::uint64_t written_ = 0;
+  std::uint64_t cleared_ = 0;   // a word behind the one of the next message
   std::uint64_t consumed_ = 0;  // as last read
 };
 

@@ -132,7 +132,7 @@ TEST(SharedRing, TakesOneLineForAFewBytesWhoseHeaderChangesLittle) {
   for (; writer.write(header, pattern(8, 0), 0); ++written) {
     for (const std::size_t word : {1, 5, 12, 14, 18}) header[4 * word] ^= std::byte{0xff};
   }
-  EXPECT_GT(written, 4096U / 64);
+  EXPECT_GE(written, 4096U / 64 - 4);  // of the first message all words are new
 }
 
 TEST(SharedRing, CarriesMessagesOfAllSizesBetweenTwoThreads) {
