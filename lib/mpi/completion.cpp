@@ -10,13 +10,14 @@
 namespace offramp {
 namespace {
 
-/// The call reported this request as complete; a persistent one still has its handle.
-void observe_persistent(MPI_Request handle) {
+/// If it is one of ours and done, the program has learnt of it.
+void observe(MPI_Request handle) {
   if (offramp_native_request_is_own(handle) != 0) request_in(offramp_native_request_body(handle)).observe();
 }
 
+/// The call reported these requests as complete; persistent ones still have their handles.
 void observe_persistent(int count, const MPI_Request* requests) {
-  std::for_each(requests, requests + count, [](MPI_Request handle) { observe_persistent(handle); });
+  std::for_each(requests, requests + count, observe);
 }
 
 /// Stands for an operation that we carry. What was over when its call returned has the MPI library's complete
@@ -45,16 +46,20 @@ int first_pending(int count, const MPI_Request* requests) {
 
 /// Waits for all these requests, as a blocking call waits. False: the MPI library has to do what is left. It
 /// also does where several threads may wait, of which it lets only one turn the fabric, and when a request
-/// fails, which ends the wait for the others.
+/// fails, which ends the wait for the others. What is complete up to the first that is not is observed while
+/// that is waited for.
 [[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests) {
   Session& session = call.session;
   if (session.has_threads() || !session.library_is_idle()) return false;
   int pending = first_pending(count, requests);
   if (pending < 0) return false;
   const std::uint64_t failed = session.failed_requests;
+  int observed = 0;
   call.wait([&] {
     pending = offramp_native_requests_first_pending(pending, count, requests);
-    return pending == count || session.failed_requests != failed;
+    if (pending == count || session.failed_requests != failed) return true;
+    for (; observed < pending; ++observed) observe(requests[observed]);
+    return false;
   });
   return session.failed_requests == failed;
 }
@@ -106,7 +111,7 @@ int refuse(Call& call, int* flag) {
 
 void observe_listed(int outcount, const int* indices, const MPI_Request* requests) {
   if (outcount == MPI_UNDEFINED) return;
-  for (int i = 0; i < outcount; ++i) observe_persistent(requests[indices[i]]);
+  for (int i = 0; i < outcount; ++i) observe(requests[indices[i]]);
 }
 
 }  // namespace
@@ -116,11 +121,11 @@ namespace face {
 int Wait(MPI_Request* request, MPI_Status* status) {
   Call call(Function::kWait);
   if (wait_for(call, 1, request)) {
-    if (offramp_native_request_settle(request, status) != 0) observe_persistent(*request);
+    if (offramp_native_request_settle(request, status) != 0) observe(*request);
     return MPI_SUCCESS;
   }
   const int code = call.unlocked([&] { return native.Wait(request, status); });
-  if (request != nullptr) observe_persistent(*request);
+  if (request != nullptr) observe(*request);
   return code;
 }
 
@@ -139,8 +144,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Call call(Function::kWaitany);
   if (requests != nullptr) count_choice(call, count, requests);
   const int code = call.unlocked([&] { return native.Waitany(count, requests, index, status); });
-  if (code == MPI_SUCCESS && index != nullptr && *index != MPI_UNDEFINED)
-    observe_persistent(requests[*index]);
+  if (code == MPI_SUCCESS && index != nullptr && *index != MPI_UNDEFINED) observe(requests[*index]);
   return code;
 }
 
@@ -159,13 +163,13 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (answer == Answer::kNo) return refuse(call, flag);
   if (answer == Answer::kYes) {
     *flag = 1;
-    if (offramp_native_request_settle(request, status) != 0) observe_persistent(*request);
+    if (offramp_native_request_settle(request, status) != 0) observe(*request);
     return MPI_SUCCESS;
   }
   const int code = call.unlocked([&] { return native.Test(request, flag, status); });
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
-    observe_persistent(*request);
+    observe(*request);
   } else {
     count_poll(call, 1, request);
     call.session.add_query_time();
@@ -204,7 +208,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
     *index = MPI_UNDEFINED;
     call.session.add_query_time();
   } else if (*index != MPI_UNDEFINED) {
-    observe_persistent(requests[*index]);
+    observe(requests[*index]);
   }
   return code;
 }
