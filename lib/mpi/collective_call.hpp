@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -35,7 +34,7 @@ class MpiReducer final : public Reducer {
 };
 
 /// Built, started, completed, observed, destroyed; must stay where it is.
-class CollectiveCall {
+class CollectiveCall : public detail::Pooled {
  public:
   CollectiveCall(Engine& engine, Communicator& communicator) : collective(engine, *communicator.collective) {}
 
@@ -44,11 +43,11 @@ class CollectiveCall {
   MpiReducer reducer;
   SendBuffer outgoing;
   ReceiveBuffer incoming;
-  // Where blocks differ in size; deques, because buffers stay where they are.
+  // Where blocks differ in size, one per rank.
   std::vector<Bytes> send_blocks;
   std::vector<MutableBytes> receive_blocks;
-  std::deque<SendBuffer> outgoing_blocks;
-  std::deque<ReceiveBuffer> incoming_blocks;
+  std::vector<SendBuffer> outgoing_blocks;
+  std::vector<ReceiveBuffer> incoming_blocks;
   Collective collective;
   bool truncated = false;
 
