@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/turns.hpp"
+
 namespace offramp::dpu {
 namespace {
 
@@ -75,22 +77,31 @@ Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
   co_return outcome;
 }
 
+/// In a binomial tree.
+std::size_t children_of(const Circle& circle) {
+  std::size_t children = 0;
+  for (int mask = 1; mask < circle.size && (circle.relative & mask) == 0; mask *= 2)
+    children += circle.relative + mask < circle.size ? 1 : 0;
+  return children;
+}
+
 /// Up a binomial tree. What the service processes carry commutes (supports()).
 Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
   const Circle circle(team, root);
   Outcome outcome = Outcome::kOk;
-  MutableBytes sum = team.scratch(own.size());
-  MutableBytes incoming = team.scratch(own.size());
-  team.copy(own, sum);
+  Turns turns(team, circle.relative == 0 ? place_of_result(own, result) : MutableBytes(), own.size());
+  std::size_t left = children_of(circle);
+  Bytes sum = own;
   for (int mask = 1; mask < circle.size; mask *= 2) {
     if ((circle.relative & mask) != 0) {
       note(outcome, co_await send(team, circle.rank_of(circle.relative - mask), sum));
       co_return outcome;
     }
     if (circle.relative + mask >= circle.size) continue;
+    const MutableBytes incoming = turns.buffer(--left);
     note(outcome, co_await receive(team, circle.rank_of(circle.relative + mask), incoming));
     if (!own.empty()) team.combine(sum, incoming);
-    std::swap(sum, incoming);
+    sum = incoming;
   }
   team.copy(sum, result);
   co_return outcome;

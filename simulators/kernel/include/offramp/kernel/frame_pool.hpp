@@ -1,6 +1,6 @@
-// A free list for coroutine frames, channel slots and what else lives as long as one operation: per thread, by
-// size class, so that starting an operation or building a small network allocates nothing once the first few
-// have ended.
+// A free list for coroutine frames, channel slots and what else lives as long as one operation: per thread,
+// by size class, so that starting an operation or building a small network allocates nothing once the first
+// few have ended.
 //
 // Thread rule: any thread may release what another one allocated; the block then serves the releasing thread.
 // Each class keeps at most kKeptBytes, so a thread that only releases does not hoard. Under AddressSanitizer
@@ -10,7 +10,9 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <list>
 #include <new>
+#include <vector>
 
 namespace offramp::detail {
 
@@ -107,7 +109,20 @@ struct Pooled {
   static void operator delete(void* memory, std::size_t size) noexcept { FramePool::release(memory, size); }
 };
 
-/// Working memory of one operation, in pieces that all end with it; uninitialised, aligned as by operator new.
+/// The same for the containers of one operation.
+template <typename T>
+struct PoolAllocator {
+  using value_type = T;
+  PoolAllocator() = default;
+  template <typename Other>
+  PoolAllocator(const PoolAllocator<Other>&) {}
+  T* allocate(std::size_t count) { return static_cast<T*>(FramePool::allocate(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t count) noexcept { FramePool::release(memory, count * sizeof(T)); }
+  friend bool operator==(const PoolAllocator&, const PoolAllocator&) { return true; }
+};
+
+/// Working memory of one operation, in pieces that all end with it; uninitialised, aligned as by operator
+/// new.
 class PooledMemory {
  public:
   PooledMemory() = default;
@@ -136,3 +151,13 @@ class PooledMemory {
 };
 
 }  // namespace offramp::detail
+
+namespace offramp {
+
+template <typename T>
+using PooledVector = std::vector<T, detail::PoolAllocator<T>>;
+/// Whose elements stay where they are.
+template <typename T>
+using PooledList = std::list<T, detail::PoolAllocator<T>>;
+
+}  // namespace offramp
