@@ -13,7 +13,8 @@ namespace offramp {
 /// is needed.
 class Turns {
  public:
-  Turns(Team& team, MutableBytes first, std::size_t bytes) : team_(team), buffers_{first, {}}, bytes_(bytes) {}
+  Turns(Team& team, MutableBytes first, std::size_t bytes)
+      : team_(team), buffers_{first, {}}, bytes_(bytes) {}
 
   /// For a contribution after which `left` more come.
   MutableBytes buffer(std::size_t left) {
