@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/aie/part.hpp"
+#include "backends/turns.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 /// Own data and the inputs' in the order of ranks; the result ends up in the last input's buffer.
 class ReducedData final : public Data {
  public:
-  ReducedData(Team& team, Chunks chunks, Bytes own, std::vector<MutableBytes> inputs)
+  ReducedData(Team& team, Chunks chunks, Bytes own, PooledVector<MutableBytes> inputs)
       : team_(team), chunks_(chunks), own_(own), inputs_(std::move(inputs)) {}
   void reduce(std::size_t chunk) override {
     if (own_.empty()) return;
@@ -33,7 +34,7 @@ class ReducedData final : public Data {
   Team& team_;
   Chunks chunks_;
   Bytes own_;
-  std::vector<MutableBytes> inputs_;
+  PooledVector<MutableBytes> inputs_;
 };
 
 ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chunks& chunks) {
@@ -47,23 +48,29 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
   return call;
 }
 
-/// Towards the top; returns the result there (elsewhere a partial one). bytes: of the operation, also where a
-/// barrier has no data. deliver: the top's host wants the result.
+/// Towards the top; `result` is filled there. bytes: of the operation, also where a barrier has no data.
+/// deliver: the top's host wants the result.
 Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team,
-                          int root, Bytes own, std::size_t bytes, bool deliver, Bytes* result) {
+                          int root, Bytes own, std::size_t bytes, bool deliver, MutableBytes result) {
   Part part(model, team, root, need.tree);
   const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
   const bool streamed = need.tree->streamed;
   ReduceCall call = reduce_call(model.setup, operation, chunks);
-  std::vector<MutableBytes> buffers;
-  std::vector<Input*> by_child(at(part.size()), nullptr);
-  for (const int child : part.tree().children(part.node())) {
-    buffers.push_back(team.scratch(own.size()));
-    by_child[at(child)] =
-        &part.input(part.rank_of_node(child), chunks.count(), chunks_of(buffers.back(), chunks));
+  const std::vector<int>& children = part.tree().children(part.node());
+  // The last child's data comes to where the result is wanted.
+  MutableBytes last = part.is_top() ? place_of_result(own, result) : MutableBytes();
+  PooledVector<MutableBytes> buffers;
+  PooledVector<Input*> inputs;
+  buffers.reserve(children.size());
+  inputs.reserve(children.size());
+  for (const int child : children) {
+    const bool in_place = buffers.size() + 1 == children.size() && !last.empty();
+    buffers.push_back(in_place ? last : team.scratch(own.size()));
+    inputs.push_back(
+        &part.input(part.rank_of_node(child), chunks.count(), chunks_of(buffers.back(), chunks)));
   }
-  for (const int child : acquisition_order(part.tree(), part.plan(), part.node()))
-    call.inputs.push_back(by_child[at(child)]);
+  for (const std::size_t child : need.tree->acquisition[at(part.node())])
+    call.inputs.push_back(inputs[child]);
   ReducedData data(team, chunks, own, std::move(buffers));
   call.data = &data;
   OpenOutput open;
@@ -86,7 +93,7 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   co_await reduce_kernel(part.core(), call);
   co_await part.end_kernel();
   if (part.is_top() && !streamed && deliver && host_data) part.move_with_host(bytes, 1);
-  *result = data.result();
+  if (part.is_top()) team.copy(data.result(), result);
   co_return part.outcome();
 }
 
@@ -162,7 +169,7 @@ Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks ow
     const int offset = part.tree().place_in_preorder(one.node) - part.relative();
     windows.push_back(held.subspan(own.bytes * at(offset) + own.begin(one.chunk), own.size(one.chunk)));
   }
-  return [windows = std::move(windows)](std::size_t window) { return windows[window]; };
+  return Slices([windows = std::move(windows)](std::size_t window) { return windows[window]; });
 }
 
 Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
@@ -194,8 +201,11 @@ Task<Outcome> gather(const Model& model, const Need& need, Team& team, Collectiv
   Part part(model, team, root, need.tree);
   const std::size_t block = buffers.block;
   const bool in_place = part.is_top() && root == 0;
-  const MutableBytes held =
-      in_place ? buffers.receive : team.scratch(block * at(part.tree().extent(part.node())));
+  const int blocks = part.tree().extent(part.node());
+  const bool own_only = !part.is_top() && blocks == 1 && buffers.send.size() == block;
+  const MutableBytes held = in_place   ? buffers.receive
+                            : own_only ? only_sent(buffers.send)
+                                       : team.scratch(block * at(blocks));
   team.copy(buffers.send, held.first(block));
   if (model.setup.gather == GatherDesign::kPacked) {
     co_await packed_gather(part, need.tree_window, block, held);
@@ -280,11 +290,11 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
     const MutableBytes incoming = team.scratch(chunks.bytes);
     // What is sent is what the sum was in that round: later rounds go on changing it.
     const MutableBytes outgoing = team.scratch(chunks.bytes);
-    Slices copy = [&team, sum, outgoing, chunks](std::size_t chunk) {
+    Slices copy([&team, sum, outgoing, chunks](std::size_t chunk) {
       const MutableBytes part_of_it = outgoing.subspan(chunks.begin(chunk), chunks.size(chunk));
       team.copy(sum.subspan(chunks.begin(chunk), chunks.size(chunk)), part_of_it);
       return part_of_it;
-    };
+    });
     call.outputs.push_back(&part.output(partner,
                                         need.butterfly->connections[at(round * team.size() + team.rank())],
                                         need.butterfly_window, std::move(copy)));
@@ -308,11 +318,10 @@ void note(Outcome& outcome, Outcome step) {
 Task<Outcome> allreduce(const Model& model, const Operation& operation, const Need& need, Team& team,
                         CollectiveBuffers buffers) {
   if (need.butterfly != nullptr) co_return co_await butterfly(model, operation, need, team, buffers);
-  Bytes result;
   const std::size_t bytes = buffers.send.size();
   const bool in_tile = !need.tree->streamed;
-  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, true, &result);
-  if (team.rank() == 0) team.copy(result, buffers.receive);
+  Outcome outcome =
+      co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, true, buffers.receive);
   Model second = model;
   second.skew = {};
   note(outcome, co_await multicast(second, need, team, 0, buffers.receive, bytes, in_tile));
@@ -328,8 +337,7 @@ Task<Outcome> allgather(const Model& model, const Need& need, Team& team, Collec
 }
 
 Task<Outcome> barrier(const Model& model, const Operation& operation, const Need& need, Team& team) {
-  Bytes result;
-  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, &result);
+  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, {});
   Model second = model;
   second.skew = {};
   note(outcome, co_await multicast(second, need, team, 0, {}, kBarrierBytes, true));
@@ -338,11 +346,8 @@ Task<Outcome> barrier(const Model& model, const Operation& operation, const Need
 
 Task<Outcome> reduce(const Model& model, const Operation& operation, const Need& need, Team& team,
                      CollectiveBuffers buffers) {
-  Bytes result;
-  const Outcome outcome = co_await reduce_tree(model, operation, need, team, operation.root, buffers.send,
-                                               buffers.send.size(), true, &result);
-  if (team.rank() == operation.root) team.copy(result, buffers.receive);
-  co_return outcome;
+  return reduce_tree(model, operation, need, team, operation.root, buffers.send, buffers.send.size(), true,
+                     buffers.receive);
 }
 
 }  // namespace
@@ -385,7 +390,8 @@ std::size_t element_bytes_of(ElementType type) {
   }
 }
 
-Need need_of(Planner& planner, const Operation& operation) {
+namespace {
+Need plan_for(Planner& planner, const Operation& operation) {
   switch (operation.kind) {
     case OperationKind::kReduce:
       return planner.reduce(operation.ranks, operation.bytes);
@@ -408,10 +414,15 @@ Need need_of(Planner& planner, const Operation& operation) {
     }
   }
 }
+}  // namespace
+
+const Need& need_of(Planner& planner, const Operation& operation) {
+  return planner.lately(operation, plan_for);
+}
 
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
-  const Need need = need_of(model.planner, what);
+  const Need need = need_of(model.planner, what);  // a copy: others may be asked for meanwhile
   team.clock += model.setup.command;
   Outcome outcome = Outcome::kFault;  // supports() said no
   if (need.limit.empty()) {

@@ -29,7 +29,8 @@ int operations_of(ReduceFunction function);
 /// Of one element in bytes; 0: the engine does not compute with it.
 std::size_t element_bytes_of(ElementType type);
 
-Need need_of(Planner& planner, const Operation& operation);
+/// Valid until the next question.
+const Need& need_of(Planner& planner, const Operation& operation);
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers);
 
 }  // namespace offramp::aie

@@ -1,9 +1,7 @@
 // One rank's part in a collective: its place in the tree, and its windows to other ranks and to the host.
 #pragma once
 
-#include <deque>
 #include <utility>
-#include <vector>
 
 #include "backends/aie/algorithms.hpp"
 #include "backends/aie/team_windows.hpp"
@@ -16,14 +14,14 @@ inline std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-inline Slices chunks_of(MutableBytes data, Chunks chunks) {
-  return [data, chunks](std::size_t window) {
-    return data.empty() ? MutableBytes() : data.subspan(chunks.begin(window), chunks.size(window));
-  };
+inline MutableBytes only_sent(Bytes data) {
+  return {const_cast<std::byte*>(data.data()), data.size()};  // NOLINT
 }
-/// Bytes that are only sent.
+inline Slices chunks_of(MutableBytes data, Chunks chunks) {
+  return {data, chunks};
+}
 inline Slices chunks_of(Bytes data, Chunks chunks) {
-  return chunks_of(MutableBytes(const_cast<std::byte*>(data.data()), data.size()), chunks);  // NOLINT
+  return chunks_of(only_sent(data), chunks);
 }
 
 /// One rank's part in one operation: its place, its windows, and what they cost.
@@ -64,13 +62,14 @@ class Part {
   }
   Output& output(int peer, const Connection& connection, std::size_t window, Slices slices) {
     const Time passage = connection.shared ? Time() : setup().timing.passage(connection.hops());
-    outputs_.emplace_back(team_, traffic_, std::vector<TeamOutput::Target>{{peer, passage}},
-                          connection.shared, setup().timing.stream(window), window, std::move(slices));
+    outputs_.emplace_back(team_, traffic_, TeamOutput::Targets{{peer, passage}}, connection.shared,
+                          setup().timing.stream(window), window, std::move(slices));
     return outputs_.back();
   }
   /// To all others at once.
   Output& multicast(const Plan& plan, std::size_t window, Slices slices) {
-    std::vector<TeamOutput::Target> targets;
+    TeamOutput::Targets targets;
+    targets.reserve(at(size()));
     for (int other = 1; other < size(); ++other)
       targets.push_back({rank_of(other), setup().timing.passage(plan.connections[at(other - 1)].hops())});
     outputs_.emplace_back(team_, traffic_, std::move(targets), false, setup().timing.stream(window), window,
@@ -116,11 +115,11 @@ class Part {
   int node_ = 0;
   bool begun_ = false;
   Traffic traffic_;
-  std::deque<Credits> credits_;
-  std::deque<TeamInput> inputs_;
-  std::deque<TeamOutput> outputs_;
-  std::deque<HostSource> sources_;
-  std::deque<HostSink> sinks_;
+  PooledList<Credits> credits_;
+  PooledList<TeamInput> inputs_;
+  PooledList<TeamOutput> outputs_;
+  PooledList<HostSource> sources_;
+  PooledList<HostSink> sinks_;
 };
 
 }  // namespace offramp::aie

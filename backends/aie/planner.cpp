@@ -21,6 +21,17 @@ std::size_t rounded_data(std::size_t data, std::size_t most) {
   return std::min((data + kFine - 1) / kFine * kFine, most);
 }
 
+std::vector<std::vector<std::size_t>> acquisition_of(const Tree& tree, const Plan& plan) {
+  std::vector<std::vector<std::size_t>> places(static_cast<std::size_t>(tree.size()));
+  for (int node = 0; node < tree.size(); ++node) {
+    const std::vector<int>& children = tree.children(node);
+    for (const int child : acquisition_order(tree, plan, node))
+      places[static_cast<std::size_t>(node)].push_back(
+          static_cast<std::size_t>(std::find(children.begin(), children.end(), child) - children.begin()));
+  }
+  return places;
+}
+
 }  // namespace
 
 std::size_t Planner::most_data() const {
@@ -48,13 +59,14 @@ const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t
   const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
   std::unique_ptr<TreePlan>& entry = trees_[key];
   if (entry != nullptr) return *entry;
-  entry = std::make_unique<TreePlan>(TreePlan{Tree::filled(kernels, setup_.arity), {}, streamed});
+  entry = std::make_unique<TreePlan>(TreePlan{Tree::filled(kernels, setup_.arity), {}, {}, streamed});
   Graph graph = graph_of(entry->tree, static_cast<int>(window), static_cast<int>(data));
   graph.to_host.push_back(0);
   if (streamed || from_host) {
     for (int kernel = 0; kernel < kernels; ++kernel) graph.from_host.push_back(kernel);
   }
   entry->plan = plan_tree(setup_.array, entry->tree, graph, setup_.placement);
+  if (entry->plan.ok()) entry->acquisition = acquisition_of(entry->tree, entry->plan);
   return *entry;
 }
 

@@ -2,11 +2,13 @@
 // made once and kept.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "backends/aie/setup.hpp"
 #include "offramp/backend.hpp"
@@ -18,6 +20,8 @@ inline constexpr std::size_t kBarrierBytes = 16;  // the smallest window
 struct TreePlan {
   Tree tree;
   Plan plan;
+  /// By node: the places among its children in the order in which their windows are acquired.
+  std::vector<std::vector<std::size_t>> acquisition;
   bool streamed = false;  // own data comes from the host window by window: it does not fit into the tile
 };
 
@@ -47,6 +51,16 @@ class Planner {
   Need allgather(int kernels, std::size_t block);
   Need barrier(int kernels);
 
+  /// What plan(*this, operation) says, which depends on kind, ranks and bytes only: a program repeats its
+  /// operations, and each is asked about twice.
+  template <typename Plan>
+  const Need& lately(const Operation& operation, Plan plan) {
+    Recent& recent = recent_[static_cast<std::size_t>(operation.kind)];
+    if (recent.ranks != operation.ranks || recent.bytes != operation.bytes)
+      recent = {operation.ranks, operation.bytes, plan(*this, operation)};
+    return recent.need;
+  }
+
   /// Of a tree as operations use it, for drawings.
   const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                             bool from_host);
@@ -64,7 +78,14 @@ class Planner {
   [[nodiscard]] std::size_t most_data() const;
   [[nodiscard]] bool fits_tile(std::size_t bytes) const;
 
+  struct Recent {
+    int ranks = 0;  // none
+    std::size_t bytes = 0;
+    Need need;
+  };
+
   const Setup& setup_;
+  std::array<Recent, static_cast<std::size_t>(OperationKind::kCount)> recent_;
   std::map<Key, std::unique_ptr<TreePlan>> trees_;
   std::map<Key, std::unique_ptr<Plan>> graphs_;
   std::map<std::size_t, std::string> limits_;

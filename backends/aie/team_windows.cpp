@@ -55,8 +55,8 @@ Task<void> TeamOutput::set_full() {
     visible = engine_free_ = freed_[window & 1U] = begin + occupied_;
   }
   const MutableBytes data = slices_(window);
-  std::vector<Team::PendingToken>& sent = sent_[window & 1U];
-  co_await drain(sent);
+  Sent& sent = sent_[window & 1U];
+  if (!sent.empty()) co_await drain(sent);
   for (const Target& target : targets_) {
     const Time arrival = visible + target.passage;
     const Stamp stamp{arrival, arrival, 0};
@@ -67,7 +67,7 @@ Task<void> TeamOutput::set_full() {
   }
 }
 
-Task<void> TeamOutput::drain(std::vector<Team::PendingToken>& sent) {
+Task<void> TeamOutput::drain(Sent& sent) {
   for (const Team::PendingToken& token : sent) {
     const Team::Arrival arrival = co_await token;
     traffic_.note(arrival.outcome);
@@ -76,7 +76,9 @@ Task<void> TeamOutput::drain(std::vector<Team::PendingToken>& sent) {
 }
 
 Task<void> TeamOutput::drain() {
-  for (std::vector<Team::PendingToken>& sent : sent_) co_await drain(sent);
+  for (Sent& sent : sent_) {
+    if (!sent.empty()) co_await drain(sent);
+  }
 }
 
 }  // namespace offramp::aie

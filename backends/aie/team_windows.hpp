@@ -5,10 +5,10 @@
 #include <array>
 #include <deque>
 #include <functional>
-#include <optional>
-#include <vector>
+#include <utility>
 
 #include "offramp/backend.hpp"
+#include "simulators/aie/kernels.hpp"
 #include "simulators/aie/plan.hpp"
 #include "simulators/aie/window.hpp"
 
@@ -24,7 +24,21 @@ struct Traffic {
 };
 
 /// The data of window k; empty for a window without data.
-using Slices = std::function<MutableBytes(std::size_t window)>;
+class Slices {
+ public:
+  Slices(MutableBytes data, Chunks chunks) : data_(data), chunks_(chunks) {}
+  /// Of data that does not leave chunk by chunk.
+  explicit Slices(std::function<MutableBytes(std::size_t window)> other) : other_(std::move(other)) {}
+  MutableBytes operator()(std::size_t window) const {
+    if (other_ != nullptr) return other_(window);
+    return data_.empty() ? MutableBytes() : data_.subspan(chunks_.begin(window), chunks_.size(window));
+  }
+
+ private:
+  MutableBytes data_;
+  Chunks chunks_;
+  std::function<MutableBytes(std::size_t window)> other_;
+};
 
 /// Where two ranks exchange windows both ways, each one's credits stand between its windows; the input takes
 /// them in that order and keeps them for the output.
@@ -62,7 +76,8 @@ class TeamOutput final : public Output {
     int peer = 0;
     Time passage;  // of the stream, without its serialisation
   };
-  TeamOutput(Team& team, Traffic& traffic, std::vector<Target> targets, bool shared, Time occupied,
+  using Targets = PooledVector<Target>;
+  TeamOutput(Team& team, Traffic& traffic, Targets targets, bool shared, Time occupied,
              std::size_t window_bytes, Slices slices)
       : team_(team),
         traffic_(traffic),
@@ -79,12 +94,13 @@ class TeamOutput final : public Output {
   Task<void> drain();
 
  private:
+  using Sent = PooledVector<Team::PendingToken>;
   Task<void> wait_for_credits(Time& until);
-  Task<void> drain(std::vector<Team::PendingToken>& sent);
+  Task<void> drain(Sent& sent);
 
   Team& team_;
   Traffic& traffic_;
-  std::vector<Target> targets_;
+  Targets targets_;
   bool shared_;
   Time occupied_;  // of the stream, by one window
   std::size_t window_bytes_;
@@ -93,7 +109,7 @@ class TeamOutput final : public Output {
   std::size_t filled_ = 0;
   Time engine_free_;
   std::array<Time, 2> freed_;  // buffers at the source
-  std::array<std::vector<Team::PendingToken>, 2> sent_;
+  std::array<Sent, 2> sent_;
 };
 
 }  // namespace offramp::aie

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/turns.hpp"
+
 namespace offramp::dpu {
 namespace {
 
@@ -39,7 +41,7 @@ struct Circle {
   int relative;
 };
 
-Task<Outcome> finish(std::vector<Team::PendingToken> pending) {
+Task<Outcome> finish(PooledVector<Team::PendingToken> pending) {
   Outcome outcome = Outcome::kOk;
   for (Team::PendingToken& token : pending) {
     const Team::Arrival arrival = co_await token;
@@ -66,7 +68,7 @@ Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
   while (mask < circle.size && (circle.relative & mask) == 0) mask *= 2;
   if (circle.relative != 0)
     note(outcome, co_await receive(team, circle.rank_of(circle.relative - mask), buffer));
-  std::vector<Team::PendingToken> pending;
+  PooledVector<Team::PendingToken> pending;
   for (mask /= 2; mask > 0; mask /= 2) {
     const int child = circle.relative + mask;
     if (child < circle.size) pending.push_back(team.send_token(circle.rank_of(child), buffer, Stamp{}));
@@ -75,22 +77,31 @@ Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
   co_return outcome;
 }
 
+/// In a binomial tree.
+std::size_t children_of(const Circle& circle) {
+  std::size_t children = 0;
+  for (int mask = 1; mask < circle.size && (circle.relative & mask) == 0; mask *= 2)
+    children += circle.relative + mask < circle.size ? 1 : 0;
+  return children;
+}
+
 /// Up a binomial tree. What the service processes carry commutes (supports()).
 Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
   const Circle circle(team, root);
   Outcome outcome = Outcome::kOk;
-  MutableBytes sum = team.scratch(own.size());
-  MutableBytes incoming = team.scratch(own.size());
-  team.copy(own, sum);
+  Turns turns(team, circle.relative == 0 ? place_of_result(own, result) : MutableBytes(), own.size());
+  std::size_t left = children_of(circle);
+  Bytes sum = own;
   for (int mask = 1; mask < circle.size; mask *= 2) {
     if ((circle.relative & mask) != 0) {
       note(outcome, co_await send(team, circle.rank_of(circle.relative - mask), sum));
       co_return outcome;
     }
     if (circle.relative + mask >= circle.size) continue;
+    const MutableBytes incoming = turns.buffer(--left);
     note(outcome, co_await receive(team, circle.rank_of(circle.relative + mask), incoming));
     if (!own.empty()) team.combine(sum, incoming);
-    std::swap(sum, incoming);
+    sum = incoming;
   }
   team.copy(sum, result);
   co_return outcome;
@@ -99,7 +110,7 @@ Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
 Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return co_await send(team, root, buffers.send);
   const Blocks<MutableBytes> blocks = to_receive(buffers);
-  std::vector<Team::PendingToken> pending;
+  PooledVector<Team::PendingToken> pending;
   for (int from = 0; from < team.size(); ++from) {
     if (from == root) {
       team.copy(buffers.send, blocks[from]);
@@ -113,7 +124,7 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return co_await receive(team, root, buffers.receive);
   const Blocks<Bytes> blocks = to_send(buffers);
-  std::vector<Team::PendingToken> pending;
+  PooledVector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
     if (to != root) {
       pending.push_back(team.send_token(to, blocks[to], Stamp{}));
@@ -134,7 +145,7 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
   }
   const Blocks<Bytes> outgoing = to_send(buffers);
   const Blocks<MutableBytes> incoming = to_receive(buffers);
-  std::vector<Team::PendingToken> pending;
+  PooledVector<Team::PendingToken> pending;
   for (int step = 1; step < team.size(); ++step) {
     const int from = (team.rank() - step + team.size()) % team.size();
     pending.push_back(team.receive_token(from, incoming[from]));

@@ -30,14 +30,6 @@ std::uint64_t hash_of(const CollectiveRequest& request) {
   return hash;
 }
 
-void shift(CollectiveResult& result, Time by) {
-  for (MemberResult& member : result.members) {
-    member.done += by;
-    member.host_begin += by;
-    member.process_free += by;
-  }
-}
-
 Stamp answer(const MemberResult& member, bool differs) {
   const auto work = std::min(static_cast<std::uint64_t>(member.host_work.count()), kWorkMask);
   return {member.done, member.process_free, work | (differs ? kDiffers : 0)};
@@ -119,6 +111,7 @@ void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Tea
   request.root = operation.root;
   request.sizes = own;
   request.sequence = sequence_++;
+  request.members.reserve(static_cast<std::size_t>(team.size()));
   request.members.push_back({team.world_rank(0), posted, process_free});
   for (int from = 1; from < team.size(); ++from) {
     for (std::size_t i = 0; i < 1 + tokens_for(told_by(operation, from)); ++i)
@@ -161,24 +154,36 @@ Task<Completion> CollectiveTiming::lead(Exchange& exchange, Team& team) {
       unpack(part.stamp, sizes - had, exchange.request.sizes);
     }
   }
-  const CollectiveResult result = simulate(exchange.request);
-  wire_ += result.wire;
-  const bool failed = differs || result.failed;
-  std::vector<Team::PendingToken> answers;
+  const Simulated simulated = simulate(exchange.request);
+  wire_ += simulated.result.wire;
+  const bool failed = differs || simulated.result.failed;
+  const Stamp own = answer(simulated.member(0), failed);
+  PooledVector<Team::PendingToken> answers;
   for (int to = 1; to < team.size(); ++to)
-    answers.push_back(team.send_token(to, {}, answer(result.members[static_cast<std::size_t>(to)], failed)));
+    answers.push_back(
+        team.send_token(to, {}, answer(simulated.member(static_cast<std::size_t>(to)), failed)));
   for (Team::PendingToken& token : answers) {
     const Team::Arrival arrival = co_await token;
     if (arrival.outcome != Outcome::kOk) outcome = arrival.outcome;
   }
-  Completion completion = read_answer(answer(result.members[0], failed));
+  Completion completion = read_answer(own);
   if (outcome != Outcome::kOk) completion.outcome = outcome;
   co_return completion;
 }
 
-CollectiveResult CollectiveTiming::simulate(CollectiveRequest& request) {
-  if (spec_.transport.faults.any() || spec_.failure.kind != Failure::kNone)
-    return run_collective(spec_, request);
+MemberResult CollectiveTiming::Simulated::member(std::size_t rank) const {
+  MemberResult member = result.members[rank];
+  member.done += begin;
+  member.host_begin += begin;
+  member.process_free += begin;
+  return member;
+}
+
+CollectiveTiming::Simulated CollectiveTiming::simulate(CollectiveRequest& request) {
+  if (spec_.transport.faults.any() || spec_.failure.kind != Failure::kNone) {
+    latest_ = run_collective(spec_, request);
+    return {latest_, {}};
+  }
   Time begin = request.members.front().posted;
   for (const Member& member : request.members) begin = earlier(begin, member.posted);
   for (Member& member : request.members) {
@@ -187,18 +192,15 @@ CollectiveResult CollectiveTiming::simulate(CollectiveRequest& request) {
   }
   request.sequence = 0;
   if (request.sizes.size() > kRememberedSizes) {
-    CollectiveResult result = run_collective(spec_, request);
-    shift(result, begin);
-    return result;
+    latest_ = run_collective(spec_, request);
+    return {latest_, begin};
   }
   Remembered& slot = remembered_[hash_of(request) % kRememberedAtMost];
   if (slot.request != request) {
     slot.result = run_collective(spec_, request);
     slot.request = std::move(request);
   }
-  CollectiveResult result = slot.result;
-  shift(result, begin);
-  return result;
+  return {slot.result, begin};
 }
 
 }  // namespace offramp::dpu

@@ -38,7 +38,7 @@ class CollectiveTiming {
   /// exchange other tokens, each pair in one order: towards the first rank the arrival comes before them,
   /// from it the answer after them.
   struct Exchange {
-    std::vector<Team::PendingToken> pending;
+    PooledVector<Team::PendingToken> pending;
     Operation operation;
     CollectiveRequest request;  // at the first rank
   };
@@ -54,13 +54,21 @@ class CollectiveTiming {
     CollectiveResult result;
   };
 
+  /// A result whose times count from `begin` on; valid until the next one.
+  struct Simulated {
+    const CollectiveResult& result;
+    Time begin;
+    [[nodiscard]] MemberResult member(std::size_t rank) const;
+  };
+
   Task<Completion> lead(Exchange& exchange, Team& team);
   /// Without faults, an operation takes the same time whenever it happens: looked up if it happened lately.
-  CollectiveResult simulate(CollectiveRequest& request);
+  Simulated simulate(CollectiveRequest& request);
 
   const PlatformSpec& spec_;
   std::uint32_t fingerprint_;
   std::vector<Remembered> remembered_;
+  CollectiveResult latest_;  // that is not remembered
   WireCounters wire_;
   std::uint64_t sequence_ = 0;  // of collectives that this rank led
 };

@@ -1,10 +1,10 @@
 #include "backends/host/algorithms.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "backends/host/local_work.hpp"
+#include "backends/turns.hpp"
 
 namespace offramp::host {
 namespace {
@@ -45,29 +45,8 @@ Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root) {
 
 namespace {
 
-/// Two buffers in turns: a partial result stays in one while the next contribution comes into the other. With
-/// `last` known, the turns begin so that the last contribution (and with it the result) is in the first
-/// buffer.
-class Turns {
- public:
-  Turns(Team& team, MutableBytes first, std::size_t bytes, int contributions)
-      : team_(team), buffers_{first, {}}, bytes_(bytes), next_(contributions % 2 == 1 ? 0 : 1) {}
-  MutableBytes take() {
-    MutableBytes& buffer = buffers_[next_];
-    if (buffer.empty() && bytes_ > 0) buffer = team_.scratch(bytes_);
-    next_ = 1 - next_;
-    return buffer;
-  }
-
- private:
-  Team& team_;
-  std::array<MutableBytes, 2> buffers_;
-  std::size_t bytes_;
-  std::size_t next_;
-};
-
-int children_of(int relative, int size) {
-  int children = 0;
+std::size_t children_of(int relative, int size) {
+  std::size_t children = 0;
   for (int mask = 1; mask < size && (relative & mask) == 0; mask *= 2)
     children += relative + mask < size ? 1 : 0;
   return children;
@@ -83,16 +62,15 @@ Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuf
   const int top = commutative ? root : 0;
   const int relative = wrap(team.rank() - top, size);
   const bool delivers = team.rank() == root && top == root;
-  const bool in_place = delivers && buffers.send.data() == buffers.receive.data();
   Outcome outcome = Outcome::kOk;
-  // In place the result's buffer holds the own contribution until the first turn is over.
-  Turns turns(team, delivers && !in_place ? buffers.receive : MutableBytes(), buffers.send.size(),
-              children_of(relative, size));
+  Turns turns(team, delivers ? place_of_result(buffers.send, buffers.receive) : MutableBytes(),
+              buffers.send.size());
+  std::size_t left = children_of(relative, size);
   Bytes sum = buffers.send;
   int mask = 1;
   for (; mask < size && (relative & mask) == 0; mask *= 2) {
     if (relative + mask >= size) continue;
-    const MutableBytes incoming = turns.take();
+    const MutableBytes incoming = turns.buffer(--left);
     note(outcome, co_await team.receive(wrap(team.rank() + mask, size), incoming));
     local_combine(team, costs, sum, incoming);
     sum = incoming;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/host/algorithms.hpp"
+#include "backends/turns.hpp"
 
 namespace offramp::tinsel {
 namespace {
@@ -26,8 +27,12 @@ void spend(const Device& device, Team& team, std::string_view what, Time time) {
   team.clock += time;
 }
 
+void spend_copy(const Device& device, Team& team, std::size_t bytes) {
+  spend(device, team, "copy", device.configuration().copy(bytes));
+}
+
 void local_copy(const Device& device, Team& team, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) spend(device, team, "copy", device.configuration().copy(from.size()));
+  if (from.data() != to.data()) spend_copy(device, team, from.size());
   team.copy(from, to);
 }
 
@@ -106,29 +111,34 @@ std::size_t segment_bytes(const Configuration& configuration, const Operation& o
   return std::max<std::size_t>(1, configuration.segment / element) * element;
 }
 
-/// Segments go up the tree one behind the other: while one is combined the next one travels.
+/// Segments go up the tree one behind the other: while one is combined the next one travels. `sum`: where the
+/// root of the tree wants the result. The threads copy their operands to where they add; here they stay where
+/// they are.
 Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes own, MutableBytes sum,
                         const Position& position) {
   const Configuration& configuration = device.configuration();
   const std::size_t children = position.children.size();
   const std::size_t step = segment_bytes(configuration, operation, own.size());
   Outcome outcome = Outcome::kOk;
-  std::vector<MutableBytes> incoming(children);
-  for (MutableBytes& each : incoming) each = team.scratch(own.size());
-  local_copy(device, team, own, sum);
+  Turns turns(team, place_of_result(own, sum), own.size());
+  if (own.data() != sum.data()) spend_copy(device, team, own.size());
   std::vector<Team::Pending> sends;
   for (std::size_t begin = 0; begin == 0 || begin < own.size(); begin += step) {
     const std::size_t size = std::min(step, own.size() - begin);
+    Bytes held = own.subspan(begin, size);
     for (std::size_t c = 0; c < children; ++c) {
-      const MutableBytes part = incoming[c].subspan(begin, size);
+      const MutableBytes part = turns.buffer(children - 1 - c).subspan(begin, size);
       note(outcome, co_await team.receive(position.children[c], part));
       // in has the lower ranks: what is there so far.
       spend(device, team, "combine", configuration.combine(operation, size));
-      const MutableBytes held = sum.subspan(begin, size);
       team.combine(held, part);
-      team.copy(part, held);
+      held = part;
     }
-    if (position.parent >= 0) sends.push_back(team.send(position.parent, Bytes(sum).subspan(begin, size)));
+    if (position.parent >= 0) {
+      sends.push_back(team.send(position.parent, held));
+    } else {
+      team.copy(held, sum.subspan(begin, size));
+    }
     if (size == 0) break;
   }
   for (Team::Pending& send : sends) note(outcome, co_await send);
@@ -139,9 +149,9 @@ Task<Outcome> reduce(Device& device, Operation operation, Team& team, Collective
   // Where the order of operands matters the tree ends at rank 0, which passes the result on.
   const int top = operation.commutative ? root : 0;
   Communicator& communicator = device.communicator(team);
-  const Position position = device.position(communicator, team.rank(), top, operation.commutative);
-  const bool direct = team.rank() == top && top == root;
-  const MutableBytes sum = direct ? buffers.receive : team.scratch(buffers.send.size());
+  const Position& position = device.position(communicator, team.rank(), top, operation.commutative);
+  MutableBytes sum;
+  if (team.rank() == top) sum = top == root ? buffers.receive : team.scratch(buffers.send.size());
   Outcome outcome = co_await reduce_up(device, operation, team, buffers.send, sum, position);
   if (top != root && team.rank() == top) note(outcome, co_await team.send(root, sum));
   if (top != root && team.rank() == root) note(outcome, co_await team.receive(top, buffers.receive));
@@ -218,7 +228,7 @@ constexpr std::int64_t kBias = std::int64_t{1} << 40;
 Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
   const Configuration& configuration = device.configuration();
   Communicator& communicator = device.communicator(team);
-  const Position position = device.position(communicator, team.rank(), 0, true);
+  const Position& position = device.position(communicator, team.rank(), 0, true);
   Outcome outcome = Outcome::kOk;
   Time latest = team.clock;
   for (const int child : position.children) {

@@ -258,10 +258,12 @@ StreamRequest Device::multicast_request(const Communicator& communicator, int ro
   return request;
 }
 
-Position Device::position(Communicator& communicator, int rank, int root, bool any_order) {
-  const auto [found, fresh] = communicator.shapes.try_emplace({root, any_order});
-  if (fresh) found->second = shape_of(configuration_, communicator.places, root, any_order);
-  return locate(found->second, configuration_.fan_in, rank);
+const Position& Device::position(Communicator& communicator, int rank, int root, bool any_order) {
+  const auto [position, is_new] = communicator.positions.try_emplace({rank, root, any_order});
+  if (!is_new) return position->second;
+  const auto [shape, is_first] = communicator.shapes.try_emplace({root, any_order});
+  if (is_first) shape->second = shape_of(configuration_, communicator.places, root, any_order);
+  return position->second = locate(shape->second, configuration_.fan_in, rank);
 }
 
 }  // namespace offramp::tinsel

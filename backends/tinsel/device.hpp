@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "backends/tinsel/configuration.hpp"
@@ -50,6 +51,7 @@ struct Communicator {
   std::vector<Place> places;  // by rank
   std::map<int, RootPlan> roots;
   std::map<std::pair<int, bool>, TreeShape> shapes;  // by root, and whether the order of ranks is free
+  std::map<std::tuple<int, int, bool>, Position> positions;  // in those, by rank
 };
 
 class Device {
@@ -82,7 +84,7 @@ class Device {
   RootPlan& plan(Communicator& communicator, int root, Time& setup);
   const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes,
                                 Time epoch);
-  Position position(Communicator& communicator, int rank, int root, bool any_order);
+  const Position& position(Communicator& communicator, int rank, int root, bool any_order);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }

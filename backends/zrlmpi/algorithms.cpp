@@ -1,7 +1,8 @@
 #include "backends/zrlmpi/algorithms.hpp"
 
 #include <algorithm>
-#include <utility>
+
+#include "backends/turns.hpp"
 
 namespace offramp::zrlmpi {
 namespace {
@@ -37,6 +38,11 @@ class Tree {
     const int next = is_root() && child > 0 ? child + group_ : child + 1;
     return next < relative_ + extent() ? next : size_;
   }
+  [[nodiscard]] std::size_t children() const {
+    std::size_t children = 0;
+    for (int child = next_child(relative_); child < size_; child = next_child(child)) ++children;
+    return children;
+  }
   [[nodiscard]] int extent_of(int child) const { return is_root() ? std::min(group_, size_ - child) : 1; }
   [[nodiscard]] int size() const { return size_; }
 
@@ -61,30 +67,37 @@ void spend(const CollectiveModel& model, Team& team, std::string_view what, Time
   team.clock += time;
 }
 
+void spend_copy(const CollectiveModel& model, Team& team, std::size_t bytes) {
+  spend(model, team, "copy", model.copy.bytes(static_cast<std::int64_t>(bytes)));
+}
+
 void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableBytes to) {
-  if (from.data() != to.data())
-    spend(model, team, "copy", model.copy.bytes(static_cast<std::int64_t>(from.size())));
+  if (from.data() != to.data()) spend_copy(model, team, from.size());
   team.copy(from, to);
 }
 
 /// Own data first, then children ascending: the order of relative ranks. `result` may be empty but at the
-/// root.
+/// root. The role copies its data to memory of its own, and the result out of it; here they stay where they
+/// are as long as nothing overwrites them.
 Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own,
                      MutableBytes result) {
   Outcome outcome = Outcome::kOk;
-  MutableBytes sum = team.scratch(own.size());
-  MutableBytes incoming = team.scratch(own.size());
-  local_copy(model, team, own, sum);
+  Turns turns(team, tree.is_root() ? place_of_result(own, result) : MutableBytes(), own.size());
+  std::size_t left = tree.children();
+  Bytes sum = own;
+  spend_copy(model, team, own.size());
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
+    const MutableBytes incoming = turns.buffer(--left);
     note(outcome, co_await team.receive(tree.rank_of(child), incoming));
     spend(model, team, "combine", model.combine.bytes(static_cast<std::int64_t>(own.size())));
     if (!own.empty()) team.combine(sum, incoming);  // a barrier has nothing to combine
-    std::swap(sum, incoming);
+    sum = incoming;
   }
   if (!tree.is_root()) {
     note(outcome, co_await team.send(tree.rank_of(tree.parent()), sum));
   } else if (!result.empty()) {
-    local_copy(model, team, sum, result);
+    spend_copy(model, team, sum.size());
+    team.copy(sum, result);
   }
   co_return outcome;
 }
@@ -123,6 +136,10 @@ void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuf
 Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
                      int root) {
   Outcome outcome = Outcome::kOk;
+  if (!tree.is_root() && tree.extent() == 1) {  // the role's copy of the own block is all that it holds
+    spend_copy(model, team, buffers.send.size());
+    co_return co_await team.send(tree.rank_of(tree.parent()), buffers.send);
+  }
   const bool in_place = tree.is_root() && root == 0;
   const MutableBytes held = in_place ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
   local_copy(model, team, buffers.send, held.first(buffers.block));
@@ -142,18 +159,28 @@ Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team,
 Task<Outcome> scatter(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
                       int root) {
   Outcome outcome = Outcome::kOk;
-  const MutableBytes held = team.scratch(bytes_of(buffers, tree.extent()));
-  if (tree.is_root()) {
-    rotate_blocks(model, team, buffers, root, buffers.send, held, false);
+  Bytes held = buffers.send;
+  if (tree.is_root() && root == 0) {
+    spend_copy(model, team, held.size());  // of blocks that are in their places already
   } else {
-    note(outcome, co_await team.receive(tree.rank_of(tree.parent()), held));
+    const bool own_only = !tree.is_root() && tree.extent() == 1 && buffers.receive.size() == buffers.block;
+    const MutableBytes room = own_only ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
+    if (tree.is_root()) {
+      rotate_blocks(model, team, buffers, root, buffers.send, room, false);
+    } else {
+      note(outcome, co_await team.receive(tree.rank_of(tree.parent()), room));
+    }
+    held = room;
   }
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
     const Bytes part =
         held.subspan(bytes_of(buffers, child - tree.relative()), bytes_of(buffers, tree.extent_of(child)));
     note(outcome, co_await team.send(tree.rank_of(child), part));
   }
-  if (!buffers.receive.empty()) local_copy(model, team, held.first(buffers.block), buffers.receive);
+  if (!buffers.receive.empty()) {
+    spend_copy(model, team, buffers.block);
+    team.copy(held.first(buffers.block), buffers.receive);
+  }
   co_return outcome;
 }
 

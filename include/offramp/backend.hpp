@@ -265,7 +265,9 @@ class Team {
   virtual MutableBytes scratch(std::size_t bytes) = 0;
 
  protected:
-  Team(int rank, int size, bool carries_data) : rank_(rank), size_(size), carries_data_(carries_data) {}
+  Team(int rank, int size, bool carries_data) : Team(rank, size, carries_data, Units()) {}
+  Team(int rank, int size, bool carries_data, const Units& units)
+      : rank_(rank), size_(size), carries_data_(carries_data), units_(units) {}
   [[nodiscard]] bool carries_data() const { return carries_data_; }
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
   /// stamp: of a token; null: the backend's point-to-point model prices the message.

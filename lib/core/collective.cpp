@@ -20,16 +20,16 @@ std::byte* no_memory(const std::byte* real) {
 
 }  // namespace
 
-class Collective::Run final : public Team {
+class Collective::Run final : public Team, public detail::Pooled {
  public:
   Run(Collective& parent, std::size_t lane, std::uint8_t backend, int tag, Reducer* reducer)
-      : Team(parent.context_.rank(), parent.context_.size(), lane == 0 && parent.engine_.carries_payload()),
+      : Team(parent.context_.rank(), parent.context_.size(), lane == 0 && parent.engine_.carries_payload(),
+             parent.engine_.lane(lane).units(backend)),
         parent_(parent),
         lane_(lane),
         backend_(backend),
         tag_(tag),
         reducer_(reducer) {
-    units() = parent.engine_.lane(lane).units(backend);
     clock = parent.engine_.lane(lane).clock;
     operation = parent.operation_;
   }
@@ -83,8 +83,7 @@ class Collective::Run final : public Team {
   MutableBytes scratch(std::size_t bytes) override {
     if (!carries_data())
       return {reinterpret_cast<std::byte*>(std::exchange(no_scratch_, no_scratch_ + bytes + 1)), bytes};
-    scratch_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
-    return {scratch_.back().get(), bytes};
+    return {scratch_.take(bytes), bytes};
   }
 
  protected:
@@ -157,7 +156,7 @@ class Collective::Run final : public Team {
   std::uint64_t faults_ = 0;  // of the engine, when this began
   bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
   Task<Outcome> task_;
-  std::vector<std::unique_ptr<std::byte[]>> scratch_;
+  detail::PooledMemory scratch_;
   std::uintptr_t no_scratch_ = kNoScratch;
   std::vector<Bytes> send_blocks_;  // without memory
   std::vector<MutableBytes> receive_blocks_;

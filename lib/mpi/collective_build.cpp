@@ -108,20 +108,30 @@ class Builder {
   }
 
   void send_block(const void* buffer, std::int64_t count, const TypeInfo& type) {
-    made_->outgoing_blocks.emplace_back();
-    made_->send_blocks.push_back(made_->outgoing_blocks.back().set(buffer, count, type));
+    SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
+    made_->send_blocks.push_back(place.set(buffer, count, type));
   }
   void send_block_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
-    made_->outgoing_blocks.emplace_back();
-    made_->send_blocks.push_back(made_->outgoing_blocks.back().copy(buffer, count, type));
+    SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
+    made_->send_blocks.push_back(place.copy(buffer, count, type));
   }
   void receive_block(void* buffer, std::int64_t count, const TypeInfo& type) {
-    made_->incoming_blocks.emplace_back();
-    made_->receive_blocks.push_back(made_->incoming_blocks.back().set(buffer, count, type));
+    ReceiveBuffer& place = next_place(made_->incoming_blocks, made_->receive_blocks);
+    made_->receive_blocks.push_back(place.set(buffer, count, type));
   }
   CollectiveCall& made() { return *made_; }
 
  private:
+  /// Where the next block's buffer is; there is one per rank.
+  template <typename Buffer, typename Span>
+  Buffer& next_place(std::vector<Buffer>& buffers, std::vector<Span>& blocks) const {
+    if (blocks.empty()) {
+      buffers = std::vector<Buffer>(static_cast<std::size_t>(size()));
+      blocks.reserve(buffers.size());
+    }
+    return buffers[blocks.size()];
+  }
+
   Session& session_;
   Communicator* communicator_;
   BuiltCall made_;

@@ -5,8 +5,8 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lib/core/collective.hpp"
@@ -35,7 +35,7 @@ class MpiReducer final : public Reducer {
 };
 
 /// Built, started, completed, observed, destroyed; must stay where it is.
-class CollectiveCall {
+class CollectiveCall : public detail::Pooled {
  public:
   CollectiveCall(Engine& engine, Communicator& communicator) : collective(engine, *communicator.collective) {}
 
@@ -44,18 +44,24 @@ class CollectiveCall {
   MpiReducer reducer;
   SendBuffer outgoing;
   ReceiveBuffer incoming;
-  // Where blocks differ in size; deques, because buffers stay where they are.
+  // Where blocks differ in size, one per rank.
   std::vector<Bytes> send_blocks;
   std::vector<MutableBytes> receive_blocks;
-  std::deque<SendBuffer> outgoing_blocks;
-  std::deque<ReceiveBuffer> incoming_blocks;
+  std::vector<SendBuffer> outgoing_blocks;
+  std::vector<ReceiveBuffer> incoming_blocks;
   Collective collective;
   bool truncated = false;
 
-  /// What this rank sends to itself is at most so long.
+  /// What this rank sends to itself is so long: the algorithm delivers all of it, the program gets what it
+  /// has room for.
   void limit_receive(std::size_t sent) {
-    if (sent > buffers.receive.size()) truncated = true;
-    buffers.receive = buffers.receive.first(std::min(sent, buffers.receive.size()));
+    if (sent <= buffers.receive.size()) {
+      buffers.receive = buffers.receive.first(sent);
+      return;
+    }
+    truncated = true;
+    cut_ = buffers.receive;
+    buffers.receive = {whole_.take(sent), sent};
   }
   void cut_own_block(int rank) {
     Bytes& sent = send_blocks[static_cast<std::size_t>(rank)];
@@ -77,11 +83,16 @@ class CollectiveCall {
   }
   /// Data is in place: unpacks it. Once, on completion.
   void deliver() {
-    incoming.finish(buffers.receive.size());
+    if (cut_) std::copy_n(buffers.receive.begin(), cut_->size(), cut_->begin());
+    incoming.finish(cut_.value_or(buffers.receive).size());
     for (std::size_t i = 0; i < receive_blocks.size(); ++i)
       incoming_blocks[i].finish(receive_blocks[i].size());
   }
   void observe() { collective.observe(); }
+
+ private:
+  std::optional<MutableBytes> cut_;  // the program's room for a longer block
+  detail::PooledMemory whole_;
 };
 
 }  // namespace offramp

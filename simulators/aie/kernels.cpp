@@ -18,10 +18,9 @@ std::size_t elements_of(std::size_t bytes, std::size_t element) {
 Task<void> reduce_kernel(Core core, const ReduceCall& call) {
   const Timing& timing = core.timing;
   begin_call(core);
-  std::vector<Input*> inputs = call.inputs;
-  if (call.local != nullptr) inputs.insert(inputs.begin(), call.local);
   for (std::size_t chunk = 0; chunk < call.chunks.count(); ++chunk) {
-    for (Input* input : inputs) co_await acquire(core, *input, Acquire::kInLoop);
+    if (call.local != nullptr) co_await acquire(core, *call.local, Acquire::kInLoop);
+    for (Input* input : call.inputs) co_await acquire(core, *input, Acquire::kInLoop);
     if (call.output != nullptr) co_await acquire(core, *call.output, Acquire::kSingle);
     const std::size_t bytes = call.chunks.size(chunk);
     const Time begin = core.clock;
@@ -30,7 +29,9 @@ Task<void> reduce_kernel(Core core, const ReduceCall& call) {
     if (call.data != nullptr) call.data->reduce(chunk);
     core.span("reduce", begin);
     if (call.output != nullptr) co_await release(core, *call.output);
-    for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) co_await release(core, **input);
+    for (auto input = call.inputs.rbegin(); input != call.inputs.rend(); ++input)
+      co_await release(core, **input);
+    if (call.local != nullptr) co_await release(core, *call.local);
   }
   core.spend(timing.costs().call - timing.costs().call_head);
   core.clock += timing.step(elements_of(std::min(call.chunks.bytes, call.chunks.window), call.element_bytes));

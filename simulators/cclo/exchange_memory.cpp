@@ -34,20 +34,6 @@ void Communicator::count_inbound(std::uint32_t rank) {
   set(rank, RankField::kInboundSequence, get(rank, RankField::kInboundSequence) + 1);
 }
 
-std::uint32_t RxPool::get(std::uint32_t i, DescriptorField field) const {
-  const auto offset = space_.layout().offset(field);
-  return offset && i < buffers() ? space_.peek(space_.layout().descriptor_offset(i) + *offset) : 0;
-}
-
-void RxPool::set(std::uint32_t i, DescriptorField field, std::uint32_t value) {
-  const auto offset = space_.layout().offset(field);
-  if (offset && i < buffers()) space_.poke(space_.layout().descriptor_offset(i) + *offset, value);
-}
-
-BufferStatus RxPool::status(std::uint32_t i) const {
-  return static_cast<BufferStatus>(get(i, DescriptorField::kStatus));
-}
-
 /// One length for all buffers in the second generation.
 std::uint32_t RxPool::capacity(std::uint32_t i) const {
   if (space_.layout().offset(DescriptorField::kMaximumLength)) return get(i, DescriptorField::kMaximumLength);
@@ -57,9 +43,14 @@ std::uint32_t RxPool::capacity(std::uint32_t i) const {
 std::uint32_t RxPool::enqueue() {
   const std::uint32_t count = buffers();
   std::uint32_t in_flight = 0;
-  for (std::uint32_t i = 0; i < count; ++i) in_flight += status(i) == BufferStatus::kEnqueued ? 1 : 0;
+  std::uint32_t idle = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const BufferStatus now = status(i);
+    in_flight += now == BufferStatus::kEnqueued ? 1 : 0;
+    idle += now == BufferStatus::kIdle ? 1 : 0;
+  }
   std::uint32_t posted = 0;
-  for (std::uint32_t i = 0; i < count && in_flight < kMostEnqueued; ++i) {
+  for (std::uint32_t i = 0; i < count && in_flight < kMostEnqueued && posted < idle; ++i) {
     if (status(i) != BufferStatus::kIdle) continue;
     set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(BufferStatus::kEnqueued));
     set(i, DescriptorField::kDmaTag, in_flight % 16);

@@ -53,7 +53,9 @@ class RxPool {
   [[nodiscard]] std::uint32_t buffers() const {
     return std::min(space_.peek(space_.layout().exchange_base), most_);
   }
-  [[nodiscard]] BufferStatus status(std::uint32_t i) const;
+  [[nodiscard]] BufferStatus status(std::uint32_t i) const {
+    return static_cast<BufferStatus>(get(i, DescriptorField::kStatus));
+  }
   /// Posts write commands for the lowest IDLE descriptors, at most 16 in flight; returns how many it posted.
   std::uint32_t enqueue();
   /// The lowest ENQUEUED buffer takes a message; longer than the buffer: it becomes ERROR. Nothing: no buffer
@@ -70,8 +72,14 @@ class RxPool {
   static constexpr std::uint32_t kMostEnqueued = 16;  // DMA tags
 
  private:
-  [[nodiscard]] std::uint32_t get(std::uint32_t i, DescriptorField field) const;
-  void set(std::uint32_t i, DescriptorField field, std::uint32_t value);
+  [[nodiscard]] std::uint32_t get(std::uint32_t i, DescriptorField field) const {
+    const auto offset = space_.layout().offset(field);
+    return offset && i < buffers() ? space_.peek(space_.layout().descriptor_offset(i) + *offset) : 0;
+  }
+  void set(std::uint32_t i, DescriptorField field, std::uint32_t value) {
+    const auto offset = space_.layout().offset(field);
+    if (offset && i < buffers()) space_.poke(space_.layout().descriptor_offset(i) + *offset, value);
+  }
   [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
 
   IoSpace& space_;

@@ -68,12 +68,4 @@ void IoSpace::reset(std::uint32_t hardware_id) {
   poke(layout_.hardware_id, hardware_id);
 }
 
-std::uint32_t IoSpace::peek(std::uint32_t offset) const {
-  return offset % 4 == 0 && offset / 4 < memory_.size() ? memory_[offset / 4] : 0;
-}
-
-void IoSpace::poke(std::uint32_t offset, std::uint32_t value) {
-  if (offset % 4 == 0 && offset / 4 < memory_.size()) memory_[offset / 4] = value;
-}
-
 }  // namespace offramp::cclo

@@ -51,8 +51,12 @@ class IoSpace {
   void reset(std::uint32_t hardware_id);
 
   // The exchange memory as the control processor sees it: no access of the host is counted.
-  [[nodiscard]] std::uint32_t peek(std::uint32_t offset) const;
-  void poke(std::uint32_t offset, std::uint32_t value);
+  [[nodiscard]] std::uint32_t peek(std::uint32_t offset) const {
+    return offset % 4 == 0 && offset / 4 < memory_.size() ? memory_[offset / 4] : 0;
+  }
+  void poke(std::uint32_t offset, std::uint32_t value) {
+    if (offset % 4 == 0 && offset / 4 < memory_.size()) memory_[offset / 4] = value;
+  }
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
 

@@ -38,6 +38,8 @@ constexpr std::array<WordOf<R>, 6> kRank = {{
     {R::kMaximumSegment, "max_segment_size", "bytes"},
 }};
 
+constexpr std::span<const WordOf<R>> kGen1Rank = std::span(kRank).first(5);
+
 constexpr std::array<Register, 2> kSeedRegisters = {{
     {0x0ff8, "HWID", "", "which hardware this is"},
     {0x0ffc, "RETVAL", "", "return code of the last call"},
@@ -65,20 +67,23 @@ constexpr std::array<Register, 12> kGen2Registers = {{
 constexpr std::uint32_t kArithmeticWords = 6 * 9;  // six configurations of nine words
 
 const std::array<Layout, 3> kLayouts = {{
-    {Profile::kSeed, Generation::kFirst, "seed", 0x0800, 0x0ff8, 1, 0, 0x0ff8, 0x0ffc, kDescriptor,
-     std::span(kRank).first(5), kSeedRegisters},
-    {Profile::kDump, Generation::kFirst, "dump", 0x1000, 0x1ff4, 1, 0, 0x1ff8, 0x1ffc, kDescriptor,
-     std::span(kRank).first(5), kDumpRegisters},
+    {Profile::kSeed, Generation::kFirst, "seed", 0x0800, 0x0ff8, 1, 0, 0x0ff8, 0x0ffc, kDescriptor, kGen1Rank,
+     kSeedRegisters},
+    {Profile::kDump, Generation::kFirst, "dump", 0x1000, 0x1ff4, 1, 0, 0x1ff8, 0x1ffc, kDescriptor, kGen1Rank,
+     kDumpRegisters},
     {Profile::kGen2, Generation::kSecond, "gen2", 0x0000, kGatherMaximumFanIn, 2, kArithmeticWords, 0x1ff8,
      0x1ffc, kGen2Descriptor, kRank, kGen2Registers},
 }};
 
 template <typename Field>
-std::optional<std::uint32_t> find(std::span<const WordOf<Field>> words, Field field) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].field == field) return static_cast<std::uint32_t>(4 * i);
-  }
-  return std::nullopt;
+constexpr FieldOffsets<Field> offsets_of(std::span<const WordOf<Field>> first,
+                                         std::span<const WordOf<Field>> second) {
+  FieldOffsets<Field> offsets{};
+  for (std::size_t i = 0; i < first.size(); ++i)
+    offsets[0][static_cast<std::size_t>(first[i].field)] = static_cast<std::uint32_t>(4 * i);
+  for (std::size_t i = 0; i < second.size(); ++i)
+    offsets[1][static_cast<std::size_t>(second[i].field)] = static_cast<std::uint32_t>(4 * i);
+  return offsets;
 }
 
 std::string line(std::uint32_t offset, std::string_view name, std::string_view description) {
@@ -89,6 +94,10 @@ std::string line(std::uint32_t offset, std::string_view name, std::string_view d
 }
 
 }  // namespace
+
+constinit const FieldOffsets<DescriptorField> kDescriptorOffsets =
+    offsets_of<DescriptorField>(kDescriptor, kGen2Descriptor);
+constinit const FieldOffsets<RankField> kRankOffsets = offsets_of<RankField>(kGen1Rank, kRank);
 
 std::string_view to_string(BufferStatus status) {
   switch (status) {
@@ -115,13 +124,6 @@ std::uint32_t Layout::most_buffers(std::uint64_t ranks) const {
   const std::uint64_t communicator = communicator_words(ranks);
   if (communicator > all) return 0;
   return static_cast<std::uint32_t>((all - communicator) / descriptor_words());
-}
-
-std::optional<std::uint32_t> Layout::offset(DescriptorField field) const {
-  return find(descriptor, field);
-}
-std::optional<std::uint32_t> Layout::offset(RankField field) const {
-  return find(rank, field);
 }
 
 const Layout& layout_of(Profile profile) {

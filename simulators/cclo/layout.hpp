@@ -137,6 +137,13 @@ struct WordOf {
   std::string_view description;
 };
 
+/// Byte offsets of fields within their records, by generation: the firmware looks at them all the time.
+template <typename Field>
+using FieldOffsets =
+    std::array<std::array<std::optional<std::uint32_t>, static_cast<std::size_t>(Field::kNumber)>, 2>;
+extern const FieldOffsets<DescriptorField> kDescriptorOffsets;
+extern const FieldOffsets<RankField> kRankOffsets;
+
 struct Layout {
   Profile profile;
   Generation generation;
@@ -171,8 +178,12 @@ struct Layout {
   [[nodiscard]] std::uint32_t most_buffers(std::uint64_t ranks) const;
 
   /// Byte offset of a field within its record; nothing where this generation has no such field.
-  [[nodiscard]] std::optional<std::uint32_t> offset(DescriptorField field) const;
-  [[nodiscard]] std::optional<std::uint32_t> offset(RankField field) const;
+  [[nodiscard]] std::optional<std::uint32_t> offset(DescriptorField field) const {
+    return kDescriptorOffsets[static_cast<std::size_t>(generation)][static_cast<std::size_t>(field)];
+  }
+  [[nodiscard]] std::optional<std::uint32_t> offset(RankField field) const {
+    return kRankOffsets[static_cast<std::size_t>(generation)][static_cast<std::size_t>(field)];
+  }
 };
 
 const Layout& layout_of(Profile profile);

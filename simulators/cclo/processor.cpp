@@ -118,14 +118,16 @@ void Processor::note_arrival(const Team::Arrival& arrival) {
 }
 
 void Processor::push(const Flight& flight) {
-  flights_[(flight_head_ + flight_count_++) % kMostInFlight] = flight;
+  if (flight_head_ == kMostInFlight) {
+    flights_.erase(flights_.begin(), flights_.begin() + kMostInFlight);
+    flight_head_ = 0;
+  }
+  flights_.push_back(flight);
 }
 
 /// Acknowledgements of the oldest segment in flight.
 void Processor::retire() {
-  const Flight flight = flights_[flight_head_];
-  flight_head_ = (flight_head_ + 1) % kMostInFlight;
-  --flight_count_;
+  const Flight flight = flights_[flight_head_++];
   const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
   if (second()) {
     wait(later(flight.data, flight.packet) + spec_.cycles(spec_.firmware.retire));
@@ -230,7 +232,7 @@ Task<void> Processor::run(Primitive p) {
   for (std::uint64_t i = 0; i < segments; ++i) {
     const std::uint64_t bytes = spec_.segment_bytes(p.bytes, i);
     const std::uint64_t offset = i * spec_.rx_buffer_bytes;
-    if (flight_count_ == window()) retire();
+    if (in_flight() == window()) retire();
     Flight flight;
     flight.sends = p.sends();
     flight.receives = p.receives();
@@ -265,7 +267,7 @@ Task<void> Processor::run(Primitive p) {
     }
     push(flight);
   }
-  while (flight_count_ > 0) retire();
+  while (in_flight() > 0) retire();
   span("control processor", "primitive", begin, now_);
 }
 
@@ -276,7 +278,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
   configure_switch(Primitive::send(root, slots.data));
   for (std::uint64_t i = 0; i < segments; ++i) {
     const std::uint64_t bytes = spec_.segment_bytes(slots.bytes, i);
-    std::vector<Time> accepted;
+    PooledVector<Time> accepted;
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == root) continue;
       const std::uint64_t offset =
@@ -325,7 +327,7 @@ void Processor::take_notification(Time at) {
 }
 
 void Processor::write(int peer, Bytes data) {
-  if (flight_count_ == window()) retire();
+  if (in_flight() == window()) retire();
   const Primitive p = Primitive::send(peer, data);
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, data.size());
@@ -341,7 +343,7 @@ void Processor::write(int peer, Bytes data) {
 }
 
 void Processor::combine(Bytes in, MutableBytes inout) {
-  if (flight_count_ == window()) retire();
+  if (in_flight() == window()) retire();
   const Primitive p = Primitive::receive_reduce(rank(), in, inout);
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, in.size());
@@ -353,7 +355,7 @@ void Processor::combine(Bytes in, MutableBytes inout) {
 }
 
 void Processor::copy(Bytes from, MutableBytes into) {
-  if (flight_count_ == window()) retire();
+  if (in_flight() == window()) retire();
   const Primitive p = Primitive::copy(from, into);
   const Commands commands = issue(p, {}, true);
   Flight flight;
@@ -371,7 +373,7 @@ Task<Time> Processor::written_by(int peer, MutableBytes into) {
 }
 
 void Processor::finish_moves() {
-  while (flight_count_ > 0) retire();
+  while (in_flight() > 0) retire();
 }
 
 }  // namespace offramp::cclo

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -155,6 +154,7 @@ class Processor {
 
   [[nodiscard]] bool second() const { return spec_.generation == Generation::kSecond; }
   [[nodiscard]] std::uint32_t window() const;
+  [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
   void configure_switch(const Primitive& primitive);
   Commands issue(const Primitive& primitive, Time reserved, bool header);
   void issue_header();
@@ -182,16 +182,15 @@ class Processor {
   DataPlane plane_;
   Transmitter transmitter_;
   Receiver receiver_;
-  Arbiter service_;  // of filled RX buffers: interrupt, or the second generation's hardware
-  Arbiter decoder_;  // the second generation's data movement processor
-  std::array<Flight, kMostInFlight> flights_;
-  std::uint32_t flight_head_ = 0;
-  std::uint32_t flight_count_ = 0;
+  Arbiter service_;               // of filled RX buffers: interrupt, or the second generation's hardware
+  Arbiter decoder_;               // the second generation's data movement processor
+  PooledVector<Flight> flights_;  // those before the head have ended
+  std::size_t flight_head_ = 0;
   std::array<Time, kSlots> slot_free_;  // RX buffers, by the order of their filling
   std::uint32_t landed_ = 0;
   std::uint64_t packets_ = 0;
-  std::deque<Outgoing> outgoing_;
-  std::vector<MutableBytes> free_scratch_;
+  PooledList<Outgoing> outgoing_;
+  PooledVector<MutableBytes> free_scratch_;
   Error error_ = Error::kNone;
   WireCounters wire_;
 };

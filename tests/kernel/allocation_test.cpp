@@ -2,6 +2,7 @@
 // count and the pool are off, and these tests only run the networks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -145,7 +146,7 @@ TEST(Allocation, SpansAllocateNothingInTheKernel) {
 
 #if defined(OFFRAMP_COUNTS_ALLOCATIONS)
 TEST(FramePool, GivesBackTheSameBlock) {
-  for (const std::size_t size : {1U, 64U, 65U, 4096U, 4097U, 8192U, 8193U, 65536U}) {
+  for (const std::size_t size : {1U, 64U, 65U, 4096U, 4097U, 8192U, 8193U, 65536U, 65537U, 1048576U}) {
     void* first = FramePool::allocate(size);
     FramePool::release(first, size);
     void* second = FramePool::allocate(size);
@@ -155,8 +156,9 @@ TEST(FramePool, GivesBackTheSameBlock) {
 }
 
 TEST(FramePool, PassesOnWhatIsTooLarge) {
+  constexpr std::size_t kSize = (std::size_t{1} << 20U) + 1;
   const std::uint64_t before = allocations;
-  for (int i = 0; i < 3; ++i) FramePool::release(FramePool::allocate(65'537), 65'537);
+  for (int i = 0; i < 3; ++i) FramePool::release(FramePool::allocate(kSize), kSize);
   EXPECT_EQ(allocations - before, 3U);
 }
 
@@ -179,7 +181,7 @@ TEST(FramePool, DoesNotHoardWhatOtherThreadsAllocated) {
 TEST(FramePool, BlocksOfEverySizeAreUsableAndDistinct) {
   std::vector<std::pair<unsigned char*, std::size_t>> blocks;
   for (int round = 0; round < 2; ++round) {
-    for (std::size_t size = 1; size <= 70'000; size += 1 + size / 7) {
+    for (std::size_t size = 1; size <= 1'200'000; size += 1 + size / 7) {
       auto* block = static_cast<unsigned char*>(FramePool::allocate(size));
       for (std::size_t i = 0; i < size; ++i) block[i] = static_cast<unsigned char>(size);
       blocks.emplace_back(block, size);
@@ -190,6 +192,21 @@ TEST(FramePool, BlocksOfEverySizeAreUsableAndDistinct) {
       FramePool::release(block, size);
     }
     blocks.clear();
+  }
+}
+
+TEST(PooledMemory, HasPiecesOfEverySize) {
+  detail::PooledMemory memory;
+  std::vector<std::pair<std::byte*, std::size_t>> pieces;
+  for (const std::size_t size : {0U, 1U, 48U, 49U, 4096U, 65536U, 2000000U}) {
+    std::byte* const piece = memory.take(size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % __STDCPP_DEFAULT_NEW_ALIGNMENT__, 0U);
+    std::fill_n(piece, size, static_cast<std::byte>(pieces.size()));
+    pieces.emplace_back(piece, size);
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto [piece, size] = pieces[i];
+    EXPECT_EQ(std::count(piece, piece + size, static_cast<std::byte>(i)), static_cast<std::ptrdiff_t>(size));
   }
 }
 

@@ -121,6 +121,23 @@ static void too_long(int ints, int room) {
   free(out);
 }
 
+// A root's own block that is longer than it allows for.
+static void too_long_block(int ints, int room) {
+  size_t bytes = (size_t)room * sizeof(int);
+  const int zero = 0;
+  int *out = malloc((size_t)ints * sizeof *out), *in = guarded_new(bytes);
+  for (int i = 0; i < ints; ++i) out[i] = i;
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  CHECK_EQ(class_of(MPI_Scatter(out, ints, MPI_INT, in, room, MPI_INT, 0, MPI_COMM_SELF)), MPI_ERR_TRUNCATE);
+  CHECK_EQ(in[room - 1], room - 1);
+  CHECK_EQ(class_of(MPI_Scatterv(out, &ints, &zero, MPI_INT, in, room, MPI_INT, 0, MPI_COMM_SELF)),
+           MPI_ERR_TRUNCATE);
+  CHECK_EQ(in[room - 1], room - 1);
+  CHECK_GUARDS(in, bytes);
+  GUARDED_FREE(in, bytes);
+  free(out);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv);
   right = right_of(me, np);
@@ -133,5 +150,7 @@ int main(int argc, char** argv) {
   too_long(3000, 1);
   too_long(100000, 50000);
   ends_the_wait();
+  too_long_block(8, 3);
+  too_long_block(3000, 1);
   return check_finish("truncation");
 }

@@ -1,5 +1,6 @@
-// A free list for coroutine frames and channel slots: per thread, by size class, so that starting an
-// operation or building a small network allocates nothing once the first few have ended.
+// A free list for coroutine frames, channel slots and what else lives as long as one operation: per thread,
+// by size class, so that starting an operation or building a small network allocates nothing once the first
+// few have ended.
 //
 // Thread rule: any thread may release what another one allocated; the block then serves the releasing thread.
 // Each class keeps at most kKeptBytes, so a thread that only releases does not hoard. Under AddressSanitizer
@@ -9,7 +10,9 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <list>
 #include <new>
+#include <vector>
 
 namespace offramp::detail {
 
@@ -60,7 +63,7 @@ class FramePool {
  private:
   static constexpr std::size_t kStep = 64;
   static constexpr std::size_t kFine = 64;              // classes of kStep bytes each, up to 4 KiB
-  static constexpr std::size_t kClasses = kFine + 4;    // then 8, 16, 32 and 64 KiB
+  static constexpr std::size_t kClasses = kFine + 8;    // then 8, 16, ... 1024 KiB
   static constexpr std::size_t kKeptBytes = 1U << 20U;  // per class
 
   struct Block {
@@ -100,4 +103,61 @@ class FramePool {
   static inline thread_local Closer closer_{};
 };
 
+/// Base of objects that are made and ended with each operation.
+struct Pooled {
+  static void* operator new(std::size_t size) { return FramePool::allocate(size); }
+  static void operator delete(void* memory, std::size_t size) noexcept { FramePool::release(memory, size); }
+};
+
+/// The same for the containers of one operation.
+template <typename T>
+struct PoolAllocator {
+  using value_type = T;
+  PoolAllocator() = default;
+  template <typename Other>
+  PoolAllocator(const PoolAllocator<Other>&) {}
+  T* allocate(std::size_t count) { return static_cast<T*>(FramePool::allocate(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t count) noexcept { FramePool::release(memory, count * sizeof(T)); }
+  friend bool operator==(const PoolAllocator&, const PoolAllocator&) { return true; }
+};
+
+/// Working memory of one operation, in pieces that all end with it; uninitialised, aligned as by operator
+/// new.
+class PooledMemory {
+ public:
+  PooledMemory() = default;
+  PooledMemory(const PooledMemory&) = delete;
+  PooledMemory& operator=(const PooledMemory&) = delete;
+  ~PooledMemory() {
+    while (pieces_ != nullptr) {
+      Piece* const piece = pieces_;
+      pieces_ = piece->next;
+      FramePool::release(piece, piece->size);
+    }
+  }
+
+  std::byte* take(std::size_t bytes) {
+    const std::size_t size = sizeof(Piece) + bytes;
+    pieces_ = ::new (FramePool::allocate(size)) Piece{pieces_, size};
+    return reinterpret_cast<std::byte*>(pieces_ + 1);
+  }
+
+ private:
+  struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) Piece {
+    Piece* next;
+    std::size_t size;  // with this
+  };
+  Piece* pieces_ = nullptr;
+};
+
 }  // namespace offramp::detail
+
+namespace offramp {
+
+template <typename T>
+using PooledVector = std::vector<T, detail::PoolAllocator<T>>;
+/// Whose elements stay where they are.
+template <typename T>
+using PooledList = std::list<T, detail::PoolAllocator<T>>;
+
+}  // namespace offramp

@@ -36,14 +36,11 @@ class Task;
 
 namespace detail {
 
-struct PromiseBase {
+struct PromiseBase : Pooled {
   std::coroutine_handle<> continuation = nullptr;  // set once the awaiter really waits
   Process* process = nullptr;
   void (*on_end)(void*) = nullptr;
   void* on_end_argument = nullptr;
-
-  static void* operator new(std::size_t size) { return FramePool::allocate(size); }
-  static void operator delete(void* memory, std::size_t size) noexcept { FramePool::release(memory, size); }
 
   struct FinalAwaiter {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
