@@ -33,8 +33,9 @@ class FramePool {
   /// size in bytes, greater than zero. Aligned as by operator new. Throws std::bad_alloc.
   static void* allocate(std::size_t size) {
     const std::size_t index = class_of(size);
-    if (!kFramesPooled || index >= kClasses) return ::operator new(size);
-    List& list = lists_.classes[index];
+    if (!kFramesPooled || index >= kClasses || lists_ == nullptr)
+      return ::operator new(pooled_bytes(size, index));
+    List& list = (*lists_)[index];
     if (list.head == nullptr) return ::operator new(block_bytes(index));
     Block* block = list.head;
     list.head = block->next;
@@ -45,13 +46,11 @@ class FramePool {
   /// size as given to allocate().
   static void release(void* memory, std::size_t size) noexcept {
     const std::size_t index = class_of(size);
-    if (!kFramesPooled || index >= kClasses || lists_.closed) {
+    if (!kFramesPooled || index >= kClasses || !is_open()) {
       ::operator delete(memory);
       return;
     }
-    List& list = lists_.classes[index];
-    if (list.head == nullptr)
-      static_cast<void>(&closer_);  // constructs it, so that the thread's end empties the lists
+    List& list = (*lists_)[index];
     if (list.kept == kKeptBytes / block_bytes(index)) {
       ::operator delete(memory);
       return;
@@ -73,33 +72,48 @@ class FramePool {
     Block* head;
     std::size_t kept;
   };
-  struct Lists {  // trivially destructible: still there for frames that outlive the thread's pool
-    std::array<List, kClasses> classes;
-    bool closed;
-  };
+  using Lists = std::array<List, kClasses>;
   struct Closer {
     Closer() {}  // not constexpr: has to run on each thread
     ~Closer() {
-      lists_.closed = true;
-      for (List& list : lists_.classes) {
+      closed_ = true;
+      for (List& list : *lists_) {
         while (list.head != nullptr) {
           Block* next = list.head->next;
           ::operator delete(list.head);
           list.head = next;
         }
       }
+      delete lists_;
+      lists_ = nullptr;
     }
   };
+
+  /// Makes the thread's lists, unless it is at its end or out of memory.
+  static bool is_open() noexcept {
+    if (lists_ != nullptr) return true;
+    if (closed_) return false;
+    lists_ = new (std::nothrow) Lists{};
+    if (lists_ != nullptr)
+      static_cast<void>(&closer_);  // constructs it, so that the thread's end empties them
+    return lists_ != nullptr;
+  }
 
   static std::size_t class_of(std::size_t size) {
     if (size <= kFine * kStep) return (size - 1) / kStep;
     return kFine + static_cast<std::size_t>(std::bit_width((size - 1) / (kFine * kStep))) - 1;
   }
+  static std::size_t pooled_bytes(std::size_t size, std::size_t index) {
+    return kFramesPooled && index < kClasses ? block_bytes(index) : size;
+  }
   static std::size_t block_bytes(std::size_t index) {
     return index < kFine ? (index + 1) * kStep : (kFine * kStep) << (index - kFine + 1);
   }
 
-  static constinit inline thread_local Lists lists_{};
+  // A thread has little room for what is its own alone, if the library is loaded late. A frame may outlive
+  // the lists.
+  static constinit inline thread_local Lists* lists_ = nullptr;
+  static constinit inline thread_local bool closed_ = false;
   static inline thread_local Closer closer_{};
 };
 
