@@ -49,8 +49,9 @@ std::string new_name() {
 NodeRings::Layout::Layout(std::size_t ranks_, std::size_t ring_bytes_)
     : ranks(ranks_),
       ring_bytes(ring_bytes_),
-      sender_words(rounded_up((ranks + 63) / 64 * sizeof(std::uint64_t), kLine) / sizeof(std::uint64_t)),
-      counters(ranks * sender_words * sizeof(std::uint64_t)),
+      sender_words((ranks + 63) / 64),
+      board_words(rounded_up((1 + sender_words) * sizeof(std::uint64_t), kLine) / sizeof(std::uint64_t)),
+      counters(ranks * board_words * sizeof(std::uint64_t)),
       rings(rounded_up(counters + ranks * ranks * kLine, kPage)),
       bytes(rings + ranks * ranks * ring_bytes) {}
 
@@ -109,7 +110,7 @@ void NodeRings::open(const std::vector<int>& node, int rank, const Exchange& exc
     if (i != self_ && there) outgoing_[i].state = Way::kUnused;
     joins_all_ = joins_all_ && there;
   }
-  senders_ = senders_to(self_);
+  board_ = board_of(self_);
   sender_words_ = layout_.sender_words;
 }
 
@@ -122,12 +123,8 @@ bool NodeRings::prepare(std::size_t index) {
   if (madvise(memory.data, memory.bytes, MADV_POPULATE_WRITE) != 0) return false;
   to.ring = RingWriter(memory);
   to.state = Way::kReady;
-  std::atomic_ref(senders_to(index)[self_ / 64]).fetch_or(std::uint64_t{1} << (self_ % 64));
+  std::atomic_ref(board_of(index)[1 + self_ / 64]).fetch_or(std::uint64_t{1} << (self_ % 64));
   return true;
-}
-
-std::uint64_t* NodeRings::senders_to(std::size_t receiver) const {
-  return reinterpret_cast<std::uint64_t*>(memory_) + receiver * layout_.sender_words;
 }
 
 RingMemory NodeRings::ring(std::size_t receiver, std::size_t sender) const {

@@ -43,11 +43,18 @@ class NodeRings {
   /// The ring from a rank of the node.
   RingReader& from(std::size_t index) { return incoming_[index]; }
 
+  /// Tells a rank of the node that a message for it is on its way elsewhere, and how many this one was told
+  /// of.
+  void announce(std::size_t index) const { std::atomic_ref(board_of(index)[0]).fetch_add(1); }
+  [[nodiscard]] std::uint64_t announced() const {
+    return board_ != nullptr ? std::atomic_ref(board_[0]).load(std::memory_order_relaxed) : 0;
+  }
+
   /// Calls visit(index) for each rank of the node that has written to this one.
   template <typename Visitor>
   void for_each_sender(Visitor visit) {
     for (std::size_t i = 0; i < sender_words_; ++i) {
-      std::uint64_t bits = std::atomic_ref(senders_[i]).load(std::memory_order_relaxed);
+      std::uint64_t bits = std::atomic_ref(board_[1 + i]).load(std::memory_order_relaxed);
       for (; bits != 0; bits &= bits - 1) {
         const std::size_t index = 64 * i + static_cast<std::size_t>(std::countr_zero(bits));
         if (index < incoming_.size()) visit(index);
@@ -66,7 +73,8 @@ class NodeRings {
     Layout(std::size_t ranks, std::size_t ring_bytes);
     std::size_t ranks;
     std::size_t ring_bytes;
-    std::size_t sender_words;  // per receiver, in lines of their own
+    std::size_t sender_words;  // per receiver, a bit for each sender
+    std::size_t board_words;   // with the count of what was announced, in lines of their own
     std::size_t counters;      // offset of the readers' counters, one line per ring
     std::size_t rings;         // offset of the rings themselves
     std::size_t bytes;         // of the segment
@@ -75,14 +83,16 @@ class NodeRings {
   std::string create(std::size_t ranks);
   bool attach(const std::string& name, std::size_t ranks);
   bool prepare(std::size_t index);
-  [[nodiscard]] std::uint64_t* senders_to(std::size_t receiver) const;
+  [[nodiscard]] std::uint64_t* board_of(std::size_t receiver) const {
+    return reinterpret_cast<std::uint64_t*>(memory_) + receiver * layout_.board_words;
+  }
   [[nodiscard]] RingMemory ring(std::size_t receiver, std::size_t sender) const;
 
   Layout layout_{0, 0};
   std::byte* memory_ = nullptr;
   bool joins_all_ = false;
   std::size_t self_ = 0;
-  std::uint64_t* senders_ = nullptr;  // who has written to this rank, a bit each
+  std::uint64_t* board_ = nullptr;  // of this rank: what was announced, and who has written to its rings
   std::size_t sender_words_ = 0;
   std::vector<Outgoing> outgoing_;
   std::vector<RingReader> incoming_;

@@ -250,10 +250,7 @@ class UcxFabric final : public UcxFabricBase {
         sink_->deliver({});  // is refused, and counted
         break;
       }
-      if (message.after != from.received) {
-        ucx_is_behind_ = true;
-        break;
-      }
+      if (message.after != from.received) break;  // UCX is behind
       sink_->deliver({message.header, message.payload.data(), message.payload.size()});
       ring.done(message);
       ++events;
@@ -261,11 +258,9 @@ class UcxFabric final : public UcxFabricBase {
     return events;
   }
 
+  /// Not only when something is known to come: UCX has work of its own at times.
   bool is_turn_of_ucx() {
-    if (pending_ == 0 && !std::exchange(ucx_is_behind_, false) && all_near_ &&
-        ++turns_ % kTurnsWithoutUcx != 0)
-      return false;
-    return true;
+    return pending_ != 0 || !all_near_ || rings_.announced() != received_ || ++turns_ % kTurnsWithoutUcx == 0;
   }
 
   static ucs_status_t on_neighbours_message(void* self, const void* header, std::size_t header_size,
@@ -274,6 +269,7 @@ class UcxFabric final : public UcxFabricBase {
     while (from.fabric->read_ring(from) > 0) {
     }
     ++from.received;
+    ++from.fabric->received_;
     return on_message(from.fabric, header, header_size, data, size, param);
   }
 
@@ -301,7 +297,10 @@ class UcxFabric final : public UcxFabricBase {
         neighbour != nullptr ? kFromNeighbour + static_cast<unsigned>(rings_.self()) : kFromAfar;
     const State state = started(
         ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(), payload.size(), &param));
-    if (neighbour != nullptr && state != State::kFailed) ++neighbour->sent;
+    if (neighbour != nullptr && state != State::kFailed) {
+      ++neighbour->sent;
+      rings_.announce(neighbour->index);
+    }
     return state;
   }
 
@@ -434,7 +433,7 @@ class UcxFabric final : public UcxFabricBase {
   std::vector<std::unique_ptr<Neighbour>> neighbours_;  // by index on the node
   std::vector<Neighbour*> neighbours_of_;               // by rank; null: of another node
   bool all_near_ = false;                               // every other rank may write to a ring of this one's
-  bool ucx_is_behind_ = false;  // something in a ring waits for what comes through UCX
+  std::uint64_t received_ = 0;                          // from neighbours, through UCX
   unsigned turns_ = 0;
   std::size_t pending_ = 0;  // requests of UCX
   bool closed_ = false;

@@ -259,6 +259,16 @@ TEST(NodeRings, NameOnlyThoseSendersThatHaveWritten) {
   EXPECT_EQ(senders(node.at(0)), std::vector<std::size_t>{2});
 }
 
+TEST(NodeRings, CountWhatIsAnnouncedToEachRank) {
+  Node node({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}, 3);
+  node.at(0).announce(1);
+  node.at(2).announce(1);
+  node.at(1).announce(0);
+  EXPECT_EQ(node.at(0).announced(), 1U);
+  EXPECT_EQ(node.at(1).announced(), 2U);
+  EXPECT_EQ(node.at(2).announced(), 0U);
+}
+
 TEST(NodeRings, LeadNowhereFromARankThatIsAloneOnItsNode) {
   Node node({{0}, {1, 2}, {1, 2}}, 3);
   EXPECT_FALSE(node.at(0).join_all());
