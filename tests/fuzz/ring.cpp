@@ -1,0 +1,28 @@
+// What a rank finds in the shared memory of a ring that another one has written to.
+#include <memory>
+
+#include "lib/fabric/shared_ring.hpp"
+#include "tests/fuzz/support.hpp"
+
+using namespace offramp;  // NOLINT: one file
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kBytes = 1024;
+  constexpr int kMost = 200;  // a ring can lead in circles
+  // Of exactly the size of a ring, so that the sanitizer sees what is read beyond it.
+  const auto words = std::make_unique<std::uint64_t[]>(kBytes / sizeof(std::uint64_t));
+  std::memcpy(words.get(), data, std::min(size, kBytes));
+  std::uint64_t consumed = 0;
+  RingReader reader({reinterpret_cast<std::byte*>(words.get()), kBytes, &consumed});
+  std::size_t sum = 0;
+  for (int i = 0; i < kMost; ++i) {
+    RingReader::Message message;
+    if (reader.look(message) != RingReader::State::kMessage) break;
+    fuzz::require(message.header.size() <= Fabric::kMaxHeader && message.payload.size() < kBytes);
+    for (const std::byte b : message.header) sum += std::to_integer<std::size_t>(b);
+    for (const std::byte b : message.payload) sum += std::to_integer<std::size_t>(b);
+    reader.done(message);
+  }
+  fuzz::require(sum <= kMost * (Fabric::kMaxHeader + kBytes) * 255);
+  return 0;
+}
