@@ -1,7 +1,11 @@
 #include "lib/fabric/memory_fabric.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <new>
+
+#include "offramp/kernel/frame_pool.hpp"
 
 namespace offramp {
 
@@ -15,55 +19,81 @@ int FinishedSends::notify_all() {
   return count;
 }
 
+void MemoryQueue::End::operator()(Message* message) const {
+  detail::FramePool::release(message, message->size);
+}
+
+MemoryQueue::~MemoryQueue() {
+  while (!empty()) take(0);
+}
+
 bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
                        FabricWaiter& waiter, FinishedSends& sender, bool stays) {
-  auto message = std::make_unique<Message>();
-  message->source = source;
-  message->header.assign(header.begin(), header.end());
   const bool eager = !stays && payload.size() <= eager_limit_;
+  const std::size_t size = sizeof(Message) + header.size() + (eager ? payload.size() : 0);
+  auto* const message = ::new (detail::FramePool::allocate(size)) Message;
+  message->size = size;
+  message->source = source;
+  auto* const behind = reinterpret_cast<std::byte*>(message + 1);
+  message->header = {behind, header.size()};
+  if (!header.empty()) std::memcpy(behind, header.data(), header.size());
   if (eager) {
-    message->copy.assign(payload.begin(), payload.end());
-    message->payload = message->copy;
+    message->payload = {behind + header.size(), payload.size()};
+    if (!payload.empty()) std::memcpy(behind + header.size(), payload.data(), payload.size());
   } else {
     message->payload = payload;
     message->waiter = &waiter;
     message->sender = &sender;
   }
-  messages_.push_back(std::move(message));
+  (last_ != nullptr ? last_->next : first_) = message;
+  last_ = message;
+  ++count_;
   return eager;
 }
 
-bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
-  if (messages_.empty()) return false;
-  auto picked = messages_.begin() + static_cast<std::ptrdiff_t>(choice % messages_.size());
-  const int source = (*picked)->source;
-  picked =
-      std::find_if(messages_.begin(), messages_.end(), [&](const auto& m) { return m->source == source; });
-  std::unique_ptr<Message> message = std::move(*picked);
-  messages_.erase(picked);
+/// The oldest message of the source that the choice falls on. There is one.
+MemoryQueue::Owned MemoryQueue::take(std::uint64_t choice) {
+  Message* before = nullptr;
+  Message* message = first_;
+  if (choice != 0) {
+    const Message* chosen = first_;
+    for (std::uint64_t i = choice % count_; i > 0; --i) chosen = chosen->next;
+    while (message->source != chosen->source) {
+      before = message;
+      message = message->next;
+    }
+  }
+  (before != nullptr ? before->next : first_) = message->next;
+  if (last_ == message) last_ = before;
+  --count_;
+  return Owned(message);
+}
 
+bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
+  if (empty()) return false;
+  Owned message = take(choice);
   Fabric::Inbound inbound{message->header, message->payload.data(), message->payload.size(), nullptr};
   if (message->waiter == nullptr) {
     sink.deliver(inbound);
     return true;
   }
+  std::array<std::byte, Fabric::kMaxHeader> header;  // pull() may end the message during deliver()
+  std::copy(message->header.begin(), message->header.end(), header.begin());
+  inbound.header = {header.data(), message->header.size()};
   inbound.data = nullptr;
-  inbound.remote = message.get();
-  const std::vector<std::byte> header = message->header;  // pull() may end the message during deliver()
-  inbound.header = header;
-  (void)message.release();  // owned by whoever pulls or drops it
+  inbound.remote = message.release();  // owned by whoever pulls or drops it
   sink.deliver(inbound);
   return true;
 }
 
 void MemoryQueue::pull(void* remote, std::span<std::byte> into) {
-  const std::unique_ptr<Message> message(static_cast<Message*>(remote));
+  const Owned message(static_cast<Message*>(remote));
   std::memcpy(into.data(), message->payload.data(), std::min(into.size(), message->payload.size()));
   message->sender->add(*message->waiter);
 }
 
 void MemoryQueue::drop(void* remote) {
-  const std::unique_ptr<Message> message(static_cast<Message*>(remote));
+  const Owned message(static_cast<Message*>(remote));
   message->sender->add(*message->waiter);
 }
 

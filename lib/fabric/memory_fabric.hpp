@@ -31,6 +31,7 @@ class MemoryQueue {
   explicit MemoryQueue(std::size_t eager_limit) : eager_limit_(eager_limit) {}
   MemoryQueue(const MemoryQueue&) = delete;
   MemoryQueue& operator=(const MemoryQueue&) = delete;
+  ~MemoryQueue();
 
   /// False: the payload stays where it is until the waiter turns up among the sender's finished ones. stays:
   /// it does so whatever its size.
@@ -38,22 +39,33 @@ class MemoryQueue {
             FabricWaiter& waiter, FinishedSends& sender, bool stays = false);
   /// Delivers the oldest message (or, with a choice, the oldest of some source); false when there is none.
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
-  [[nodiscard]] bool empty() const { return messages_.empty(); }
+  [[nodiscard]] bool empty() const { return first_ == nullptr; }
 
   static void pull(void* remote, std::span<std::byte> into);
   static void drop(void* remote);
 
  private:
+  /// One piece of memory from the pool, with the header and a copied payload behind it.
   struct Message {
+    Message* next = nullptr;
+    std::size_t size = 0;  // with what is behind
     int source = 0;
-    std::vector<std::byte> header;
-    std::vector<std::byte> copy;         // eager payload
+    std::span<const std::byte> header;
     std::span<const std::byte> payload;  // the copy, or the sender's own memory
     FabricWaiter* waiter = nullptr;      // of the sender, when the payload stayed there
     FinishedSends* sender = nullptr;
   };
+  struct End {
+    void operator()(Message* message) const;
+  };
+  using Owned = std::unique_ptr<Message, End>;
+
+  Owned take(std::uint64_t choice);
+
   std::size_t eager_limit_;
-  std::deque<std::unique_ptr<Message>> messages_;
+  Message* first_ = nullptr;
+  Message* last_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 /// The ranks of one process. A seed shuffles the order of delivery between sources (never within one);

@@ -9,7 +9,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ALLOWED = {
     "simulators": ("simulators/", "offramp/"),
     "backends": ("backends/", "simulators/", "offramp/"),
-    "lib/fabric": ("lib/fabric/",),
+    "lib/fabric": ("lib/fabric/", "offramp/kernel/"),
     "lib/dpu": ("lib/dpu/", "simulators/dpu/", "offramp/"),
     "lib/core": ("lib/core/", "lib/fabric/", "offramp/"),
     "lib": ("lib/", "offramp/"),
