@@ -3,6 +3,8 @@
 //
 // Run under callgrind it gives instructions per call of all ranks together, which do not depend on the
 // machine's load: the difference of two numbers of calls.
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -19,6 +21,9 @@ struct Work {
   std::size_t bytes = 0;
   int calls = 0;
 };
+
+constexpr std::array<std::string_view, 6> kOperations = {"bcast",  "reduce",    "allreduce",
+                                                         "gather", "allgather", "barrier"};
 
 Task<void> repeat(RankHandle& rank, Work work) {
   const std::size_t ranks = static_cast<std::size_t>(rank.size());
@@ -46,7 +51,9 @@ int main(int argc, char** argv) {
   const bool usable = argc == 5 || argc == 6;
   const BackendDescription* const backend = usable ? registry.find(argv[1]) : nullptr;
   const int calls = usable ? std::atoi(argv[4]) : 0;
-  if (backend == nullptr || calls <= 0) {
+  const bool known =
+      usable && std::find(kOperations.begin(), kOperations.end(), argv[2]) != kOperations.end();
+  if (backend == nullptr || calls <= 0 || !known) {
     std::cerr << "usage: collective_cost BACKEND OPERATION BYTES CALLS [RANKS]\n";
     return 2;
   }
