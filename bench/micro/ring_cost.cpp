@@ -1,5 +1,5 @@
-// What a ring of shared memory takes by itself: two threads on two cores with nothing above it. The floor of small
-// messages within a node, as ucx_perftest gives it for UCX. usage: ring_cost
+// What a ring of shared memory takes by itself: two threads on two cores with nothing above it. The floor of
+// small messages within a node, as ucx_perftest gives it for UCX. usage: ring_cost
 #include <pthread.h>
 #include <sched.h>
 
@@ -86,7 +86,8 @@ double best(First first, Second second) {
     Way in(*back);
     const auto begin = std::chrono::steady_clock::now();
     first(out, in);
-    seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    seconds =
+        std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     other.join();
   }
   return seconds;

@@ -300,6 +300,7 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
 
 [[gnu::always_inline]] inline void Engine::complete(ReceiveRecord& record) {
   record.done = true;
+  ++completions_;
   if (record.outcome == Outcome::kFault) note_fault(record);
   if (certificate != nullptr) take_digest(record);
   release(*record.context);
@@ -393,8 +394,7 @@ std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& 
   const bool fetched =
       inbound.remote != nullptr && inbound.size <= kBounceLimit && (header.envelope.flags & kStays) == 0;
   const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
-  // Not "UnexpectedMessage()", which would clear memory that is not there.
-  std::unique_ptr<UnexpectedMessage> message(new (lanes_.size(), room) UnexpectedMessage);
+  std::unique_ptr<UnexpectedMessage> message = make_with_tail<UnexpectedMessage>(lanes_.size(), room);
   message->engine = this;
   message->context = &context;
   message->header.take(header);

@@ -118,6 +118,8 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
   [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
   PayloadWindow window;
+  /// Sends and receives that have completed since the start.
+  [[nodiscard]] std::uint64_t completions() const { return completions_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
   /// Who failed to reach whom over what, for the last operation that ended with kFault; empty: none did.
@@ -262,6 +264,7 @@ class Engine final : public Fabric::Sink {
   std::size_t unexpected_bytes_peak_ = 0;
   std::vector<int> due_;  // ranks to give window back to
   std::uint32_t operations_ = 0;
+  std::uint64_t completions_ = 0;
   std::uint64_t malformed_ = 0;
   std::string last_fault_;
   std::uint64_t faults_ = 0;  // that last_fault_ has told

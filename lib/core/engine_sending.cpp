@@ -177,6 +177,7 @@ bool Engine::is_over(const SendRecord& record) const {
 
 [[gnu::always_inline]] inline void Engine::complete(SendRecord& record) {
   record.done = true;
+  ++completions_;
   if (record.outcome == Outcome::kFault) note_fault(record);
   in_flight_.remove(record);
   --sends_;

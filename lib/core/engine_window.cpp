@@ -19,8 +19,7 @@ Fabric::State Engine::keep(SendRecord& record) {
   record.header.envelope.flags |= kStays;
   if (!record.reply_done)
     return fabric_.offer(record.destination_world, record.header.encoded(), record.data, record);
-  // Not "KeptSend()", which would clear memory that is not there.
-  std::unique_ptr<KeptSend> kept(new (lanes_.size(), record.data.size()) KeptSend);
+  std::unique_ptr<KeptSend> kept = make_with_tail<KeptSend>(lanes_.size(), record.data.size());
   kept->engine = this;
   kept->header.take(record.header);
   kept->bytes = record.data.size();

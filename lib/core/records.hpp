@@ -13,6 +13,7 @@
 #include "lib/core/envelope.hpp"
 #include "lib/core/intrusive_list.hpp"
 #include "lib/fabric/fabric.hpp"
+#include "offramp/kernel/frame_pool.hpp"
 
 namespace offramp {
 
@@ -35,6 +36,23 @@ struct Tail {
     return reinterpret_cast<std::byte*>(&object) + size(lanes);
   }
 };
+
+/// Makes an object without those lanes and with room for a payload, in memory of the pool. The object notes
+/// how much that is (`allocated`), and gives it back when it is deleted.
+template <typename T>
+std::unique_ptr<T> make_with_tail(std::size_t lanes, std::size_t payload) {
+  const std::size_t size = Tail<T>::size(lanes) + payload;
+  // Not "T()", which would clear memory that is not there.
+  std::unique_ptr<T> object(::new (detail::FramePool::allocate(size)) T);
+  object->allocated = size;
+  return object;
+}
+template <typename T>
+void delete_with_tail(T* object) {
+  const std::size_t size = object->allocated;
+  object->~T();
+  detail::FramePool::release(object, size);
+}
 
 /// One value per lane. Most runs have one lane; memory for the others is made at first use.
 template <typename T>
@@ -113,12 +131,12 @@ struct Notice : FabricWaiter {
 
 /// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
 struct KeptSend : FabricWaiter {
-  static void* operator new(std::size_t /*size*/, std::size_t lanes, std::size_t payload) {
-    return ::operator new(Tail<KeptSend>::size(lanes) + payload);
-  }
-  static void operator delete(void* memory) { ::operator delete(memory); }
+  KeptSend() = default;
+  static void* operator new(std::size_t size) = delete;  // see make_with_tail()
+  static void operator delete(KeptSend* self, std::destroying_delete_t) { delete_with_tail(self); }
 
   Engine* engine = nullptr;
+  std::size_t allocated = 0;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   ListLink<KeptSend> link;
@@ -129,17 +147,15 @@ struct KeptSend : FabricWaiter {
 /// probe).
 struct UnexpectedMessage : FabricWaiter {
   UnexpectedMessage() = default;
-  static void* operator new(std::size_t size) { return ::operator new(size); }
-  static void* operator new(std::size_t /*size*/, std::size_t lanes, std::size_t payload) {
-    return ::operator new(Tail<UnexpectedMessage>::size(lanes) + payload);
-  }
-  static void operator delete(void* memory) { ::operator delete(memory); }
+  static void* operator new(std::size_t size) = delete;  // see make_with_tail()
+  static void operator delete(UnexpectedMessage* self, std::destroying_delete_t) { delete_with_tail(self); }
   ~UnexpectedMessage();
   UnexpectedMessage(const UnexpectedMessage&) = delete;
   UnexpectedMessage& operator=(const UnexpectedMessage&) = delete;
 
   Engine* engine = nullptr;
   Context* context = nullptr;
+  std::size_t allocated = 0;
   std::byte* data = nullptr;          // behind the header: eager payload, or one that was fetched
   void* remote = nullptr;             // payload still at the sender
   bool fetching = false;              // data is being filled

@@ -162,7 +162,7 @@ class UcxFabric final : public UcxFabricBase {
   int progress(Sink& sink) override {
     sink_ = &sink;
     int events = self_finished_.notify();
-    rings_.for_each_sender([&](std::size_t index) { events += read_ring(*neighbours_[index]); });
+    rings_.for_each_sender([&](std::size_t index) { events += read_ring(*neighbours_[index]) ? 1 : 0; });
     if (is_turn_of_ucx()) events += static_cast<int>(ucp_worker_progress(worker_));
     if (!self_.empty()) {
       SelfSink self(sink);
@@ -236,26 +236,23 @@ class UcxFabric final : public UcxFabricBase {
            ring->write(header, payload, to.sent);
   }
 
-  /// Delivers what is ready; returns the number of messages.
-  int read_ring(Neighbour& from) {
-    constexpr int kMost = 64;  // then others have their turn
+  /// Delivers the next message if there is one. One at a time: whoever waits for it goes on before others
+  /// come, for which there may be no receive yet.
+  bool read_ring(Neighbour& from) {
+    if (from.damaged) return false;
     RingReader& ring = rings_.from(from.index);
     RingReader::Message message;
-    int events = 0;
-    while (events < kMost && !from.damaged) {
-      const RingReader::State state = ring.look(message);
-      if (state == RingReader::State::kEmpty) break;
-      from.damaged = state == RingReader::State::kDamaged;
-      if (from.damaged) {
-        sink_->deliver({});  // is refused, and counted
-        break;
-      }
-      if (message.after != from.received) break;  // UCX is behind
-      sink_->deliver({message.header, message.payload.data(), message.payload.size()});
-      ring.done(message);
-      ++events;
+    const RingReader::State state = ring.look(message);
+    if (state == RingReader::State::kEmpty) return false;
+    from.damaged = state == RingReader::State::kDamaged;
+    if (from.damaged) {
+      sink_->deliver({});  // is refused, and counted
+      return false;
     }
-    return events;
+    if (message.after != from.received) return false;  // UCX is behind
+    sink_->deliver({message.header, message.payload.data(), message.payload.size()});
+    ring.done(message);
+    return true;
   }
 
   /// Not only when something is known to come: UCX has work of its own at times.
@@ -266,7 +263,7 @@ class UcxFabric final : public UcxFabricBase {
   static ucs_status_t on_neighbours_message(void* self, const void* header, std::size_t header_size,
                                             void* data, std::size_t size, const ucp_am_recv_param_t* param) {
     auto& from = *static_cast<Neighbour*>(self);
-    while (from.fabric->read_ring(from) > 0) {
+    while (from.fabric->read_ring(from)) {
     }
     ++from.received;
     ++from.fabric->received_;

@@ -102,12 +102,17 @@ class Session {
     const int events = progress_alone();
     return polled_.empty() ? events : events + step_polled();
   }
-  /// The same without what waits for the MPI library, and so without a call of it.
+  /// The same without what waits for the MPI library, and so without a call of it. Goes on while messages
+  /// come that complete nothing: what the program asks for may be behind them.
   int progress_alone() {
+    constexpr int kMost = 64;
     // A step may call the MPI library, whose progress engine calls back into here.
     if (progressing_) return 0;
     progressing_ = true;
-    const int events = engine.progress();
+    const std::uint64_t completions = engine.completions();
+    int events = engine.progress();
+    for (int more = events; more > 0 && events < kMost && engine.completions() == completions; events += more)
+      more = engine.progress();
     progressing_ = false;
     return events;
   }
