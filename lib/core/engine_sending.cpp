@@ -6,6 +6,21 @@
 
 namespace offramp {
 
+namespace {
+
+// Two words that were written a moment ago, one after the other, are copied one after the other: a copy of
+// both at once would have to wait until they have left the processor.
+void copy_words(const Stamp& from, Stamp& to) {
+  to.first = from.first;
+  to.last = from.last;
+  to.detail = from.detail;
+}
+Bytes copy_words(const Bytes& from) {
+  return {from.data(), from.size()};
+}
+
+}  // namespace
+
 [[gnu::always_inline]] inline void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
   Context& context = arguments.context;
   record.done = false;
@@ -15,7 +30,7 @@ namespace offramp {
   record.outcome = Outcome::kOk;
   record.engine = this;
   record.context = &context;
-  record.data = arguments.carried ? arguments.data : Bytes();
+  record.data = arguments.carried ? copy_words(arguments.data) : Bytes();
   record.destination = arguments.destination;
   record.destination_world = context.world(arguments.destination);
   record.function = function;
@@ -52,7 +67,7 @@ namespace offramp {
   if (lane.path != nullptr) lane.path->issued(record.header.envelope.operation, *at.clock);
   const Time issued = *at.clock;
   const Departure departure = lane.backend(at.backend).depart(transfer, issued, *at.units);
-  out.stamp = departure.stamp;
+  copy_words(departure.stamp, out.stamp);
   out.handshake = departure.handshake ? 1 : 0;
   if (departure.handshake) record.header.envelope.flags |= kWantsReply;
   if (shows_payload && departure.handshake) record.kept.assign(record.data.begin(), record.data.end());
