@@ -130,8 +130,9 @@ struct PoolAllocator {
   PoolAllocator() = default;
   template <typename Other>
   PoolAllocator(const PoolAllocator<Other>&) {}
-  T* allocate(std::size_t count) { return static_cast<T*>(FramePool::allocate(count * sizeof(T))); }
-  void deallocate(T* memory, std::size_t count) noexcept { FramePool::release(memory, count * sizeof(T)); }
+  static constexpr std::size_t kBytes = sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+  T* allocate(std::size_t count) { return static_cast<T*>(FramePool::allocate(count * kBytes)); }
+  void deallocate(T* memory, std::size_t count) noexcept { FramePool::release(memory, count * kBytes); }
   friend bool operator==(const PoolAllocator&, const PoolAllocator&) { return true; }
 };
 
