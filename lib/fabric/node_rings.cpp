@@ -3,37 +3,28 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <random>
-#include <utility>
 
 namespace offramp {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kLine = 64;
 // Room for a window of hundreds of small messages, and for seven of the largest that go this way.
 constexpr std::size_t kWideRing = std::size_t{64} << 10U;
 constexpr std::size_t kNarrowRing = std::size_t{8} << 10U;
-// Of all rings of a node; memory that no pair uses is never taken.
-constexpr double kMostMemory = 256 * 0x1p20;
-constexpr double kMostOfFree = 0.25;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
 /// The bytes of each ring; 0: there is no room.
-std::size_t ring_that_fits(std::size_t ranks) {
-  struct statvfs status {};
-  if (ranks < 2 || statvfs("/dev/shm", &status) != 0) return 0;
-  const double free = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
-  const double room = std::min(kMostMemory, kMostOfFree * free);
-  for (std::size_t bytes = kWideRing; bytes >= kNarrowRing; bytes /= 2) {
+std::size_t ring_that_fits(std::size_t ranks, double room) {
+  for (std::size_t bytes = kWideRing; ranks > 1 && bytes >= kNarrowRing; bytes /= 2) {
     if (static_cast<double>(ranks * ranks * bytes) <= room) return bytes;
   }
   return 0;
@@ -50,18 +41,18 @@ NodeRings::Layout::Layout(std::size_t ranks_, std::size_t ring_bytes_)
     : ranks(ranks_),
       ring_bytes(ring_bytes_),
       sender_words((ranks + 63) / 64),
-      board_words(rounded_up((1 + sender_words) * sizeof(std::uint64_t), kLine) / sizeof(std::uint64_t)),
+      board_words(rounded_up((1 + sender_words) * sizeof(std::uint64_t), kCacheLine) / sizeof(std::uint64_t)),
       counters(ranks * board_words * sizeof(std::uint64_t)),
-      rings(rounded_up(counters + ranks * ranks * kLine, kPage)),
+      rings(rounded_up(counters + ranks * ranks * kCacheLine, kPage)),
       bytes(rings + ranks * ranks * ring_bytes) {}
 
 NodeRings::~NodeRings() {
   if (memory_ != nullptr) munmap(memory_, layout_.bytes);
 }
 
-/// Makes the segment and maps it. Returns its name and the size of a ring; empty: it could not be had.
-std::string NodeRings::create(std::size_t ranks) {
-  const std::size_t ring_bytes = ring_that_fits(ranks);
+/// Makes the segment. Returns its name and the size of a ring; empty: it could not be had.
+std::string NodeRings::create(std::size_t ranks, double bytes) {
+  const std::size_t ring_bytes = ring_that_fits(ranks, bytes);
   if (ring_bytes == 0) return {};
   const Layout layout(ranks, ring_bytes);
   const std::string name = new_name();
@@ -80,22 +71,23 @@ bool NodeRings::attach(const std::string& told, std::size_t ranks) {
   if (space == std::string::npos) return false;
   const std::size_t ring_bytes = std::strtoul(told.c_str() + space, nullptr, 10);
   if (!std::has_single_bit(ring_bytes) || ring_bytes < kNarrowRing || ring_bytes > kWideRing) return false;
-  layout_ = Layout(ranks, ring_bytes);
+  const Layout layout(ranks, ring_bytes);
   const int file = shm_open(told.substr(0, space).c_str(), O_RDWR | O_CLOEXEC, 0);
   if (file < 0) return false;
   struct stat status {};
   void* memory = MAP_FAILED;
-  if (fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == layout_.bytes)
-    memory = mmap(nullptr, layout_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == layout.bytes)
+    memory = mmap(nullptr, layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   close(file);
   if (memory == MAP_FAILED) return false;
   memory_ = static_cast<std::byte*>(memory);
+  layout_ = layout;
   return true;
 }
 
-void NodeRings::open(const std::vector<int>& node, int rank, const Exchange& exchange) {
+void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const Exchange& exchange) {
   const bool leads = !node.empty() && node.front() == rank;
-  const std::vector<std::string> names = exchange(leads ? create(node.size()) : std::string());
+  const std::vector<std::string> names = exchange(leads ? create(node.size(), bytes) : std::string());
   const std::string name = node.empty() ? std::string() : names[static_cast<std::size_t>(node.front())];
   const bool attached = !name.empty() && attach(name, node.size());
   const std::vector<std::string> verdicts = exchange(attached ? "+" : "-");
@@ -111,7 +103,6 @@ void NodeRings::open(const std::vector<int>& node, int rank, const Exchange& exc
     joins_all_ = joins_all_ && there;
   }
   board_ = board_of(self_);
-  sender_words_ = layout_.sender_words;
 }
 
 /// Takes the ring's memory now: where there is none left, a store into it would end the process. (Kernels
@@ -130,7 +121,7 @@ bool NodeRings::prepare(std::size_t index) {
 RingMemory NodeRings::ring(std::size_t receiver, std::size_t sender) const {
   const std::size_t number = receiver * layout_.ranks + sender;
   return {memory_ + layout_.rings + number * layout_.ring_bytes, layout_.ring_bytes,
-          reinterpret_cast<std::uint64_t*>(memory_ + layout_.counters + number * kLine)};
+          reinterpret_cast<std::uint64_t*>(memory_ + layout_.counters + number * kCacheLine)};
 }
 
 }  // namespace offramp

@@ -23,9 +23,10 @@ class NodeRings {
   NodeRings& operator=(const NodeRings&) = delete;
 
   using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
-  /// Collective over all ranks of the run. node: the world ranks on this rank's node, rising. Where there is
-  /// no room, or a rank cannot see the memory, some pairs or all have no ring: that is no error.
-  void open(const std::vector<int>& node, int rank, const Exchange& exchange);
+  /// Collective over all ranks of the run. node: the world ranks on this rank's node, rising; bytes: what all
+  /// rings of the node may take. Where that is not enough, or a rank cannot see the memory, some pairs or all
+  /// have no ring: that is no error.
+  void open(const std::vector<int>& node, int rank, double bytes, const Exchange& exchange);
 
   /// Whether there are rings to and from a rank of the node, and whether to and from all but this one.
   [[nodiscard]] bool join(std::size_t index) const {
@@ -53,7 +54,7 @@ class NodeRings {
   /// Calls visit(index) for each rank of the node that has written to this one.
   template <typename Visitor>
   void for_each_sender(Visitor visit) {
-    for (std::size_t i = 0; i < sender_words_; ++i) {
+    for (std::size_t i = 0; i < layout_.sender_words; ++i) {
       std::uint64_t bits = std::atomic_ref(board_[1 + i]).load(std::memory_order_relaxed);
       for (; bits != 0; bits &= bits - 1) {
         const std::size_t index = 64 * i + static_cast<std::size_t>(std::countr_zero(bits));
@@ -73,14 +74,14 @@ class NodeRings {
     Layout(std::size_t ranks, std::size_t ring_bytes);
     std::size_t ranks;
     std::size_t ring_bytes;
-    std::size_t sender_words;  // per receiver, a bit for each sender
-    std::size_t board_words;   // with the count of what was announced, in lines of their own
+    std::size_t sender_words;  // of a board: a bit for each sender
+    std::size_t board_words;   // per receiver, with the count of what was announced: whole lines
     std::size_t counters;      // offset of the readers' counters, one line per ring
     std::size_t rings;         // offset of the rings themselves
     std::size_t bytes;         // of the segment
   };
 
-  std::string create(std::size_t ranks);
+  static std::string create(std::size_t ranks, double bytes);
   bool attach(const std::string& name, std::size_t ranks);
   bool prepare(std::size_t index);
   [[nodiscard]] std::uint64_t* board_of(std::size_t receiver) const {
@@ -93,7 +94,6 @@ class NodeRings {
   bool joins_all_ = false;
   std::size_t self_ = 0;
   std::uint64_t* board_ = nullptr;  // of this rank: what was announced, and who has written to its rings
-  std::size_t sender_words_ = 0;
   std::vector<Outgoing> outgoing_;
   std::vector<RingReader> incoming_;
 };

@@ -22,6 +22,8 @@
 
 namespace offramp {
 
+inline constexpr std::size_t kCacheLine = 64;  // bytes of memory that go from core to core together
+
 /// The last header that went through a ring, as both its ends know it.
 class LastHeader {
  public:
@@ -107,9 +109,15 @@ struct RingMemory {
 
 /// The word before a message. Zero: nothing is here yet.
 class RingWord {
+  static constexpr unsigned kPayloadBits = 16;
+  static constexpr unsigned kHeaderBits = 12;
+  static constexpr std::uint64_t kMessage = std::uint64_t{1} << 30U;
+  static constexpr std::uint64_t kWrap = std::uint64_t{1} << 31U;
+  static_assert(Fabric::kMaxHeader < 1U << kHeaderBits && kPayloadBits + kHeaderBits <= 30);
+
  public:
   static constexpr std::size_t kBytes = sizeof(std::uint64_t);
-  static constexpr std::size_t kLine = 64;  // of memory, as caches share it
+  static constexpr std::size_t kLargestPayload = (std::size_t{1} << kPayloadBits) - 1;
 
   constexpr explicit RingWord(std::uint64_t bits) : bits_(bits) {}
   constexpr RingWord(std::size_t header, std::size_t payload, std::uint32_t after)
@@ -131,17 +139,9 @@ class RingWord {
   static constexpr std::size_t room(std::size_t header, std::size_t payload) {
     return rounded_up(kBytes + LastHeader::room(header) + payload);
   }
-  static constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
- private:
-  static constexpr unsigned kPayloadBits = 16;
-  static constexpr unsigned kHeaderBits = 12;
-  static constexpr std::uint64_t kMessage = std::uint64_t{1} << 30U;
-  static constexpr std::uint64_t kWrap = std::uint64_t{1} << 31U;
-  static_assert(Fabric::kMaxHeader < 1U << kHeaderBits && kPayloadBits + kHeaderBits <= 30);
-
- public:
-  static constexpr std::size_t kLargestPayload = (std::size_t{1} << kPayloadBits) - 1;
+  static constexpr std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
 
  private:
   std::uint64_t bits_;
@@ -152,7 +152,8 @@ class RingWriter {
   RingWriter() = default;
   explicit RingWriter(const RingMemory& ring) : ring_(ring) {}
 
-  /// A quarter, so that a ring has room for some even if the reader has not told lately where it is.
+  /// A quarter of the ring, so that a ring has room for some even if the reader has not told lately where it
+  /// is.
   [[nodiscard]] std::size_t largest() const { return ring_.bytes / 4; }
 
   /// Writes a message whose room() is at most largest(); false when there is no room now. `after` is the
@@ -191,12 +192,12 @@ class RingWriter {
   /// The reader has had these lines last. Fetched now, while nobody waits, they cost the next message of this
   /// size nothing; and if that takes one line, the word behind it is clear already.
   void prepare_next(std::size_t bytes) {
-    for (std::size_t at = 0; at < bytes; at += kLine)
+    for (std::size_t at = 0; at < bytes; at += kCacheLine)
       __builtin_prefetch(ring_.data + ((written_ + kAhead + at) & (ring_.bytes - 1)), 1);
-    const std::size_t behind = position() + kLine;
-    if (behind >= ring_.bytes || written_ + 2 * kLine - consumed_ > ring_.bytes) return;
+    const std::size_t behind = position() + kCacheLine;
+    if (behind >= ring_.bytes || written_ + 2 * kCacheLine - consumed_ > ring_.bytes) return;
     clear(behind);
-    cleared_ = written_ + kLine;
+    cleared_ = written_ + kCacheLine;
   }
 
   [[nodiscard]] std::size_t position() const { return written_ & (ring_.bytes - 1); }
@@ -212,9 +213,8 @@ class RingWriter {
     return written_ + bytes - consumed_ <= ring_.bytes;
   }
 
-  static constexpr std::size_t kLine = RingWord::kLine;
   // Behind the line that the reader waits for: fetching that one would only take it away from there.
-  static constexpr std::size_t kAhead = 4 * kLine;
+  static constexpr std::size_t kAhead = 4 * kCacheLine;
 
   RingMemory ring_;
   LastHeader last_;

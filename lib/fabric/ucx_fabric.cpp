@@ -10,13 +10,13 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "lib/fabric/memory_fabric.hpp"
 #include "lib/fabric/node_rings.hpp"
+#include "lib/fabric/transports.hpp"
 
 namespace offramp {
 namespace {
@@ -46,9 +46,7 @@ using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 class SharedMemorySettings {
  public:
   explicit SharedMemorySettings(SharedMemory way) {
-    const char* transports = std::getenv("UCX_TLS");
-    if (way == SharedMemory::kNone || (transports != nullptr && std::strstr(transports, "posix") == nullptr))
-      return;
+    if (way == SharedMemory::kNone || !shares_memory(std::getenv("UCX_TLS"))) return;
     const bool few = way == SharedMemory::kNarrow;
     set("UCX_POSIX_FIFO_ELEM_SIZE", "2240");
     set("UCX_POSIX_SEG_SIZE", way == SharedMemory::kWide ? "65472" : "8448");
@@ -79,7 +77,8 @@ class UcxFabric final : public UcxFabricBase {
   explicit UcxFabric(const UcxOptions& options)
       : rank_(options.rank),
         endpoints_(static_cast<std::size_t>(options.ranks), nullptr),
-        self_(kSelfEagerLimit) {}
+        self_(kSelfEagerLimit),
+        neighbours_of_(endpoints_.size(), nullptr) {}
   UcxFabric(const UcxFabric&) = delete;
   UcxFabric& operator=(const UcxFabric&) = delete;
 
@@ -217,14 +216,10 @@ class UcxFabric final : public UcxFabricBase {
   };
 
   void open_rings(const UcxOptions& options) {
-    neighbours_of_.resize(endpoints_.size());
-    rings_.open(options.node, rank_, options.exchange);
+    rings_.open(options.node, rank_, options.ring_memory, options.exchange);
     all_near_ = options.one_node && rings_.join_all();
     for (std::size_t i = 0; i < options.node.size(); ++i) {
-      neighbours_.push_back(std::make_unique<Neighbour>(Neighbour{this, i}));
-      if (!rings_.join(i)) continue;
-      neighbours_of_[static_cast<std::size_t>(options.node[i])] = neighbours_.back().get();
-      listen(kFromNeighbour + static_cast<unsigned>(i), on_neighbours_message, neighbours_.back().get());
+      if (rings_.join(i)) neighbours_of_[static_cast<std::size_t>(options.node[i])] = neighbours_[i].get();
     }
   }
 
@@ -350,7 +345,11 @@ class UcxFabric final : public UcxFabricBase {
     if (const ucs_status_t status = ucp_worker_create(context_, &worker, &worker_); status != UCS_OK)
       return failure("ucp_worker_create", status);
 
-    const ucs_status_t status = listen(kFromAfar, on_message, this);
+    ucs_status_t status = listen(kFromAfar, on_message, this);
+    for (std::size_t i = 0; i < options.node.size() && status == UCS_OK; ++i) {
+      neighbours_.push_back(std::make_unique<Neighbour>(Neighbour{this, i}));
+      status = listen(kFromNeighbour + static_cast<unsigned>(i), on_neighbours_message, neighbours_[i].get());
+    }
     return status == UCS_OK ? std::string() : failure("ucp_worker_set_am_recv_handler", status);
   }
 
@@ -428,7 +427,7 @@ class UcxFabric final : public UcxFabricBase {
   FinishedSends self_finished_;
   NodeRings rings_;
   std::vector<std::unique_ptr<Neighbour>> neighbours_;  // by index on the node
-  std::vector<Neighbour*> neighbours_of_;               // by rank; null: of another node
+  std::vector<Neighbour*> neighbours_of_;               // by rank; null: there is no ring
   bool all_near_ = false;                               // every other rank may write to a ring of this one's
   std::uint64_t received_ = 0;                          // from neighbours, through UCX
   unsigned turns_ = 0;

@@ -38,9 +38,10 @@ struct UcxOptions {
   bool one_node = false;     // all ranks share this node's memory
   bool cross_memory = true;  // process_vm_readv works between the ranks (tested by the caller)
   SharedMemory shared_memory = SharedMemory::kWide;
-  /// The ranks of this one's node, rising, between which small messages go through rings of shared memory. No
-  /// ranks: all messages take UCX.
-  std::vector<int> node;
+  std::vector<int> node;  // the ranks of this one's node, rising
+  /// What the rings of shared memory between them may take on this node, in bytes; 0: there are none, and all
+  /// messages take UCX.
+  double ring_memory = 0;
   /// Gathers every rank's bytes in rank order; collective. Called equally often on all ranks, whatever fails.
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 #include <vector>
 
+#include "lib/fabric/transports.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/world.hpp"
 
@@ -86,10 +86,12 @@ SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
   return SharedMemory::kNone;
 }
 
-/// Not where /dev/shm is short, nor where the user has told UCX to do without it.
-bool uses_rings(SharedMemory way) {
-  const char* const transports = std::getenv("UCX_TLS");
-  return way != SharedMemory::kNone && (transports == nullptr || std::strstr(transports, "posix") != nullptr);
+/// What the rings may take, of which memory that no pair of ranks uses is never taken: a quarter of what is
+/// free. None where /dev/shm is short, or the user has told UCX to do without it.
+double ring_memory(SharedMemory way) {
+  constexpr double kMost = 256 * 0x1p20;
+  if (way == SharedMemory::kNone || !shares_memory(std::getenv("UCX_TLS"))) return 0;
+  return std::min(kMost, free_shared_memory() / 4);
 }
 
 /// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
@@ -147,12 +149,13 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   options.ranks = world_size();
   options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
   options.cross_memory = cross_memory_works(node);
+  options.node = node;
   options.exchange = exchange_strings;
   const SharedMemory most = most_shared_memory(options.one_node && options.cross_memory);
   // What fits may have been taken by somebody else when it is allocated: then the next one is tried.
   for (int way = largest_of_all(static_cast<int>(what_fits(node.size(), most)));; ++way) {
     options.shared_memory = static_cast<SharedMemory>(way);
-    options.node = uses_rings(options.shared_memory) ? node : std::vector<int>();
+    options.ring_memory = ring_memory(options.shared_memory);
     error.clear();
     std::unique_ptr<UcxFabricBase> fabric(create(options, error));
     if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;

@@ -281,6 +281,28 @@ TYPED_TEST(EveryFabric, KeepsTheOrderOfEachPair) {
       [&] { return std::all_of(sent.begin(), sent.end(), [](const Sent* s) { return s->done(); }); }));
 }
 
+/// More than any queue holds, while the receiver takes nothing: small ones, with larger ones in between.
+TYPED_TEST(EveryFabric, KeepsTheOrderOfMoreThanThereIsRoomFor) {
+  constexpr std::uint32_t kMessages = 5000;
+  std::vector<Sent*> sent;
+  for (std::uint32_t i = 0; i < kMessages; ++i)
+    sent.push_back(&this->rank(0).send(1, {i}, pattern(i % 500 == 499 ? 20000 : 100, i)));
+  auto& messages = this->rank(1).messages;
+  ASSERT_TRUE(this->until([&] { return messages.size() == kMessages; }));
+  for (std::uint32_t i = 0; i < kMessages; ++i) ASSERT_EQ(messages[i].header[0], i);
+  for (Rank::Message& message : messages) {
+    if (message.remote == nullptr) {
+      ASSERT_TRUE(message.payload == pattern(message.size, message.header[0]));
+    } else {
+      Pulled& pulled = this->rank(1).pull(message);
+      ASSERT_TRUE(this->until([&] { return pulled.done; }));
+      ASSERT_TRUE(pulled.into == pattern(message.size, message.header[0]));
+    }
+  }
+  ASSERT_TRUE(this->until(
+      [&] { return std::all_of(sent.begin(), sent.end(), [](const Sent* s) { return s->done(); }); }));
+}
+
 TYPED_TEST(EveryFabric, LetsSmallMessagesGoWithoutThePeer) {
   // UCX connects fully with the first message that does not fit into one element of a queue; that needs the
   // peer once.

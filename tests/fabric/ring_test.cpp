@@ -188,6 +188,8 @@ TEST(SharedRing, IsNotReadBeyondItsEndWhateverIsInIt) {
 
 /// The rings of several ranks, made as they are in processes of their own: each step by all of them.
 class Node {
+  static constexpr double kRoom = 1 << 20;
+
  public:
   Node(const std::vector<std::vector<int>>& nodes, std::size_t ranks, std::vector<bool> blind = {})
       : rings_(ranks) {
@@ -212,7 +214,7 @@ class Node {
           if (!blind.empty() && blind[rank]) seen[0] = "/offramp-there-is-none 65536";
           return seen;
         };
-        rings_[rank]->open(nodes[rank], static_cast<int>(rank), exchange);
+        rings_[rank]->open(nodes[rank], static_cast<int>(rank), kRoom, exchange);
       });
     }
     for (std::thread& thread : threads) thread.join();

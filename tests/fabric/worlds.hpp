@@ -68,7 +68,8 @@ class UcxWorld {
         options.one_node = kOneNode;
         options.cross_memory = kCrossMemory;
         options.shared_memory = kShared;
-        for (int neighbour = 0; kRings && neighbour < ranks; ++neighbour) options.node.push_back(neighbour);
+        for (int neighbour = 0; neighbour < ranks; ++neighbour) options.node.push_back(neighbour);
+        options.ring_memory = kRings ? 1 << 20 : 0;
         options.exchange = [&](const std::string& own) {
           if (turn.owns_lock()) turn.unlock();
           addresses[static_cast<std::size_t>(rank)] = own;

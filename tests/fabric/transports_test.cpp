@@ -1,0 +1,26 @@
+// What is understood of UCX_TLS.
+#include "lib/fabric/transports.hpp"
+
+#include <gtest/gtest.h>
+
+namespace offramp {
+namespace {
+
+TEST(Transports, ShareMemoryIfNobodyHasChosenAny) {
+  EXPECT_TRUE(shares_memory(nullptr));
+}
+
+TEST(Transports, ShareMemoryIfOneOfThemOrAGroupWithOneIsNamed) {
+  for (const char* list : {"posix", "posix,cma,self", "tcp,self,sm", "shm", "mm,tcp", "all", "tcp,\\posix"})
+    EXPECT_TRUE(shares_memory(list)) << list;
+  for (const char* list : {"", "tcp", "tcp,self", "self,cma", "posixly,tcp", "rc,ud"})
+    EXPECT_FALSE(shares_memory(list)) << list;
+}
+
+TEST(Transports, DoNotShareMemoryIfThatIsExcluded) {
+  for (const char* list : {"^posix", "^sysv,posix", "^sm", "^tcp,shm"}) EXPECT_FALSE(shares_memory(list)) << list;
+  for (const char* list : {"^tcp", "^sysv", "^cma,tcp"}) EXPECT_TRUE(shares_memory(list)) << list;
+}
+
+}  // namespace
+}  // namespace offramp
