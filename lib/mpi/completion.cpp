@@ -101,17 +101,47 @@ int ask(Call& call, int count, const MPI_Request* requests, int* answer, Body li
   return MPI_SUCCESS;
 }
 
-/// The program was told no.
-int refuse(Call& call, int* flag) {
-  *flag = 0;
-  call.engine.count_arrival_order_dependence(Dependence::kPolling);
-  call.session.add_query_time();
-  return MPI_SUCCESS;
-}
-
 void observe_listed(int outcount, const int* indices, const MPI_Request* requests) {
   if (outcount == MPI_UNDEFINED) return;
   for (int i = 0; i < outcount; ++i) observe(requests[indices[i]]);
+}
+
+/// MPI_Wait and MPI_Waitall. settle: lets go of the requests, all complete; how many stay. library: its own
+/// function.
+template <typename Settle, typename Library>
+[[gnu::always_inline]] inline int wait(Call& call, int count, MPI_Request* requests, Settle settle,
+                                       Library library) {
+  if (wait_for(call, count, requests)) {
+    if (settle() != 0) observe_persistent(count, requests);
+    return MPI_SUCCESS;
+  }
+  const int code = call.unlocked(library);
+  if (requests != nullptr && count > 0) observe_persistent(count, requests);
+  return code;
+}
+
+/// MPI_Test and MPI_Testall, likewise.
+template <typename Settle, typename Library>
+[[gnu::always_inline]] inline int test(Call& call, int count, MPI_Request* requests, int* flag, Settle settle,
+                                       Library library) {
+  const Answer answer = flag != nullptr ? are_complete(call, count, requests) : Answer::kAskLibrary;
+  if (answer == Answer::kYes) {
+    *flag = 1;
+    if (settle() != 0) observe_persistent(count, requests);
+    return MPI_SUCCESS;
+  }
+  if (answer == Answer::kNo) {
+    *flag = 0;
+  } else if (const int code = call.unlocked(library); code != MPI_SUCCESS) {
+    return code;
+  }
+  if (*flag != 0) {
+    observe_persistent(count, requests);
+  } else {
+    count_poll(call, count, requests);
+    call.session.add_query_time();
+  }
+  return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -120,24 +150,16 @@ namespace face {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   Call call(Function::kWait);
-  if (wait_for(call, 1, request)) {
-    if (offramp_native_request_settle(request, status) != 0) observe(*request);
-    return MPI_SUCCESS;
-  }
-  const int code = call.unlocked([&] { return native.Wait(request, status); });
-  if (request != nullptr) observe(*request);
-  return code;
+  return wait(
+      call, 1, request, [&] { return offramp_native_request_settle(request, status); },
+      [&] { return native.Wait(request, status); });
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   Call call(Function::kWaitall);
-  if (wait_for(call, count, requests)) {
-    if (offramp_native_requests_settle(count, requests, statuses) != 0) observe_persistent(count, requests);
-    return MPI_SUCCESS;
-  }
-  const int code = call.unlocked([&] { return native.Waitall(count, requests, statuses); });
-  if (requests != nullptr && count > 0) observe_persistent(count, requests);
-  return code;
+  return wait(
+      call, count, requests, [&] { return offramp_native_requests_settle(count, requests, statuses); },
+      [&] { return native.Waitall(count, requests, statuses); });
 }
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
@@ -159,42 +181,16 @@ int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Call call(Function::kTest);
-  const Answer answer = flag != nullptr ? are_complete(call, 1, request) : Answer::kAskLibrary;
-  if (answer == Answer::kNo) return refuse(call, flag);
-  if (answer == Answer::kYes) {
-    *flag = 1;
-    if (offramp_native_request_settle(request, status) != 0) observe(*request);
-    return MPI_SUCCESS;
-  }
-  const int code = call.unlocked([&] { return native.Test(request, flag, status); });
-  if (code != MPI_SUCCESS) return code;
-  if (*flag != 0) {
-    observe(*request);
-  } else {
-    count_poll(call, 1, request);
-    call.session.add_query_time();
-  }
-  return code;
+  return test(
+      call, 1, request, flag, [&] { return offramp_native_request_settle(request, status); },
+      [&] { return native.Test(request, flag, status); });
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   Call call(Function::kTestall);
-  const Answer answer = flag != nullptr ? are_complete(call, count, requests) : Answer::kAskLibrary;
-  if (answer == Answer::kNo) return refuse(call, flag);
-  if (answer == Answer::kYes) {
-    *flag = 1;
-    if (offramp_native_requests_settle(count, requests, statuses) != 0) observe_persistent(count, requests);
-    return MPI_SUCCESS;
-  }
-  const int code = call.unlocked([&] { return native.Testall(count, requests, flag, statuses); });
-  if (code != MPI_SUCCESS) return code;
-  if (*flag == 0) {
-    count_poll(call, count, requests);
-    call.session.add_query_time();
-    return code;
-  }
-  observe_persistent(count, requests);
-  return code;
+  return test(
+      call, count, requests, flag, [&] { return offramp_native_requests_settle(count, requests, statuses); },
+      [&] { return native.Testall(count, requests, flag, statuses); });
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {

@@ -131,7 +131,7 @@ void Session::restart_compute_time() {
 
 // --- calls ---
 
-struct Session::CallNotes {
+struct Session::CallNotes : detail::Pooled {
   std::uint64_t number = 0;             // for its receipt
   std::array<Time, kMaxLanes> began{};  // of all lanes but the first
 };

@@ -18,7 +18,8 @@ TEST(Transports, ShareMemoryIfOneOfThemOrAGroupWithOneIsNamed) {
 }
 
 TEST(Transports, DoNotShareMemoryIfThatIsExcluded) {
-  for (const char* list : {"^posix", "^sysv,posix", "^sm", "^tcp,shm"}) EXPECT_FALSE(shares_memory(list)) << list;
+  for (const char* list : {"^posix", "^sysv,posix", "^sm", "^tcp,shm"})
+    EXPECT_FALSE(shares_memory(list)) << list;
   for (const char* list : {"^tcp", "^sysv", "^cma,tcp"}) EXPECT_TRUE(shares_memory(list)) << list;
 }
 
