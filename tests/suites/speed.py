@@ -1,4 +1,4 @@
-"""Instructions per 8-byte message and backend, counted by callgrind: the same on every run, whatever the machine does.
+"""Instructions per 8-byte operation and backend, counted by callgrind: the same on every run, whatever the machine does.
 More than 5 % above bench/instructions.json fails, and so does a report that costs more than 2 %. After a change that is worth it: tests/suites/speed.py BUILD --write"""
 
 import json
@@ -10,44 +10,49 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIGURES = os.path.join(ROOT, "bench/instructions.json")
+OPERATIONS = ("message", "allreduce")  # between two ranks
+BYTES = 8
 FEW, MANY = 1000, 3000
 TOLERANCE = 1.05
 REPORT = 1.02
 
 
-def instructions(build, backend, messages, options=()):
+def instructions(build, backend, operation, count, options=()):
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
-                   os.path.join(build, "bench/message_cost"), backend, str(messages), *options]
+                   os.path.join(build, "bench/operation_cost"), backend, operation, str(BYTES), str(count), *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     found = re.search(r"Collected : (\d+)", done.stderr)
     return int(found.group(1)) if done.returncode == 0 and found else None
 
 
-def per_message(build, backend, options=()):
-    few, many = instructions(build, backend, FEW, options), instructions(build, backend, MANY, options)
+def per_operation(build, backend, operation, options=()):
+    few = instructions(build, backend, operation, FEW, options)
+    many = instructions(build, backend, operation, MANY, options)
     return None if few is None or many is None else round((many - few) / (MANY - FEW))
 
 
 def run(arguments, tally):
     with open(FIGURES, encoding="utf-8") as file:
         expected = json.load(file)
-    for backend in arguments.backends:
-        label = f"speed/instructions per message {backend}"
-        if tally.wants(label):
-            seen = per_message(arguments.build, backend)
-            ok = seen is not None and backend in expected and seen <= expected[backend] * TOLERANCE
-            tally.record(label, ok, f"{seen} instructions, expected {expected.get(backend)}")
+    for operation in OPERATIONS:
+        for backend in arguments.backends:
+            label = f"speed/instructions per {operation} {backend}"
+            if tally.wants(label):
+                seen, known = per_operation(arguments.build, backend, operation), expected[operation].get(backend)
+                ok = seen is not None and known is not None and seen <= known * TOLERANCE
+                tally.record(label, ok, f"{seen} instructions, expected {known}")
     label = "speed/a report costs little"
     if tally.wants(label):
-        off, on = per_message(arguments.build, "host"), per_message(arguments.build, "host", ["report"])
+        off, on = (per_operation(arguments.build, "host", "message", options) for options in ((), ("report",)))
         tally.record(label, off is not None and on is not None and on <= off * REPORT, f"{off} without, {on} with")
 
 
 if __name__ == "__main__":
     build = os.path.abspath(sys.argv[1])
     backends = ["host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"]
-    figures = {backend: per_message(build, backend) for backend in backends}
+    figures = {operation: {backend: per_operation(build, backend, operation) for backend in backends}
+               for operation in OPERATIONS}
     print(json.dumps(figures, indent=2))
     if "--write" in sys.argv:
         with open(FIGURES, "w", encoding="utf-8") as file:
