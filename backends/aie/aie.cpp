@@ -8,7 +8,7 @@
 #include "backends/aie/forecast.hpp"
 #include "backends/aie/messages.hpp"
 #include "backends/aie/setup.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
 namespace {

@@ -1,7 +1,7 @@
 // The aie backend: reduce, gather and broadcast trees on a Versal AI Engine array.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/aie/part.hpp"
-#include "backends/turns.hpp"
+#include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "backends/aie/planner.hpp"
 #include "backends/aie/setup.hpp"
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::aie {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::aie {
 

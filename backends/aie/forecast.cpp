@@ -11,7 +11,7 @@
 #include "backends/aie/aie.hpp"
 #include "backends/aie/algorithms.hpp"
 #include "backends/aie/messages.hpp"
-#include "backends/message_forecast.hpp"
+#include "simulators/model/message_forecast.hpp"
 
 namespace offramp::aie {
 namespace {

@@ -1,7 +1,7 @@
 // Forecasts: the collectives of all ranks in one process, without data, all beginning at time 0.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::aie {
 

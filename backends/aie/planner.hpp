@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/aie/setup.hpp"
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::aie {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp::aie {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "offramp/parameter.hpp"
+#include "offramp/model/parameter.hpp"
 #include "simulators/aie/collectives.hpp"
 
 namespace offramp::aie {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/aie/kernels.hpp"
 #include "simulators/aie/plan.hpp"
 #include "simulators/aie/window.hpp"

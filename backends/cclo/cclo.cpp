@@ -12,7 +12,7 @@
 #include "backends/cclo/explain.hpp"
 #include "backends/cclo/parameters.hpp"
 #include "backends/cclo/plans.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
 namespace {

@@ -1,7 +1,7 @@
 // The cclo backend: ACCL's collectives offload engine on an FPGA, and the host driver in front of it.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "offramp/parameter.hpp"
+#include "offramp/model/parameter.hpp"
 #include "simulators/cclo/layout.hpp"
 #include "simulators/cclo/spec.hpp"
 

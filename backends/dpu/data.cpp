@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/turns.hpp"
+#include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -89,7 +89,8 @@ std::size_t children_of(const Circle& circle) {
 Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
   const Circle circle(team, root);
   Outcome outcome = Outcome::kOk;
-  Turns turns(team, circle.relative == 0 ? place_of_result(own, result) : MutableBytes(), own.size());
+  PingPongBuffers turns(team, circle.relative == 0 ? place_of_result(own, result) : MutableBytes(),
+                        own.size());
   std::size_t left = children_of(circle);
   Bytes sum = own;
   for (int mask = 1; mask < circle.size; mask *= 2) {

@@ -2,7 +2,7 @@
 // (timing.hpp), and tokens without a time of their own bring every byte where it belongs.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::dpu {
 

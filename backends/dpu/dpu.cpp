@@ -8,7 +8,7 @@
 #include "backends/dpu/parameters.hpp"
 #include "backends/dpu/support.hpp"
 #include "backends/dpu/timing.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 #include "simulators/dpu/message.hpp"
 
 namespace offramp {

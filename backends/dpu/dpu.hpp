@@ -1,7 +1,7 @@
 // The dpu backend: offload service processes on BlueField-class DPUs, and the host in front of them.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

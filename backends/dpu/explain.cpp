@@ -9,8 +9,8 @@
 
 #include "backends/dpu/describe.hpp"
 #include "backends/dpu/parameters.hpp"
-#include "simulators/dpu/config_file.hpp"
-#include "simulators/dpu/notification.hpp"
+#include "lib/dpu_service/config_file.hpp"
+#include "lib/dpu_service/notification.hpp"
 
 namespace offramp::dpu {
 namespace {

@@ -3,8 +3,8 @@
 #include "backends/dpu/dpu.hpp"
 #include "backends/dpu/parameters.hpp"
 #include "backends/dpu/support.hpp"
-#include "backends/message_forecast.hpp"
 #include "simulators/dpu/collective.hpp"
+#include "simulators/model/message_forecast.hpp"
 
 namespace offramp::dpu {
 namespace {

@@ -1,7 +1,7 @@
 // The whole platform at once: an operation whose ranks all begin at time 0.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::dpu {
 

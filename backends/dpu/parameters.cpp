@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp::dpu {
 namespace {

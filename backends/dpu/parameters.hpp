@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "offramp/parameter.hpp"
+#include "offramp/model/parameter.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {

@@ -1,7 +1,7 @@
 // What the service processes can do.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {

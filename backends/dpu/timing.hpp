@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/dpu/collective.hpp"
 
 namespace offramp::dpu {

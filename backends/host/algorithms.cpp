@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backends/host/local_work.hpp"
-#include "backends/turns.hpp"
+#include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::host {
 namespace {
@@ -63,8 +63,8 @@ Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuf
   const int relative = wrap(team.rank() - top, size);
   const bool delivers = team.rank() == root && top == root;
   Outcome outcome = Outcome::kOk;
-  Turns turns(team, delivers ? place_of_result(buffers.send, buffers.receive) : MutableBytes(),
-              buffers.send.size());
+  PingPongBuffers turns(team, delivers ? place_of_result(buffers.send, buffers.receive) : MutableBytes(),
+                        buffers.send.size());
   std::size_t left = children_of(relative, size);
   Bytes sum = buffers.send;
   int mask = 1;

@@ -3,7 +3,7 @@
 // then).
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::host {
 

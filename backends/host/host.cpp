@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "backends/host/algorithms.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
 
 namespace offramp {

@@ -2,7 +2,7 @@
 // is the baseline of every report, and carries what other backends decline.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

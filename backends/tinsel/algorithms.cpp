@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backends/host/algorithms.hpp"
-#include "backends/turns.hpp"
+#include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::tinsel {
 namespace {
@@ -120,7 +120,7 @@ Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes o
   const std::size_t children = position.children.size();
   const std::size_t step = segment_bytes(configuration, operation, own.size());
   Outcome outcome = Outcome::kOk;
-  Turns turns(team, place_of_result(own, sum), own.size());
+  PingPongBuffers turns(team, place_of_result(own, sum), own.size());
   if (own.data() != sum.data()) spend_copy(device, team, own.size());
   std::vector<Team::Pending> sends;
   for (std::size_t begin = 0; begin == 0 || begin < own.size(); begin += step) {

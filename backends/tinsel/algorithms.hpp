@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/tinsel/device.hpp"
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::tinsel {
 

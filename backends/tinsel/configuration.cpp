@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp::tinsel {
 namespace {

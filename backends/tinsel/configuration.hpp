@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/tinsel/idle.hpp"
 #include "simulators/tinsel/placement.hpp"
 #include "simulators/tinsel/stream.hpp"

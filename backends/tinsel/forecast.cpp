@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "backends/message_forecast.hpp"
 #include "backends/tinsel/algorithms.hpp"
 #include "backends/tinsel/flows.hpp"
 #include "backends/tinsel/tinsel.hpp"
+#include "simulators/model/message_forecast.hpp"
 
 namespace offramp::tinsel {
 namespace {

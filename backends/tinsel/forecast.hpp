@@ -2,7 +2,7 @@
 // routers and on the same links.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::tinsel {
 

@@ -9,7 +9,7 @@
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/explain.hpp"
 #include "backends/tinsel/forecast.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
 namespace tinsel {

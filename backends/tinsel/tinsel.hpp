@@ -1,7 +1,7 @@
 // The tinsel backend: ranks on the threads of POETS/Tinsel boards with programmable multicast routers.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/turns.hpp"
+#include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::zrlmpi {
 namespace {
@@ -82,7 +82,7 @@ void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableByt
 Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own,
                      MutableBytes result) {
   Outcome outcome = Outcome::kOk;
-  Turns turns(team, tree.is_root() ? place_of_result(own, result) : MutableBytes(), own.size());
+  PingPongBuffers turns(team, tree.is_root() ? place_of_result(own, result) : MutableBytes(), own.size());
   std::size_t left = tree.children();
   Bytes sum = own;
   spend_copy(model, team, own.size());

@@ -3,7 +3,7 @@
 // corrected for every root, and for operations that do not commute.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::zrlmpi {
 

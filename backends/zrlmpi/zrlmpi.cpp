@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/zrlmpi/algorithms.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 
 namespace offramp {

@@ -1,7 +1,7 @@
 // The zrlmpi backend: IBM cloudFPGA's message passing engine (seed 001) and the host driver in front of it.
 #pragma once
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "offramp/backend.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "lib/core/envelope.hpp"
 #include "lib/core/fault_script.hpp"
 #include "lib/core/names.hpp"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
 namespace {

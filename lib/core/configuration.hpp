@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "lib/core/registry.hpp"
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <type_traits>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

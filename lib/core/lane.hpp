@@ -14,7 +14,7 @@
 
 #include "lib/core/path_log.hpp"
 #include "lib/core/rank_table.hpp"
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -6,7 +6,7 @@
 
 #include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp {
 

@@ -13,7 +13,7 @@
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
-#include "offramp/immortal.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/cclo/layout.hpp"
 
 namespace offramp::cclo {

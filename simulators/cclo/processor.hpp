@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/cclo/data_plane.hpp"
 #include "simulators/cclo/exchange_memory.hpp"
 #include "simulators/cclo/network.hpp"

@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "offramp/backend.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/dpu/machine.hpp"
 
 namespace offramp::dpu {

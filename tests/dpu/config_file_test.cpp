@@ -1,5 +1,5 @@
 // The configuration file: what the grammar allows is read and written, everything else is refused by name.
-#include "simulators/dpu/config_file.hpp"
+#include "lib/dpu_service/config_file.hpp"
 
 #include <gtest/gtest.h>
 

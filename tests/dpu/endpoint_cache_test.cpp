@@ -1,5 +1,5 @@
 // The endpoint cache: population, broadcast, lookups, revocation and incarnations.
-#include "simulators/dpu/endpoint_cache.hpp"
+#include "lib/dpu_service/endpoint_cache.hpp"
 
 #include <gtest/gtest.h>
 

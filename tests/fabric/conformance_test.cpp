@@ -129,9 +129,9 @@ class EveryFabric : public testing::Test {
   }
   Rank& rank(int index) { return *ranks_[static_cast<std::size_t>(index)]; }
 
-  /// Turns for everybody (or one rank alone) until it holds; false when it does not come to hold. Under
-  /// valgrind a message through shared memory has been seen to take 20 s (it came), mostly it takes a tenth
-  /// of one.
+  /// PingPongBuffers for everybody (or one rank alone) until it holds; false when it does not come to hold.
+  /// Under valgrind a message through shared memory has been seen to take 20 s (it came), mostly it takes a
+  /// tenth of one.
   template <typename Condition>
   bool until(Condition condition, Rank* alone = nullptr) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(3);

@@ -1,8 +1,8 @@
 // Notification headers and the offload service's configuration file.
 #include <string>
 
-#include "simulators/dpu/config_file.hpp"
-#include "simulators/dpu/notification.hpp"
+#include "lib/dpu_service/config_file.hpp"
+#include "lib/dpu_service/notification.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace offramp::dpu;  // NOLINT: one file

@@ -43,7 +43,7 @@ def installed(arguments, tally):
             tally.record("interposition/cmake --install", False, done.output)
             return
         wanted = ["bin/offramp", "lib/libofframp.so", "lib/offramp/offramp-fabric-ucx.so", "lib/pkgconfig/offramp.pc",
-                  "include/offramp/offramp.h", "include/offramp/backend.hpp", "include/offramp/kernel/time.hpp",
+                  "include/offramp/offramp.h", "include/offramp/model/backend.hpp", "include/offramp/kernel/time.hpp",
                   "lib/cmake/offramp/offrampConfig.cmake"]
         missing = [path for path in wanted if not os.path.exists(f"{prefix}/usr/{path}")]
         tally.record("interposition/cmake --install", not missing, f"missing: {missing}")

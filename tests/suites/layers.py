@@ -1,24 +1,35 @@
-"""The arrows of the architecture: tools -> lib -> backends -> simulators -> simulators/kernel."""
+"""The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include."""
 
 import os
 import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# Folder -> what its files may include of the project. include/offramp is everybody's.
+GROUND = ("offramp/kernel/",)
+INTERFACE = ("offramp/kernel/", "offramp/model/")
+# Folder -> what its files may include of the project; of several folders that a file lies in, the innermost counts.
 ALLOWED = {
-    "simulators": ("simulators/", "offramp/"),
-    "backends": ("backends/", "simulators/", "offramp/"),
-    "lib/fabric": ("lib/fabric/", "offramp/kernel/"),
-    "lib/dpu": ("lib/dpu/", "simulators/dpu/", "offramp/"),
-    "lib/core": ("lib/core/", "lib/fabric/", "offramp/"),
+    "include/offramp": ("offramp/version.hpp",),
+    "include/offramp/dpu": ("offramp/dpu/",),
+    "include/offramp/kernel": GROUND,
+    "include/offramp/model": INTERFACE,
+    "simulators/model": ("simulators/model/", *INTERFACE),
+    "backends": ("backends/", "simulators/", *INTERFACE),
+    "backends/dpu": ("backends/", "simulators/", "lib/dpu_service/", *INTERFACE),
+    "lib/fabric": ("lib/fabric/", *GROUND),
+    "lib/dpu_service": ("lib/dpu_service/", "offramp/dpu/", *GROUND),
+    "lib/core": ("lib/core/", "lib/fabric/", *INTERFACE),
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }
+for simulator in ("aie", "cclo", "tinsel", "zrlmpi"):
+    ALLOWED[f"simulators/{simulator}"] = (f"simulators/{simulator}/", "simulators/model/", *INTERFACE)
+# The model of the service's hardware names places as the service does.
+ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp", *INTERFACE)
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
-NO_MPI = ("simulators", "backends", "lib/core", "lib/fabric", "lib/dpu", "tools")
-KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu/ucx_transport.cpp")
+NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/fabric", "lib/dpu_service", "tools")
+KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")
 
 
 def folder_of(path):
@@ -42,7 +53,7 @@ def check(path, text):
 
 def run(_arguments, tally):
     errors = []
-    for top in ("simulators", "backends", "lib", "tools"):
+    for top in ("include", "simulators", "backends", "lib", "tools"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             for name in files:
                 if name.endswith((".cpp", ".hpp", ".h", ".c")):

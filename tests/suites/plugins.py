@@ -15,8 +15,7 @@ NO_BARRIER = "this example has no algorithm for it"
 
 def compile_plugin(arguments, folder):
     compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
-    includes = [os.path.join(ROOT, "include"), os.path.join(ROOT, "simulators/kernel/include"),
-                os.path.join(arguments.build, "include")]
+    includes = [os.path.join(ROOT, "include"), os.path.join(arguments.build, "include")]
     command = [compiler, "-shared", "-fPIC", "-std=c++20", "-Wall", "-Wextra", "-Werror",
                *[f"-I{include}" for include in includes], "-o", os.path.join(folder, "wormhole.so"), SOURCE]
     return launch(command, base_environment(), 120)

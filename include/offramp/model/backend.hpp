@@ -1,0 +1,133 @@
+// The Backend interface: what a model of communication hardware offers to Offramp, for one rank.
+//
+// The library moves every byte and does MPI's matching; a backend says what it would take the hardware.
+// Point-to-point is four questions, each asked at a moment that the program's own order fixes, so that the
+// answers are reproducible:
+//
+//   sender, when the program issues the send   depart()         -> a stamp that travels with the message
+//   receiver, when a receive is matched        match()          -> a reply (after a handshake departure)
+//   receiver, when completion is observed      receive()        -> the receiver's time
+//   sender, when completion is observed        complete_send()  -> the sender's time (after a handshake)
+//
+// Collectives are coroutines over a Team. One backend object serves one rank in one lane; it is used by one
+// thread at a time and keeps no state outside itself. Every function is noexcept in effect: errors are
+// values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "offramp/kernel/span.hpp"
+#include "offramp/kernel/task.hpp"
+#include "offramp/kernel/time.hpp"
+#include "offramp/kernel/wire.hpp"
+#include "offramp/model/message.hpp"
+#include "offramp/model/operation.hpp"
+#include "offramp/model/parameter.hpp"
+#include "offramp/model/team.hpp"
+
+namespace offramp {
+
+class PacketSink;  // offramp/kernel/packet.hpp
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// What the library asks: supports(), for the kinds of operation that the backend knows at all.
+  [[nodiscard]] Verdict answer(const Operation& operation) const {
+    if (operation.kind > OperationKind::kBarrier && !knows(operation.kind))
+      return Verdict::decline("the hardware has no such collective");
+    return supports(operation);
+  }
+
+  [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
+  /// Of the kinds after kBarrier, which came later: only a backend that says so is asked about one.
+  [[nodiscard]] virtual bool knows(OperationKind) const { return false; }
+
+  virtual Departure depart(const Transfer& transfer, Time issued, Units& units) = 0;
+  /// posted: the host clock at which the receive was issued. Only after a handshake departure.
+  virtual Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) = 0;
+  virtual Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) = 0;
+  virtual Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) = 0;
+  /// What posting a receive costs the host.
+  [[nodiscard]] virtual Time post_receive_cost() const = 0;
+
+  /// Runs the collective to its end. Only called when supports() said yes on every rank.
+  virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
+
+  [[nodiscard]] virtual WireCounters wire() const = 0;
+
+  /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
+  virtual void forget(std::uint64_t /*context*/) {}
+
+  /// What a failed stamp means, in the hardware's words: for the text of the MPI error. Lives as long as the
+  /// backend.
+  [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
+    return "the modelled protocol could not repair a fault";
+  }
+};
+
+/// What a backend is created with. The references outlive it.
+struct BackendContext {
+  int rank = 0;   // world rank
+  int ranks = 1;  // of the world
+  const Settings& settings;
+  FaultRates faults;
+  SpanSink* spans = nullptr;
+  /// Wants the packets that this rank's hardware sends, each once. Null: nobody captures.
+  PacketSink* packets = nullptr;
+};
+
+/// What an operation on many ranks takes, all of which begin at time 0.
+struct Forecast {
+  std::string declined;  // the hardware's reason; the rest is meaningless then
+  std::string note;      // what the user has to know: more hardware than exists, what is left out; or empty
+  Time time;             // until the last rank is done
+  Time engine;           // the part that is counted in cycles of the modelled engine; usually the same
+  WireCounters wire;
+};
+
+/// One thing that `offramp explain` shows of a backend. Texts are literals.
+struct ExplainRequest {
+  const Settings& settings;
+  Operation operation;                     // where the topic is about one
+  std::span<const std::string> arguments;  // further words of the command line
+};
+struct Explanation {
+  std::string text;
+  std::string error;  // not empty: why there is no text
+};
+struct ExplainTopic {
+  std::string_view topic;
+  std::string_view description;
+  Explanation (*render)(const ExplainRequest& request) = nullptr;
+};
+
+/// The door through which built-in backends and plugins come alike.
+struct BackendDescription {
+  static constexpr int kAbi = 1;
+  int abi = kAbi;
+  std::string_view name;
+  std::string_view description;
+  std::span<const Parameter> parameters;
+  std::unique_ptr<Backend> (*create)(const BackendContext& context) = nullptr;
+
+  /// The parameter (in MHz) in whose cycles forecasts are counted; empty: none.
+  std::string_view clock_parameter = {};
+  /// Where all the hardware in one simulation says more than one device per rank does (links that ranks
+  /// share). Null: forecasts run one backend per rank.
+  Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
+  std::span<const ExplainTopic> topics = {};
+  /// For forecasts of what the hardware declines only because one of its memories is full: makes it larger in
+  /// the settings, and says what was done. Empty: that is not the reason. Null: never is.
+  std::string (*enlarge)(const Operation& operation, Settings& settings) = nullptr;
+};
+
+}  // namespace offramp
+
+/// A plugin exports this: a description that lives as long as the plugin is loaded.
+using offramp_backend_v1_function = const offramp::BackendDescription* (*)();

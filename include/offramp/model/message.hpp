@@ -1,0 +1,74 @@
+// One point-to-point message as a model sees it: what is sent, when it leaves, and what travels with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "offramp/kernel/arbiter.hpp"
+#include "offramp/kernel/time.hpp"
+#include "offramp/model/operation.hpp"
+
+namespace offramp {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+/// One point-to-point message. Ranks are world ranks. number counts the messages of this (source,
+/// destination) pair that this backend has carried, from 0: with the seed of the fault script it fixes the
+/// message's fate.
+struct Transfer {
+  int source = 0;
+  int destination = 0;
+  std::size_t bytes = 0;
+  ElementType element = ElementType::kByte;
+  int tag = 0;
+  std::uint64_t context = 0;
+  bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
+  std::uint32_t number = 0;
+  std::uint64_t operation = 0;  // for spans
+  Bytes data = {};              // for a packet capture: the payload, or empty where nobody needs or has it
+};
+
+/// What a backend sends along with a message. first and last: when the message's first and last byte reach
+/// the receiving device (or, after a handshake departure, whatever match() needs); detail is the backend's
+/// own. Times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is
+/// dropped).
+struct Stamp {
+  Time first;
+  Time last;
+  std::uint64_t detail = 0;  // bit 63 is kFailed on every backend
+
+  static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
+  /// The protocol gave up on the message: both ends get an error.
+  [[nodiscard]] bool failed() const { return (detail & kFailed) != 0; }
+};
+
+/// Availability of a device's units, charged in issue order. The index is the backend's own. A collective
+/// works on a copy taken when it is issued, which is merged back when the program sees its completion, so
+/// that operations in flight never depend on each other's progress.
+struct Units {
+  static constexpr std::size_t kMaximum = 24;
+  std::array<Arbiter, kMaximum> unit;
+  void merge(const Units& other) {
+    for (std::size_t i = 0; i < kMaximum; ++i) unit[i].merge(other.unit[i].free_at());
+  }
+};
+
+struct Departure {
+  Time host_free;          // when a nonblocking call returns to the program
+  Time complete;           // when the send is complete at the sender (no handshake)
+  bool handshake = false;  // completion needs the receiver: match() there, complete_send() here
+  Stamp stamp;
+};
+
+/// The outcome of a message or an algorithm.
+enum class Outcome : std::uint8_t {
+  kOk,
+  kTruncated,  // the message was longer than the receive
+  kFault,      // the modelled protocol could not repair a fault
+  kCancelled
+};
+
+}  // namespace offramp

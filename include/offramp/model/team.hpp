@@ -1,0 +1,135 @@
+// The ranks of one collective, as the algorithm of a backend sees them.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "offramp/kernel/time.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp {
+
+/// The ranks of one collective operation as its algorithm sees them: ranks are those of the communicator. The
+/// clock is the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
+class Team {
+ public:
+  using Handle = void*;
+  virtual ~Team() = default;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  /// Where the members are, for hardware to which their places matter: the world rank of a rank.
+  [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
+  /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
+  [[nodiscard]] virtual std::uint64_t context() const { return 0; }
+  /// The units as they were when the operation was issued; merged back when the program sees its completion.
+  [[nodiscard]] Units& units() { return units_; }
+  Time clock;
+  /// For spans of what belongs to the whole operation and not to one of its messages.
+  std::uint64_t operation = 0;
+
+  // For hardware that works while the program computes.
+  /// When a nonblocking call returns to the program. Set before the first co_await; 0: at once.
+  Time host_free;
+  /// Work of the host itself that is left: it begins when the program waits, not before host_begin, and goes
+  /// on beside the hardware's. The operation is complete when both are done.
+  Time host_begin;
+  Time host_work;
+
+  class [[nodiscard]] Pending {
+   public:
+    Pending(Team& team, Handle handle) : team_(team), handle_(handle) {}
+    [[nodiscard]] bool await_ready() const { return team_.ready(handle_); }
+    void await_suspend(std::coroutine_handle<> waiter) const { team_.wait(handle_, waiter); }
+    /// Takes the clock to the completion; the handle is used up.
+    Outcome await_resume() const { return team_.finish(handle_); }
+
+   private:
+    Team& team_;
+    Handle handle_;
+  };
+
+  /// Starts a send or a receive of exactly data.size() bytes; co_await it once. Buffers stay valid until
+  /// then. They cost what the backend's point-to-point model says.
+  Pending send(int peer, Bytes data) { return {*this, start_send(peer, data, nullptr)}; }
+  Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data, false)}; }
+
+  /// What came with a token: the stamp that its sender gave it.
+  struct Arrival {
+    Outcome outcome = Outcome::kOk;
+    Stamp stamp;
+  };
+  class [[nodiscard]] PendingToken {
+   public:
+    PendingToken(Team& team, Handle handle) : team_(team), handle_(handle) {}
+    [[nodiscard]] bool await_ready() const { return team_.ready(handle_); }
+    void await_suspend(std::coroutine_handle<> waiter) const { team_.wait(handle_, waiter); }
+    /// The clock stays; the handle is used up.
+    Arrival await_resume() const { return team_.take(handle_); }
+
+   private:
+    Team& team_;
+    Handle handle_;
+  };
+
+  /// The same for models with processes of their own on both sides, which know when each byte leaves and
+  /// arrives: a token of their network, with data or without. The library carries it and adds no time;
+  /// neither clock moves. Tokens of one pair arrive in order, and in order with send(): a token is received
+  /// as a token.
+  PendingToken send_token(int peer, Bytes data, const Stamp& stamp) {
+    return {*this, start_send(peer, data, &stamp)};
+  }
+  PendingToken receive_token(int peer, MutableBytes data) { return {*this, start_receive(peer, data, true)}; }
+
+  /// inout = in (op) inout on whole elements: MPI's operand order, `in` comes from the lower ranks.
+  void combine(Bytes in, MutableBytes inout) {
+    if (carries_data_) combine_elements(in, inout);
+  }
+  /// Local copy; the sizes are equal. Use it instead of memcpy: a lane that only watches has no data.
+  void copy(Bytes from, MutableBytes to) const {
+    if (carries_data_ && !from.empty() && from.data() != to.data())
+      std::memcpy(to.data(), from.data(), from.size());
+  }
+  /// Working memory that lives until the operation ends; uninitialised.
+  virtual MutableBytes scratch(std::size_t bytes) = 0;
+
+ protected:
+  Team(int rank, int size, bool carries_data) : Team(rank, size, carries_data, Units()) {}
+  Team(int rank, int size, bool carries_data, const Units& units)
+      : rank_(rank), size_(size), carries_data_(carries_data), units_(units) {}
+  [[nodiscard]] bool carries_data() const { return carries_data_; }
+  virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
+  /// stamp: of a token; null: the backend's point-to-point model prices the message.
+  virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;
+  virtual Handle start_receive(int peer, MutableBytes data, bool token) = 0;
+  virtual bool ready(Handle handle) = 0;
+  virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
+  virtual Outcome finish(Handle handle) = 0;
+  virtual Arrival take(Handle handle) = 0;
+
+ private:
+  int rank_;
+  int size_;
+  bool carries_data_;
+  Units units_;
+};
+
+/// Buffers of a collective, packed (contiguous, in type-map order). send: this rank's contribution; receive:
+/// where this rank's result goes (empty where MPI gives it none). For bcast, receive is the buffer on every
+/// rank. Blocks of gather, scatter, allgather, reduce_scatter and alltoall lie in rank order. send and
+/// receive never overlap, except that they are the same memory where MPI_IN_PLACE says so (bcast always).
+struct CollectiveBuffers {
+  Bytes send;
+  MutableBytes receive;
+  std::size_t block = 0;  // bytes of one rank's block
+  // Where blocks differ, one per rank, anywhere in memory. send_blocks: kScatterv at the root,
+  // kReduceScatterv (the parts of send), kAlltoallv. receive_blocks: kGatherv at the root, kAllgatherv,
+  // kAlltoallv.
+  std::span<const Bytes> send_blocks = {};
+  std::span<const MutableBytes> receive_blocks = {};
+};
+
+}  // namespace offramp

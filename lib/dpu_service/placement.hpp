@@ -1,0 +1,37 @@
+// Where service processes are and which ranks they serve: names by which a job's processes know each other
+// (original document, DPU service processes; the local id by local rank is read in code).
+#pragma once
+
+namespace offramp::dpu {
+
+/// World ranks lie block by block on nodes. With several DPUs per host, local ranks take all service
+/// processes of the first one, then of the next (inferred: published for one DPU).
+struct Placement {
+  int ranks_per_node = 1;
+  int processes = 1;
+  int dpus = 1;
+
+  [[nodiscard]] int node(int world_rank) const { return world_rank / ranks_per_node; }
+  [[nodiscard]] int local_rank(int world_rank) const { return world_rank % ranks_per_node; }
+  [[nodiscard]] int per_node() const { return dpus * processes; }
+  [[nodiscard]] int local_id(int world_rank) const { return local_rank(world_rank) % processes; }
+  [[nodiscard]] int global_id(int world_rank) const {
+    return node(world_rank) * per_node() + local_rank(world_rank) % per_node();
+  }
+  /// Places of DPUs: node by node.
+  [[nodiscard]] int dpu_of_process(int global_id) const { return global_id / processes; }
+  [[nodiscard]] int dpu(int world_rank) const { return dpu_of_process(global_id(world_rank)); }
+  [[nodiscard]] int node_of_process(int global_id) const { return global_id / per_node(); }
+  [[nodiscard]] int nodes(int ranks) const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
+  /// Ranks that a service process waits for on a node with so many; which: among those of its node.
+  [[nodiscard]] int expected_ranks(int local_ranks, int which) const {
+    return local_ranks / per_node() + (which < local_ranks % per_node() ? 1 : 0);
+  }
+  /// Lower global ids connect to higher ones.
+  [[nodiscard]] static int inbound(int global_id) { return global_id; }
+  [[nodiscard]] static int outbound(int global_id, int all) { return all - 1 - global_id; }
+  /// The slot behind all service processes is the one for the host.
+  [[nodiscard]] static int host_slot(int all) { return all; }
+};
+
+}  // namespace offramp::dpu
