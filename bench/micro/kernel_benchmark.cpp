@@ -5,13 +5,16 @@
 // steady state.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 #include "offramp/kernel/burst.hpp"
 #include "offramp/kernel/channel.hpp"
+#include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/scheduler.hpp"
 #include "offramp/kernel/wire.hpp"
 
@@ -256,6 +259,61 @@ void Network(benchmark::State& state) {
   });
 }
 BENCHMARK(Network)->Arg(2)->Arg(5);
+
+/// What EventQueue is measured against: the standard library's binary heap with the same order.
+template <typename Event>
+class BinaryHeap {
+ public:
+  using Entry = typename EventQueue<Event>::Entry;
+  void push(Time at, std::uint32_t rank, const Event& event) {
+    entries_.push_back({at, std::uint64_t{rank} << 40 | number_++, event});
+    std::push_heap(entries_.begin(), entries_.end(), later_first);
+  }
+  Entry pop() {
+    std::pop_heap(entries_.begin(), entries_.end(), later_first);
+    const Entry entry = entries_.back();
+    entries_.pop_back();
+    return entry;
+  }
+
+ private:
+  static bool later_first(const Entry& a, const Entry& b) { return b < a; }
+  std::vector<Entry> entries_;
+  std::uint64_t number_ = 0;
+};
+
+struct WorldEvent {
+  std::uint64_t subject;
+  std::uint32_t kind;
+};
+
+/// A simulation in steady state ("hold"): each event that happens makes one. So many are pending, and the
+/// next one of a rank lies up to so many ps ahead.
+template <template <typename> typename Queue>
+void HoldEvents(benchmark::State& state) {
+  const auto pending = static_cast<std::uint32_t>(state.range(0));
+  const auto ahead = static_cast<std::uint64_t>(state.range(1));
+  Queue<WorldEvent> queue;
+  std::uint64_t random = 88172645463325252ULL;
+  const auto draw = [&] {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return static_cast<std::int64_t>(random % ahead);
+  };
+  for (std::uint32_t i = 0; i < pending; ++i) queue.push(Time::ps(draw()), i, {i, 0});
+  const auto turn = [&] {
+    const auto entry = queue.pop();
+    queue.push(entry.at + Time::ps(draw()), entry.rank(), entry.event);
+  };
+  for (std::uint32_t i = 0; i < 4 * pending; ++i) turn();
+  const Meter meter(state, kItems);
+  for (auto _ : state) {
+    for (std::int64_t i = 0; i < kItems; ++i) turn();
+  }
+}
+BENCHMARK(HoldEvents<EventQueue>)->ArgsProduct({{16, 1024, 65536, 1048576}, {1000, 2000000}});
+BENCHMARK(HoldEvents<BinaryHeap>)->ArgsProduct({{16, 1024, 65536, 1048576}, {1000, 2000000}});
 
 }  // namespace
 }  // namespace offramp

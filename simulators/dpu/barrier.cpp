@@ -27,8 +27,10 @@ void Barrier::run() {
     const std::int64_t payload = arrival_payload(request_.kind, static_cast<int>(done_.size()), false);
     machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
   }
-  for (Machine::Event event; machine_.next(event);)
-    event.kind == kArrive ? arrive(event.subject, event.at) : hear(event.subject, event.at);
+  while (!machine_.idle()) {
+    const auto [at, order, event] = machine_.next();
+    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
+  }
 }
 
 void Barrier::arrive(int rank, Time at) {

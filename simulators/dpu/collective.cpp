@@ -42,7 +42,7 @@ class Run {
           arrival_payload(request_.kind, static_cast<int>(ranks_.size()), i == request_.root);
       machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
     }
-    for (Machine::Event event; machine_.next(event);) handle(event);
+    while (!machine_.idle()) handle(machine_.next());
   }
 
   [[nodiscard]] Machine& machine() { return machine_; }
@@ -97,30 +97,31 @@ class Run {
     return planned(pull).slice >= 0 || spec_.path == DataPath::kStaging;
   }
 
-  void handle(const Machine::Event& event) {
-    switch (event.kind) {
+  void handle(const Machine::Events::Entry& entry) {
+    const int subject = entry.event.subject;
+    switch (entry.event.kind) {
       case kArrive:
-        return arrive(event.subject, event.at);
+        return arrive(subject, entry.at);
       case kRts:
-        return take_rts(event.subject, event.at);
+        return take_rts(subject, entry.at);
       case kReadRequest:
-        return read_at_source(event.subject, event.at);
+        return read_at_source(subject, entry.at);
       case kData:
-        return land(event.subject);
+        return land(subject);
       case kReadDone:
-        return read_done(event.subject, event.at);
+        return read_done(subject, entry.at);
       case kWrite:
-        return write_staged(event.subject, event.at);
+        return write_staged(subject, entry.at);
       case kWritten:
-        return delivered(event.subject, machine_.step(sink_of(event.subject), event.at));
+        return delivered(subject, machine_.step(sink_of(subject), entry.at));
       case kAck:
-        return take_ack(event.subject, event.at);
+        return take_ack(subject, entry.at);
       case kResult:
-        return send_result(event.subject, event.at);
+        return send_result(subject, entry.at);
       case kResultData:
-        return land_result(event.subject);
+        return land_result(subject);
       default:
-        return take_result(event.subject, event.at);
+        return take_result(subject, entry.at);
     }
   }
 

@@ -1,14 +1,9 @@
 #include "simulators/dpu/machine.hpp"
 
-#include <algorithm>
 #include <map>
 
 namespace offramp::dpu {
 namespace {
-
-bool after(const Machine::Event& a, const Machine::Event& b) {
-  return a.at != b.at ? a.at > b.at : a.order > b.order;
-}
 
 /// An Arm core of the card against a core of the host: published for BlueField-2 (1.57 zlib, 1.56 zstd) and
 /// BlueField-3 (1.60, 1.64).
@@ -40,19 +35,6 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
     process_of_.push_back(process.first->second);
     if (!host_run[i]) process_at(process.first->second).cpu.merge(members[i].process_free);
   }
-}
-
-void Machine::schedule(Time at, int kind, int subject) {
-  events_.push_back({at, scheduled_++, kind, subject});
-  std::push_heap(events_.begin(), events_.end(), after);
-}
-
-bool Machine::next(Event& event) {
-  if (events_.empty()) return false;
-  std::pop_heap(events_.begin(), events_.end(), after);
-  event = events_.back();
-  events_.pop_back();
-  return true;
 }
 
 Time Machine::work(int process, Time at, Time duration) {

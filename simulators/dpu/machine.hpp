@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "offramp/kernel/arbiter.hpp"
+#include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/wire.hpp"
 #include "simulators/dpu/platform.hpp"
 
@@ -41,11 +42,10 @@ inline void count_message(WireCounters& wire, std::int64_t bytes) {
 class Machine {
  public:
   struct Event {
-    Time at;
-    std::uint64_t order = 0;
     int kind = 0;
     int subject = 0;
   };
+  using Events = EventQueue<Event>;
 
   /// host_run: members whose service process has failed and whose host does its work instead.
   Machine(const PlatformSpec& spec, const std::vector<Member>& members, const std::vector<bool>& host_run,
@@ -61,8 +61,10 @@ class Machine {
   [[nodiscard]] int hosts() const { return hosts_; }
   [[nodiscard]] bool on_host(int process) const { return process_at(process).on_host; }
 
-  void schedule(Time at, int kind, int subject);
-  [[nodiscard]] bool next(Event& event);
+  void schedule(Time at, int kind, int subject) { events_.push(at, 0, {kind, subject}); }
+  [[nodiscard]] bool idle() const { return events_.empty(); }
+  /// The earliest event. Not when the machine is idle.
+  Events::Entry next() { return events_.pop(); }
 
   /// A service process is busy for so long at the speed of its card; when it is done.
   Time work(int process, Time at, Time duration);
@@ -131,8 +133,7 @@ class Machine {
   std::vector<Process> processes_;
   std::vector<Dpu> dpus_;
   int hosts_ = 0;
-  std::vector<Event> events_;  // a heap
-  std::uint64_t scheduled_ = 0;
+  Events events_;
   bool failure_met_ = false;
   WireCounters wire_;
 };

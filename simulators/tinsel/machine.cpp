@@ -37,16 +37,10 @@ void Machine::reset() {
   unused_.clear();
   slots_.clear();
   unused_slots_.clear();
-  number_ = 0;
   now_ = {};
   trap_ = Trap::kNone;
   broken_ = false;
   counters_ = {};
-}
-
-void Machine::push(Time at, Step step, std::uint64_t argument) {
-  events_.push_back({at, number_++, argument, step});
-  std::push_heap(events_.begin(), events_.end());
 }
 
 std::uint32_t Machine::keep(const Message& message) {
@@ -89,11 +83,9 @@ Time Machine::touch(Time at, const Place& place, int words) {
 
 bool Machine::run() {
   while (!events_.empty() && trap_ == Trap::kNone && !broken_) {
-    std::pop_heap(events_.begin(), events_.end());
-    const Event event = events_.back();
-    events_.pop_back();
-    now_ = event.at;
-    perform(event);
+    const auto entry = events_.pop();
+    now_ = entry.at;
+    perform(entry.event);
   }
   return trap_ == Trap::kNone && !broken_;
 }
@@ -116,7 +108,7 @@ void Machine::perform(const Event& event) {
     case Step::kFree:
       return release(event.argument);
     case Step::kTimer:
-      if (software_ != nullptr) software_->timer(event.at, event.argument);
+      if (software_ != nullptr) software_->timer(now_, event.argument);
   }
 }
 

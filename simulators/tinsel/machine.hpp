@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "offramp/kernel/arbiter.hpp"
+#include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/wire.hpp"
 #include "simulators/tinsel/spec.hpp"
 #include "simulators/tinsel/table.hpp"
@@ -124,13 +125,8 @@ class Machine {
  private:
   enum class Step : std::uint8_t { kInject, kHop, kReceive, kFetch, kOutput, kEmit, kFree, kTimer };
   struct Event {
-    Time at;
-    std::uint64_t number;
     std::uint64_t argument;  // message, fetcher, slot or cookie
     Step step;
-    friend bool operator<(const Event& a, const Event& b) {
-      return a.at != b.at ? a.at > b.at : a.number > b.number;  // the heap's top is the earliest
-    }
   };
   /// A lookup in progress: a keyed message and the beats that its key and its chain led to.
   struct Lookup {
@@ -173,7 +169,7 @@ class Machine {
 
   Board& board(const Message& m) { return boards_[m.board]; }
   Mailbox& mailbox(const Message& m) { return boards_[m.board].mailboxes[m.mailbox]; }
-  void push(Time at, Step step, std::uint64_t argument);
+  void push(Time at, Step step, std::uint64_t argument) { events_.push(at, 0, {argument, step}); }
   std::uint32_t keep(const Message& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
   void perform(const Event& event);
@@ -195,8 +191,7 @@ class Machine {
   Time cycle_noc_flit_;
   std::vector<Board> boards_;
   std::vector<Tables> tables_;
-  std::vector<Event> events_;  // a heap
-  std::uint64_t number_ = 0;
+  EventQueue<Event> events_;
   Time now_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> unused_;
