@@ -29,8 +29,9 @@ class Collective::Run final : public Team, public detail::Pooled {
         lane_(lane),
         backend_(backend),
         tag_(tag),
-        reducer_(reducer) {
-    clock = parent.engine_.lane(lane).clock;
+        reducer_(reducer),
+        units_at_issue_(units()) {
+    clock = issued_ = parent.engine_.lane(lane).clock;
     operation = parent.operation_;
   }
 
@@ -74,9 +75,9 @@ class Collective::Run final : public Team, public detail::Pooled {
 
   void observe() {
     Lane& lane = parent_.engine_.lane(lane_);
-    lane.units(backend_).merge(units());
+    const Time delay = lane.units(backend_).join(units(), units_at_issue_, issued_);
     const Time host_done = later(lane.clock, host_begin) + host_work;
-    lane.advance_to(clock);
+    lane.advance_to(clock + delay);
     if (host_work > Time()) lane.advance_to(host_done);
   }
 
@@ -152,6 +153,8 @@ class Collective::Run final : public Team, public detail::Pooled {
   std::uint8_t backend_;
   int tag_;
   Reducer* reducer_;
+  Time issued_;
+  Units units_at_issue_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
   bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know

@@ -46,13 +46,18 @@ struct Stamp {
 };
 
 /// Availability of a device's units, charged in issue order. The index is the backend's own. A collective
-/// works on a copy taken when it is issued, which is merged back when the program sees its completion, so
-/// that operations in flight never depend on each other's progress.
+/// works on a copy taken when it is issued, so that operations in flight never depend on each other's
+/// progress. The copy is joined with the original when the program sees the operation's completion.
 struct Units {
   static constexpr std::size_t kMaximum = 24;
   std::array<Arbiter, kMaximum> unit;
-  void merge(const Units& other) {
-    for (std::size_t i = 0; i < kMaximum; ++i) unit[i].merge(other.unit[i].free_at());
+  /// See Arbiter::join(). Returns by how much the operation is later than it found out by itself: the wait
+  /// for that unit which others used most.
+  Time join(const Units& used, const Units& taken, Time begun) {
+    Time delay;
+    for (std::size_t i = 0; i < kMaximum; ++i)
+      delay = later(delay, unit[i].join(used.unit[i], taken.unit[i], begun));
+    return delay;
   }
 };
 

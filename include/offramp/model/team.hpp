@@ -25,7 +25,8 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// The units as they were when the operation was issued; merged back when the program sees its completion.
+  /// The units as they were when the operation was issued; joined with the rank's when the program sees its
+  /// completion.
   [[nodiscard]] Units& units() { return units_; }
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.
