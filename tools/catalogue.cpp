@@ -1,6 +1,8 @@
 #include "tools/catalogue.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
 
 namespace offramp::tool {
 namespace {

@@ -2,11 +2,16 @@
 // the CLI11 description and the tables of keys and parameters. So nothing is written twice.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/core/registry.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace offramp::tool {
 

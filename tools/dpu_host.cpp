@@ -1,6 +1,6 @@
 #include "tools/dpu_host.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hwloc.h>
 #include <hwloc/distances.h>
 #include <unistd.h>

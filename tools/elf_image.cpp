@@ -1,7 +1,7 @@
 #include "tools/elf_image.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gelf.h>
 #include <glob.h>
 #include <libelf.h>

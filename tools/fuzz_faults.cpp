@@ -1,6 +1,6 @@
 #include "tools/fuzz_faults.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

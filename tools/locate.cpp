@@ -1,5 +1,5 @@
 // Where things are: the library that is preloaded, and programs on the PATH.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // What is here: MPI, UCX, cores, memory, and what of it stands in the way.
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hwloc.h>
 #include <poll.h>
 #include <sys/statvfs.h>

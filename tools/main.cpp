@@ -1,5 +1,5 @@
 // The `offramp` command: subcommands, their options, and help for what was misspelled.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

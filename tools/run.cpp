@@ -1,5 +1,5 @@
 // offramp run: checks the configuration once, then becomes mpirun with everything set.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

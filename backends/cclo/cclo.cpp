@@ -1,6 +1,6 @@
 #include "backends/cclo/cclo.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

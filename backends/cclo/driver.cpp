@@ -1,6 +1,6 @@
 #include "backends/cclo/driver.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "backends/cclo/explain.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

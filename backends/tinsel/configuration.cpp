@@ -1,6 +1,6 @@
 #include "backends/tinsel/configuration.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "backends/tinsel/tinsel.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "backends/zrlmpi/zrlmpi.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

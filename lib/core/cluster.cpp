@@ -1,6 +1,6 @@
 #include "lib/core/cluster.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>

@@ -1,5 +1,5 @@
 // What a rank waits for, as text: the hang report.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "lib/core/engine.hpp"
 

@@ -1,5 +1,5 @@
 // What the engine writes down of its operations: certificate, faults.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "lib/core/engine.hpp"
 

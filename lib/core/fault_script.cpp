@@ -1,7 +1,7 @@
 #include "lib/core/fault_script.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 #include "lib/core/make_lanes.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

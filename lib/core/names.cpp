@@ -1,6 +1,6 @@
 #include "lib/core/names.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Chapter 8: MPI_Init to MPI_Finalize, and the clock.
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>

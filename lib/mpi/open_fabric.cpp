@@ -1,7 +1,7 @@
 #include "lib/mpi/open_fabric.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>

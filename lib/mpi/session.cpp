@@ -1,6 +1,6 @@
 #include "lib/mpi/session.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <ctime>

@@ -1,6 +1,6 @@
 #include "lib/mpi/startup.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstdlib>

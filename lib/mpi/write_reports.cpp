@@ -1,6 +1,6 @@
 // Gathers and writes the reports at the end of a run.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

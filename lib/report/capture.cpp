@@ -1,6 +1,6 @@
 #include "lib/report/capture.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "lib/report/read_report.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "lib/report/receipt.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>

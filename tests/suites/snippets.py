@@ -130,7 +130,7 @@ class Scratch:
         path = f"{prefix}/bin:{os.environ['PATH']}"
         self.environment = base_environment({
             "PATH": path, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig:{prefix}/lib/x86_64-linux-gnu/pkgconfig",
-            "LD_LIBRARY_PATH": f"{prefix}/lib", "OMPI_MCA_rmaps_base_oversubscribe": "1"})
+            "LD_LIBRARY_PATH": f"{prefix}/lib"})
         self.build = build
         self.app = os.path.join(folder, "app")
         subprocess.run(["mpicc", "-O2", "-o", self.app, os.path.join(ROOT, "examples/jacobi/jacobi.c")], check=True,
@@ -212,6 +212,12 @@ def hidden_commands(blocks):
             and block.page != "docs/options.md" for line in block.text if COMMAND.match(line)]
 
 
+def need_cores(blocks):
+    """Commands that a machine with fewer cores than ranks would refuse, run here or not."""
+    return [f"{block.label}: {line}" for block in blocks if block.kind in ("sh", "console") for line in block.text
+            if re.match(r"(\$ )?(\w+=\S+ )*mpirun ", line) and "--oversubscribe" not in line]
+
+
 def anchors_of(text):
     """As GitHub makes them from headings."""
     headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
@@ -252,6 +258,11 @@ def check_texts(blocks, tally):
         hidden = hidden_commands(blocks)
         planted = hidden_commands([Block("x.md", 1, "", ["offramp run"], "")])
         tally.record(label, not hidden and planted == ["x.md:1: offramp run"], "\n".join(hidden))
+    label = "snippets/mpirun starts more ranks than there are cores"
+    if tally.wants(label):
+        refused = need_cores(blocks)
+        planted = need_cores([Block("x.md", 1, "sh", ["mpirun -n 4 ./app", "mpirun --oversubscribe -n 4 ./app"], "")])
+        tally.record(label, not refused and planted == ["x.md:1: mpirun -n 4 ./app"], "\n".join(refused))
     label = "snippets/the code of write-a-backend is the example's"
     if tally.wants(label):
         with open(EXAMPLE, encoding="utf-8") as file:
