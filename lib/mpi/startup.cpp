@@ -137,7 +137,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
   Observers observers;
-  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>();
+  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>(world_rank());
   if (configuration->receipts.any())
     observers.receipts = std::make_unique<ReceiptRecorder>(configuration->receipts, observers.trace.get());
   if (!configuration->capture.empty()) observers.capture = std::make_unique<CaptureRecorder>();

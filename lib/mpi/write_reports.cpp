@@ -94,7 +94,7 @@ void write_trace(Session& session) {
   const int ranks = session.engine.ranks();
   write_in_turn(session, session.configuration().trace, O_TRUNC, "trace", [&](int rank) {
     std::string text = rank == 0 ? kTraceBegin : kTraceSeparator;
-    text += trace_events(*trace, rank);
+    text += trace_events(*trace);
     if (rank + 1 == ranks) text += kTraceEnd;
     return text;
   });

@@ -82,24 +82,31 @@ def trace_problem(trace, ranks):
                 return f"slices of {names[where]} overlap"
     if not any(name == "MPI" for name in names.values()) or len(set(names.values())) < ranks + 2:
         return f"units are missing: {sorted(set(names.values()))}"
-    begun = {e["id"]: e for e in events if e["ph"] == "s"}
-    ended = [e for e in events if e["ph"] == "f"]
-    if not any(e["id"] in begun and begun[e["id"]]["pid"] != e["pid"] for e in ended):
+    begins = [e for e in events if e["ph"] == "s"]
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    if sorted(e["id"] for e in begins) != sorted(e["id"] for e in events if e["ph"] == "f") or len(ends) != len(begins):
+        return "an arrow has not one beginning and one end"
+    if not any(ends[e["id"]]["pid"] != e["pid"] for e in begins):
         return "no arrow from one rank to another"
-    twice = len(begun) != sum(e["ph"] == "s" for e in events) or len({e["id"] for e in ended}) != len(ended)
-    if twice or any(e["id"] in begun and begun[e["id"]]["ts"] > e["ts"] for e in ended):
-        return "an arrow has two ends alike, or goes back in time"
+    for begin in begins:
+        end = ends[begin["id"]]
+        if end["ts"] < begin["ts"]:
+            return f"an arrow goes back in time: {begin} {end}"
+        for at in begin, end:
+            if not any(e["pid"] == at["pid"] and e["tid"] == at["tid"] and
+                       e["ts"] - 1e-6 <= at["ts"] <= e["ts"] + e["dur"] + 1e-6 for e in slices):
+                return f"the end of an arrow is in no slice: {at}"
     return ""
 
 
-def traces(arguments, tally, backend):
-    label = f"reports/trace for Perfetto {backend}"
+def traces(arguments, tally, backend, name, settings):
+    label = f"reports/trace for Perfetto of {name} {backend}{' with receipts' if settings else ''}"
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
-        _, plain = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"))
-        result, traced = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"), {"OFFRAMP_TRACE": path})
+        _, plain = report_of(arguments, backend, 3, program(arguments, name), settings)
+        result, traced = report_of(arguments, backend, 3, program(arguments, name), {"OFFRAMP_TRACE": path, **settings})
         problem = "no trace"
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -178,7 +185,10 @@ def run(arguments, tally):
     for backend in arguments.backends:
         json_report(arguments, tally, backend)
         wildcards_are_counted(arguments, tally, backend)
-        traces(arguments, tally, backend)
+        traces(arguments, tally, backend, "fixed_pattern", {})
+        # Messages to oneself, with and without the receipts beside the trace.
+        for settings in {}, {"OFFRAMP_RECEIPTS": "all"}:
+            traces(arguments, tally, backend, "self_messages", settings)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
