@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 import tempfile
 
 from launch import mpirun
@@ -125,6 +127,49 @@ def wildcards_are_counted(arguments, tally, backend):
     tally.record(label, ok, result.output, result.seconds)
 
 
+PLACE = re.compile(r"^offramp: (\d+) x (MPI_\w+)(?: on (\S+))? at (?:\S+ \()?([^+\s]+)\+(0x[0-9a-f]+)\)?$", re.M)
+
+
+def places_are_named(arguments, tally):
+    """Where the order of arrival decides: places of the program, however often they poll, the same on every run."""
+    label = "reports/places where arrival decides"
+    if not tally.wants(label):
+        return
+    command = program(arguments, "wildcards")
+    runs = [report_of(arguments, "host", 3, command) for _ in range(2)]
+    result, report = runs[0]
+    places = report["arrival_order_places"]
+    shown = PLACE.findall(result.output)
+    ok = result.ok and places == runs[1][1]["arrival_order_places"] and len(shown) == 3
+    ok = ok and places["count"] == len(places["most"]) > 3 and places["elsewhere"] == 0
+    ok = ok and sum(place["times"] for place in places["most"]) == report["arrival_order_dependences"]
+    ok = ok and f"at {places['count']} places of the program, {report['arrival_order_dependences']} times" in result.output
+    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mpi/wildcards.c")
+    with open(source, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    found = ""
+    for _, call, communicator, binary, offset in shown:
+        named = subprocess.run(["addr2line", "-e", command[0], offset], capture_output=True, text=True, check=False).stdout
+        line = int(named.rsplit(":", 1)[1].split()[0])
+        found += f"{call} {communicator} {named}{lines[line - 1]}\n"
+        # A call may take several lines.
+        ok = ok and binary == "wildcards" and communicator == "MPI_COMM_WORLD" and call in "".join(lines[line - 3:line])
+    tally.record(label, ok, f"{result.output}\n{found}{places}", result.seconds)
+
+
+def polls_are_one_place(arguments, tally):
+    label = "reports/polls are counted by place"
+    if not tally.wants(label):
+        return
+    result, report = report_of(arguments, "host", 3, program(arguments, "polling"))
+    places = report["arrival_order_places"]
+    ok = result.ok and report["dependences"]["polling"] > 100 and places["count"] < 20
+    ok = ok and {"MPI_Test", "MPI_Iprobe"} <= {place["call"] for place in places["most"]}
+    # A question about requests names no communicator.
+    ok = ok and all((place["communicator"] == "") == place["call"].startswith("MPI_Test") for place in places["most"])
+    tally.record(label, ok, f"{result.output}\n{places}", result.seconds)
+
+
 def configuration_errors(arguments, tally):
     cases = {
         "unknown backend": ({"OFFRAMP_BACKEND": "zrlmpy"}, ["zrlmpy", "zrlmpi"]),
@@ -189,6 +234,8 @@ def run(arguments, tally):
         # Messages to oneself, with and without the receipts beside the trace.
         for settings in {}, {"OFFRAMP_RECEIPTS": "all"}:
             traces(arguments, tally, backend, "self_messages", settings)
+    places_are_named(arguments, tally)
+    polls_are_one_place(arguments, tally)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
