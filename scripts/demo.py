@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from shares import percent
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from suites.programs import HPCC_INPUT, hpcc_answers  # noqa: E402
@@ -64,7 +66,7 @@ def picture(rows):
         width = 470 * (math.log10(ms) - low) / (high - low)
         out.append(f'<text x="24" y="{y + 16}" font-weight="bold">{name}</text>'
                    f'<rect x="100" y="{y}" width="{width:.1f}" height="22" fill="#2f6f9f"/>'
-                   f'<text x="{108 + width:.1f}" y="{y + 16}">{ms:.1f} ms, {share:.0f} %</text>')
+                   f'<text x="{108 + width:.1f}" y="{y + 16}">{ms:.1f} ms, {percent(*share, digits=0)}</text>')
     return "\n".join([*out, "</g>", "</svg>", ""])
 
 
@@ -90,10 +92,10 @@ def main():
             agree = agree and same
             totals = {key: sum(call[key] for call in report["calls"].values())
                       for key in ("offloaded", "declined", "native")}
-            share = 100 * totals["offloaded"] / max(1, sum(totals.values()))
+            share = totals["offloaded"], sum(totals.values())
             rows.append((backend, report["modelled_time_ns"] / 1e6, share))
             print(f"{backend:10} {'agree with native' if same else 'DIFFER':>18} {seconds:9.2f}s "
-                  f"{report['modelled_time_ns'] / 1e6:21.3f} ms {share:8.1f} % {report['wire']['packets']:10}")
+                  f"{report['modelled_time_ns'] / 1e6:21.3f} ms {percent(*share):>10} {report['wire']['packets']:10}")
     print("\nmodelled communication: the largest host clock at MPI_Finalize, without the program's own computing")
     if len(sys.argv) > 2:
         with open(sys.argv[2], "w", encoding="utf-8") as file:

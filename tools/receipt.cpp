@@ -51,8 +51,10 @@ void print(const Call& call, const ReceiptOptions& options, const std::vector<Re
   fmt::print("call {} of rank {}: {}, {} ps, from {} ps\n", call.number, options.rank,
              printable(call.function), total.count(), call.begin.count());
   if (lines.empty()) return;
-  const auto share = [total](Time t) {
-    return 100 * static_cast<double>(t.count()) / static_cast<double>(total.count());
+  const auto share = [total](Time t) {  // the column's head has the sign
+    const std::string text =
+        percent_text(static_cast<double>(t.count()), static_cast<double>(total.count()), 2);
+    return text.substr(0, text.find(' '));
   };
   if (options.timeline) {
     fmt::print("{:>18} {:>18} {:>5}  {:<20} {}\n", "from (ps)", "ps", "rank", "unit", "stage");
@@ -63,10 +65,10 @@ void print(const Call& call, const ReceiptOptions& options, const std::vector<Re
   } else {
     fmt::print("{:>18} {:>7} {:>7} {:>5}  {:<20} {}\n", "ps", "%", "pieces", "rank", "unit", "stage");
     for (const Sum& sum : sums_of(lines))
-      fmt::print("{:>18} {:>7.2f} {:>7} {:>5}  {:<20} {}\n", sum.time.count(), share(sum.time), sum.pieces,
+      fmt::print("{:>18} {:>7} {:>7} {:>5}  {:<20} {}\n", sum.time.count(), share(sum.time), sum.pieces,
                  printable_rank(sum.line.rank), printable(sum.line.unit), printable(sum.line.what));
   }
-  fmt::print("{:>18} {:>7.2f}\n", total.count(), 100.0);
+  fmt::print("{:>18} {:>7}\n", total.count(), share(total));
 }
 
 void print_json(const Call& call, const ReceiptOptions& options, const std::vector<ReceiptLine>& lines) {

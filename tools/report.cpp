@@ -109,8 +109,8 @@ std::string headline(const std::vector<ShownLane>& lanes) {
   if (best == nullptr) return fmt::format("Only plain hosts: {}.", time_text(host->lane->communication_ns));
   const double ratio = best->lane->communication_ns / host->lane->communication_ns;
   if (ratio < 0.9995)
-    return fmt::format("{} would save {:.0f} % of the communication time.", best->label,
-                       std::max(1.0, 100 * (1 - ratio)));
+    return fmt::format("{} would save {} of the communication time.", best->label,
+                       percent_text(1 - ratio, 1, 0));
   if (ratio < 1.0005) return fmt::format("{} would take as long as a plain host.", best->label);
   if (lanes.size() == 2)
     return fmt::format("{} would not save anything: it takes {:.2f} times as long as a plain host.",
@@ -121,6 +121,11 @@ std::string headline(const std::vector<ShownLane>& lanes) {
       best->label, ratio);
 }
 
+std::string place_text(const ReportPlace& place) {
+  return fmt::format("{} x {}{}{} at {}", place.times, place.call, place.communicator.empty() ? "" : " on ",
+                     place.communicator, place.where);
+}
+
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
   std::vector<std::string> warnings;
   const RunReport& first = reports.front();
@@ -129,9 +134,10 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
     for (const std::string& warning : report.warnings) warnings.push_back(where + warning);
     if (report.lanes.size() == 1 && report.arrival_order_dependences > 0)
       warnings.push_back(
-          where + fmt::format("the modelled time depends on arrival order or polling at {} places and may "
-                              "differ from run to run",
-                              report.arrival_order_dependences));
+          where +
+          fmt::format("the modelled time depends on arrival order or polling, {} times, and may differ "
+                      "from run to run",
+                      report.arrival_order_dependences));
     if (report.lanes.front().given_up > 0)
       warnings.push_back(where + fmt::format("{} could not repair the faults of {} operations",
                                              report.lanes.front().backend, report.lanes.front().given_up));
@@ -193,7 +199,7 @@ void print_overview(const std::vector<ShownLane>& lanes) {
     const bool compared = host != nullptr && &shown != host;
     table.add({printable(shown.label), time_text(shown.lane->communication_ns),
                compared ? against_text(shown.lane->communication_ns, host->lane->communication_ns) : "",
-               time_text(shown.lane->modelled_ns), fmt::format("{:.1f} %", 100 * sum.share()),
+               time_text(shown.lane->modelled_ns), percent_text(sum.offloaded, sum.all()),
                count_text(sum.declined), count_text(sum.native)});
   }
   table.print();
@@ -219,6 +225,8 @@ void print_calls(const std::vector<ShownLane>& lanes) {
   table.print();
 }
 
+constexpr std::size_t kShownPlaces = 3;
+
 void print_text(const std::vector<RunReport>& reports) {
   const std::vector<ShownLane> lanes = shown_lanes(reports);
   for (const RunReport& report : reports)
@@ -235,6 +243,11 @@ void print_text(const std::vector<RunReport>& reports) {
   for (const ShownLane& shown : lanes) {
     if (!shown.lane->certificate.empty())
       fmt::print("{}: certificate {}\n", printable(shown.label), printable(shown.lane->certificate));
+  }
+  for (const RunReport& report : reports) {
+    for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i)
+      fmt::print("{}: arrival decides {}\n", printable(report.file),
+                 printable(place_text(report.places[i]), 400));
   }
   for (const std::string& warning : warnings_of(reports))
     fmt::print("warning: {}\n", printable(warning, 400));

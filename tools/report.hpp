@@ -42,6 +42,9 @@ std::string headline(const std::vector<ShownLane>& lanes);
 /// Everything that a reader has to be warned of, also across the reports.
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
+/// "1800 x MPI_Irecv on MPI_COMM_WORLD at wildcards+0x2365".
+std::string place_text(const ReportPlace& place);
+
 /// A time in the unit that suits it, with four digits: "12.35 us".
 std::string time_text(double nanoseconds);
 std::string bytes_text(double bytes);

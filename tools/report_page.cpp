@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "lib/core/names.hpp"
 #include "offramp/version.hpp"
 #include "tools/markup.hpp"
 #include "tools/plot.hpp"
@@ -21,12 +22,6 @@ constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
 constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
 constexpr std::size_t kMostUnits = 12;  // of one lane
 constexpr std::size_t kMostPathRanks = 5;
-
-std::string percent(double share) {
-  if (share > 0 && share < 0.0005) return "&lt; 0.1 %";
-  const bool fine = (share > 0 && share < 0.0995) || (share >= 0.995 && share < 0.9995);
-  return fmt::format("{:.{}f} %", 100 * share, fine ? 1 : 0);
-}
 
 double longest_of(const std::vector<ShownLane>& lanes) {
   double longest = 0;
@@ -51,6 +46,7 @@ class Page {
     shares();
     units();
     paths();
+    places();
     certificates();
     add("<footer>Written by offramp {}. Modelled time comes from models of the hardware, not from this "
         "machine. A model is not a measurement.</footer>\n</main></body></html>\n",
@@ -159,7 +155,8 @@ class Page {
       const Carried sum = carried(lane);
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
           time_text(lane.communication_ns), time_text(lane.modelled_ns), count_text(sum.all()),
-          percent(sum.share()), count_text(wire(lane, "packets")), bytes_text(wire(lane, "wire_bytes")));
+          percent_text(sum.offloaded, sum.all()), count_text(wire(lane, "packets")),
+          bytes_text(wire(lane, "wire_bytes")));
       if (faults)
         add("<td>{}</td><td>{}</td>", count_text(wire(lane, "retransmissions")),
             count_text(static_cast<double>(lane.given_up)));
@@ -305,7 +302,7 @@ class Page {
     add("</svg><p>longest {}, mean {}: {}</p></div>\n", time_text(longest), time_text(mean),
         longest > 0 && mean / longest > 0.995
             ? "even"
-            : fmt::format("the mean is {} of the longest", percent(longest > 0 ? mean / longest : 0)));
+            : fmt::format("the mean is {} of the longest", percent_text(mean, longest)));
   }
 
   void shares() {
@@ -320,7 +317,7 @@ class Page {
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
           "<span class=\"note\">{} of {}</span>\n",
           label(i), bar({{sum.share(), colour(i)}, {sum.declined / all, colour(i), 0.35}}, lanes_[i].label),
-          percent(sum.share()), count_text(sum.offloaded), count_text(sum.all()));
+          percent_text(sum.offloaded, sum.all()), count_text(sum.offloaded), count_text(sum.all()));
     }
     add("</div>\n");
     const bool any = std::any_of(lanes_.begin(), lanes_.end(),
@@ -363,10 +360,10 @@ class Page {
     const double most = units.front().busy_ns;
     add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n", dotted(index));
     for (std::size_t i = 0; i < shown; ++i) {
-      const double share = run > 0 ? units[i].busy_ns / run : 0;
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>\n",
           escaped(units[i].name),
-          bar({{most > 0 ? units[i].busy_ns / most : 0, colour(index)}}, units[i].name), percent(share));
+          bar({{most > 0 ? units[i].busy_ns / most : 0, colour(index)}}, units[i].name),
+          percent_text(units[i].busy_ns, run));
     }
     add("</div>");
     if (shown < units.size()) add("<p>and {} more that are less busy</p>", units.size() - shown);
@@ -407,17 +404,41 @@ class Page {
       add("<span class=\"name\">rank {}</span><span class=\"track\">{}</span><span "
           "class=\"value\">{}</span>\n",
           rank, bar({{path.by_rank_ns[rank] / all, colour(index)}}, "time on this rank"),
-          percent(path.by_rank_ns[rank] / all));
+          percent_text(path.by_rank_ns[rank], all));
     }
     add("</div><p>{} {} of other ranks were waited for, one after the other: {} of the path.",
         count_text(static_cast<double>(path.messages)), path.messages == 1 ? "message" : "messages",
-        percent(path.in_messages_ns / all));
+        percent_text(path.in_messages_ns, all));
     if (!path.longest.empty()) {
       const ReportPath::Step& step = path.longest.front();
       add(" The longest: {} from rank {} to rank {}, {}.", bytes_text(static_cast<double>(step.bytes)),
           step.source, step.destination, time_text(step.end_ns - step.begin_ns));
     }
     add("</p></div>\n");
+  }
+
+  void places() {
+    const bool any = std::any_of(reports_.begin(), reports_.end(),
+                                 [](const RunReport& run) { return !run.places.empty(); });
+    if (!any) return;
+    section(
+        "Where the order of arrival decides",
+        "Calls that take a message from any source, choose among several requests, or ask whether something "
+        "has come. Modelled time may differ from run to run by what they find. addr2line finds the line of "
+        "an "
+        "address in a program with debugging information.");
+    add("<div class=\"scroll\"><table><thead><tr><th>times</th><th class=\"text\">call</th><th "
+        "class=\"text\">"
+        "communicator</th><th class=\"text\">in the program</th></tr></thead><tbody>\n");
+    for (const RunReport& run : reports_) {
+      for (const ReportPlace& place : run.places)
+        add("<tr><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td><td "
+            "class=\"text\"><code>{}</code></td></tr>\n",
+            count_text(static_cast<double>(place.times)), escaped(place.call), escaped(place.communicator),
+            escaped(place.where));
+    }
+    end_table();
+    end_section();
   }
 
   void certificates() {
@@ -427,7 +448,7 @@ class Page {
     section("Certificate",
             "A hash over every call of every rank: its arguments, its data and when it ended in modelled "
             "time. It is the same on every run, unless the order of arrival decided something.");
-    heads({"hardware", "certificate", "data alone", "places where arrival decided"});
+    heads({"hardware", "certificate", "data alone", "how often arrival decided"});
     for (std::size_t i = 0; i < lanes_.size(); ++i)
       add("<tr><td>{}</td><td><code>{}</code></td><td><code>{}</code></td><td>{}</td></tr>\n", dotted(i),
           escaped(lanes_[i].lane->certificate), escaped(lanes_[i].run->data_certificate),

@@ -27,15 +27,18 @@ class AieBackend final : public Backend {
         messages_(setup_),
         ranks_(context.ranks),
         spans_(context.spans) {
-    too_many_ = "packet identifiers of a tile's " + std::to_string(setup_.array.mm2s) + " channels reach " +
-                std::to_string(messages_.most_ranks() - 1) + " others, and the world has " +
-                std::to_string(ranks_) + " ranks";
+    if (ranks_ > setup_.array.tiles()) {
+      too_many_ = aie::too_few_tiles(setup_, ranks_);
+    } else if (ranks_ > messages_.most_ranks()) {
+      too_many_ = "packet identifiers of a tile's " + std::to_string(setup_.array.mm2s) + " channels reach " +
+                  std::to_string(messages_.most_ranks() - 1) + " others, and the world has " +
+                  std::to_string(ranks_) + " ranks";
+    }
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     if (operation.kind != OperationKind::kSend) return Verdict{aie::collective_decline(planner_, operation)};
-    if (ranks_ > messages_.most_ranks() || ranks_ > setup_.array.tiles()) return Verdict::decline(too_many_);
-    return {};
+    return Verdict{too_many_};
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
@@ -126,7 +129,7 @@ class AieBackend final : public Backend {
   mutable aie::Planner planner_;  // keeps the plans that it has made
   aie::Messages messages_;
   int ranks_;
-  std::string too_many_;
+  std::string too_many_;  // for messages between any two ranks; empty: they can be
   SpanSink* spans_;
   WireCounters wire_;
 };

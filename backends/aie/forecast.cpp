@@ -114,8 +114,8 @@ CollectiveBuffers buffers_of(const Operation& operation, int rank) {
 Forecast forecast_send(const Operation& operation, const BackendContext& context, const Setup& setup) {
   const Transfer transfer = message_of(operation);
   Forecast result;
-  if (std::max(transfer.source, transfer.destination) >= setup.array.tiles()) {
-    result.declined = "the array has " + std::to_string(setup.array.tiles()) + " tiles";
+  if (const int ranks = std::max(transfer.source, transfer.destination) + 1; ranks > setup.array.tiles()) {
+    result.declined = too_few_tiles(setup, ranks);
     return result;
   }
   result = forecast_message(aie_backend(), operation, context);
@@ -166,22 +166,26 @@ Forecast forecast(const Operation& operation, const BackendContext& context) {
   return result;
 }
 
+std::string too_few_tiles(const Setup& setup, int ranks) {
+  return std::to_string(ranks) + " ranks, and the array has " + std::to_string(setup.array.tiles()) +
+         " tiles";
+}
+
 std::string_view collective_decline(Planner& planner, const Operation& operation) {
   switch (operation.kind) {
     case OperationKind::kAlltoall:
-      return "an all-to-all takes as many windows out of a kernel as there are others, and 14 are possible: "
-             "there are no kernels for it";
     case OperationKind::kReduceScatter:
       return "the original document has no such collective, and there are no kernels for it";
     case OperationKind::kReduce:
     case OperationKind::kAllreduce:
       if (element_bytes_of(operation.element) == 0)
-        return "the engine computes with integers of 8, 16 and 32 bits and floats of 32 bits";
+        return "the kernels compute with integers of 8, 16 and 32 bits and floats of 32 bits";
       if (operations_of(operation.function) == 0)
         return "the kernels know sum, product, maximum, minimum, logical and bit functions";
-      if (!operation.commutative) return "the tree combines in the order of its root's subtrees";
+      if (!operation.commutative)
+        return "the tree combines in the order of its root's subtrees, not in that of the ranks";
       if (operation.element == ElementType::kFloat32 && operation.function >= ReduceFunction::kLogicalAnd)
-        return "the engine has no logical or bit functions of floats";
+        return "the kernels have no logical or bit functions of floats";
       break;
     default:
       break;

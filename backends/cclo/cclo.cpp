@@ -215,8 +215,9 @@ class CcloBackend final : public Backend {
                          operation.kind == OperationKind::kAllreduce ||
                          operation.kind == OperationKind::kReduceScatter;
     if (reduces && find_lane(spec_.generation, operation.element, operation.function) == nullptr) {
-      return Verdict::decline(first ? "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only"
-                                    : "the arithmetic unit has SUM and MAX of fp32, fp64, int32, int64 only");
+      return Verdict::decline(
+          first ? "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only"
+                : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only");
     }
     return {};
   }

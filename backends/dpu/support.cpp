@@ -31,7 +31,7 @@ Verdict supports(const PlatformSpec& spec, int ranks, const Operation& operation
   if (operation.element == ElementType::kFloatExtended)
     return Verdict::decline("long double has 80 bits on the host and 128 on Arm");
   if (operation.element == ElementType::kMixed)
-    return Verdict::decline("the service processes reduce predefined types only");
+    return Verdict::decline("the service processes reduce elements of predefined types only");
   return {};
 }
 

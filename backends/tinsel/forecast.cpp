@@ -1,5 +1,7 @@
 #include "backends/tinsel/forecast.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -294,7 +296,9 @@ Forecast forecast(const Operation& operation, const BackendContext& context) {
     return result;
   }
   if (operation.kind == OperationKind::kAlltoall && ranks * ranks > kMostMessages) {
-    result.declined = "a forecast of alltoall simulates up to 4000000 messages";
+    result.declined =
+        fmt::format("a forecast simulates at most {} messages, and an alltoall of {} ranks has {}",
+                    kMostMessages, ranks, ranks * ranks);
     return result;
   }
   if (operation.kind == OperationKind::kSend) return forecast_message(tinsel_backend(), operation, context);

@@ -28,8 +28,8 @@ class TinselBackend final : public Backend {
   explicit TinselBackend(const BackendContext& context)
       : configuration_(context.settings, context.ranks),
         device_(configuration_, context.faults, context.spans, context.packets),
-        too_long_(
-            fmt::format("a rank has {} MiB of memory with this placement", configuration_.memory() >> 20U)) {}
+        too_long_(fmt::format("the data needs more than a rank's {} MiB of memory with this placement",
+                              configuration_.memory() >> 20U)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     if (!configuration_.fits) return Verdict::decline(configuration_.too_many);

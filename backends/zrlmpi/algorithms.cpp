@@ -208,6 +208,10 @@ Task<Outcome> barrier(const CollectiveModel& model, Team& team) {
 
 }  // namespace
 
+std::uint64_t most_blocks(Order order, int ranks) {
+  return order == Order::kTree ? static_cast<std::uint64_t>(std::clamp(ranks - 1, 1, kGroup)) : 1;
+}
+
 Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
                              CollectiveBuffers buffers) {
   const Tree tree(model.order, team, operation.root);

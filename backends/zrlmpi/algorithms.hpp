@@ -9,6 +9,9 @@ namespace offramp::zrlmpi {
 
 enum class Order : std::uint8_t { kLinear, kTree };
 
+/// How many ranks' blocks a message of a gather or a scatter has at most.
+std::uint64_t most_blocks(Order order, int ranks);
+
 struct CollectiveModel {
   Order order = Order::kTree;
   Bandwidth copy = Bandwidth::gigabits_per_second(1);     // a rank's own block

@@ -198,10 +198,12 @@ class ZrlmpiBackend final : public Backend {
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     if (ranks_ > zrlmpi::kMaximumNodes) return Verdict::decline("the shell knows 64 nodes");
-    if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
-      return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
     if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
       return Verdict::decline("the tool chain has no such collective");
+    if (operation.bytes > zrlmpi::kMaximumMessageBytes)
+      return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
+    if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
+      return Verdict::decline("a message of several ranks' blocks is at most 2^32 - 1 words of 32 bits");
     return strict_ ? supports_strictly(operation) : Verdict{};
   }
 
@@ -321,10 +323,10 @@ class ZrlmpiBackend final : public Backend {
   };
 
   /// Of the algorithm: a replicator moves the blocks of its group at once.
-  [[nodiscard]] static std::uint64_t longest_message(const Operation& operation) {
+  [[nodiscard]] std::uint64_t longest_message(const Operation& operation) const {
     const auto ranks = static_cast<std::uint64_t>(operation.ranks);
     if (operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter)
-      return saturated(operation.bytes, std::min<std::uint64_t>(4, ranks));
+      return saturated(operation.bytes, zrlmpi::most_blocks(collectives_.order, operation.ranks));
     return operation.kind == OperationKind::kAllgather ? saturated(operation.bytes, ranks) : operation.bytes;
   }
   [[nodiscard]] static std::uint64_t saturated(std::uint64_t bytes, std::uint64_t blocks) {
@@ -334,7 +336,8 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] Verdict supports_strictly(const Operation& operation) const {
     if (operation.kind == OperationKind::kBarrier) return {};  // the protocol has a call for it
     if (operation.tag != 0) return Verdict::decline("the strict header has no tag");
-    if (operation.element != ElementType::kInt32 && operation.element != ElementType::kFloat32)
+    if (operation.bytes > 0 && operation.element != ElementType::kInt32 &&
+        operation.element != ElementType::kFloat32)
       return Verdict::decline("the strict header knows INT and FLOAT only");
     if (operation.kind == OperationKind::kReduce || operation.kind == OperationKind::kAllreduce) {
       if (operation.function != ReduceFunction::kSum)

@@ -23,7 +23,8 @@ std::byte* no_memory(const std::byte* real) {
 class Collective::Run final : public Team, public detail::Pooled {
  public:
   Run(Collective& parent, std::size_t lane, std::uint8_t backend, int tag, Reducer* reducer)
-      : Team(parent.context_.rank(), parent.context_.size(), lane == 0 && parent.engine_.carries_payload(),
+      : Team(parent.context_.rank(), parent.context_.size(),
+             lane == 0 && !parent.watches_ && parent.engine_.carries_payload(),
              parent.engine_.lane(lane).units(backend)),
         parent_(parent),
         lane_(lane),
@@ -177,7 +178,7 @@ void Collective::begin(std::uint32_t number, Begin begin) {
   operation_ = engine_.next_operation() | kCollectiveOperation;
   if (engine_.log != nullptr) engine_.log->used(operation_);
   running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
-  for (std::size_t i = 0; i < lanes; ++i) begin(i, collective_tag(number, i));
+  for (std::size_t i = 0; i < lanes; ++i) begin(i, collective_tag(number, i, watches_));
   complete_one();
 }
 
@@ -229,7 +230,7 @@ void Collective::ended(Run& run) {
 
 void Collective::complete_one() {
   if (--running_ > 0) return;
-  if (engine_.certificate != nullptr && engine_.carries_payload()) take_digest();
+  if (engine_.certificate != nullptr && engine_.carries_payload() && !watches_) take_digest();
   engine_.release(context_);
   if (on_complete != nullptr) on_complete(*this);  // may end this object
 }

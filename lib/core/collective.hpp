@@ -29,6 +29,11 @@ class Collective {
 
   /// Buffers and reducer live until completion. reducer may be null where nothing is reduced.
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
+  /// The same without data, in all lanes: only the sizes of the buffers count, and no memory is touched.
+  void watch(const Operation& operation, const CollectiveBuffers& buffers) {
+    watches_ = true;
+    start(operation, buffers, nullptr);
+  }
   /// Starts a meeting instead of an operation: the clocks of the members go to the latest one among them, as
   /// after a call that nobody leaves before all have entered. Costs nothing and carries nothing.
   void meet();
@@ -62,6 +67,7 @@ class Collective {
   int running_ = 0;
   std::uint64_t operation_ = 0;
   bool started_ = false;
+  bool watches_ = false;  // the data goes another way
   bool meeting_ = false;  // no operation: nobody counts its size
   bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;

@@ -108,6 +108,12 @@ bool set_compute(Compute& where, const RawValue& value) {
   return set_real(where.factor, value, 0x1p-40, 0x1p40);
 }
 
+bool set_reductions(Reductions& where, const RawValue& value) {
+  if (value.text != "hardware" && value.text != "native") return false;
+  where = value.text == "native" ? Reductions::kNative : Reductions::kHardware;
+  return true;
+}
+
 bool set_operation(std::optional<OperationKind>& where, const RawValue& value) {
   where = parse_operation(value.text);
   return where.has_value() || value.text == "any";
@@ -154,6 +160,10 @@ constexpr Row kRows[] = {
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
       "how CPU time between MPI calls moves the modelled clock"},
      [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); }},
+    {{"reductions", "OFFRAMP_REDUCTIONS", "hardware", true, "hardware, native",
+      "whose order of operands the results of reductions have: the hardware's, or the MPI library's own, bit "
+      "for bit"},
+     [](Target& t, const RawValue& v) { return set_reductions(t.all.reductions, v); }},
     {{"summary", "OFFRAMP_SUMMARY", "true", false, "true, false",
       "print a summary on standard error at MPI_Finalize"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},

@@ -28,6 +28,9 @@ struct Compute {
   double factor = 1;
 };
 
+/// Whose algorithm computes the results of reductions. Modelled time is that of the hardware's either way.
+enum class Reductions : std::uint8_t { kHardware, kNative };
+
 /// One [[route]]: the first that matches wins. Limits are inclusive, sizes in bytes as in Operation.
 struct Route {
   std::optional<OperationKind> operation;  // nothing: any
@@ -53,6 +56,7 @@ struct Configuration {
   std::vector<std::string> compared;  // names of the backends that watch; see lane_backends()
   Clock clock = Clock::kWall;
   Compute compute;
+  Reductions reductions = Reductions::kHardware;
   std::vector<Route> routes;
   FaultRates faults;
   std::string fault_script;  // its text, which may have come from a file

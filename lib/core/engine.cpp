@@ -107,6 +107,7 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   record.tag = tag;
   record.buffer = buffer;
   record.function = function;
+  record.site = site;
   record.received = 0;
   record.header.envelope.source = source;
   ++context.pending;
@@ -217,7 +218,8 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
   if (header.lanes[0].stamp.failed()) record.outcome = Outcome::kFault;
   if (record.source == kAnySource && record.context->size() > 2)
-    count_arrival_order_dependence(Dependence::kUnnamedSource);
+    count_arrival_order_dependence(Dependence::kUnnamedSource,
+                                   {record.site, record.context->id(), record.function});
   if ((header.envelope.flags & kWantsReply) != 0) send_reply(record);
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/core/arrival_places.hpp"
 #include "lib/core/certificate.hpp"
 #include "lib/core/context.hpp"
 #include "lib/core/lane.hpp"
@@ -55,6 +56,8 @@ class Engine final : public Fabric::Sink {
 
   /// The function on whose behalf operations start from now on, for the counters.
   std::uint16_t function = 0;
+  /// The address in the program to which that function returns.
+  const void* site = nullptr;
   MessagePool team_messages;
   /// What vouches for this run; null: nobody asked for it.
   std::unique_ptr<Certificate> certificate;
@@ -105,9 +108,15 @@ class Engine final : public Fabric::Sink {
   }
 
   /// A choice that depended on which message came first, or on when the program asked.
-  void count_arrival_order_dependence(Dependence kind) {
+  void count_arrival_order_dependence(Dependence kind, const ArrivalPlace& place) {
     for (auto& lane : lanes_) ++lane->counters.dependences[static_cast<std::size_t>(kind)];
+    places_.count(place);
   }
+  /// The same in the current call, about a communicator or none.
+  void count_arrival_order_dependence(Dependence kind, std::uint64_t context = ArrivalPlace::kNoContext) {
+    count_arrival_order_dependence(kind, {site, context, function});
+  }
+  [[nodiscard]] const ArrivalPlaces& places() const { return places_; }
 
   int progress() { return fabric_.progress(*this) + (due_.empty() ? 0 : give_back_windows()); }
   /// Sends whose data is still here, those of completed calls too.
@@ -263,6 +272,7 @@ class Engine final : public Fabric::Sink {
   std::size_t unexpected_bytes_ = 0;
   std::size_t unexpected_bytes_peak_ = 0;
   std::vector<int> due_;  // ranks to give window back to
+  ArrivalPlaces places_;
   std::uint32_t operations_ = 0;
   std::uint64_t completions_ = 0;
   std::uint64_t malformed_ = 0;

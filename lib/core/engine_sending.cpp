@@ -124,7 +124,10 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     lane.count(counter, choice);
     counter.bytes += operation.bytes;
     const Time before = lane.clock;
-    if (log != nullptr && i == 0) log->used(operation_of(record.header));
+    if (log != nullptr && i == 0) {
+      log->used(operation_of(record.header));
+      log->sent(operation_of(record.header), record.destination_world);
+    }
     depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
     if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kSend, operation.bytes, lane.clock - before);
   }
@@ -136,7 +139,10 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
                   const Stamp* token) {
   prepare(record, arguments);
   for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
-  if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
+  if (log != nullptr && team.lane == 0) {
+    log->part(operation_of(record.header), team.operation);
+    log->sent(operation_of(record.header), record.destination_world);
+  }
   if (token != nullptr) {
     number(record, team).stamp = *token;
     if (PathLog* path = lanes_[team.lane]->path.get())

@@ -19,13 +19,18 @@ namespace offramp {
 inline constexpr std::size_t kMaxLanes = 8;
 
 /// Set in the id of the context that carries a communicator's collectives. Its tags name the lane whose
-/// algorithm sent the message: lane 0 carries payload, the others never do.
+/// algorithm sent the message. Lane 0 carries payload unless it only watches this collective; the others
+/// never do.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
-constexpr std::int32_t collective_tag(std::uint32_t number, std::size_t lane) {
-  return static_cast<std::int32_t>((std::uint64_t{number} * kMaxLanes + lane) & 0x7fffffffU);
+constexpr std::int32_t collective_tag(std::uint32_t number, std::size_t lane, bool watched = false) {
+  const std::uint64_t kind = 2 * std::uint64_t{number} + (watched ? 1 : 0);
+  return static_cast<std::int32_t>((kind * kMaxLanes + lane) & 0x7fffffffU);
 }
 constexpr std::size_t lane_of_tag(std::int32_t tag) {
   return static_cast<std::size_t>(tag) % kMaxLanes;
+}
+constexpr bool tag_carries(std::int32_t tag) {
+  return static_cast<std::size_t>(tag) % (2 * kMaxLanes) == 0;
 }
 
 enum class EnvelopeKind : std::uint8_t {
@@ -118,8 +123,7 @@ inline bool carries_as_agreed(const Envelope& e, const EnvelopeLimits& limits) {
   const bool carried = (e.flags & kNoPayload) == 0;
   if (!limits.payload) return !carried;
   if ((e.context & kCollectiveContext) == 0) return carried;
-  const std::size_t lane = lane_of_tag(e.tag);
-  return lane < e.lanes && carried == (lane == 0);
+  return lane_of_tag(e.tag) < e.lanes && carried == tag_carries(e.tag);
 }
 
 /// No field of a header that is in place can be wrong. payload: its size on the fabric.

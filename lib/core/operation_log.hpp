@@ -19,6 +19,8 @@ class OperationLog {
   virtual ~OperationLog() = default;
   /// The program's current call began this operation, or learnt that it is complete.
   virtual void used(std::uint64_t operation) = 0;
+  /// This rank has sent a message to a rank of the world: another one, or itself.
+  virtual void sent(std::uint64_t message, int destination) = 0;
   /// A message is part of a collective.
   virtual void part(std::uint64_t message, std::uint64_t collective) = 0;
   /// What the host itself did for an operation, beside what the backend tells in spans of its own. what: a

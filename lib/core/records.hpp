@@ -103,7 +103,8 @@ struct ReceiveRecord : FabricWaiter {
   int source = 0;  // rank in the communicator, or kAnySource
   int tag = 0;     // or kAnyTag
   MutableBytes buffer;
-  std::uint64_t order = 0;  // of posting, per context
+  std::uint64_t order = 0;     // of posting, per context
+  const void* site = nullptr;  // of the call in the program
   std::uint16_t function = 0;
   Outcome outcome = Outcome::kOk;
   bool done = false;

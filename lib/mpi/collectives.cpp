@@ -46,6 +46,10 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
       return code;
     }
     outcome = run(call, *collective);
+    if (collective->only_timed) {
+      const int code = call.unlocked([&] { return otherwise(arguments..., comm); });
+      if (code != MPI_SUCCESS) return code;
+    }
   }
   return finish(comm, outcome);
 }
@@ -58,6 +62,12 @@ int nonblocking(Function function, MPI_Comm comm, MPI_Request* handle, Build bui
   if (collective == nullptr) {
     call.session.library_has_work();
     return pass_through(call, function, [&] { return otherwise(arguments..., comm, handle); });
+  }
+  if (collective->only_timed) {
+    call.session.library_has_work();
+    const int code = call.unlocked([&] { return otherwise(arguments..., comm, handle); });
+    if (code == MPI_SUCCESS) *handle = follow(call.session, comm, *handle, std::move(collective));
+    return code;
   }
   CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
   *handle = request.handle;

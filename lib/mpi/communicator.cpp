@@ -100,6 +100,33 @@ Communicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
   return slot.communicator;
 }
 
+namespace {
+std::string name_in_library(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  if (pmpi::Comm_get_name(comm, name, &length) != MPI_SUCCESS) return {};
+  return {name, static_cast<std::size_t>(length)};
+}
+}  // namespace
+
+void Communicators::keep_name(const Communicator& communicator) {
+  const std::uint64_t id = communicator.context->id();
+  const auto entries = engine_.places().entries();
+  const bool needed = std::any_of(entries.begin(), entries.end(), [id](const ArrivalPlaces::Entry& entry) {
+    return entry.place.context == id;
+  });
+  if (needed) names_[id] = name_in_library(communicator.handle);
+}
+
+std::string Communicators::name_of(std::uint64_t context) const {
+  const auto known = std::find_if(known_.begin(), known_.end(), [context](const auto& entry) {
+    return entry.second->context->id() == context;
+  });
+  if (known != known_.end()) return name_in_library(known->first);
+  const auto freed = names_.find(context);
+  return freed == names_.end() ? std::string() : freed->second;
+}
+
 void Communicators::remove(MPI_Comm comm, Communicator* communicator) {
   const auto found = known_.find(comm);
   if (found == known_.end() || found->second.get() != communicator) return;

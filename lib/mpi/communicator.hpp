@@ -51,6 +51,10 @@ class Communicators {
   /// Of an intercommunicator, the world ranks of both groups; false: it is none, or some are strangers.
   [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
                                                std::vector<int>& remote);
+  /// The communicator is about to be freed: keeps its name if a report will need it.
+  void keep_name(const Communicator& communicator);
+  /// The name that the MPI library knows of the communicator with this context; empty: not known.
+  [[nodiscard]] std::string name_of(std::uint64_t context) const;
   /// The communicator behind a handle was freed.
   void remove(MPI_Comm comm, Communicator* communicator);
 
@@ -67,6 +71,7 @@ class Communicators {
   Engine& engine_;
   std::array<Slot, kSlots> recent_{};
   std::unordered_map<MPI_Comm, std::unique_ptr<Communicator>> known_;
+  std::unordered_map<std::uint64_t, std::string> names_;  // of those that are freed
   std::uint32_t next_ = 1;
 };
 

@@ -160,6 +160,7 @@ int Comm_free(MPI_Comm* comm) {
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   Communicator* communicator = call.session.communicators.find(freed);
+  if (communicator != nullptr) call.session.communicators.keep_name(*communicator);
   call.session.meetings.close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
   if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
@@ -171,6 +172,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
   Communicator* communicator = call.session.communicators.find(freed);
   if (communicator != nullptr) {
+    call.session.communicators.keep_name(*communicator);
     call.wait([&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
   meet(call, meeting_place(call.session, freed));

@@ -9,13 +9,18 @@ namespace offramp {
 namespace {
 
 /// build() makes what a start runs, or nothing if the call is not Offramp's. A reduction of the program's own
-/// stays with the MPI library, which keeps it beyond MPI_Op_free. Every rank decides alike.
+/// stays with the MPI library, which keeps it beyond MPI_Op_free, and so does one whose result is to be the
+/// library's. Every rank decides alike.
 template <typename Types, typename Build, typename Native>
 int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI_Op op, Build build,
          Native otherwise) {
   Call call(function);
   const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
-  if (handle == nullptr || user_defined || build() == nullptr) {
+  const auto is_native = [&build] {
+    const BuiltCall built = build();
+    return built == nullptr || built->only_timed;
+  };
+  if (handle == nullptr || user_defined || is_native()) {
     call.session.library_has_work();
     return pass_through(call, function, otherwise);
   }

@@ -21,6 +21,7 @@ inline constexpr auto Comm_get_parent = &::PMPI_Comm_get_parent;
 inline constexpr auto Comm_get_errhandler = &::PMPI_Comm_get_errhandler;
 inline constexpr auto Comm_set_errhandler = &::PMPI_Comm_set_errhandler;
 inline constexpr auto Errhandler_free = &::PMPI_Errhandler_free;
+inline constexpr auto Comm_get_name = &::PMPI_Comm_get_name;
 inline constexpr auto Comm_rank = &::PMPI_Comm_rank;
 inline constexpr auto Comm_size = &::PMPI_Comm_size;
 inline constexpr auto Comm_group = &::PMPI_Comm_group;

@@ -23,8 +23,9 @@ SendArguments arguments_of(const Point& point, Bytes data, SendMode mode) {
   return record.outcome;
 }
 
-Outcome receive_blocking(Function function, const Point& point, MPI_Status* status) {
-  Call call(function);
+Outcome receive_blocking(Function function, const Point& point, MPI_Status* status,
+                         const void* site = __builtin_return_address(0)) {
+  Call call(function, site);
   Records records(call.session);
   ReceiveRecord& record = records.receive();
   ReceiveBuffer buffer;
@@ -38,8 +39,9 @@ Outcome receive_blocking(Function function, const Point& point, MPI_Status* stat
 }
 
 /// Both halves of MPI_Sendrecv; either point may be null (MPI_PROC_NULL).
-Outcome exchange(Function function, const Point* to, const Point* from, bool replace, MPI_Status* status) {
-  Call call(function);
+Outcome exchange(Function function, const Point* to, const Point* from, bool replace, MPI_Status* status,
+                 const void* site = __builtin_return_address(0)) {
+  Call call(function, site);
   Records records(call.session);
   SendRecord& send = records.send();
   ReceiveRecord& receive = records.receive();

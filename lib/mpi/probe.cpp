@@ -10,7 +10,7 @@ void observe_arrival(Call& call, const UnexpectedMessage& message, const Point& 
   for (std::size_t i = 0; i < call.engine.lanes().size(); ++i)
     call.engine.lane(i).advance_to(message.header.lanes[i].stamp.first);
   if (point.peer == kAnySource && point.communicator->size > 2)
-    call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource);
+    call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
 }
 
 UnexpectedMessage* find(const Point& point) {
@@ -27,7 +27,7 @@ UnexpectedMessage* find(const Point& point) {
   if (message != nullptr) {
     observe_arrival(call, *message, point);
   } else {
-    call.engine.count_arrival_order_dependence(Dependence::kPolling);
+    call.engine.count_arrival_order_dependence(Dependence::kPolling, point.communicator->context->id());
     call.session.add_query_time();
   }
   return message;

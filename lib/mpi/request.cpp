@@ -206,23 +206,52 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
   offramp_native_request_finish(request.handle, source, tag, error, bytes, cancelled);
 }
 
-MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
-                   std::function<void()> finish) {
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
-  request.meeting = std::move(meeting);
-  session.poll([&request, library, finish = std::move(finish)]() mutable {
+namespace {
+
+/// Completes the request when one of the library's is complete and done() holds; finish() then tells how what
+/// stood beside the library's ended.
+template <typename Done, typename Finish>
+void complete_with(Session& session, CollectiveRequest& request, MPI_Request library, Done done,
+                   Finish finish) {
+  session.poll([&request, library, done, finish = std::move(finish)]() mutable {
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
-    if (!request.meeting->done()) return false;
+    if (!done()) return false;
     // Freed, not waited for: an error is raised when the program learns of it.
-    const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
+    int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
     if (library != MPI_REQUEST_NULL) native.Request_free(&library);
-    if (finish != nullptr) finish();
+    const Outcome outcome = finish();
+    if (error == MPI_SUCCESS && outcome != Outcome::kOk) error = error_code(outcome);
     if (request.released)
       recycle(request);
     else
       offramp_native_request_finish(request.handle, MPI_ANY_SOURCE, MPI_ANY_TAG, error, 0, 0);
     return true;
   });
+}
+
+}  // namespace
+
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
+                   std::function<void()> finish) {
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
+  request.meeting = std::move(meeting);
+  complete_with(
+      session, request, library, [&request] { return request.meeting->done(); },
+      [finish = std::move(finish)] {
+        if (finish != nullptr) finish();
+        return Outcome::kOk;
+      });
+  return request.handle;
+}
+
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
+                   std::unique_ptr<CollectiveCall> timed) {
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  request.collective = std::move(timed);
+  request.collective->start();
+  complete_with(
+      session, request, library, [&request] { return request.collective->done(); },
+      [&request] { return request.collective->outcome(); });
   return request.handle;
 }
 

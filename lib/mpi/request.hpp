@@ -97,6 +97,10 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
                    std::function<void()> finish = nullptr);
 
+/// The same beside a collective that only gives the time, which starts here.
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
+                   std::unique_ptr<CollectiveCall> timed);
+
 /// Start the operation of a request (nonblocking calls and MPI_Start). A send returns an MPI error code.
 int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode);
 void start_receive(Session& session, ReceiveRequest& request, const Point& point);

@@ -30,7 +30,7 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
                    configuration_.certificate || configuration_.compute.kind != Compute::Kind::kNone ||
                    engine.lanes().size() > 1),
       threads_(threads) {
-  engine.log = observers_.receipts.get();
+  engine.log = observers_.log();
   engine.shows_payload = observers_.capture != nullptr;
   restart_compute_time();
 }

@@ -221,15 +221,19 @@ class Session {
 /// modelled time that passes in it.
 class Call {
  public:
-  [[gnu::always_inline]] explicit Call(Function function)
+  /// site: where the program goes on. As a default it is the return address of the function that this is
+  /// written in, which must be the entry point itself or a part of it that is always inlined.
+  [[gnu::always_inline]] explicit Call(Function function, const void* site = __builtin_return_address(0))
       : session(*Session::current),
         engine(session.engine),
         lock_(session.lock()),
         function_(function),
+        site_(site),
         notes_(session.notes_calls() ? session.note_begin(function) : nullptr),
         began_(engine.lane(0).clock) {
     session.entered(function);
     engine.function = static_cast<std::uint16_t>(function);
+    engine.site = site;
     ++session.counter(0, function).count;
   }
   [[gnu::always_inline]] ~Call() {
@@ -260,6 +264,7 @@ class Call {
     const auto result = body();
     lock_.take(held);
     engine.function = static_cast<std::uint16_t>(function_);
+    engine.site = site_;
     if (notes_ != nullptr) session.note_resumption(*notes_);
     return result;
   }
@@ -268,6 +273,7 @@ class Call {
   // Nothing here is called with the address of any of these, so that they stay in registers.
   Session::Lock lock_;
   Function function_;
+  const void* site_;
   Session::CallNotes* notes_;  // null: nobody asked for any
   Time began_;                 // in lane 0
 };

@@ -36,7 +36,7 @@ std::string fingerprint(const Configuration& c) {
   // Every rank takes part in writing the trace and the receipts, and in finding the critical path.
   text += fmt::format("{}|{}-{}|{}|", c.trace, c.receipts.first, c.receipts.last,
                       c.receipts.any() ? c.report : std::string());
-  text += fmt::format("{} {}|", c.report.empty(), c.details);
+  text += fmt::format("{} {} {}|", c.report.empty(), c.details, static_cast<int>(c.reductions));
   for (const std::string& name : c.lane_backends()) text += name + "|";
   for (const Route& r : c.routes)
     text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
@@ -137,7 +137,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
   Observers observers;
-  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>();
+  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>(world_rank());
   if (configuration->receipts.any())
     observers.receipts = std::make_unique<ReceiptRecorder>(configuration->receipts, observers.trace.get());
   if (!configuration->capture.empty()) observers.capture = std::make_unique<CaptureRecorder>();

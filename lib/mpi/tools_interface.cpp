@@ -49,7 +49,7 @@ constexpr Variable kVariables[] = {
     {"offramp_wire_bytes", "Bytes that the modelled hardware has sent, headers included",
      MPI_T_PVAR_CLASS_COUNTER,
      [](Session& s) { return static_cast<Value>(s.engine.lane(0).wire().wire_bytes); }},
-    {"offramp_arrival_order_dependences", "Places where modelled time depends on arrival order or polling",
+    {"offramp_arrival_order_dependences", "How often modelled time depended on arrival order or polling",
      MPI_T_PVAR_CLASS_COUNTER,
      [](Session& s) { return static_cast<Value>(s.engine.lane(0).counters.arrival_order_dependences()); }},
     {"offramp_unexpected_bytes_peak",

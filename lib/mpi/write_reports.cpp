@@ -94,7 +94,7 @@ void write_trace(Session& session) {
   const int ranks = session.engine.ranks();
   write_in_turn(session, session.configuration().trace, O_TRUNC, "trace", [&](int rank) {
     std::string text = rank == 0 ? kTraceBegin : kTraceSeparator;
-    text += trace_events(*trace, rank);
+    text += trace_events(*trace);
     if (rank + 1 == ranks) text += kTraceEnd;
     return text;
   });
@@ -154,6 +154,9 @@ void write_reports(Session& session) {
   write_capture(session);
   RankNotes notes;
   notes.clock_reads = session.clock_reads;
+  notes.communicator_name = [&session](std::uint64_t context) {
+    return session.communicators.name_of(context);
+  };
   for (const auto& units : session.observers().units) notes.units.push_back(units.get());
   const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
   const bool wanted = !configuration.report.empty() && configuration.details;

@@ -18,6 +18,10 @@ struct Observers {
 
   std::vector<std::unique_ptr<UnitTimes>> units;  // of the lanes; empty: nobody asked for them
 
+  /// Who is told of the operations. Null: nobody asks.
+  [[nodiscard]] OperationLog* log() const {
+    return receipts != nullptr ? static_cast<OperationLog*>(receipts.get()) : trace.get();
+  }
   /// Where the spans of a lane's hardware go. Null: nowhere. The lanes come in order, each once.
   SpanSink* spans(std::size_t lane, bool unit_times) {
     SpanSink* recorder = nullptr;

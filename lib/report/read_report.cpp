@@ -8,6 +8,7 @@
 
 #include "lib/core/configuration_file.hpp"
 #include "lib/core/names.hpp"
+#include "lib/report/call_sites.hpp"
 #include "lib/report/report.hpp"
 
 namespace offramp {
@@ -145,6 +146,11 @@ ReportLane read_lane(const Node& node) {
   return lane;
 }
 
+ReportPlace read_place(const Node& node) {
+  CallSite site{node.at("object").text(), node.at("offset").whole(), node.at("symbol").text()};
+  return {node.at("call").text(), node.at("communicator").text(), to_string(site), node.at("times").whole()};
+}
+
 RunReport read_run(const Node& node) {
   RunReport report;
   report.version = node.at("offramp").text();
@@ -155,6 +161,11 @@ RunReport read_run(const Node& node) {
   report.compute = node.at("compute").text();
   report.ranks = node.at("ranks").whole();
   report.arrival_order_dependences = node.at("arrival_order_dependences").whole();
+  if (node.has("arrival_order_places")) {
+    const Node& places = node.at("arrival_order_places");
+    report.place_count = places.at("count").whole();
+    places.at("most").each_element(kMostRows, [&](const Node& n) { report.places.push_back(read_place(n)); });
+  }
   report.clock_reads = node.at("clock_reads").whole();
   if (node.has("data_certificate")) report.data_certificate = node.at("data_certificate").text();
   node.at("warnings").each_element(kMostRows, [&](const Node& n) { report.warnings.push_back(n.text()); });

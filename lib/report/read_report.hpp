@@ -87,6 +87,14 @@ struct ReportLane {
   std::optional<ReportPath> path;
 };
 
+/// A call of the program where the order of arrival decides, or whether something has arrived.
+struct ReportPlace {
+  std::string call;
+  std::string communicator;  // empty: the call names none
+  std::string where;
+  std::uint64_t times = 0;
+};
+
 struct RunReport {
   std::string file;
   std::string version;
@@ -95,6 +103,8 @@ struct RunReport {
   std::string compute;
   std::uint64_t ranks = 0;
   std::uint64_t arrival_order_dependences = 0;
+  std::uint64_t place_count = 0;    // of the places with them; absent in older reports
+  std::vector<ReportPlace> places;  // those with the most
   std::uint64_t clock_reads = 0;
   std::string data_certificate;
   std::vector<std::string> warnings;

@@ -10,6 +10,7 @@
 
 #include "lib/core/configuration.hpp"
 #include "lib/core/operation_log.hpp"
+#include "lib/report/trace.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {
@@ -20,8 +21,8 @@ class ReceiptRecorder final : public SpanSink, public OperationLog {
   static constexpr std::size_t kMostCalls = 200'000;
   static constexpr std::size_t kMostSpans = 1'000'000;
 
-  /// next: gets every span too; null: nobody.
-  ReceiptRecorder(const CallRange& range, SpanSink* next) : range_(range), next_(next) {}
+  /// next: gets every span and every message too; null: there is no trace.
+  ReceiptRecorder(const CallRange& range, TraceRecorder* next) : range_(range), next_(next) {}
 
   /// The program is in a new call, which gets the next number. With threads several are open at once.
   std::uint64_t enter();
@@ -32,6 +33,9 @@ class ReceiptRecorder final : public SpanSink, public OperationLog {
 
   void record(const Span& span) override;
   void used(std::uint64_t operation) override;
+  void sent(std::uint64_t message, int destination) override {
+    if (next_ != nullptr) next_->sent(message, destination);
+  }
   void part(std::uint64_t message, std::uint64_t collective) override;
   void host(std::uint64_t operation, std::string_view what, Time begin, Time end) override;
 
@@ -58,7 +62,7 @@ class ReceiptRecorder final : public SpanSink, public OperationLog {
   }
 
   CallRange range_;
-  SpanSink* next_;
+  TraceRecorder* next_;
   std::uint64_t calls_ = 0;
   std::uint64_t current_ = 0;
   std::vector<Ended> ended_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/names.hpp"
+#include "lib/report/call_sites.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {
@@ -99,6 +100,21 @@ Json lane_json(Engine& engine, std::size_t index, const char* const* names, cons
   out["units"] = index < notes.units.size() ? units_json(*notes.units[index]) : Json::array();
   if (engine.certificate != nullptr) out["certificate"] = hex(engine.certificate->of_lane(index));
   return out;
+}
+
+Json places_json(const Engine& engine, const char* const* names, const RankNotes& notes) {
+  Json places = Json::array();
+  for (const auto& [place, times] : engine.places().entries()) {
+    const CallSite site = call_site(place.site);
+    const bool named = place.context != ArrivalPlace::kNoContext && notes.communicator_name != nullptr;
+    places.push_back({{"call", names[place.function]},
+                      {"communicator", named ? notes.communicator_name(place.context) : std::string()},
+                      {"object", site.object},
+                      {"offset", site.offset},
+                      {"symbol", site.symbol},
+                      {"times", times}});
+  }
+  return places;
 }
 
 // --- sums over ranks ---
@@ -221,6 +237,55 @@ Json path_json(const CriticalPath& path) {
           {"longest", std::move(longest)}};
 }
 
+constexpr std::size_t kMostPlaces = 64;  // in a report
+constexpr std::size_t kShownPlaces = 3;  // in the summary
+
+/// All ranks' places together, those with the most first.
+class PlaceSum {
+ public:
+  void add(const Json& rank) {
+    for (const Json& row : rank.at("places"))
+      add_row(rows_, row, {"call", "communicator", "object", "offset", "symbol"}, {"times"});
+    elsewhere_ += whole(rank, "elsewhere");
+  }
+  Json take() {
+    const std::size_t count = rows_.size();
+    std::stable_sort(rows_.begin(), rows_.end(), [](const Json& a, const Json& b) {
+      return whole(a, "times") != whole(b, "times") ? whole(a, "times") > whole(b, "times")
+                                                    : a.dump() < b.dump();
+    });
+    for (std::size_t i = kMostPlaces; i < count; ++i) elsewhere_ += whole(rows_[i], "times");
+    if (count > kMostPlaces) rows_.erase(rows_.begin() + kMostPlaces, rows_.end());
+    return {{"count", count}, {"most", std::move(rows_)}, {"elsewhere", elsewhere_}};
+  }
+
+ private:
+  Json rows_ = Json::array();
+  std::uint64_t elsewhere_ = 0;
+};
+
+std::string count_of_places(std::uint64_t count) {
+  return fmt::format("{} {} of the program", count, count == 1 ? "place" : "places");
+}
+
+/// The lines of the summary.
+std::string places_text(const Json& report) {
+  const Json& places = report.at("arrival_order_places");
+  std::string out =
+      fmt::format("offramp: the modelled time depends on arrival order or polling at {}, {} times{}:\n",
+                  count_of_places(whole(places, "count")), whole(report, "arrival_order_dependences"),
+                  places.at("most").size() > kShownPlaces ? "; those with the most" : "");
+  for (std::size_t i = 0; i < std::min(kShownPlaces, places.at("most").size()); ++i) {
+    const Json& row = places.at("most")[i];
+    const auto text = [&row](const char* key) { return row.at(key).get<std::string>(); };
+    const std::string communicator = text("communicator");
+    out += fmt::format("offramp: {} x {}{}{} at {}\n", whole(row, "times"), text("call"),
+                       communicator.empty() ? "" : " on ", printable(communicator),
+                       printable(to_string({text("object"), whole(row, "offset"), text("symbol")})));
+  }
+  return out;
+}
+
 /// What the reader of a comparison has to know.
 void add_comparison_warnings(const Json& report, Json& warnings) {
   if (const std::uint64_t n = whole(report, "clock_reads"); n > 0)
@@ -229,10 +294,11 @@ void add_comparison_warnings(const Json& report, Json& warnings) {
         "run over other hardware",
         n, report.at("backend").get<std::string>()));
   if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
-    warnings.push_back(fmt::format(
-        "at {} places the program looked at which message came first, or whether one had come; all lanes saw "
-        "the same answer, and a run over other hardware may see another",
-        n));
+    warnings.push_back(
+        fmt::format("at {} it looked {} times at which message came first, or whether one had come; all "
+                    "lanes saw the same "
+                    "answer, and a run over other hardware may see another",
+                    count_of_places(whole(report.at("arrival_order_places"), "count")), n));
 }
 
 std::string setting(const Configuration& configuration) {
@@ -251,14 +317,14 @@ std::uint64_t operations_of(const Json& call) {
   return whole(call, "offloaded") + whole(call, "declined") + whole(call, "routed") + whole(call, "native");
 }
 
-double share(const Json& lane) {
+std::string share(const Json& lane) {
   std::uint64_t offloaded = 0;
   std::uint64_t all = 0;
   for (const auto& [name, call] : lane.at("calls").items()) {
     offloaded += whole(call, "offloaded");
     all += operations_of(call);
   }
-  return all == 0 ? 0 : 100.0 * static_cast<double>(offloaded) / static_cast<double>(all);
+  return percent_text(static_cast<double>(offloaded), static_cast<double>(all));
 }
 
 /// Every lane on a line, against the host.
@@ -278,7 +344,7 @@ std::string comparison(const Json& report) {
                 : fmt::format("{:+8.1f} % to host",
                               100.0 * static_cast<double>(time - host) / static_cast<double>(host));
     out +=
-        fmt::format("offramp: {:>12} {:>16.3f} us {}  {:5.1f} % carried by it\n",
+        fmt::format("offramp: {:>12} {:>16.3f} us {}  {:>7} carried by it\n",
                     lane->at("backend").get<std::string>(), nanoseconds(time) / 1000, against, share(*lane));
   }
   return out;
@@ -293,6 +359,8 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
   Json& dependences = rank["dependences"] = Json::object();
   for (std::size_t i = 0; i < counters.dependences.size(); ++i)
     dependences[kDependenceNames[i]] = counters.dependences[i];
+  rank["places"] = places_json(engine, names, notes);
+  rank["elsewhere"] = engine.places().others();
   rank["clock_reads"] = notes.clock_reads;
   rank["malformed_messages"] = engine.malformed();
   if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
@@ -314,6 +382,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
   Json warnings = Json::array();
   Json dependences = Json::object();
   std::uint64_t dependence_sum = 0;
+  PlaceSum places;
   std::uint64_t clock_reads = 0;
   std::string data;
   std::vector<std::pair<std::size_t, Json>> readable;
@@ -323,6 +392,9 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
       Json trial;
       for (std::size_t lane = 0; lane < rank.at("lanes").size(); ++lane) add_lane(trial, {{i, rank}}, lane);
       add_wire(dependences, rank.at("dependences"));
+      PlaceSum with = places;
+      with.add(rank);
+      places = std::move(with);
       dependence_sum += whole(rank, "arrival_order_dependences");
       clock_reads += whole(rank, "clock_reads");
       if (rank.contains("data")) data += rank.at("data").get<std::string>();
@@ -341,6 +413,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
   add_path(report, 0);
   report["arrival_order_dependences"] = dependence_sum;
   report["dependences"] = std::move(dependences);
+  report["arrival_order_places"] = places.take();
   report["clock_reads"] = clock_reads;
   if (!data.empty())
     report["data_certificate"] = hex(Certificate::digest(std::as_bytes(std::span(data.data(), data.size()))));
@@ -379,7 +452,7 @@ std::string summary(const std::string& text) {
   const auto backend = report.at("backend").get<std::string>();
   std::string out = fmt::format(
       "offramp: backend {}, {} ranks, modelled time {:.3f} us\n"
-      "offramp: {} MPI calls, {} bytes; {:.1f} % of {} operations carried by {} ({} declined, {}{} native)\n",
+      "offramp: {} MPI calls, {} bytes; {} of {} operations carried by {} ({} declined, {}{} native)\n",
       backend, whole(report, "ranks"), report.at("modelled_time_ns").get<double>() / 1000, count, bytes,
       share(report), operations, backend, declined,
       routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
@@ -387,8 +460,7 @@ std::string summary(const std::string& text) {
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
   if (!report.at("compared").empty()) out += comparison(report);
-  if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
-    out += fmt::format("offramp: the modelled time depends on arrival order or polling at {} places\n", n);
+  if (whole(report, "arrival_order_dependences") > 0) out += places_text(report);
   const Json& wire = report.at("wire");
   if (const auto n = wire.value("rerouted", std::uint64_t{0}); n > 0)
     out += fmt::format("offramp: {} operations went another way, past hardware that had failed\n", n);

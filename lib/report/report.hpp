@@ -2,6 +2,7 @@
 // (docs/report.md).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ inline constexpr int kReportSchema = 1;
 struct RankNotes {
   std::vector<const UnitTimes*> units;  // by lane; empty: not counted
   std::uint64_t clock_reads = 0;        // MPI_Wtime in modelled time
+  /// The name of the communicator with a context id; empty: not known.
+  std::function<std::string(std::uint64_t context)> communicator_name;
 };
 
 /// What one rank contributes, as a JSON text. names: of the functions that the counters number.

@@ -128,10 +128,10 @@ class Writer {
 
 }  // namespace
 
-std::string trace_events(const TraceRecorder& recorder, int rank) {
+std::string trace_events(const TraceRecorder& recorder) {
   std::map<std::string_view, std::vector<const Span*>> units;
   for (const Span& span : recorder.spans()) units[span.unit].push_back(&span);
-  Writer writer(rank);
+  Writer writer(recorder.rank());
   if (const auto calls = units.find(kCalls); calls != units.end()) {
     writer.unit(kCalls, calls->second);
     units.erase(calls);
@@ -139,9 +139,14 @@ std::string trace_events(const TraceRecorder& recorder, int rank) {
   for (auto& [name, spans] : units) writer.unit(name, spans);
   for (const auto& [operation, ends] : writer.ends) {
     if ((operation & kCollectiveOperation) != 0) continue;  // its messages have arrows
-    const bool sent_here = static_cast<int>(operation >> 32) == rank;
-    sent_here ? writer.arrow("s", *ends.first.span, ends.first.track)
-              : writer.arrow("f", *ends.second.span, ends.second.track);
+    const auto& [first, last] = ends;
+    const bool sent_here = static_cast<int>(operation >> 32) == recorder.rank();
+    const bool received_here =
+        !sent_here || std::binary_search(recorder.to_self().begin(), recorder.to_self().end(), operation);
+    // A message to oneself may be one copy in memory: no way from here to there.
+    if (sent_here && received_here && first.span == last.span) continue;
+    if (sent_here) writer.arrow("s", *first.span, first.track);
+    if (received_here) writer.arrow("f", *last.span, last.track);
   }
   return writer.take();
 }

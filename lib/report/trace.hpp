@@ -6,15 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/operation_log.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {
 
 /// Collects the spans of one rank. Memory is bounded: what comes after kMost is counted only. Not thread
 /// safe.
-class TraceRecorder final : public SpanSink {
+class TraceRecorder final : public SpanSink, public OperationLog {
  public:
   static constexpr std::size_t kMost = 4'000'000;
+
+  explicit TraceRecorder(int rank) : rank_(rank) {}
 
   void record(const Span& span) override {
     if (spans_.size() < kMost) {
@@ -23,11 +26,23 @@ class TraceRecorder final : public SpanSink {
       ++dropped_;
     }
   }
+  void sent(std::uint64_t message, int destination) override {
+    if (destination == rank_ && to_self_.size() < kMost) to_self_.push_back(message);
+  }
+  void used(std::uint64_t) override {}
+  void part(std::uint64_t, std::uint64_t) override {}
+  void host(std::uint64_t, std::string_view, Time, Time) override {}
+
+  [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
+  /// The messages that this rank has sent to itself, in the order of their numbers.
+  [[nodiscard]] const std::vector<std::uint64_t>& to_self() const { return to_self_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
+  int rank_;
   std::vector<Span> spans_;
+  std::vector<std::uint64_t> to_self_;
   std::uint64_t dropped_ = 0;
 };
 
@@ -38,6 +53,6 @@ inline constexpr const char* kTraceEnd = "\n]}\n";
 
 /// One rank's part: events, separated by commas. Never empty. Spans of one unit that overlap in time stand on
 /// further tracks of its name.
-std::string trace_events(const TraceRecorder& recorder, int rank);
+std::string trace_events(const TraceRecorder& recorder);
 
 }  // namespace offramp

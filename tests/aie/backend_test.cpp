@@ -95,6 +95,57 @@ TEST(AieBackend, DeclinesWithTheLimitThatIsHit) {
   EXPECT_FALSE(driver.backend->supports(operation).yes());
 }
 
+std::string_view reason_of(const Backend& backend, OperationKind kind, int ranks, std::size_t bytes,
+                           ElementType element = ElementType::kInt32,
+                           ReduceFunction function = ReduceFunction::kSum, bool commutative = true) {
+  Operation operation;
+  operation.kind = kind;
+  operation.ranks = ranks;
+  operation.bytes = bytes;
+  operation.element = element;
+  operation.function = function;
+  operation.commutative = commutative;
+  return backend.answer(operation).reason;
+}
+
+TEST(AieBackend, GivesEachDeclineItsTrueReason) {
+  const Driver driver;
+  const Backend& backend = *driver.backend;
+  for (const int ranks : {2, 4, 40}) {
+    for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kReduceScatter})
+      EXPECT_EQ(reason_of(backend, kind, ranks, 8),
+                "the original document has no such collective, and there are no kernels for it");
+  }
+  EXPECT_EQ(reason_of(backend, OperationKind::kAlltoallv, 4, 8), "the hardware has no such collective");
+  constexpr OperationKind kReduce = OperationKind::kAllreduce;
+  for (const ElementType element : {ElementType::kInt64, ElementType::kFloat64, ElementType::kComplex,
+                                    ElementType::kPair, ElementType::kMixed})
+    EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element),
+              "the kernels compute with integers of 8, 16 and 32 bits and floats of 32 bits");
+  EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kInt32, ReduceFunction::kUser),
+            "the kernels know sum, product, maximum, minimum, logical and bit functions");
+  EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kInt32, ReduceFunction::kSum, false),
+            "the tree combines in the order of its root's subtrees, not in that of the ranks");
+  EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kFloat32, ReduceFunction::kLogicalXor),
+            "the kernels have no logical or bit functions of floats");
+  for (const ElementType element : {ElementType::kInt8, ElementType::kUint16, ElementType::kFloat32}) {
+    for (const ReduceFunction function : {ReduceFunction::kSum, ReduceFunction::kMinimum})
+      EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element, function), "");
+  }
+}
+
+TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {
+  Settings small = Settings::defaults(aie_backend().parameters);
+  small.set("rows", {2, {}});
+  small.set("columns", {10, {}});
+  const Operation send;
+  const auto reason = [&](int ranks) {
+    return std::string(aie_backend().create({0, ranks, small, {}, nullptr})->answer(send).reason);
+  };
+  EXPECT_EQ(reason(20), "");
+  EXPECT_EQ(reason(21), "21 ranks, and the array has 20 tiles");  // 65 could be told apart
+}
+
 TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {
   Driver driver;
   const ExplainTopic& placement = aie_backend().topics[0];

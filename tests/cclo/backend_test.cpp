@@ -243,6 +243,43 @@ TEST(CcloBackend, HasAlltoallAndBarrierInTheSecondGenerationOnly) {
   }
 }
 
+TEST(CcloBackend, GivesEachDeclineItsTrueReason) {
+  const Backendless first;
+  const Backendless second({{"profile", word("gen2")}});
+  const Backendless tcp({{"profile", word("gen2")}, {"transport", word("tcp")}});
+  const auto reason = [](const Backendless& b, const Operation& o) { return b.backend->answer(o).reason; };
+  for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kBarrier}) {
+    EXPECT_EQ(reason(first, operation(kind)), "the first generation has no ALLTOALL and no BARRIER call");
+    EXPECT_EQ(reason(tcp, operation(kind)), "ALLTOALL and BARRIER need rendezvous, which only RDMA has");
+  }
+  EXPECT_EQ(reason(second, operation(OperationKind::kScan)), "the hardware has no such collective");
+  Operation send = operation(OperationKind::kSend, 2);
+  send.bytes = 0xffffffff;
+  EXPECT_EQ(reason(first, send), "");
+  ++send.bytes;
+  EXPECT_EQ(reason(first, send), "byte_count has 32 bits: 4294967295 at most");
+  EXPECT_EQ(reason(Backendless({{"transport", word("rdma")}}), operation(OperationKind::kSend)),
+            "the first generation has UDP and TCP engines only");
+  // What the arithmetic unit is said to have is what it takes, and nothing else.
+  for (int element = 0; element <= static_cast<int>(ElementType::kMixed); ++element) {
+    for (int function = 1; function <= static_cast<int>(ReduceFunction::kUser); ++function) {
+      Operation o = operation(OperationKind::kReduceScatter);
+      o.element = static_cast<ElementType>(element);
+      o.function = static_cast<ReduceFunction>(function);
+      const bool computes = o.element == ElementType::kFloat32 || o.element == ElementType::kFloat64 ||
+                            o.element == ElementType::kInt32 || o.element == ElementType::kInt64;
+      const bool sum = o.function == ReduceFunction::kSum;
+      const bool maximum = o.function == ReduceFunction::kMaximum;
+      EXPECT_EQ(reason(first, o),
+                computes && sum ? "" : "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only");
+      EXPECT_EQ(reason(second, o),
+                computes && (sum || maximum)
+                    ? ""
+                    : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only");
+    }
+  }
+}
+
 TEST(CcloBackend, DeclinesEverythingWhenItsSetUpFailed) {
   EXPECT_FALSE(Backendless({{"transport", word("rdma")}})->supports(operation(OperationKind::kSend)).yes());
   EXPECT_FALSE(Backendless({{"rx_buffers", number(100)}})->supports(operation(OperationKind::kSend)).yes());

@@ -102,6 +102,13 @@ TEST(AnEnvelope, CarriesPayloadInACollectiveOnlyForTheLaneThatHasMemory) {
     EXPECT_EQ(accepted(header), lane == 0) << lane;
     header.envelope.flags = kNoPayload;
     EXPECT_EQ(accepted(header, 0), lane == 1) << lane;
+    // All lanes of a collective whose data goes another way.
+    header.envelope.tag = collective_tag(0xfffffff, lane, true);
+    EXPECT_EQ(lane_of_tag(header.envelope.tag), lane);
+    EXPECT_EQ(accepted(header, 0), lane <= 1) << lane;
+    header.envelope.flags = 0;
+    EXPECT_FALSE(accepted(header)) << lane;
+    header.envelope.flags = kNoPayload;
     header.envelope.context = 5;
     EXPECT_FALSE(accepted(header, 0)) << "a program's message without its payload";
   }

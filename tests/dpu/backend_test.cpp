@@ -290,6 +290,38 @@ TEST(DpuBackend, RepairsLossesOnTheNetworkAtACost) {
   EXPECT_GT(hurt.clock(0), whole.clock(0) + Time::ms(50));
 }
 
+TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
+  const Settings settings = settings_with({{"ranks_per_node", {2, {}}}, {"service_processes", {2, {}}}});
+  const auto reason = [](const Settings& of, int ranks, const Operation& operation) {
+    return std::string(dpu_backend().create({0, ranks, of, {}, nullptr})->answer(operation).reason);
+  };
+  Operation send;
+  EXPECT_EQ(reason(settings, 256, send), "");  // 128 nodes with two service processes each
+  EXPECT_EQ(reason(settings, 257, send), "the service knows 256 service processes");
+  const Settings crowded = settings_with({{"ranks_per_node", {100, {}}}, {"service_processes", {1, {}}}});
+  EXPECT_EQ(reason(crowded, 10000, send), "");
+  EXPECT_EQ(reason(crowded, 10001, send), "the service knows 10000 peers");
+  Operation reduction;
+  reduction.kind = OperationKind::kAllreduce;
+  reduction.ranks = 4;
+  reduction.element = ElementType::kFloat64;
+  reduction.function = ReduceFunction::kSum;
+  EXPECT_EQ(reason(settings, 4, reduction), "");
+  reduction.element = ElementType::kFloatExtended;
+  EXPECT_EQ(reason(settings, 4, reduction), "long double has 80 bits on the host and 128 on Arm");
+  reduction.element = ElementType::kMixed;
+  EXPECT_EQ(reason(settings, 4, reduction), "the service processes reduce elements of predefined types only");
+  reduction.commutative = false;
+  EXPECT_EQ(reason(settings, 4, reduction), "the service processes combine in the order of arrival");
+  reduction.function = ReduceFunction::kUser;
+  EXPECT_EQ(reason(settings, 4, reduction),
+            "a reduction of the program is host code, which an Arm core cannot run");
+  reduction.kind = OperationKind::kBcast;  // none of this is about what is not reduced
+  EXPECT_EQ(reason(settings, 4, reduction), "");
+  reduction.kind = OperationKind::kScan;
+  EXPECT_EQ(reason(settings, 4, reduction), "the hardware has no such collective");
+}
+
 TEST(DpuForecast, IsTheTimeOfTheProgramsOperation) {
   const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
   const BackendContext context{0, 8, settings, {}, nullptr};

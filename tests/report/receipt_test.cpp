@@ -124,14 +124,14 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
   EXPECT_EQ(read->ranks[1].parts[0].collective, 2U);
 }
 
-TEST(ReceiptRecorder, PassesSpansOnWhateverItsRange) {
-  struct Counter : SpanSink {
-    int count = 0;
-    void record(const Span&) override { ++count; }
-  } counter;
-  ReceiptRecorder recorder({5, 5}, &counter);
+TEST(ReceiptRecorder, PassesSpansAndMessagesOnWhateverItsRange) {
+  TraceRecorder trace(3);
+  ReceiptRecorder recorder({5, 5}, &trace);
   recorder.record({"u", "w", Time::ps(0), Time::ps(1), 1});
-  EXPECT_EQ(counter.count, 1);
+  recorder.sent(7, 3);
+  recorder.sent(8, 2);
+  EXPECT_EQ(trace.spans().size(), 1U);
+  EXPECT_THAT(trace.to_self(), testing::ElementsAre(7U));
 }
 
 TEST(ReadReceipts, SaysWhatIsWrong) {

@@ -79,7 +79,7 @@ def results_are_right(arguments, tally, name):
 
 def warns_of_the_clock(arguments, tally):
     cases = {"reads the modelled clock": ("mpi/wtime", {"OFFRAMP_CLOCK": "model"}, "read the modelled clock"),
-             "looks at arrivals": ("mpi/wildcards", {}, "places the program looked at which message came first")}
+             "looks at arrivals": ("mpi/wildcards", {}, "times at which message came first")}
     for name, (command, settings, expected) in cases.items():
         label = f"compare/a program that {name} is named"
         if not tally.wants(label):

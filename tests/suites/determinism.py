@@ -51,7 +51,50 @@ def without_mpirun(arguments, tally, backend):
     tally.record(label, ok, f"{under_mpirun.output}\n-- in one process\n{in_process.output}", under_mpirun.seconds)
 
 
+def bits(result):
+    """The lines of float_sums: per sum, a number for every rank's bits."""
+    return [line for line in result.output.splitlines() if not line.startswith("offramp: ")]
+
+
+def native_sums(arguments, tally, ranks):
+    """With reductions = native sums have the native bits, and the modelled time is that of the hardware's own sums."""
+    program = [os.path.join(arguments.build, "tests/float_sums")]
+    labels = {backend: f"determinism/sums with the native bits {backend} {ranks} ranks" for backend in arguments.backends}
+    if not any(map(tally.wants, labels.values())):
+        return set()
+    native = mpirun(arguments.build, None, ranks, program, 60)
+    different = set()
+    for backend in filter(lambda backend: tally.wants(labels[backend]), arguments.backends):
+        with tempfile.TemporaryDirectory() as folder:
+            reports = []
+            for reductions in "hardware", "native":
+                path = os.path.join(folder, reductions)
+                result = mpirun(arguments.build, backend, ranks, program, 60,
+                                {"OFFRAMP_REDUCTIONS": reductions, "OFFRAMP_REPORT": path})
+                with open(path, encoding="utf-8") as file:
+                    reports.append(json.load(file))
+                if reductions == "hardware" and bits(result) != bits(native):
+                    different.add(backend)
+        ok = (native.ok and result.ok and len(bits(native)) > 60 and bits(result) == bits(native)
+              and clocks(reports[0]) == clocks(reports[1]) and reports[0]["calls"] == reports[1]["calls"]
+              and reports[0]["wire"] == reports[1]["wire"])
+        tally.record(labels[backend], ok, f"{native.output}\n{result.output}\n{reports[0]['calls']}\n"
+                     f"{reports[1]['calls']}", result.seconds)
+    return different
+
+
+def sums(arguments, tally):
+    different = set()
+    for ranks in 3, 4:
+        different |= native_sums(arguments, tally, ranks)
+    label = "determinism/sums of the hardware have bits of their own"
+    if tally.wants(label) and set(arguments.backends) > {"host"}:
+        # Otherwise the program's numbers would not tell one order from another.
+        tally.record(label, len(different) > 1, f"only over {sorted(different)}")
+
+
 def run(arguments, tally):
     for backend in arguments.backends:
         repeated(arguments, tally, backend)
         without_mpirun(arguments, tally, backend)
+    sums(arguments, tally)

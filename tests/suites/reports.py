@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 import tempfile
 
 from launch import mpirun
@@ -82,24 +84,31 @@ def trace_problem(trace, ranks):
                 return f"slices of {names[where]} overlap"
     if not any(name == "MPI" for name in names.values()) or len(set(names.values())) < ranks + 2:
         return f"units are missing: {sorted(set(names.values()))}"
-    begun = {e["id"]: e for e in events if e["ph"] == "s"}
-    ended = [e for e in events if e["ph"] == "f"]
-    if not any(e["id"] in begun and begun[e["id"]]["pid"] != e["pid"] for e in ended):
+    begins = [e for e in events if e["ph"] == "s"]
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    if sorted(e["id"] for e in begins) != sorted(e["id"] for e in events if e["ph"] == "f") or len(ends) != len(begins):
+        return "an arrow has not one beginning and one end"
+    if not any(ends[e["id"]]["pid"] != e["pid"] for e in begins):
         return "no arrow from one rank to another"
-    twice = len(begun) != sum(e["ph"] == "s" for e in events) or len({e["id"] for e in ended}) != len(ended)
-    if twice or any(e["id"] in begun and begun[e["id"]]["ts"] > e["ts"] for e in ended):
-        return "an arrow has two ends alike, or goes back in time"
+    for begin in begins:
+        end = ends[begin["id"]]
+        if end["ts"] < begin["ts"]:
+            return f"an arrow goes back in time: {begin} {end}"
+        for at in begin, end:
+            if not any(e["pid"] == at["pid"] and e["tid"] == at["tid"] and
+                       e["ts"] - 1e-6 <= at["ts"] <= e["ts"] + e["dur"] + 1e-6 for e in slices):
+                return f"the end of an arrow is in no slice: {at}"
     return ""
 
 
-def traces(arguments, tally, backend):
-    label = f"reports/trace for Perfetto {backend}"
+def traces(arguments, tally, backend, name, settings):
+    label = f"reports/trace for Perfetto of {name} {backend}{' with receipts' if settings else ''}"
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
-        _, plain = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"))
-        result, traced = report_of(arguments, backend, 3, program(arguments, "fixed_pattern"), {"OFFRAMP_TRACE": path})
+        _, plain = report_of(arguments, backend, 3, program(arguments, name), settings)
+        result, traced = report_of(arguments, backend, 3, program(arguments, name), {"OFFRAMP_TRACE": path, **settings})
         problem = "no trace"
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -116,6 +125,49 @@ def wildcards_are_counted(arguments, tally, backend):
     result, report = report_of(arguments, backend, 3, program(arguments, "wildcards"))
     ok = result.ok and report is not None and report["arrival_order_dependences"] > 0
     tally.record(label, ok, result.output, result.seconds)
+
+
+PLACE = re.compile(r"^offramp: (\d+) x (MPI_\w+)(?: on (\S+))? at (?:\S+ \()?([^+\s]+)\+(0x[0-9a-f]+)\)?$", re.M)
+
+
+def places_are_named(arguments, tally):
+    """Where the order of arrival decides: places of the program, however often they poll, the same on every run."""
+    label = "reports/places where arrival decides"
+    if not tally.wants(label):
+        return
+    command = program(arguments, "wildcards")
+    runs = [report_of(arguments, "host", 3, command) for _ in range(2)]
+    result, report = runs[0]
+    places = report["arrival_order_places"]
+    shown = PLACE.findall(result.output)
+    ok = result.ok and places == runs[1][1]["arrival_order_places"] and len(shown) == 3
+    ok = ok and places["count"] == len(places["most"]) > 3 and places["elsewhere"] == 0
+    ok = ok and sum(place["times"] for place in places["most"]) == report["arrival_order_dependences"]
+    ok = ok and f"at {places['count']} places of the program, {report['arrival_order_dependences']} times" in result.output
+    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mpi/wildcards.c")
+    with open(source, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    found = ""
+    for _, call, communicator, binary, offset in shown:
+        named = subprocess.run(["addr2line", "-e", command[0], offset], capture_output=True, text=True, check=False).stdout
+        line = int(named.rsplit(":", 1)[1].split()[0])
+        found += f"{call} {communicator} {named}{lines[line - 1]}\n"
+        # A call may take several lines.
+        ok = ok and binary == "wildcards" and communicator == "MPI_COMM_WORLD" and call in "".join(lines[line - 3:line])
+    tally.record(label, ok, f"{result.output}\n{found}{places}", result.seconds)
+
+
+def polls_are_one_place(arguments, tally):
+    label = "reports/polls are counted by place"
+    if not tally.wants(label):
+        return
+    result, report = report_of(arguments, "host", 3, program(arguments, "polling"))
+    places = report["arrival_order_places"]
+    ok = result.ok and report["dependences"]["polling"] > 100 and places["count"] < 20
+    ok = ok and {"MPI_Test", "MPI_Iprobe"} <= {place["call"] for place in places["most"]}
+    # A question about requests names no communicator.
+    ok = ok and all((place["communicator"] == "") == place["call"].startswith("MPI_Test") for place in places["most"])
+    tally.record(label, ok, f"{result.output}\n{places}", result.seconds)
 
 
 def configuration_errors(arguments, tally):
@@ -178,7 +230,12 @@ def run(arguments, tally):
     for backend in arguments.backends:
         json_report(arguments, tally, backend)
         wildcards_are_counted(arguments, tally, backend)
-        traces(arguments, tally, backend)
+        traces(arguments, tally, backend, "fixed_pattern", {})
+        # Messages to oneself, with and without the receipts beside the trace.
+        for settings in {}, {"OFFRAMP_RECEIPTS": "all"}:
+            traces(arguments, tally, backend, "self_messages", settings)
+    places_are_named(arguments, tally)
+    polls_are_one_place(arguments, tally)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)

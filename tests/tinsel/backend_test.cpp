@@ -161,9 +161,10 @@ TEST(TinselBackend, DeclinesWithFigures) {
   operation.bytes = 128U << 20U;
   EXPECT_TRUE(Driver()->supports(operation).yes());
   ++operation.bytes;
-  EXPECT_EQ(Driver()->supports(operation).reason, "a rank has 128 MiB of memory with this placement");
+  EXPECT_EQ(Driver()->supports(operation).reason,
+            "the data needs more than a rank's 128 MiB of memory with this placement");
   EXPECT_EQ(Driver({{"placement", {0, "dense"}}})->supports(operation).reason,
-            "a rank has 2 MiB of memory with this placement");
+            "the data needs more than a rank's 2 MiB of memory with this placement");
   operation.bytes = 8;
   EXPECT_TRUE(Driver({}, {}, 49152)->supports(operation).yes());
   EXPECT_EQ(Driver({}, {}, 49153)->supports(operation).reason,

@@ -128,6 +128,8 @@ TEST(TinselForecast, TheRouterBeatsSoftwareByMoreTheMoreRanksThereAre) {
 TEST(TinselForecast, DeclinesWhatTheMachineCannotHold) {
   EXPECT_EQ(run(operation(OperationKind::kBcast, 49153, 8)).declined,
             "48 boards hold 49152 ranks with this placement, the world has 49153");
+  EXPECT_EQ(run(operation(OperationKind::kAlltoall, 2001, 8)).declined,
+            "a forecast simulates at most 4000000 messages, and an alltoall of 2001 ranks has 4004001");
 }
 
 TEST(TinselExplain, EveryTopicHasAText) {

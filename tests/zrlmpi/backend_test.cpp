@@ -290,8 +290,15 @@ TEST(ZrlmpiBackend, DeclinesMessagesThatTheSizeFieldCannotCount) {
   ++send.bytes;
   EXPECT_EQ(driver->supports(send).reason, "a message is at most 2^32 - 1 words of 32 bits");
   Operation gather = operation(OperationKind::kGather);
-  gather.bytes = kMaximumMessageBytes / 2;  // a replicator forwards four blocks at once
+  gather.bytes = kMaximumMessageBytes / 2;  // a replicator forwards its group's blocks at once
+  EXPECT_EQ(driver->supports(gather).reason,
+            "a message of several ranks' blocks is at most 2^32 - 1 words of 32 bits");
+  EXPECT_TRUE(Driver({{"collectives", {0, "linear"}}})->supports(gather).yes());
+  gather.bytes = kMaximumMessageBytes / 3;  // of four ranks a root keeps one block for itself
+  EXPECT_TRUE(driver->supports(gather).yes());
+  gather.ranks = 5;
   EXPECT_FALSE(driver->supports(gather).yes());
+  gather.ranks = 4;
   gather.bytes = ~std::size_t{0} / 2;
   EXPECT_FALSE(driver->supports(gather).yes());
 }
@@ -306,6 +313,10 @@ TEST(ZrlmpiBackend, DeclinesWithReasonsWhenItIsStrict) {
   Operation tagged = operation(OperationKind::kSend);
   tagged.tag = 3;
   EXPECT_EQ(driver->supports(tagged).reason, "the strict header has no tag");
+  Operation empty = operation(OperationKind::kBcast, ElementType::kByte);
+  EXPECT_FALSE(driver->supports(empty).yes());
+  empty.bytes = 0;
+  EXPECT_TRUE(driver->supports(empty).yes());  // no element, no type
   Operation product = operation(OperationKind::kReduce);
   product.function = ReduceFunction::kProduct;
   EXPECT_EQ(driver->supports(product).reason, "the tool chain reduces with SUM only");

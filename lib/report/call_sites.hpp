@@ -1,0 +1,22 @@
+// Where a call of the program is, in words that are the same on every run: addresses within the object that
+// it is in, which addr2line understands.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace offramp {
+
+struct CallSite {
+  std::string object;        // a file's name without its folder; empty: no object of the process
+  std::uint64_t offset = 0;  // of the call, as in the object's symbol table
+  std::string symbol;        // the exported function around it; empty: none
+};
+
+/// returns_to: the address behind the call.
+CallSite call_site(const void* returns_to);
+
+/// "solve (libsolver.so+0x12a4)", "jacobi+0x12a4".
+std::string to_string(const CallSite& site);
+
+}  // namespace offramp
