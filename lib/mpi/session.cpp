@@ -29,7 +29,8 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
       notes_calls_(observers_.trace != nullptr || observers_.receipts != nullptr ||
                    configuration_.certificate || configuration_.compute.kind != Compute::Kind::kNone ||
                    engine.lanes().size() > 1),
-      threads_(threads) {
+      threads_(threads),
+      yields_(offramp_native_yields() != 0) {
   engine.log = observers_.receipts.get();
   engine.shows_payload = observers_.capture != nullptr;
   restart_compute_time();

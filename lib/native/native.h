@@ -24,6 +24,9 @@ const char* offramp_native_check(void);
 int offramp_native_progress_register(int (*callback)(void));
 int offramp_native_progress_unregister(int (*callback)(void));
 void offramp_native_progress(void);
+/* Whether a wait of the library yields the processor in every turn that has found nothing: it was told that
+ * there are more ranks than cores. */
+int offramp_native_yields(void);
 
 /* requests */
 typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-naming): a name of C */

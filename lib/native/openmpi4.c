@@ -193,6 +193,9 @@ int offramp_native_progress_unregister(int (*callback)(void)) {
 void offramp_native_progress(void) {
   opal_progress();
 }
+int offramp_native_yields(void) {
+  return opal_progress_yield_when_idle;
+}
 
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes) {
   ompi_message_t* m = ompi_message_alloc();
