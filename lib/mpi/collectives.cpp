@@ -47,7 +47,7 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
     }
     outcome = run(call, *collective);
   }
-  return finish(comm, outcome);
+  return finish(function, comm, outcome);
 }
 
 template <typename Build, typename Native, typename... Arguments>

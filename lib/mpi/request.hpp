@@ -97,9 +97,9 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
                    std::function<void()> finish = nullptr);
 
-/// Start the operation of a request (nonblocking calls and MPI_Start). A send returns an MPI error code.
-int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode);
-void start_receive(Session& session, ReceiveRequest& request, const Point& point);
+/// MPI_Start of a persistent request that is not active. Returns an MPI error code, and then it is not
+/// active.
+int start_again(Session& session, Request& request);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,

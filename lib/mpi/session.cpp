@@ -203,9 +203,9 @@ int error_code(Outcome outcome) {
   return Session::current->fault_code();
 }
 
-int raise_error(MPI_Comm comm, Outcome outcome) {
-  const int code = error_code(outcome);
-  if (code != MPI_SUCCESS) pmpi::Comm_call_errhandler(comm, code);
+int raise_error(Function function, MPI_Comm comm, int code) {
+  if (code != MPI_SUCCESS)
+    offramp_native_raise(comm, code, kFunctionNames[static_cast<std::size_t>(function)]);
   return code;
 }
 

@@ -122,8 +122,8 @@ class Session {
   /// How often a waiting call, or one question after the other, looks at its own fabric before it gives the
   /// MPI library a turn. Measured: less costs latency, more starves the library.
   static constexpr unsigned kTurnsAlone = 16;
-  /// Whether a turn that has found nothing lets another process have the core: where there are more ranks than
-  /// cores, the message that this one waits for may come from a rank that has none.
+  /// Whether a turn that has found nothing lets another process have the core: where there are more ranks
+  /// than cores, the message that this one waits for may come from a rank that has none.
   [[nodiscard]] bool yields() const { return yields_; }
   /// Whether the MPI library's turn comes after so many turns of a wait that have found nothing. Where ranks
   /// yield, a turn may take as long as other processes keep the core: work of the library does not wait for
@@ -287,13 +287,14 @@ class Call {
   Time began_;                 // in lane 0
 };
 
-/// Raises the error of an outcome that is none of success on the communicator, as the MPI library would.
-int raise_error(MPI_Comm comm, Outcome outcome);
-/// Completes a call with an outcome.
-inline int finish(MPI_Comm comm, Outcome outcome) {
-  return outcome == Outcome::kOk ? MPI_SUCCESS : raise_error(comm, outcome);
-}
 /// The MPI error code of an outcome.
 int error_code(Outcome outcome);
+/// Raises an error on the communicator, as the MPI library would in this function. Returns the code. Without
+/// the lock: the program's error handler may do what it likes.
+int raise_error(Function function, MPI_Comm comm, int code);
+/// Completes a call with an outcome.
+inline int finish(Function function, MPI_Comm comm, Outcome outcome) {
+  return outcome == Outcome::kOk ? MPI_SUCCESS : raise_error(function, comm, error_code(outcome));
+}
 
 }  // namespace offramp

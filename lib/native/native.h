@@ -57,6 +57,9 @@ MPI_Request offramp_native_request_completed(void);
 /* One of ours; MPI_REQUEST_NULL is not. */
 int offramp_native_request_is_own(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);
+/* One of ours, persistent, and not active. */
+int offramp_native_request_startable(MPI_Request request);
+MPI_Comm offramp_native_request_comm(MPI_Request own);
 void offramp_native_request_activate(MPI_Request request);
 /* Completes a request; bytes are what MPI_Get_count divides. */
 void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes,
@@ -79,6 +82,11 @@ int offramp_native_requests_look(int count, const MPI_Request* requests);
 int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses);
 /* The same of a single one, which leaves the error in the status alone. */
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status);
+
+/* errors */
+/* What the library does with an error on a communicator: calls its error handler. The text of the handler
+ * that ends the job names the function. */
+void offramp_native_raise(MPI_Comm comm, int code, const char* function);
 
 /* matched messages */
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes);
