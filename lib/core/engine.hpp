@@ -43,10 +43,6 @@ struct TeamPosition {
 
 class Engine final : public Fabric::Sink {
  public:
-  /// Messages up to this size leave the sender even when nobody has asked for them: programs rely on small
-  /// sends that do not wait for the receive. Larger ones stay at the sender until they are matched.
-  static constexpr std::size_t kBounceLimit = std::size_t{64} * 1024;
-
   /// carries_payload: false when every rank only forecasts: sizes are sent, and no buffer is touched.
   Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload = true);
   ~Engine() override;
@@ -144,6 +140,10 @@ class Engine final : public Fabric::Sink {
   using SendList = IntrusiveList<SendRecord, &SendRecord::link>;
   using KeptList = IntrusiveList<KeptSend, &KeptSend::link>;
   friend struct UnexpectedMessage;  // which says when its payload has left
+
+  // Messages up to this size leave the sender even when nobody has asked for them: programs rely on small
+  // sends that do not wait for the receive. Larger ones stay at the sender until they are matched.
+  static constexpr std::size_t kBounceLimit = 64 * 1024;
 
   Context& context_of(std::uint64_t id);
   Context* find_context(std::uint64_t id);

@@ -30,18 +30,13 @@ class BsendBuffer {
   // Open MPI's eager limit between processes of one node: such messages leave without the buffer there, and
   // without one being attached.
   static constexpr std::size_t kUncounted = 4096;
-  // What may be under way beyond the program's buffer, of messages that the receiver's library fetches before
-  // there is a receive. They wait for nothing but that the receiver calls MPI, for which its core may have no
-  // time now.
-  static constexpr std::size_t kSpare = std::size_t{1} << 20;
 
   static std::size_t occupied_by(std::size_t bytes) {
     return bytes > kUncounted ? bytes + MPI_BSEND_OVERHEAD : 0;
   }
   [[nodiscard]] bool has_room(std::size_t bytes) const {
     const std::size_t occupied = occupied_by(bytes);
-    const std::size_t spare = bytes <= Engine::kBounceLimit ? kSpare : 0;
-    return occupied == 0 || (occupied <= size_ && used_ + occupied <= size_ + spare);
+    return occupied == 0 || used_ + occupied <= size_;
   }
   void let_leave(Session& session, std::size_t bytes) const;
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "lib/mpi/empty_status.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/mpi/startup.hpp"
@@ -160,9 +161,11 @@ const char* other_mpi() {
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
   resolve_natives(native, find_native);
+  const char* const library = native.Init != nullptr ? other_mpi() : nullptr;
+  if (native.Init != nullptr && library == nullptr) fill_empty_statuses(native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
-  if (const char* library = other_mpi()) {
+  if (library != nullptr) {
     refuse(fmt::format("the program uses another MPI library ({}), and Offramp needs Open MPI 4.1", library)
                .c_str());
     return;

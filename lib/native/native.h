@@ -57,6 +57,8 @@ MPI_Request offramp_native_request_completed(void);
 /* One of ours; MPI_REQUEST_NULL is not. */
 int offramp_native_request_is_own(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);
+/* Of any request: it is null, or persistent and not active. */
+int offramp_native_request_inactive(MPI_Request request);
 /* One of ours, persistent, and not active. */
 int offramp_native_request_startable(MPI_Request request);
 MPI_Comm offramp_native_request_comm(MPI_Request own);
@@ -80,7 +82,7 @@ int offramp_native_requests_look(int count, const MPI_Request* requests);
 /* What the library does once all of them are complete: fills the statuses (unless null), and in the order of
  * the list lets go of all that are not persistent. Returns how many are, and stay. */
 int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses);
-/* The same of a single one, which leaves the error in the status alone. */
+/* The same of a single one, which leaves the error in the status alone, but for that of an empty status. */
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status);
 
 /* errors */

@@ -76,8 +76,12 @@ int offramp_native_request_persistent(MPI_Request request) {
   return request->req_persistent;
 }
 
+int offramp_native_request_inactive(MPI_Request request) {
+  return request != NULL && request->req_state == OMPI_REQUEST_INACTIVE;
+}
+
 int offramp_native_request_startable(MPI_Request request) {
-  return is_own(request) && request->req_persistent && request->req_state == OMPI_REQUEST_INACTIVE;
+  return is_own(request) && request->req_persistent && offramp_native_request_inactive(request);
 }
 
 MPI_Comm offramp_native_request_comm(MPI_Request own) {
@@ -174,7 +178,8 @@ int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status*
 }
 
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
-  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), 0);
+  const int empty = offramp_native_request_inactive(*request);
+  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), empty);
   return settle(request);
 }
 
