@@ -171,8 +171,10 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   void close(Sink& sink) override {
-    // What is queued goes out, unless its receiver has stopped to take messages. Endpoints end with the
-    // worker: closing them one by one would need the peer's help, or error handling, which costs transports.
+    // What is queued goes out, unless its receiver has stopped to take messages. All have received what they
+    // ever will by now: what is queued tells a sender that nobody wants its message, and so has time to lose
+    // but no data. Endpoints end with the worker: closing them one by one would need the peer's help, or
+    // error handling, which costs transports.
     constexpr int kPatience = 100'000;
     ucp_request_param_t param;
     param.op_attr_mask = 0;

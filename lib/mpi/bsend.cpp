@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/mpi/session.hpp"
+
 namespace offramp {
 
 struct BsendBuffer::Message {
@@ -12,24 +14,38 @@ struct BsendBuffer::Message {
   BsendBuffer* buffer = nullptr;
 };
 
-bool BsendBuffer::send(Engine& engine, SendArguments arguments) {
+/// Goes on until there is room or nothing moves any more: the receivers may have everything, and this rank
+/// has not looked yet.
+void BsendBuffer::let_leave(Session& session, std::size_t bytes) const {
+  constexpr int kIdleTurns = 16;       // a fabric may have something under way that a turn does not tell of
+  constexpr int kMostTurns = 100'000;  // other ranks may send to this one without end
+  const std::uint16_t function = session.engine.function;
+  int idle = 0;
+  for (int turn = 0; idle < kIdleTurns && turn < kMostTurns && !has_room(bytes); ++turn)
+    idle = session.progress() > 0 ? 0 : idle + 1;
+  session.engine.function = function;
+}
+
+bool BsendBuffer::send(Session& session, SendArguments arguments) {
   const std::size_t bytes = arguments.data.size();
-  const std::size_t occupied = bytes + MPI_BSEND_OVERHEAD;
-  if (occupied > size_ - std::min(size_, used_)) return false;
+  if (!has_room(bytes)) let_leave(session, bytes);
+  if (!has_room(bytes)) return false;
   auto message = std::make_unique<Message>();
   message->data = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
   if (bytes > 0) std::memcpy(message->data.get(), arguments.data.data(), bytes);
-  message->occupied = occupied;
+  message->occupied = occupied_by(bytes);
   message->buffer = this;
-  used_ += occupied;
+  used_ += message->occupied;
+  ++messages_;
   arguments.data = {message->data.get(), bytes};
   Message& owned = *message.release();  // NOLINT: on_complete ends it
   owned.record.owner = &owned;
   owned.record.on_complete = [](SendRecord& record) {
     const std::unique_ptr<Message> done(static_cast<Message*>(record.owner));
     done->buffer->used_ -= done->occupied;
+    --done->buffer->messages_;
   };
-  engine.send(owned.record, arguments);
+  session.engine.send(owned.record, arguments);
   return true;
 }
 

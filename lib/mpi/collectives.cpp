@@ -51,7 +51,7 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
       if (code != MPI_SUCCESS) return code;
     }
   }
-  return finish(comm, outcome);
+  return finish(function, comm, outcome);
 }
 
 template <typename Build, typename Native, typename... Arguments>

@@ -35,7 +35,7 @@ int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor co
 /// Runs a constructor over a communicator that has the same members and has never been used. Errors are the
 /// parent's, and so is the error handler of what is made.
 template <typename Constructor>
-int construct_over_unused(MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
+int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
   MPI_Group members = MPI_GROUP_NULL;
   pmpi::Comm_group(parent, &members);
   MPI_Comm unused = MPI_COMM_NULL;
@@ -45,10 +45,7 @@ int construct_over_unused(MPI_Comm parent, MPI_Comm* made, Constructor construct
   pmpi::Comm_set_errhandler(unused, MPI_ERRORS_RETURN);
   code = constructor(unused);
   native.Comm_free(&unused);
-  if (code != MPI_SUCCESS) {
-    pmpi::Comm_call_errhandler(parent, code);
-    return code;
-  }
+  if (code != MPI_SUCCESS) return raise_error(function, parent, code);
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   pmpi::Comm_get_errhandler(parent, &handler);
   pmpi::Comm_set_errhandler(*made, handler);
@@ -110,7 +107,8 @@ int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees
   // count down from -27. One that has come to -50 or -51 is taken for edges by a rank that is late, and all
   // hang. On a communicator that has not been used there is none.
   return construct(Function::kDist_graph_create, comm, made, [&] {
-    return is_carried(comm) ? construct_over_unused(comm, made, create) : create(comm);
+    return is_carried(comm) ? construct_over_unused(Function::kDist_graph_create, comm, made, create)
+                            : create(comm);
   });
 }
 int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],

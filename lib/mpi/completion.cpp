@@ -221,6 +221,19 @@ int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
   return code;
 }
 
+int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  Call call(Function::kRequest_get_status);
+  const int code = call.unlocked([&] { return native.Request_get_status(request, flag, status); });
+  if (code != MPI_SUCCESS) return code;
+  if (*flag != 0) {
+    observe(request);
+  } else {
+    count_poll(call, 1, &request);
+    call.session.add_query_time();
+  }
+  return code;
+}
+
 int Request_free(MPI_Request* request) {
   Call call(Function::kRequest_free);
   return call.unlocked([&] { return native.Request_free(request); });

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "lib/mpi/empty_status.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/mpi/startup.hpp"
@@ -52,8 +53,11 @@ void begin(bool threads) {
   }
 }
 
+/// Before the reports, so that most of them see no message under way. A slow receiver is no reason to wait
+/// longer: the barriers of MPI_Finalize, which have no limit, turn the fabric as well, and no rank leaves
+/// them before all have received what they ever will.
 void let_sends_leave(Session& session) {
-  constexpr int kPatience = 200'000;  // turns without any event: what is left has no receiver
+  constexpr int kPatience = 200'000;  // turns without any event
   for (int idle = 0; session.engine.sends_in_flight() > 0 && idle < kPatience;) {
     const auto guard = session.lock();
     idle = session.progress() > 0 ? 0 : idle + 1;
@@ -160,9 +164,11 @@ const char* other_mpi() {
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
   resolve_natives(native, find_native);
+  const char* const library = native.Init != nullptr ? other_mpi() : nullptr;
+  if (native.Init != nullptr && library == nullptr) fill_empty_statuses(native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
-  if (const char* library = other_mpi()) {
+  if (library != nullptr) {
     refuse(fmt::format("the program uses another MPI library ({}), and Offramp needs Open MPI 4.1", library)
                .c_str());
     return;

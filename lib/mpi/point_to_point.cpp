@@ -1,7 +1,6 @@
 // Chapter 3: blocking and nonblocking point-to-point communication.
 #include "lib/mpi/point.hpp"
 
-#include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
@@ -12,30 +11,39 @@ SendArguments arguments_of(const Point& point, Bytes data, SendMode mode) {
           mode == SendMode::kSynchronous};
 }
 
-[[gnu::always_inline]] inline Outcome send_blocking(Function function, const Point& point, SendMode mode) {
-  Call call(function);
-  Records records(call.session);
-  SendRecord& record = records.send();
-  SendBuffer buffer;
-  call.engine.send(record, arguments_of(point, buffer.set(point.buffer, point.count, *point.type), mode));
-  call.wait([&] { return record.done; });
-  call.engine.observe(record);
-  return record.outcome;
+[[gnu::always_inline]] inline int send_blocking(Function function, const Point& point, SendMode mode,
+                                                MPI_Comm comm) {
+  Outcome outcome = Outcome::kOk;
+  {
+    Call call(function);
+    Records records(call.session);
+    SendRecord& record = records.send();
+    SendBuffer buffer;
+    call.engine.send(record, arguments_of(point, buffer.set(point.buffer, point.count, *point.type), mode));
+    call.wait([&] { return record.done; });
+    call.engine.observe(record);
+    outcome = record.outcome;
+  }
+  return finish(function, comm, outcome);
 }
 
-Outcome receive_blocking(Function function, const Point& point, MPI_Status* status,
-                         const void* site = __builtin_return_address(0)) {
-  Call call(function, site);
-  Records records(call.session);
-  ReceiveRecord& record = records.receive();
-  ReceiveBuffer buffer;
-  call.engine.receive(record, *point.communicator->context, point.peer, point.tag,
-                      buffer.set(point.buffer, point.count, *point.type));
-  call.wait([&] { return record.done; });
-  call.engine.observe(record);
-  buffer.finish(record.received);
-  fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
-  return record.outcome;
+int receive_blocking(Function function, const Point& point, MPI_Comm comm, MPI_Status* status,
+                     const void* site = __builtin_return_address(0)) {
+  Outcome outcome = Outcome::kOk;
+  {
+    Call call(function, site);
+    Records records(call.session);
+    ReceiveRecord& record = records.receive();
+    ReceiveBuffer buffer;
+    call.engine.receive(record, *point.communicator->context, point.peer, point.tag,
+                        buffer.set(point.buffer, point.count, *point.type));
+    call.wait([&] { return record.done; });
+    call.engine.observe(record);
+    buffer.finish(record.received);
+    fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
+    outcome = record.outcome;
+  }
+  return finish(function, comm, outcome);
 }
 
 /// Both halves of MPI_Sendrecv; either point may be null (MPI_PROC_NULL).
@@ -77,11 +85,9 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm) {
     Call call(function);
     SendBuffer buffer;
     const Bytes data = buffer.set(point.buffer, point.count, *point.type);
-    room = call.session.bsend.send(call.engine, arguments_of(point, data, SendMode::kStandard));
+    room = call.session.bsend.send(call.session, arguments_of(point, data, SendMode::kStandard));
   }
-  if (room) return MPI_SUCCESS;
-  pmpi::Comm_call_errhandler(comm, MPI_ERR_BUFFER);
-  return MPI_ERR_BUFFER;
+  return raise_error(function, comm, room ? MPI_SUCCESS : MPI_ERR_BUFFER);
 }
 
 [[gnu::always_inline]] inline int send_nonblocking(Function function, const Point& point, SendMode mode,
@@ -91,11 +97,8 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm) {
     Call call(function);
     code = start_new_send(call.session, comm, point, mode, *handle);
   }
-  if (code != MPI_SUCCESS) {
-    *handle = MPI_REQUEST_NULL;
-    pmpi::Comm_call_errhandler(comm, code);
-  }
-  return code;
+  if (code != MPI_SUCCESS) *handle = MPI_REQUEST_NULL;
+  return raise_error(function, comm, code);
 }
 
 }  // namespace
@@ -106,21 +109,21 @@ int Send(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_C
   Point point;
   if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Send(buf, count, type, dest, tag, comm);
-  return finish(comm, send_blocking(Function::kSend, point, SendMode::kStandard));
+  return send_blocking(Function::kSend, point, SendMode::kStandard, comm);
 }
 
 int Ssend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
   Point point;
   if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Ssend(buf, count, type, dest, tag, comm);
-  return finish(comm, send_blocking(Function::kSsend, point, SendMode::kSynchronous));
+  return send_blocking(Function::kSsend, point, SendMode::kSynchronous, comm);
 }
 
 int Rsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
   Point point;
   if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
     return native.Rsend(buf, count, type, dest, tag, comm);
-  return finish(comm, send_blocking(Function::kRsend, point, SendMode::kReady));
+  return send_blocking(Function::kRsend, point, SendMode::kReady, comm);
 }
 
 int Bsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
@@ -134,7 +137,7 @@ int Recv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm 
   Point point;
   if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point))
     return native.Recv(buf, count, type, source, tag, comm, status);
-  return finish(comm, receive_blocking(Function::kRecv, point, status));
+  return receive_blocking(Function::kRecv, point, comm, status);
 }
 
 int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
@@ -153,7 +156,8 @@ int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest
     return native.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                            recvtag, comm, status);
   return finish(
-      comm, exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, status));
+      Function::kSendrecv, comm,
+      exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, status));
 }
 
 int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
@@ -168,8 +172,9 @@ int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int send
                        (!receives || receive_point(session, buf, count, type, source, recvtag, comm, from));
   if (!carried)
     return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
-  return finish(comm, exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr,
-                               true, status));
+  return finish(
+      Function::kSendrecv_replace, comm,
+      exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr, true, status));
 }
 
 int Isend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,

@@ -138,7 +138,7 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
     offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
     outcome = record.outcome;
   }
-  return finish(comm, outcome);
+  return finish(Function::kMrecv, comm, outcome);
 }
 
 int Imrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* handle) {

@@ -126,23 +126,11 @@ void on_cancel(void* memory) {
   if (request.kind == Request::Kind::kReceive) Session::current->engine.cancel(as_receive(request).record);
 }
 
+// By the library, of a list in which there are requests of its own.
 int on_start(void* memory) {
   if (Session::current == nullptr) return MPI_ERR_OTHER;
-  Session& session = *Session::current;
-  const auto guard = session.lock();
-  Request& request = request_in(memory);
-  if (request.kind == Request::Kind::kCollective) {
-    std::unique_ptr<CollectiveCall> collective = request.repeat->build();
-    if (collective == nullptr) return MPI_ERR_COMM;  // freed since
-    offramp_native_request_activate(request.handle);
-    start_collective(as_collective(request), std::move(collective));
-    return MPI_SUCCESS;
-  }
-  offramp_native_request_activate(request.handle);
-  const Point& point = request.repeat->point;
-  if (request.kind == Request::Kind::kSend) return start_send(session, as_send(request), point, request.mode);
-  start_receive(session, as_receive(request), point);
-  return MPI_SUCCESS;
+  const auto guard = Session::current->lock();
+  return start_again(*Session::current, request_in(memory));
 }
 
 void on_send_complete(SendRecord& record) {
@@ -255,28 +243,13 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
   return request.handle;
 }
 
-int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode) {
-  request.mode = mode;
-  const SendArguments arguments = arguments_of(request, point, mode);
-  if (mode == SendMode::kBuffered) {
-    const bool room = session.bsend.send(session.engine, arguments);
-    request.outgoing.reset();
-    complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
-    return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
-  }
-  request.record.owner = &request;
-  request.record.on_complete = on_send_complete;
-  session.engine.send(request.record, arguments);
-  return MPI_SUCCESS;
-}
-
 int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle) {
   SendRequest& request = reserve<SendRequest>(Request::Kind::kSend);
   request.mode = mode;
   const SendArguments arguments = arguments_of(request, point, mode);
   bool room = true;
   if (mode == SendMode::kBuffered) {
-    room = session.bsend.send(session.engine, arguments);
+    room = session.bsend.send(session, arguments);
   } else {
     request.record.on_complete = nullptr;
     session.engine.send(request.record, arguments);
@@ -295,11 +268,54 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
   return MPI_SUCCESS;
 }
 
+namespace {
 void start_receive(Session& session, ReceiveRequest& request, const Point& point) {
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
   const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
   session.engine.receive(request.record, *point.communicator->context, point.peer, point.tag, into);
+}
+
+int start_buffered(Session& session, SendRequest& request, const SendArguments& arguments) {
+  const bool room = session.bsend.send(session, arguments);
+  request.outgoing.reset();
+  if (!room) return MPI_ERR_BUFFER;
+  offramp_native_request_activate(request.handle);
+  complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
+  return MPI_SUCCESS;
+}
+
+int start_send(Session& session, SendRequest& request, const Point& point) {
+  const SendArguments arguments = arguments_of(request, point, request.mode);
+  if (request.mode == SendMode::kBuffered) return start_buffered(session, request, arguments);
+  offramp_native_request_activate(request.handle);
+  request.record.owner = &request;
+  request.record.on_complete = on_send_complete;
+  session.engine.send(request.record, arguments);
+  return MPI_SUCCESS;
+}
+
+int start_collective_again(CollectiveRequest& request) {
+  std::unique_ptr<CollectiveCall> collective = request.repeat->build();
+  if (collective == nullptr) return MPI_ERR_COMM;  // freed since
+  offramp_native_request_activate(request.handle);
+  start_collective(request, std::move(collective));
+  return MPI_SUCCESS;
+}
+}  // namespace
+
+int start_again(Session& session, Request& request) {
+  const Point& point = request.repeat->point;
+  switch (request.kind) {
+    case Request::Kind::kCollective:
+      return start_collective_again(as_collective(request));
+    case Request::Kind::kSend:
+      return start_send(session, as_send(request), point);
+    default:
+      offramp_native_request_activate(request.handle);
+      start_receive(session, as_receive(request), point);
+      return MPI_SUCCESS;
+  }
 }
 
 MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) {

@@ -101,9 +101,9 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::un
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
                    std::unique_ptr<CollectiveCall> timed);
 
-/// Start the operation of a request (nonblocking calls and MPI_Start). A send returns an MPI error code.
-int start_send(Session& session, SendRequest& request, const Point& point, SendMode mode);
-void start_receive(Session& session, ReceiveRequest& request, const Point& point);
+/// MPI_Start of a persistent request that is not active. Returns an MPI error code, and then it is not
+/// active.
+int start_again(Session& session, Request& request);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,

@@ -29,7 +29,8 @@ Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fab
       notes_calls_(observers_.trace != nullptr || observers_.receipts != nullptr ||
                    configuration_.certificate || configuration_.compute.kind != Compute::Kind::kNone ||
                    engine.lanes().size() > 1),
-      threads_(threads) {
+      threads_(threads),
+      yields_(offramp_native_yields() != 0) {
   engine.log = observers_.log();
   engine.shows_payload = observers_.capture != nullptr;
   restart_compute_time();
@@ -202,9 +203,9 @@ int error_code(Outcome outcome) {
   return Session::current->fault_code();
 }
 
-int raise_error(MPI_Comm comm, Outcome outcome) {
-  const int code = error_code(outcome);
-  if (code != MPI_SUCCESS) pmpi::Comm_call_errhandler(comm, code);
+int raise_error(Function function, MPI_Comm comm, int code) {
+  if (code != MPI_SUCCESS)
+    offramp_native_raise(comm, code, kFunctionNames[static_cast<std::size_t>(function)]);
   return code;
 }
 

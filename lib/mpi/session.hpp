@@ -6,6 +6,7 @@
 // Call::unlocked).
 #pragma once
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -119,16 +120,24 @@ class Session {
   /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
   int progress_from_library();
   /// How often a waiting call, or one question after the other, looks at its own fabric before it gives the
-  /// MPI library a turn (which yields the processor when there are more ranks than cores). Measured: less
-  /// costs latency, more starves the library.
+  /// MPI library a turn. Measured: less costs latency, more starves the library.
   static constexpr unsigned kTurnsAlone = 16;
+  /// Whether a turn that has found nothing lets another process have the core: where there are more ranks
+  /// than cores, the message that this one waits for may come from a rank that has none.
+  [[nodiscard]] bool yields() const { return yields_; }
+  /// Whether the MPI library's turn comes after so many turns of a wait that have found nothing. Where ranks
+  /// yield, a turn may take as long as other processes keep the core: work of the library does not wait for
+  /// several.
+  [[nodiscard]] bool is_turn_of_library(unsigned idle_turns) const {
+    return idle_turns % kTurnsAlone == 0 || (yields_ && !library_is_idle());
+  }
   /// For a question that the program will ask again (MPI_Test, MPI_Iprobe): takes a turn of our own fabric in
   /// place of the MPI library's progress engine, which costs as much again. False, and nothing is done, when
   /// it is the library's turn: now and then, and always in a program that has given the library work of its
   /// own.
   bool progress_in_place_of_library() {
-    if (!library_is_idle() || ++turns_alone_ % kTurnsAlone == 0) return false;
-    progress();
+    if (!library_is_idle() || ++turns_alone_ % kTurnsAlone == 0 || (yields_ && threads_)) return false;
+    if (progress() == 0 && yields_) sched_yield();
     return true;
   }
   /// From now on the library may have work that goes on beside the program.
@@ -197,6 +206,7 @@ class Session {
   // What every call looks at, on one cache line.
   alignas(64) bool notes_calls_;
   bool threads_;
+  bool yields_;
   bool library_has_work_ = false;
   bool progressing_ = false;
   std::atomic<std::uint16_t> function_{static_cast<std::uint16_t>(Function::kCount)};
@@ -252,8 +262,13 @@ class Call {
   void wait(Predicate done) {
     for (unsigned idle_turns = 0; !done();) {
       if (session.progress() > 0) continue;
-      if (++idle_turns % Session::kTurnsAlone != 0) continue;
-      unlocked([] { return offramp_native_progress(), 0; });
+      if (session.is_turn_of_library(++idle_turns)) {
+        unlocked([] { return offramp_native_progress(), 0; });
+      } else if (session.yields()) {
+        unlocked([] { return sched_yield(); });
+      } else {
+        continue;
+      }
       session.watch();
     }
   }
@@ -278,13 +293,14 @@ class Call {
   Time began_;                 // in lane 0
 };
 
-/// Raises the error of an outcome that is none of success on the communicator, as the MPI library would.
-int raise_error(MPI_Comm comm, Outcome outcome);
-/// Completes a call with an outcome.
-inline int finish(MPI_Comm comm, Outcome outcome) {
-  return outcome == Outcome::kOk ? MPI_SUCCESS : raise_error(comm, outcome);
-}
 /// The MPI error code of an outcome.
 int error_code(Outcome outcome);
+/// Raises an error on the communicator, as the MPI library would in this function. Returns the code. Without
+/// the lock: the program's error handler may do what it likes.
+int raise_error(Function function, MPI_Comm comm, int code);
+/// Completes a call with an outcome.
+inline int finish(Function function, MPI_Comm comm, Outcome outcome) {
+  return outcome == Outcome::kOk ? MPI_SUCCESS : raise_error(function, comm, error_code(outcome));
+}
 
 }  // namespace offramp

@@ -24,6 +24,9 @@ const char* offramp_native_check(void);
 int offramp_native_progress_register(int (*callback)(void));
 int offramp_native_progress_unregister(int (*callback)(void));
 void offramp_native_progress(void);
+/* Whether a wait of the library yields the processor in every turn that has found nothing: it was told that
+ * there are more ranks than cores. */
+int offramp_native_yields(void);
 
 /* requests */
 typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-naming): a name of C */
@@ -54,6 +57,11 @@ MPI_Request offramp_native_request_completed(void);
 /* One of ours; MPI_REQUEST_NULL is not. */
 int offramp_native_request_is_own(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);
+/* Of any request: it is null, or persistent and not active. */
+int offramp_native_request_inactive(MPI_Request request);
+/* One of ours, persistent, and not active. */
+int offramp_native_request_startable(MPI_Request request);
+MPI_Comm offramp_native_request_comm(MPI_Request own);
 void offramp_native_request_activate(MPI_Request request);
 /* Completes a request; bytes are what MPI_Get_count divides. */
 void offramp_native_request_finish(MPI_Request request, int source, int tag, int error, size_t bytes,
@@ -74,8 +82,13 @@ int offramp_native_requests_look(int count, const MPI_Request* requests);
 /* What the library does once all of them are complete: fills the statuses (unless null), and in the order of
  * the list lets go of all that are not persistent. Returns how many are, and stay. */
 int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses);
-/* The same of a single one, which leaves the error in the status alone. */
+/* The same of a single one, which leaves the error in the status alone, but for that of an empty status. */
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status);
+
+/* errors */
+/* What the library does with an error on a communicator: calls its error handler. The text of the handler
+ * that ends the job names the function. */
+void offramp_native_raise(MPI_Comm comm, int code, const char* function);
 
 /* matched messages */
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes);

@@ -6,6 +6,7 @@
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/message/message.h"
 #include "ompi/request/request.h"
 #include "ompi_config.h"
@@ -73,6 +74,18 @@ int offramp_native_request_is_own(MPI_Request request) {
 
 int offramp_native_request_persistent(MPI_Request request) {
   return request->req_persistent;
+}
+
+int offramp_native_request_inactive(MPI_Request request) {
+  return request != NULL && request->req_state == OMPI_REQUEST_INACTIVE;
+}
+
+int offramp_native_request_startable(MPI_Request request) {
+  return is_own(request) && request->req_persistent && offramp_native_request_inactive(request);
+}
+
+MPI_Comm offramp_native_request_comm(MPI_Request own) {
+  return own->req_mpi_object.comm;
 }
 
 void offramp_native_request_activate(MPI_Request request) {
@@ -165,7 +178,8 @@ int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status*
 }
 
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
-  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), 0);
+  const int empty = offramp_native_request_inactive(*request);
+  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), empty);
   return settle(request);
 }
 
@@ -192,6 +206,13 @@ int offramp_native_progress_unregister(int (*callback)(void)) {
 }
 void offramp_native_progress(void) {
   opal_progress();
+}
+int offramp_native_yields(void) {
+  return opal_progress_yield_when_idle;
+}
+
+void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
+  ompi_errhandler_invoke(comm->error_handler, comm, comm->errhandler_type, code, function);
 }
 
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes) {

@@ -1,13 +1,18 @@
-"""Load: random traffic against a checker over every backend, with memory that does not grow; many ranks on few cores; a great
-many messages in flight. With --thorough it takes ten minutes and more."""
+"""Load: random traffic against a checker over every backend, with memory that does not grow; many ranks on few cores, alone
+and beside programs that keep the cores busy; a great many messages in flight. With --thorough it takes ten minutes and more."""
 
 import os
+import subprocess
+import sys
 import zlib
 
 from launch import mpirun
 
 SECONDS = {False: 2, True: 100}
 MANY_RANKS = 16
+# On busy cores: ranks for each core, and other processes for each core.
+CROWDS = (8, 25)
+BUSY = 3
 # Bytes for each message of 8 bytes: a request and its record at the sender, a message that nobody has received yet at the
 # receiver. Open MPI itself takes 920 and 610.
 IN_FLIGHT = {False: 100_000, True: 1_000_000}
@@ -21,6 +26,19 @@ def soak(arguments, backend, ranks, seconds, seed):
     command = [os.path.join(arguments.build, "tests/mpi/soak"), "--seconds", str(seconds), "--seed", str(seed)]
     result = mpirun(arguments.build, backend, ranks, command, 120 + 4 * seconds, {"OFFRAMP_SUMMARY": "false"})
     return result.ok and "ok soak" in result.output, result
+
+
+def soak_on_busy_cores(arguments, backend, ranks_per_core, seconds, seed):
+    """A rank gets its core once in a while, for some milliseconds: it is only slow."""
+    cores = len(os.sched_getaffinity(0))
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY * cores)]
+    try:
+        return soak(arguments, backend, min(50, ranks_per_core * cores), seconds, seed)
+    finally:
+        for process in busy:
+            process.kill()
+        for process in busy:
+            process.wait()
 
 
 def in_flight(arguments, backend, count, order):
@@ -37,6 +55,13 @@ def run(arguments, tally):
             label = f"soak/{backend} {ranks} ranks"
             if tally.wants(label):
                 ok, result = soak(arguments, backend, ranks, seconds, zlib.crc32(label.encode()) % 100_000)
+                tally.record(label, ok, result.output, result.seconds)
+    for i, backend in enumerate(arguments.backends):
+        for ranks_per_core in CROWDS if arguments.thorough or i == 0 else CROWDS[:1]:
+            label = f"soak/{backend} {ranks_per_core} ranks for each core, which is busy"
+            if tally.wants(label):
+                seed = zlib.crc32(label.encode()) % 100_000
+                ok, result = soak_on_busy_cores(arguments, backend, ranks_per_core, seconds, seed)
                 tally.record(label, ok, result.output, result.seconds)
     for backend in arguments.backends if arguments.thorough else arguments.backends[:1]:
         count = IN_FLIGHT[arguments.thorough]

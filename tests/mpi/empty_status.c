@@ -1,0 +1,142 @@
+// The status of a request that is null or not active: the standard's empty status, all fields of it, whatever
+// the program's memory held before. And outputs that a call defines although nothing has completed.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "check.h"
+
+enum { kMarked = 0x5A5A5A5A };
+
+static int offramp_is_loaded;
+
+// Open MPI 4.1 by itself leaves the error as it was.
+static void check_empty(const MPI_Status* s) {
+  CHECK_EMPTY(*s);
+  if (offramp_is_loaded) CHECK_EQ(s->MPI_ERROR, MPI_SUCCESS);
+}
+
+// Every call that tells of one request. `request` is null or not active, and stays what it is.
+static void single(MPI_Request request) {
+  MPI_Request r = request;
+  int flag = 0;
+  MPI_Status s = spoiled_status();
+  MPI_Request_get_status(r, &flag, &s);
+  CHECK(flag);
+  check_empty(&s);
+  s = spoiled_status();
+  flag = 0;
+  MPI_Test(&r, &flag, &s);
+  CHECK(flag && r == request);
+  check_empty(&s);
+  s = spoiled_status();
+  MPI_Wait(&r, &s);
+  CHECK(r == request);
+  check_empty(&s);
+}
+
+// The same in lists, of which nothing is active.
+static void lists(MPI_Request a, MPI_Request b) {
+  MPI_Request r[2] = {a, b};
+  MPI_Status s = spoiled_status(), many[2];
+  int index = 7, flag = 0, count = 7, indices[2] = {7, 7};
+  MPI_Waitany(2, r, &index, &s);
+  CHECK_EQ(index, MPI_UNDEFINED);
+  check_empty(&s);
+  s = spoiled_status();
+  index = 7;
+  MPI_Testany(2, r, &index, &flag, &s);
+  CHECK(flag && index == MPI_UNDEFINED);
+  check_empty(&s);
+  many[0] = many[1] = spoiled_status();
+  MPI_Waitall(2, r, many);
+  for (int i = 0; i < 2; ++i) {
+    CHECK_EMPTY(many[i]);
+    CHECK_EQ(many[i].MPI_ERROR, MPI_SUCCESS);
+  }
+  many[0] = many[1] = spoiled_status();
+  flag = 0;
+  MPI_Testall(2, r, &flag, many);
+  CHECK(flag);
+  for (int i = 0; i < 2; ++i) {
+    CHECK_EMPTY(many[i]);
+    CHECK_EQ(many[i].MPI_ERROR, MPI_SUCCESS);
+  }
+  MPI_Waitsome(2, r, &count, indices, many);
+  CHECK_EQ(count, MPI_UNDEFINED);
+  count = 7;
+  MPI_Testsome(2, r, &count, indices, many);
+  CHECK_EQ(count, MPI_UNDEFINED);
+  CHECK(r[0] == a && r[1] == b);
+}
+
+// Nothing has completed: what the standard defines all the same.
+static void not_yet(void) {
+  MPI_Request r;
+  MPI_Message message;
+  MPI_Status s;
+  int in = 0, flag = 7, index = 7, count = 7, indices[1];
+  MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &r);
+  MPI_Test(&r, &flag, &s);
+  CHECK_EQ(flag, 0);
+  flag = 7;
+  MPI_Testany(1, &r, &index, &flag, &s);
+  CHECK(flag == 0 && index == MPI_UNDEFINED);
+  MPI_Testsome(1, &r, &count, indices, &s);
+  CHECK_EQ(count, 0);
+  flag = 7;
+  MPI_Request_get_status(r, &flag, &s);
+  CHECK_EQ(flag, 0);
+  flag = 7;
+  MPI_Iprobe(MPI_ANY_SOURCE, 78, MPI_COMM_WORLD, &flag, &s);
+  CHECK_EQ(flag, 0);
+  flag = 7;
+  MPI_Improbe(MPI_ANY_SOURCE, 78, MPI_COMM_WORLD, &flag, &message, &s);
+  CHECK_EQ(flag, 0);
+  MPI_Barrier(MPI_COMM_WORLD);  // everybody has asked before anything is sent
+  MPI_Send(&me, 1, MPI_INT, right_of(me, np), 77, MPI_COMM_WORLD);
+  for (flag = 0; !flag;) MPI_Request_get_status(r, &flag, &s);
+  CHECK_STATUS(s, left_of(me, np), 77, 1, MPI_INT);
+  CHECK(r != MPI_REQUEST_NULL && in == left_of(me, np));
+  MPI_Wait(&r, &s);
+  CHECK_STATUS(s, left_of(me, np), 77, 1, MPI_INT);
+}
+
+// A single completion leaves the error in the status alone, as natively.
+static void error_stays(void) {
+  MPI_Request r;
+  MPI_Status s = spoiled_status();
+  int in = 0;
+  MPI_Irecv(&in, 1, MPI_INT, left_of(me, np), 5, MPI_COMM_WORLD, &r);
+  MPI_Send(&me, 1, MPI_INT, right_of(me, np), 5, MPI_COMM_WORLD);
+  MPI_Wait(&r, &s);
+  CHECK_STATUS(s, left_of(me, np), 5, 1, MPI_INT);
+  CHECK_EQ(s.MPI_ERROR, kMarked);
+  s = spoiled_status();
+  MPI_Send(&me, 1, MPI_INT, right_of(me, np), 6, MPI_COMM_WORLD);
+  MPI_Probe(left_of(me, np), 6, MPI_COMM_WORLD, &s);
+  CHECK_EQ(s.MPI_ERROR, kMarked);
+  MPI_Recv(&in, 1, MPI_INT, left_of(me, np), 6, MPI_COMM_WORLD, &s);
+  CHECK_EQ(s.MPI_ERROR, kMarked);
+}
+
+int main(int argc, char** argv) {
+  MPI_Request send, receive, nobody;
+  check_start(&argc, &argv);
+  offramp_is_loaded = dlsym(RTLD_DEFAULT, "offramp_backend") != NULL;
+  MPI_Send_init(&np, 1, MPI_INT, me, 1, MPI_COMM_WORLD, &send);
+  MPI_Recv_init(&np, 1, MPI_INT, me, 1, MPI_COMM_WORLD, &receive);
+  MPI_Recv_init(&np, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &nobody);
+  single(MPI_REQUEST_NULL);
+  single(send);
+  single(receive);
+  single(nobody);
+  lists(MPI_REQUEST_NULL, MPI_REQUEST_NULL);
+  lists(send, MPI_REQUEST_NULL);
+  lists(receive, nobody);
+  MPI_Request_free(&send);
+  MPI_Request_free(&receive);
+  MPI_Request_free(&nobody);
+  not_yet();
+  error_stays();
+  return check_finish("empty_status");
+}
