@@ -41,7 +41,7 @@ extern const struct check_case __start_check_cases[], __stop_check_cases[];
 
 // ---- what a case leaves behind ----
 
-enum left_kind { left_comm, left_group, left_type, left_op, left_handler, left_info, left_kinds };
+enum left_kind { left_comm, left_group, left_op, left_handler, left_info, left_kinds };
 
 // What the MPI library itself does not give back; the case that makes it adds it here.
 __attribute__((weak)) int check_tolerated[left_kinds];
@@ -55,13 +55,13 @@ static inline void no_handler(MPI_Comm* comm, int* code, ...) {
 }
 
 // The numbers that new objects of each kind get in Fortran. Open MPI takes the lowest that is free, so an
-// object that was not freed, by a case or by the library, shows as a higher one.
+// object that was not freed, by a case or by the library, shows as a higher one. Datatypes do not: they get
+// theirs when asked for it.
 static inline void free_numbers(int numbers[left_kinds]) {
   memset(numbers, 0, left_kinds * sizeof *numbers);
 #ifdef OPEN_MPI
   MPI_Comm comm;
   MPI_Group group;
-  MPI_Datatype type;
   MPI_Op op;
   MPI_Errhandler handler;
   MPI_Info info;
@@ -74,9 +74,6 @@ static inline void free_numbers(int numbers[left_kinds]) {
   numbers[left_group] = MPI_Group_c2f(only);
   MPI_Group_free(&only);
   MPI_Group_free(&group);
-  MPI_Type_contiguous(3, MPI_BYTE, &type);
-  numbers[left_type] = MPI_Type_c2f(type);
-  MPI_Type_free(&type);
   MPI_Op_create(no_operation, 1, &op);
   numbers[left_op] = MPI_Op_c2f(op);
   MPI_Op_free(&op);
@@ -103,15 +100,16 @@ static inline void check_handler(const char* name, MPI_Comm comm) {
 }
 
 static inline void check_nothing_left(const char* name, const int before[left_kinds]) {
-  static const char* const names[left_kinds] = {"a communicator", "a group",          "a datatype",
-                                                "an operation",   "an error handler", "an info"};
+  static const char* const names[left_kinds] = {"a communicator", "a group", "an operation",
+                                                "an error handler", "an info"};
   static char space[MPI_BSEND_OVERHEAD + 8];
   int now[left_kinds], flag, size;
   void* detached;
   MPI_Status s;
   check_handler(name, MPI_COMM_WORLD);
   check_handler(name, MPI_COMM_SELF);
-  // Two barriers: messages from before the first one have come when the second one is over.
+  // All ranks are through with the case when the first barrier is over, and none begins the next one before
+  // the second.
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &s);
   if (flag) left_behind(name, "a message");
