@@ -8,6 +8,9 @@ import time
 from dataclasses import dataclass
 
 
+launches = 0  # of mpirun by this process
+
+
 @dataclass
 class Result:
     ok: bool
@@ -21,6 +24,13 @@ def base_environment(extra=None):
         env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     env.update(extra or {})
     return env
+
+
+def compiler_cache():
+    """Options of cmake for a build that a suite makes."""
+    if shutil.which("ccache") is None:
+        return []
+    return ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
 
 
 def descendants(pid):
@@ -61,6 +71,8 @@ def stack_traces(pids):
 
 
 def run(command, env, limit, cwd=None):
+    global launches
+    launches += any(os.path.basename(word) in ("mpirun", "two_hosts.py") for word in command)
     begin = time.monotonic()
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True, cwd=cwd)

@@ -10,21 +10,9 @@
 #include "lib/core/engine.hpp"
 #include "lib/core/registry.hpp"
 #include "lib/fabric/memory_fabric.hpp"
+#include "tests/pattern.hpp"
 
 namespace offramp::test {
-
-using Buffer = std::vector<std::byte>;
-
-/// Bytes that depend on seed and place.
-inline Buffer pattern(std::size_t bytes, std::uint32_t seed) {
-  Buffer buffer(bytes);
-  std::uint32_t x = seed * 2654435761U + 1;
-  for (std::byte& b : buffer) {
-    x = x * 1664525U + 1013904223U;
-    b = static_cast<std::byte>(x >> 24U);
-  }
-  return buffer;
-}
 
 inline const BackendDescription& backend_named(std::string_view name) {
   static const Registry registry{built_in_backends()};

@@ -9,21 +9,16 @@
 #include <random>
 
 #include "tests/fabric/worlds.hpp"
+#include "tests/pattern.hpp"
 
 namespace offramp {
 namespace {
 
-using Buffer = std::vector<std::byte>;
+using test::Buffer;
+using test::pattern;
 
 constexpr std::size_t kEager = 1024;     // "small" on every fabric
 constexpr std::size_t kLarge = 4 << 20;  // stays at the sender on every fabric
-
-Buffer pattern(std::size_t bytes, std::uint32_t seed) {
-  Buffer buffer(bytes);
-  std::uint32_t x = seed * 2654435761U + 1;
-  for (std::byte& b : buffer) b = static_cast<std::byte>((x = x * 1664525U + 1013904223U) >> 24U);
-  return buffer;
-}
 
 /// A waiter that remembers; with the header, which has to live as long.
 struct Sent : FabricWaiter {

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "lib/fabric/node_rings.hpp"
+#include "tests/pattern.hpp"
 
 namespace offramp {
 namespace {
 
 using State = RingReader::State;
-using Bytes = std::vector<std::byte>;
+using Bytes = test::Buffer;
+using test::pattern;
 
 /// Memory of exactly the size of a ring, so that a sanitizer sees what goes beyond it.
 struct Ring {
@@ -26,12 +28,6 @@ struct Ring {
   std::uint64_t consumed = 0;
   RingMemory memory;
 };
-
-Bytes pattern(std::size_t size, std::uint32_t seed) {
-  Bytes bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed * 31 + i);
-  return bytes;
-}
 
 bool equal(std::span<const std::byte> a, const Bytes& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());

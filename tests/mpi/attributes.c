@@ -162,13 +162,11 @@ static void children(void) {
   CHECK_EQ(pclose(pipe), 0);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(attributes) {
   attributes();
   windows();
   error_handlers();
   names_and_info();
   children();
   comm_traffic(MPI_COMM_WORLD, 1);
-  return check_finish("attributes");
 }

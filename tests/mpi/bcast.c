@@ -131,8 +131,7 @@ static void subsets(void) {
   MPI_Comm_free(&reversed);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(bcast) {
   every_size(MPI_COMM_WORLD);
   every_type();
   every_pair_type();
@@ -143,5 +142,4 @@ int main(int argc, char** argv) {
   back_to_back();
   if (np > 1) beside_messages();
   subsets();
-  return check_finish("bcast");
 }

@@ -157,8 +157,8 @@ static void derived(void) {
   MPI_Type_free(&third);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(bsend_buffers) {
+  check_tolerated[left_comm] += 2;  // Open MPI 4.1 keeps the communicator of a refused MPI_Bsend
   accounting(1, 1);
   accounting(50, 3);
   accounting(20, 1000);
@@ -170,5 +170,4 @@ int main(int argc, char** argv) {
   detach_waits(100);
   detach_waits(300000);
   derived();
-  return check_finish("bsend_buffers");
 }

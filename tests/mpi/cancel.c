@@ -128,8 +128,7 @@ static void sends(int from, int to, int bytes, int synchronous) {
   GUARDED_FREE(buf, (size_t)bytes);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(cancel) {
   unmatched_receives();
   MPI_Barrier(MPI_COMM_WORLD);
   cancelled_and_freed();
@@ -140,5 +139,4 @@ int main(int argc, char** argv) {
       for (int mode = 0; mode < 4; ++mode) sends(from, right_of(from, np), mode / 2 ? 500000 : 100, mode % 2);
   too_late();
   persistent();
-  return check_finish("cancel");
 }

@@ -1,5 +1,6 @@
 // Shared by all programs in this folder: checks that end the job, patterned buffers, guarded memory.
-// A program calls check_start, tests, and returns check_finish("its name").
+// An ordinary test is a case (cases.h). One that needs a process of its own, because of what it does at the
+// beginning or the end of MPI, has a main: it calls check_start, tests, and returns check_finish("its name").
 #ifndef TESTS_MPI_CHECK_H
 #define TESTS_MPI_CHECK_H
 
@@ -9,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int me;  // rank in MPI_COMM_WORLD
-static int np;  // its size
+// One of each in a program of several files.
+__attribute__((weak)) int me;  // rank in MPI_COMM_WORLD
+__attribute__((weak)) int np;  // its size
 
 static inline _Noreturn void check_failed(const char* what, const char* file, int line) {
   fprintf(stderr, "FAIL %s:%d rank %d: %s\n", file, line, me, what);
@@ -194,5 +196,7 @@ static inline void comm_traffic(MPI_Comm comm, int mark) {
     CHECK_EQ(word[1], mark);
   }
 }
+
+#include "cases.h"
 
 #endif

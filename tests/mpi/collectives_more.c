@@ -230,8 +230,7 @@ static void large(void) {
   free(out);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(collectives_more) {
   non_commutative(MPI_COMM_WORLD, block);
   non_commutative(MPI_COMM_WORLD, 3000);
   MPI_Comm half;
@@ -245,5 +244,4 @@ int main(int argc, char** argv) {
   many_at_once();
   large();
   for (int k = 0; k < 100; ++k) MPI_Barrier(MPI_COMM_WORLD);
-  return check_finish("collectives_more");
 }

@@ -4,9 +4,8 @@
 
 enum { cycles = 300, kept = 4 };
 
-int main(int argc, char** argv) {
+CASE(comm_cycles) {
   MPI_Comm comm, keep[kept];
-  check_start(&argc, &argv);
   for (int k = 0; k < kept; ++k) keep[k] = MPI_COMM_NULL;
   for (int i = 0; i < cycles; ++i) {
     if (i % 3 == 2)
@@ -35,5 +34,4 @@ int main(int argc, char** argv) {
     comm_traffic(keep[k], k);
     MPI_Comm_free(&keep[k]);
   }
-  return check_finish("comm_cycles");
 }

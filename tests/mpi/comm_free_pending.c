@@ -103,8 +103,7 @@ static void disconnect(int i) {
   CHECK(comm == MPI_COMM_NULL);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(comm_free_pending) {
   right = right_of(me, np);
   left = left_of(me, np);
   for (int i = 0; i < 4; ++i) {
@@ -117,5 +116,4 @@ int main(int argc, char** argv) {
     uneven(1 << 20);
     disconnect(i);
   }
-  return check_finish("comm_free_pending");
 }

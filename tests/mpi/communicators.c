@@ -152,8 +152,7 @@ static void to_oneself(MPI_Comm comm, int rank) {
   GUARDED_FREE(in, n);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(communicators) {
   dups();
   splits();
   groups();
@@ -162,5 +161,4 @@ int main(int argc, char** argv) {
   reversed_ranks();
   to_oneself(MPI_COMM_SELF, 0);
   to_oneself(MPI_COMM_WORLD, me);
-  return check_finish("communicators");
 }

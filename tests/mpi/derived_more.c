@@ -203,8 +203,7 @@ static void of_a_range(void) {
   MPI_Type_free(&pairs);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(derived_more) {
   right = right_of(me, np);
   left = left_of(me, np);
   int space = 8 << 20;
@@ -225,5 +224,4 @@ int main(int argc, char** argv) {
   of_a_range();
   MPI_Buffer_detach(&attached, &space);
   free(attached);
-  return check_finish("derived_more");
 }

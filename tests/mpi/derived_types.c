@@ -152,9 +152,8 @@ static void to_other(const struct layout* l, const struct layout* other, int cou
   check_placed(other, count, left_of(me, np));
 }
 
-int main(int argc, char** argv) {
+CASE(derived_types) {
   static const int counts[] = {0, 1, 2, 5, 1000};
-  check_start(&argc, &argv);
   from_area = malloc(area * sizeof *from_area);
   to_area = malloc(area * sizeof *to_area);
   plain = malloc(area * sizeof *plain);
@@ -173,5 +172,4 @@ int main(int argc, char** argv) {
   free(from_area);
   free(to_area);
   free(plain);
-  return check_finish("derived_types");
 }

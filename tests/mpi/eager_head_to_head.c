@@ -4,9 +4,8 @@
 
 enum { depth = 10, bytes = 1024 };
 
-int main(int argc, char** argv) {
+CASE(eager_head_to_head) {
   char out[bytes], in[bytes];
-  check_start(&argc, &argv);
   int other = me ^ 1;
   for (int round = 0; round < 50 && other < np; ++round) {
     for (int i = 0; i < depth; ++i) {
@@ -19,5 +18,4 @@ int main(int argc, char** argv) {
       VERIFY(in, bytes, other, me, k + round);
     }
   }
-  return check_finish("eager_head_to_head");
 }

@@ -179,9 +179,8 @@ static void user_handler(void) {
   MPI_Errhandler_free(&old);
 }
 
-int main(int argc, char** argv) {
+CASE(errors) {
   MPI_Datatype raw;
-  check_start(&argc, &argv);
   MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);
   MPI_Type_contiguous(3, MPI_INT, &raw);  // never committed
   point_to_point(raw);
@@ -192,5 +191,5 @@ int main(int argc, char** argv) {
   user_handler();
   comm_traffic(WORLD, 2);
   MPI_Type_free(&raw);
-  return check_finish("errors");
+  MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_ARE_FATAL);
 }

@@ -168,8 +168,7 @@ static void flooded(bool anybody) {
   }
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(fairness) {
   out = malloc(large);
   in = malloc(large);
   CHECK(out != NULL && in != NULL && np > 1);
@@ -181,5 +180,4 @@ int main(int argc, char** argv) {
   flooded(false);
   free(out);
   free(in);
-  return check_finish("fairness");
 }

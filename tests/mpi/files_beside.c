@@ -119,11 +119,10 @@ static void errors(const char* name) {
   comm_traffic(MPI_COMM_WORLD, 9);
 }
 
-int main(int argc, char** argv) {
+CASE(files_beside) {
   char name[64];
   MPI_Comm dup;
   MPI_Info info;
-  check_start(&argc, &argv);
   out = malloc(bytes);
   in = malloc(bytes);
   snprintf(name, sizeof name, "/tmp/files_beside.%d", (int)getpid());
@@ -146,5 +145,4 @@ int main(int argc, char** argv) {
   end_ring(30);
   free(out);
   free(in);
-  return check_finish("files_beside");
 }

@@ -64,9 +64,8 @@ static void collectives(int bytes, int root) {
   for (int r = 0; r < np && me == root; ++r) VERIFY(in + r * part, (size_t)part, r, root, 6);
 }
 
-int main(int argc, char** argv) {
+CASE(fixed_pattern) {
   static const int sizes[] = {0, 8, 100, 1024, 3000, 4096, 9000, 65536, longest};
-  check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   in = guarded_new(longest);
@@ -81,5 +80,4 @@ int main(int argc, char** argv) {
     }
   GUARDED_FREE(in, longest);
   GUARDED_FREE(out, longest);
-  return check_finish("fixed_pattern");
 }

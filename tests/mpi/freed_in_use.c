@@ -71,10 +71,8 @@ static void persistent(void) {
   for (int i = 0; i < 3; ++i) MPI_Comm_free(&next[i]);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(freed_in_use) {
   reductions(0);
   reductions(1);
   persistent();
-  return check_finish("freed_in_use");
 }

@@ -151,8 +151,7 @@ static void subsets(void) {
   MPI_Comm_free(&reversed);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(gather) {
   every_size(MPI_COMM_WORLD);
   every_type();
   derived(1);
@@ -162,5 +161,4 @@ int main(int argc, char** argv) {
   same_signature();
   back_to_back();
   subsets();
-  return check_finish("gather");
 }

@@ -30,9 +30,8 @@ static void sendrecv_both_ways(int size) {
   }
 }
 
-int main(int argc, char** argv) {
+CASE(head_to_head) {
   static const int sizes[] = {0, 100, 5000, 65536, bytes};
-  check_start(&argc, &argv);
   for (int i = 0; i < 2 * depth; ++i) in[i] = malloc(bytes), out[i] = malloc(bytes);
   for (int k = 0; k < 5; ++k) {
     everybody(sizes[k]);
@@ -42,5 +41,4 @@ int main(int argc, char** argv) {
     free(in[i]);
     free(out[i]);
   }
-  return check_finish("head_to_head");
 }

@@ -77,10 +77,9 @@ static void left_open(int round) {
   verify(50000, round, 0);
 }
 
-int main(int argc, char** argv) {
+CASE(icollectives) {
   static const int sizes[] = {0, 8, 400, 4000, 20000, longest};
   MPI_Comm dup;
-  check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   in = malloc(n * sizeof *in);
@@ -103,5 +102,4 @@ int main(int argc, char** argv) {
   }
   free(in);
   free(out);
-  return check_finish("icollectives");
 }

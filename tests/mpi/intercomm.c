@@ -76,9 +76,8 @@ static void collectives(void) {
   }
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("intercomm", "needs two ranks");
+CASE(intercomm) {
+  if (np < 2) SKIP("needs two ranks");
   for (int round = 0; round < 5; ++round) {
     MPI_Comm whole;
     int odd = me % 2;
@@ -101,5 +100,4 @@ int main(int argc, char** argv) {
     pairs(3000);
     MPI_Comm_free(&inter);
   }
-  return check_finish("intercomm");
 }

@@ -178,9 +178,8 @@ static void check_results(enum way way, int round) {
     CHECK((r[i] == MPI_REQUEST_NULL) == (i != i_persistent_recv && i != i_persistent_send));
 }
 
-int main(int argc, char** argv) {
+CASE(mixed_requests) {
   int elements;
-  check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   gathered = malloc((size_t)np * sizeof *gathered);
@@ -199,5 +198,4 @@ int main(int argc, char** argv) {
   free(gathered);
   free(big_in);
   free(big_out);
-  return check_finish("mixed_requests");
 }

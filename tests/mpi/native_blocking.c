@@ -111,15 +111,14 @@ static void late_root(void (*blocking)(void)) {
   MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-int main(int argc, char** argv) {
+CASE(native_blocking) {
   void (*const calls[])(void) = {barrier,    split,
                                  dup,        cart,
                                  disconnect, window,
                                  allreduce,  bcast_and_reduce,
                                  fence,      nonblocking_collective};
   static int cell;
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("native_blocking", "needs two ranks");
+  if (np < 2) SKIP("needs two ranks");
   buf = malloc(bytes);
   MPI_Win_create(&cell, sizeof cell, sizeof cell, MPI_INFO_NULL, MPI_COMM_WORLD, &shared);
   MPI_Win_fence(0, shared);
@@ -132,5 +131,4 @@ int main(int argc, char** argv) {
   }
   MPI_Win_free(&shared);
   free(buf);
-  return check_finish("native_blocking");
 }

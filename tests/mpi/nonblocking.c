@@ -227,8 +227,7 @@ static void freed_requests(int bytes) {
   MPI_Barrier(MPI_COMM_WORLD);  // everybody has its message, so everybody's send buffer is free
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(nonblocking) {
   int space = 4 << 20;
   void* attached = malloc((size_t)space);
   MPI_Buffer_attach(attached, space);
@@ -246,5 +245,4 @@ int main(int argc, char** argv) {
   }
   MPI_Buffer_detach(&attached, &space);
   free(attached);
-  return check_finish("nonblocking");
 }

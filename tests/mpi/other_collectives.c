@@ -123,9 +123,8 @@ static void barriers(void) {
   MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np > most) return check_skip("other_collectives", "too many ranks");
+CASE(other_collectives) {
+  if (np > most) SKIP("too many ranks");
   send = malloc((size_t)(np * np * block + np) * sizeof *send);
   recv = malloc((size_t)(np * np * block + np) * sizeof *recv);
   for (int round = 0; round < 20; ++round) {
@@ -143,5 +142,4 @@ int main(int argc, char** argv) {
   }
   free(send);
   free(recv);
-  return check_finish("other_collectives");
 }

@@ -58,9 +58,8 @@ static void complete(int round, const int* order) {
   }
 }
 
-int main(int argc, char** argv) {
+CASE(outstanding_300) {
   int receives[n], sends[n], completions[2 * n];
-  check_start(&argc, &argv);
   for (int i = 0; i < n; ++i) in[i] = malloc(20000), out[i] = malloc(20000);
   for (int round = 0; round < 12; ++round) {
     shuffle(receives, n, pattern_seed(me, 1, round));
@@ -80,5 +79,4 @@ int main(int argc, char** argv) {
     free(in[i]);
     free(out[i]);
   }
-  return check_finish("outstanding_300");
 }

@@ -75,9 +75,8 @@ static void tags_backwards(int from, int to) {
   }
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("overtaking", "needs two ranks");
+CASE(overtaking) {
+  if (np < 2) SKIP("needs two ranks");
   for (int i = 0; i < n; ++i) bufs[i] = malloc(longest);
   for (int from = 0; from < np; ++from) {
     int to = right_of(from, np);
@@ -91,5 +90,4 @@ int main(int argc, char** argv) {
     tags_backwards(from, to);
   }
   for (int i = 0; i < n; ++i) free(bufs[i]);
-  return check_finish("overtaking");
 }

@@ -66,14 +66,12 @@ static void look_at(int index) {
   CHECK(session == MPI_T_PVAR_SESSION_NULL);
 }
 
-int main(int argc, char** argv) {
+CASE(performance_variables) {
   int provided, before, count;
   CHECK_EQ(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
   before = count_variables();
-  check_start(&argc, &argv);
   count = count_variables();
   CHECK(count >= before);
   for (int i = 0; i < count; ++i) look_at(i);
   CHECK(MPI_T_pvar_get_index("no_such_variable", MPI_T_PVAR_CLASS_COUNTER, &count) != MPI_SUCCESS);
-  return check_finish("performance_variables");
 }

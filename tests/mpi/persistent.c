@@ -177,9 +177,8 @@ static void free_active(void) {
   MPI_Barrier(MPI_COMM_WORLD);  // nobody's buffers are freed before its messages have arrived
 }
 
-int main(int argc, char** argv) {
+CASE(persistent) {
   init_function* const inits[3] = {MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init};
-  check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   int space = 1 << 20;
@@ -197,5 +196,4 @@ int main(int argc, char** argv) {
   }
   MPI_Buffer_detach(&attached, &space);
   free(attached);
-  return check_finish("persistent");
 }

@@ -150,10 +150,9 @@ static void ignored_types(void) {
   free(all);
 }
 
-int main(int argc, char** argv) {
+CASE(persistent_collectives) {
   MPI_Datatype gap;
   int flag;
-  check_start(&argc, &argv);
   out = malloc((size_t)(np * block) * sizeof *out);
   for (int k = 0; k < kinds; ++k) in[k] = malloc((size_t)(np * block) * sizeof(int));
   counts = malloc((size_t)np * sizeof *counts);
@@ -200,5 +199,4 @@ int main(int argc, char** argv) {
   free(counts);
   free(displs);
   free(types);
-  return check_finish("persistent_collectives");
 }

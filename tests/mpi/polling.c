@@ -102,8 +102,7 @@ static void window(enum way way) {
   MPI_Win_free(&win);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(polling) {
   char *in = malloc(largest), *out = malloc(largest);
   for (enum way way = 0; way < ways; ++way) messages(way, in, out);
   for (enum way way = 0; way < ways && np > 1; ++way) duplicate(way);
@@ -112,5 +111,4 @@ int main(int argc, char** argv) {
   for (enum way way = 0; way < ways; ++way) messages(way, in, out);
   free(in);
   free(out);
-  return check_finish("polling");
 }

@@ -172,8 +172,7 @@ static void any_source(int receiver) {
   free(next);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(probe) {
   nothing_there();
   no_process();
   MPI_Barrier(MPI_COMM_WORLD);
@@ -188,5 +187,4 @@ int main(int argc, char** argv) {
   if (np > 1) any_source(np - 1);
   MPI_Barrier(MPI_COMM_WORLD);
   nothing_there();
-  return check_finish("probe");
 }

@@ -100,16 +100,14 @@ static void beside_others(void) {
   CHECK_STATUS(s[1], left_of(me, np), 2, 1, MPI_INT);
 }
 
-int main(int argc, char** argv) {
+CASE(proc_null) {
   static char space[100 + MPI_BSEND_OVERHEAD];
   void* detached;
   int size;
-  check_start(&argc, &argv);
   MPI_Buffer_attach(space, sizeof space);
   blocking();
   nonblocking();
   persistent();
   MPI_Buffer_detach(&detached, &size);
   beside_others();
-  return check_finish("proc_null");
 }

@@ -221,8 +221,7 @@ static void local(void) {
     }
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(reduce) {
   every_op_and_type();
   every_root_and_size();
   minloc_maxloc();
@@ -230,5 +229,4 @@ int main(int argc, char** argv) {
   back_to_back();
   subsets();
   local();
-  return check_finish("reduce");
 }

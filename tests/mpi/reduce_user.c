@@ -123,9 +123,8 @@ static void make_types(void) {
   MPI_Type_commit(&late_type);
 }
 
-int main(int argc, char** argv) {
+CASE(reduce_user) {
   MPI_Op product, composition, maximum;
-  check_start(&argc, &argv);
   make_types();
   MPI_Op_create(multiply, 0, &product);
   MPI_Op_create(compose, 0, &composition);
@@ -146,5 +145,4 @@ int main(int argc, char** argv) {
   MPI_Type_free(&matrix_type);
   MPI_Type_free(&affine_type);
   MPI_Type_free(&late_type);
-  return check_finish("reduce_user");
 }

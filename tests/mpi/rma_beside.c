@@ -82,9 +82,8 @@ static void post_and_start(int round) {
   MPI_Group_free(&target);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("rma_beside", "needs two ranks");
+CASE(rma_beside) {
+  if (np < 2) SKIP("needs two ranks");
   in = malloc(bytes);
   out = malloc(bytes);
   for (int kind = 0; kind < 2; ++kind) {
@@ -105,5 +104,4 @@ int main(int argc, char** argv) {
   }
   free(in);
   free(out);
-  return check_finish("rma_beside");
 }

@@ -183,9 +183,8 @@ static void synchronous(int from, int to, int bytes) {
   free(buf);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("send_recv_modes", "needs two ranks");
+CASE(send_recv_modes) {
+  if (np < 2) SKIP("needs two ranks");
   int space = (16 << 20) + (1 << 20) + MPI_BSEND_OVERHEAD;
   void* attached = malloc((size_t)space);
   MPI_Buffer_attach(attached, space);
@@ -201,5 +200,4 @@ int main(int argc, char** argv) {
   }
   MPI_Buffer_detach(&attached, &space);
   free(attached);
-  return check_finish("send_recv_modes");
 }

@@ -105,9 +105,8 @@ static void against_plain(int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-int main(int argc, char** argv) {
+CASE(sendrecv) {
   static const int sizes[] = {0, 1, 500, 4096, 4097, 70000, 4 << 20};
-  check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -121,5 +120,4 @@ int main(int argc, char** argv) {
   derived(50);
   derived(700);
   uneven();
-  return check_finish("sendrecv");
 }

@@ -81,11 +81,10 @@ static void one_size(int bytes) {
   CHECK_GUARDS(in, largest);
 }
 
-int main(int argc, char** argv) {
+CASE(sizes) {
   static const int around[] = {1,    64,   93,    128,   256,   512,    1024,   2048,   4096,
                                8192, 8256, 16384, 32768, 65536, 131072, 262144, 524288, 1 << 20};
   static const int large[] = {3 << 20, 8 << 20, largest};
-  check_start(&argc, &argv);
   right = right_of(me, np);
   left = left_of(me, np);
   in = guarded_new(largest);
@@ -95,5 +94,4 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < sizeof large / sizeof *large; ++i) one_size(large[i]);
   GUARDED_FREE(in, largest);
   GUARDED_FREE(out, largest);
-  return check_finish("sizes");
 }

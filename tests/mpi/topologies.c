@@ -108,12 +108,10 @@ static void merged(void) {
   MPI_Comm_free(&half);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(topologies) {
   cart(0);
   cart(1);
   graph();
   dist_graphs();
   if (np > 1) merged();
-  return check_finish("topologies");
 }

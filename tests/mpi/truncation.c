@@ -133,13 +133,13 @@ static void too_long_block(int ints, int room) {
   CHECK_EQ(class_of(MPI_Scatterv(out, &ints, &zero, MPI_INT, in, room, MPI_INT, 0, MPI_COMM_SELF)),
            MPI_ERR_TRUNCATE);
   CHECK_EQ(in[room - 1], room - 1);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
   CHECK_GUARDS(in, bytes);
   GUARDED_FREE(in, bytes);
   free(out);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(truncation) {
   right = right_of(me, np);
   left = left_of(me, np);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -152,5 +152,5 @@ int main(int argc, char** argv) {
   ends_the_wait();
   too_long_block(8, 3);
   too_long_block(3000, 1);
-  return check_finish("truncation");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }

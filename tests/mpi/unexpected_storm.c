@@ -31,10 +31,8 @@ static void storm(int groups, int per_tag, int bytes) {
   free(in);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(unexpected_storm) {
   storm(40, 50, 8);
   storm(10, 20, 4096);
   storm(40, 50, 8);
-  return check_finish("unexpected_storm");
 }

@@ -132,9 +132,8 @@ static void wildcard_beside_named(int from, int to) {
   }
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("wildcards", "needs two ranks");
+CASE(wildcards) {
+  if (np < 2) SKIP("needs two ranks");
   for (int receiver = 0; receiver < np; ++receiver)
     for (int kind = 0; kind < 5; ++kind) {
       if (me != receiver) send_all(receiver);
@@ -145,5 +144,4 @@ int main(int argc, char** argv) {
       MPI_Barrier(MPI_COMM_WORLD);  // or messages of the next kind would match wildcards of this one
     }
   for (int from = 0; from < np; ++from) wildcard_beside_named(from, right_of(from, np));
-  return check_finish("wildcards");
 }

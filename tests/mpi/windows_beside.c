@@ -108,10 +108,9 @@ static void lock_late(MPI_Win win) {
   }
 }
 
-int main(int argc, char** argv) {
+CASE(windows_beside) {
   int* memory;
   MPI_Win win;
-  check_start(&argc, &argv);
   buf = malloc(bytes);
   requests();
   shared_memory();
@@ -124,5 +123,4 @@ int main(int argc, char** argv) {
   lock_late(win);
   MPI_Win_free(&win);
   free(buf);
-  return check_finish("windows_beside");
 }

@@ -2,8 +2,7 @@
 // does not stand still across messages.
 #include "check.h"
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(wtime) {
   double start = MPI_Wtime(), last = start;
   CHECK(MPI_Wtick() > 0 && MPI_Wtick() <= 1);
   for (int i = 0; i < 100000; ++i) {
@@ -48,5 +47,4 @@ int main(int argc, char** argv) {
   int word;
   if (me != 0) MPI_Recv(&word, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   CHECK(MPI_Wtime() > start);
-  return check_finish("wtime");
 }

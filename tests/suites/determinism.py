@@ -6,7 +6,7 @@ import tempfile
 
 from launch import base_environment, mpirun, run as launch
 
-RUNS = 20
+RUNS, THOROUGH_RUNS = 6, 20
 
 
 def clocks(report):
@@ -14,14 +14,15 @@ def clocks(report):
 
 
 def repeated(arguments, tally, backend):
-    label = f"determinism/{RUNS} runs of fixed_pattern {backend}"
+    runs = THOROUGH_RUNS if arguments.thorough else RUNS
+    label = f"determinism/{runs} runs of fixed_pattern {backend}"
     if not tally.wants(label):
         return
     program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
     seen, output, seconds, counted = set(), "", 0.0, 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        for _ in range(RUNS):
+        for _ in range(runs):
             result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": path})
             seconds += result.seconds
             if not result.ok:

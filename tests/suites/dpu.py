@@ -6,6 +6,7 @@ import re
 import tempfile
 
 from launch import mpirun
+from mpi_programs import Run, in_turn, programs as programs_of_mpi
 from suites import programs
 
 RANKS = 4
@@ -43,17 +44,12 @@ def shapes(arguments):
 
 def platforms(arguments, tally):
     """Every program on one platform, another one for the next program; with --thorough on all of them."""
-    folder = os.path.join(arguments.build, "tests/mpi")
-    names = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
-    every = shapes(arguments)
-    for number, name in enumerate(names):
-        for ranks, per_node, processes in every if arguments.thorough else [every[number % len(every)]]:
-            label = f"dpu/{name} {ranks} ranks, {per_node} per node, {processes} service processes per DPU"
-            if not tally.wants(label):
-                continue
-            settings = variables({"RANKS_PER_NODE": per_node, "SERVICE_PROCESSES": processes})
-            result, _ = run_program(arguments, name, settings, ranks)
-            tally.record(label, result.ok and f"ok {name}" in result.output, result.output, result.seconds)
+    names, every = programs_of_mpi(arguments.build), shapes(arguments)
+    for number, (ranks, per_node, processes) in enumerate(every):
+        settings = variables({"RANKS_PER_NODE": per_node, "SERVICE_PROCESSES": processes})
+        where = f"{ranks} ranks, {per_node} per node, {processes} service processes per DPU"
+        Run(arguments, tally, lambda name, where=where: f"dpu/{name} {where}", "dpu", ranks, settings, limit=120).all(
+            names if arguments.thorough else in_turn(names, number, len(every)))
 
 
 def real_programs(arguments, tally):

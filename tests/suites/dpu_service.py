@@ -2,6 +2,7 @@
 configuration of its own."""
 
 import os
+import random
 import re
 import signal
 import socket
@@ -28,12 +29,19 @@ def compile_examples(arguments, folder):
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Below those that the kernel gives to connections, so that none of them is taken before it is used."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        above = int(file.read().split()[0])
+    ports = []
+    for port in random.sample(range(1024, above), above - 1024):
+        with socket.socket() as each:
+            try:
+                each.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == count:
+            break
     return ports
 
 

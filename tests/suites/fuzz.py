@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from launch import base_environment, run as launch
+from launch import base_environment, compiler_cache, run as launch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CORPUS = os.path.join(ROOT, "tests/fuzz/corpus")
@@ -19,7 +19,8 @@ OPTIONS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1", "UBSAN_
 def build(arguments):
     folder = os.path.join(arguments.build, "fuzzers")
     configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
-                 "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_C_COMPILER=clang", "-DOFFRAMP_FUZZERS=ON", "-DOFFRAMP_TESTS=OFF"]
+                 "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_C_COMPILER=clang", "-DOFFRAMP_FUZZERS=ON", "-DOFFRAMP_TESTS=OFF",
+                 *compiler_cache()]
     targets = [f"fuzz_{name}_target" for name in TARGETS]
     for step in (configure, ["ninja", "-C", folder, *targets]):
         done = launch(step, base_environment(), 1200)
@@ -42,6 +43,11 @@ def fuzz(folder, name):
                 with open(os.path.join(place, file), "rb") as input_file:
                     result.output += f"\n{file}: {input_file.read(LARGEST).hex()}\n"
         return result
+
+
+def prepare(arguments):
+    if shutil.which("clang++") and any(arguments.filter in f"fuzz/{name}" for name in TARGETS):
+        build(arguments)
 
 
 def run(arguments, tally):

@@ -66,11 +66,8 @@ def find_package(tally, prefix):
     project = os.path.join(prefix, "consumer")
     os.makedirs(project)
     shutil.copy(PROGRAM, os.path.join(project, "app.c"))
-    shutil.copy(os.path.join(ROOT, "tests/mpi/check.h"), project)
-    for extra in ("types.h",):
-        path = os.path.join(ROOT, "tests/mpi", extra)
-        if os.path.exists(path):
-            shutil.copy(path, project)
+    for header in ("check.h", "cases.h"):
+        shutil.copy(os.path.join(ROOT, "tests/mpi", header), project)
     with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as file:
         file.write("cmake_minimum_required(VERSION 3.25)\nproject(consumer C)\nfind_package(MPI REQUIRED)\n"
                    "find_package(offramp REQUIRED)\nadd_executable(app app.c)\n"

@@ -1,24 +1,13 @@
-"""tests/mpi: every program natively (it must pass there), then over every backend."""
+"""tests/mpi: every program natively (it must pass there), then over every backend. Natively with every number of ranks; over
+a backend each program has one of them, another one over the next backend. --thorough takes all."""
 
-import os
-
-from launch import mpirun
-
-LIMIT = 90
-# Programs about what the MPI library does beside: the number of ranks is no case of its own, the largest does.
-BESIDE = {"attributes", "dynamic_processes", "errors_beside", "errors_more", "files_beside", "persistent_collectives",
-          "threads_beside", "windows_beside"}
+from mpi_programs import Run, in_turn, programs
 
 
 def run(arguments, tally):
-    folder = os.path.join(arguments.build, "tests/mpi")
-    programs = sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
-    for name in programs:
-        for ranks in arguments.ranks if name not in BESIDE else [max(arguments.ranks)]:
-            for backend in [None, *arguments.backends]:
-                label = f"mpi/{name} {backend or 'native'} {ranks} ranks"
-                if not tally.wants(label):
-                    continue
-                result = mpirun(arguments.build, backend, ranks, [os.path.join(folder, name)], LIMIT)
-                ok = result.ok and f"ok {name}" in result.output
-                tally.record(label, ok, result.output, result.seconds)
+    names, turns = programs(arguments.build), len(arguments.ranks)
+    for number, backend in enumerate([None, *arguments.backends]):
+        for turn, ranks in enumerate(arguments.ranks):
+            every = backend is None or arguments.thorough
+            Run(arguments, tally, lambda name, backend=backend, ranks=ranks: f"mpi/{name} {backend or 'native'} {ranks} ranks",
+                backend, ranks).all(names if every else in_turn(names, turn + number, turns))

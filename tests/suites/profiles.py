@@ -1,8 +1,6 @@
 """The programs of tests/mpi over hardware that is set up otherwise than by default."""
 
-import os
-
-from launch import mpirun
+from mpi_programs import Run, programs
 
 RANKS = 3
 # Backend, what is set, and by which name it goes.
@@ -17,15 +15,7 @@ PROFILES = [
 
 
 def run(arguments, tally):
-    folder = os.path.join(arguments.build, "tests/mpi")
-    programs = sorted(name for name in os.listdir(folder) if os.access(os.path.join(folder, name), os.X_OK)
-                      and os.path.isfile(os.path.join(folder, name)))
     for backend, profile, settings in PROFILES:
-        if backend not in arguments.backends:
-            continue
-        for name in programs:
-            label = f"profiles/{name} {backend} {profile}"
-            if tally.wants(label):
-                result = mpirun(arguments.build, backend, RANKS, [os.path.join(folder, name)], 90,
-                                {"OFFRAMP_SUMMARY": "false", **settings})
-                tally.record(label, result.ok and f"ok {name}" in result.output, result.output, result.seconds)
+        if backend in arguments.backends:
+            Run(arguments, tally, lambda name, backend=backend, profile=profile: f"profiles/{name} {backend} {profile}",
+                backend, RANKS, {"OFFRAMP_SUMMARY": "false", **settings}).all(programs(arguments.build))

@@ -5,7 +5,8 @@ import glob
 import os
 import subprocess
 
-from launch import base_environment, mpirun, run as launch
+from launch import base_environment, compiler_cache, run as launch
+from mpi_programs import Run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -44,13 +45,23 @@ def build(arguments, name, flag, tests):
     folder = os.path.join(arguments.build, f"sanitize-{name}")
     steps = [["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
               "-DCMAKE_CXX_FLAGS=-O1 -g1", "-DCMAKE_C_FLAGS=-O1 -g1",
-              f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF"],
+              f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF", *compiler_cache()],
              ["ninja", "-C", folder, "offramp", "offramp-fabric-ucx", *(tests or unit_tests())]]
     for step in steps:
         done = launch(step, base_environment(), 1800)
         if not done.ok:
             return folder, done
     return folder, done
+
+
+def clean(output):
+    return not any(word in output for word in ("ERROR: ", "WARNING: ThreadSanitizer", "runtime error"))
+
+
+def prepare(arguments):
+    for name, flag, _, tests, _, _ in KINDS:
+        if arguments.filter in f"sanitizers/{name}":
+            build(arguments, name, flag, tests)
 
 
 def run(arguments, tally):
@@ -68,13 +79,8 @@ def run(arguments, tally):
                 result = launch([path, "--gtest_brief=1"],
                                 base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric}), 600)
                 tally.record(f"sanitizers/{name} {test}", result.ok, result.output, result.seconds)
-        for program in programs:
-            for backend in arguments.backends:
-                preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
-                exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]
-                result = mpirun(folder, backend, 2, [os.path.join(arguments.build, "tests/mpi", program)], 180,
-                                {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, exports)
-                clean = "ERROR: " not in result.output and "WARNING: ThreadSanitizer" not in result.output \
-                    and "runtime error" not in result.output
-                tally.record(f"sanitizers/{name} {program} {backend} 2 ranks",
-                             result.ok and clean and f"ok {program}" in result.output, result.output, result.seconds)
+        preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
+        exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]
+        for backend in arguments.backends:
+            Run(arguments, tally, lambda program, name=name, backend=backend: f"sanitizers/{name} {program} {backend} 2 ranks",
+                backend, 2, {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, exports, clean, 180, folder).all(programs)

@@ -1,9 +1,26 @@
-! As fortran_mpif.f90, through `use mpi_f08`: typed handles and statuses, error arguments left out here and
-! there.
+! Point-to-point and Bcast, Reduce, Gather in Fortran: statuses, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_IN_PLACE,
+! MPI_BOTTOM, requests in arrays, persistent requests, matched probes, Bsend, a user's operation. Buffers are whole
+! arrays, integers and reals, and sections of contiguous memory. Error arguments are left out here and there where the
+! binding allows it. One program for each binding: fortran_mpif, fortran_usempi and fortran_f08.
+#include "../fortran/binding.inc"
+#ifdef BINDING_F08
+#define NAME 'fortran_f08'
+#define OPTIONAL_IERR
+#define STATUS_AT(statuses, i) statuses(i)
+#else
+#ifdef BINDING_MPI
+#define NAME 'fortran_usempi'
+#else
+#define NAME 'fortran_mpif'
+#endif
+#define OPTIONAL_IERR , ierr
+#define STATUS_AT(statuses, i) statuses(:, i)
+#endif
+
 module check
-  use mpi_f08
-  use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+  MODULE_OR_HEADER
   implicit none
+  HEADER
   integer :: me, np, left, right, ierr
 contains
   subroutine expect(ok, line)
@@ -11,12 +28,14 @@ contains
     integer, intent(in) :: line
     integer :: e
     if (ok) return
-    write (0, '(a,i0,a,i0)') 'FAIL fortran_f08 check ', line, ' rank ', me
+    write (0, '(a,a,a,i0,a,i0)') 'FAIL ', NAME, ' check ', line, ' rank ', me
     call MPI_ABORT(MPI_COMM_WORLD, 1, e)
   end subroutine
 
   ! Composition of x -> a x + b, element pairs (a, b): associative, not commutative.
+#ifdef BINDING_F08
   subroutine compose(in_address, inout_address, n, datatype)
+    use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
     type(c_ptr), value :: in_address, inout_address
     integer :: n, i
     type(MPI_Datatype) :: datatype
@@ -24,6 +43,13 @@ contains
     if (datatype == MPI_DATATYPE_NULL) return
     call c_f_pointer(in_address, in, [2, n])
     call c_f_pointer(inout_address, inout, [2, n])
+#else
+  subroutine compose(in, inout, n, datatype)
+    integer :: n, datatype, i
+    integer :: in(2, n), inout(2, n)
+    integer :: dummy
+    dummy = datatype
+#endif
     do i = 1, n
       inout(2, i) = in(1, i) * inout(2, i) + in(2, i)
       inout(1, i) = in(1, i) * inout(1, i)
@@ -50,16 +76,16 @@ program main
   call collectives
   call nonblocking_collectives
   call user_op
-  call MPI_BARRIER(MPI_COMM_WORLD)
-  if (me == 0) print '(a)', 'ok fortran_f08'
-  call MPI_FINALIZE()
+  call MPI_BARRIER(MPI_COMM_WORLD OPTIONAL_IERR)
+  if (me == 0) print '(a)', 'ok ' // NAME
+  call MPI_FINALIZE(ierr)
 
 contains
 
   subroutine blocking(n)
     integer, intent(in) :: n
+    STATUS :: status
     integer :: out(n), in(n), count, i, from
-    type(MPI_Status) :: status
     out = [(me * 100000 + i, i = 1, n)]
     do from = 0, np - 1
       if (np == 1) exit
@@ -68,30 +94,31 @@ contains
       if (left == from) then
         call MPI_RECV(in, n, MPI_INTEGER, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, status, ierr)
         call MPI_GET_COUNT(status, MPI_INTEGER, count, ierr)
-        call expect(status%MPI_SOURCE == left .and. status%MPI_TAG == 7 .and. count == n, 1)
+        call expect(SOURCE_OF(status) == left .and. TAG_OF(status) == 7 .and. count == n, 1)
         call expect(all(in == [(left * 100000 + i, i = 1, n)]), 2)
       end if
-      call MPI_BARRIER(MPI_COMM_WORLD)
+      call MPI_BARRIER(MPI_COMM_WORLD OPTIONAL_IERR)
       if (me == from) call MPI_SSEND(out, n, MPI_INTEGER, right, 8, MPI_COMM_WORLD, ierr)
       if (left == from) call MPI_RECV(in, n, MPI_INTEGER, left, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
     end do
     in = -1
     call MPI_SENDRECV(out, n, MPI_INTEGER, right, 3, in, n, MPI_INTEGER, left, 3, MPI_COMM_WORLD, &
                       status, ierr)
-    call expect(status%MPI_SOURCE == left .and. all(in == [(left * 100000 + i, i = 1, n)]), 3)
+    call expect(SOURCE_OF(status) == left .and. all(in == [(left * 100000 + i, i = 1, n)]), 3)
     call MPI_SENDRECV_REPLACE(in, n, MPI_INTEGER, left, 4, right, 4, MPI_COMM_WORLD, &
                               MPI_STATUS_IGNORE, ierr)
     call expect(all(in == out), 4)
     call MPI_RECV(in, n, MPI_INTEGER, MPI_PROC_NULL, 1, MPI_COMM_WORLD, status, ierr)
     call MPI_GET_COUNT(status, MPI_INTEGER, count, ierr)
-    call expect(status%MPI_SOURCE == MPI_PROC_NULL .and. status%MPI_TAG == MPI_ANY_TAG .and. count == 0, 5)
+    call expect(SOURCE_OF(status) == MPI_PROC_NULL .and. TAG_OF(status) == MPI_ANY_TAG .and. count == 0, 5)
   end subroutine
 
   subroutine requests
     integer, parameter :: n = 20, room = 3000
     integer, asynchronous, save :: out(room, n), in(room, n)
-    type(MPI_Request) :: r(2 * n)
-    type(MPI_Status) :: statuses(2 * n), status
+    HANDLE(MPI_Request) :: r(2 * n)
+    STATUSES(statuses, 2 * n)
+    STATUS :: status
     integer :: i, way, index, done, indices(2 * n), count
     logical :: flag
     do way = 1, 6
@@ -105,24 +132,24 @@ contains
       case (1)
         do i = 1, 2 * n
           call MPI_WAIT(r(i), status, ierr)
-          statuses(i) = status
+          STATUS_AT(statuses, i) = status
         end do
       case (2)
         call MPI_WAITALL(2 * n, r, statuses, ierr)
       case (3)
-        call MPI_WAITALL(2 * n, r, MPI_STATUSES_IGNORE)
+        call MPI_WAITALL(2 * n, r, MPI_STATUSES_IGNORE OPTIONAL_IERR)
       case (4)
         do done = 1, 2 * n
           call MPI_WAITANY(2 * n, r, index, status, ierr)
           call expect(index >= 1 .and. index <= 2 * n, 10)
-          statuses(index) = status
+          STATUS_AT(statuses, index) = status
         end do
         call MPI_WAITANY(2 * n, r, index, MPI_STATUS_IGNORE, ierr)
         call expect(index == MPI_UNDEFINED, 11)
       case (5)
         done = 0
         do while (done < 2 * n)
-          call MPI_TESTSOME(2 * n, r, count, indices, MPI_STATUSES_IGNORE)
+          call MPI_TESTSOME(2 * n, r, count, indices, MPI_STATUSES_IGNORE OPTIONAL_IERR)
           done = done + count
         end do
       case (6)
@@ -136,9 +163,9 @@ contains
         call expect(all(in(1:150 * i, i) == left * 1000 + i + way), 13)
         if (150 * i < room) call expect(all(in(150 * i + 1:, i) == -1), 14)
         if (way == 3 .or. way == 5) cycle
-        status = statuses(i)
+        status = STATUS_AT(statuses, i)
         call MPI_GET_COUNT(status, MPI_INTEGER, count, ierr)
-        call expect(status%MPI_SOURCE == left .and. status%MPI_TAG == i .and. count == 150 * i, 15)
+        call expect(SOURCE_OF(status) == left .and. TAG_OF(status) == i .and. count == 150 * i, 15)
       end do
     end do
     call MPI_IRECV(in, 1, MPI_INTEGER, left, 999, MPI_COMM_WORLD, r(1), ierr)
@@ -150,9 +177,9 @@ contains
 
   subroutine probes
     integer, asynchronous :: out(10), in(10)
-    type(MPI_Status) :: status
-    type(MPI_Message) :: message
-    type(MPI_Request) :: r(2)
+    STATUS :: status
+    HANDLE(MPI_Message) :: message
+    HANDLE(MPI_Request) :: r(2)
     integer :: count, i
     logical :: flag
     out = [(me + i, i = 1, 10)]
@@ -166,7 +193,7 @@ contains
       do while (.not. flag)
         call MPI_IPROBE(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, flag, status, ierr)
       end do
-      call expect(status%MPI_SOURCE == left .and. status%MPI_TAG == 5, 21)
+      call expect(SOURCE_OF(status) == left .and. TAG_OF(status) == 5, 21)
       if (i == 1) then
         call MPI_MPROBE(left, 5, MPI_COMM_WORLD, message, status, ierr)
       else
@@ -181,15 +208,15 @@ contains
       call MPI_MRECV(in, 10, MPI_INTEGER, message, MPI_STATUS_IGNORE, ierr)
       call expect(message == MPI_MESSAGE_NULL .and. all(in == out + left - me), 23)
       call MPI_RECV(in, 10, MPI_INTEGER, left, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
-      call MPI_WAITALL(2, r, MPI_STATUSES_IGNORE)
+      call MPI_WAITALL(2, r, MPI_STATUSES_IGNORE OPTIONAL_IERR)
     end do
     call MPI_MPROBE(MPI_PROC_NULL, 5, MPI_COMM_WORLD, message, status, ierr)
-    call expect(message == MPI_MESSAGE_NO_PROC .and. status%MPI_SOURCE == MPI_PROC_NULL, 24)
+    call expect(message == MPI_MESSAGE_NO_PROC .and. SOURCE_OF(status) == MPI_PROC_NULL, 24)
   end subroutine
 
   subroutine persistent
     double precision, asynchronous :: out(500), in(500)
-    type(MPI_Request) :: r(2)
+    HANDLE(MPI_Request) :: r(2)
     integer :: round
     call MPI_RECV_INIT(in, 500, MPI_DOUBLE_PRECISION, left, 9, MPI_COMM_WORLD, r(1), ierr)
     call MPI_SEND_INIT(out, 500, MPI_DOUBLE_PRECISION, right, 9, MPI_COMM_WORLD, r(2), ierr)
@@ -198,7 +225,7 @@ contains
       in = -1
       if (mod(round, 2) == 0) then
         call MPI_STARTALL(2, r, ierr)
-        call MPI_WAITALL(2, r, MPI_STATUSES_IGNORE)
+        call MPI_WAITALL(2, r, MPI_STATUSES_IGNORE OPTIONAL_IERR)
       else
         call MPI_START(r(1), ierr)
         call MPI_START(r(2), ierr)
@@ -213,10 +240,15 @@ contains
   end subroutine
 
   subroutine buffered
+    use, intrinsic :: iso_c_binding, only: c_ptr
     integer, parameter :: space = 100000
     integer, asynchronous, save :: attached(space / 4)
     integer :: out(1000), in(1000), i, size
+#ifdef BINDING_F08
     type(c_ptr) :: gone
+#else
+    integer :: gone(4)
+#endif
     call MPI_BUFFER_ATTACH(attached, space, ierr)
     do i = 1, 5
       out = me * 10 + i
@@ -234,7 +266,7 @@ contains
   subroutine bottom
     integer, asynchronous, save :: a(3), b(3)
     double precision, asynchronous, save :: x(2), y(2)
-    type(MPI_Datatype) :: out, in, kinds(2)
+    HANDLE(MPI_Datatype) :: out, in, kinds(2)
     integer :: lengths(2)
     integer(kind=MPI_ADDRESS_KIND) :: at(2)
     lengths = [3, 2]
@@ -265,8 +297,8 @@ contains
   subroutine sync(ints, reals)
     integer, asynchronous :: ints(3)
     double precision, asynchronous :: reals(2)
-    call MPI_F_sync_reg(ints)
-    call MPI_F_sync_reg(reals)
+    call MPI_F_SYNC_REG(ints)
+    call MPI_F_SYNC_REG(reals)
   end subroutine
 
   subroutine collectives
@@ -304,7 +336,7 @@ contains
 
   subroutine nonblocking_collectives
     integer, asynchronous :: word(10), mine(5), total(5), gathered(5 * np), in(1)
-    type(MPI_Request) :: r(5)
+    HANDLE(MPI_Request) :: r(5)
     integer :: root, i
     do root = 0, np - 1
       word = merge(root, -1, me == root)
@@ -325,8 +357,8 @@ contains
   end subroutine
 
   subroutine user_op
-    type(MPI_Op) :: op
-    type(MPI_Datatype) :: pair
+    HANDLE(MPI_Op) :: op
+    HANDLE(MPI_Datatype) :: pair
     integer :: mine(2, 50), all(2, 50), a, b, i, k
     call MPI_TYPE_CONTIGUOUS(2, MPI_INTEGER, pair, ierr)
     call MPI_TYPE_COMMIT(pair, ierr)

@@ -1,0 +1,93 @@
+"""Runs programs of tests/mpi: the cases together under one MPI_Init, the others each by itself."""
+
+import os
+import re
+import subprocess
+
+from launch import base_environment, mpirun
+
+LIMIT = 90  # s, of one program
+CASE_LIMIT = 8  # s, added for each case of several
+HANG_TIMEOUT = "45"  # s, after which a rank says what it waits for
+
+
+def programs(build):
+    """All of them, in C and Fortran."""
+    folder = os.path.join(build, "tests/mpi")
+    return sorted(name for name in os.listdir(folder)
+                  if os.path.isfile(os.path.join(folder, name)) and os.access(os.path.join(folder, name), os.X_OK))
+
+
+def cases(build):
+    """Those that share an MPI_Init: see tests/mpi/cases.h."""
+    return subprocess.run([os.path.join(build, "tests/mpi_cases"), "--list"], check=True, capture_output=True, text=True,
+                          env=base_environment(), timeout=60).stdout.split()
+
+
+def in_turn(names, turn, turns):
+    """The names whose turn it is: each name has one of the turns."""
+    return [name for i, name in enumerate(names) if i % turns == turn % turns]
+
+
+class Run:
+    """Programs over one backend with one set of settings, recorded under label(name). acceptable: a further condition on
+    the output of every run. settings and options as mpirun() takes them; build: where Offramp is, if it is another one."""
+
+    def __init__(self, arguments, tally, label, backend, ranks, settings=None, options=(), acceptable=lambda output: True,
+                 limit=LIMIT, build=None):
+        self.arguments, self.tally, self.label = arguments, tally, label
+        self.backend, self.ranks = backend, ranks
+        self.settings = {"OFFRAMP_HANG_TIMEOUT": HANG_TIMEOUT, **(settings or {})}
+        self.options, self.acceptable, self.limit = options, acceptable, limit
+        self.build = build or arguments.build
+
+    def launch(self, command, limit):
+        return mpirun(self.build, self.backend, self.ranks, command, limit, self.settings, self.options)
+
+    def alone(self, name):
+        result = self.launch([os.path.join(self.arguments.build, "tests/mpi", name)], self.limit)
+        said = re.search(rf"^ok {name}$", result.output, re.M) is not None
+        return result.ok and said and self.acceptable(result.output), result
+
+    def record_alone(self, name):
+        ok, result = self.alone(name)
+        self.tally.record(self.label(name), ok, result.output, result.seconds)
+
+    def together(self, names):
+        """A case that fails has failed, whatever it does by itself. Those before it have passed, and those behind it are
+        run one by one. So are all where the run as a whole is what failed."""
+        command = [os.path.join(self.arguments.build, "tests/mpi_cases"), *names]
+        result = self.launch(command, self.limit + CASE_LIMIT * len(names))
+        took = dict(re.findall(r"^took (\w+) ([\d.]+) s$", result.output, re.M))
+        started = re.findall(r"^case (\w+)$", result.output, re.M)
+        fell = [name for name in started if name not in took][-1:]
+        if result.ok and "ok all" in result.output and self.acceptable(result.output):
+            fell, good = [], names
+        elif fell:
+            good = [name for name in names if name in took]
+        else:
+            good = []
+            self.tally.record(self.label("all cases together"), False, result.output, result.seconds)
+        for name in names:
+            if name in good:
+                self.tally.record(self.label(name), True, "", float(took.get(name, 0)))
+            elif name in fell:
+                self.record_fallen(name, result)
+            else:
+                self.record_alone(name)
+
+    def record_fallen(self, name, result):
+        ok, _ = self.alone(name)
+        text = f"{result.output}\nIt failed after other cases; by itself it {'passes' if ok else 'fails too'}."
+        self.tally.record(self.label(name), False, text, result.seconds)
+
+    def all(self, names):
+        wanted = [name for name in names if self.tally.wants(self.label(name))]
+        shared = set(cases(self.arguments.build)) & set(wanted)
+        if len(shared) < 2:
+            shared = set()
+        if shared:
+            self.together([name for name in wanted if name in shared])
+        for name in wanted:
+            if name not in shared:
+                self.record_alone(name)

@@ -1,0 +1,100 @@
+"""What runs the tests notices what goes wrong: cases that fail or leave things behind, suites that end early."""
+
+import copy
+import os
+import types
+
+from launch import Result, mpirun
+from mpi_programs import Run
+from pool import Pool
+
+LEFT = ["a communicator", "a group", "an operation", "an error handler", "an info", "an attached buffer",
+        "an error handler in force", "a message"]
+
+
+def nothing_stays(arguments, tally):
+    """The other cases of the program leave nothing, so the same run without the mistake is well."""
+    for backend in (None, "host"):
+        for what in [*LEFT, "nothing"]:
+            label = f"harness/a case that leaves {what}, {backend or 'native'}"
+            if not tally.wants(label):
+                continue
+            result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/leaver")], 60,
+                            options=["-x", f"LEAVES={what}"])
+            named = f"case leaver has left {what}" in result.output
+            tally.record(label, result.ok if what == "nothing" else not result.ok and named, result.output, result.seconds)
+
+
+class Recorded:
+    """In place of the tally or of the results of a run of their own."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def wants(self, name):
+        return name is not None
+
+    def record(self, name, ok, output="", _=0.0):
+        self.seen[name] = (bool(ok), output)
+
+
+def outcomes(arguments, together, alone):
+    """What is recorded when the program of several cases prints `together`, and each case `alone` does what is said there."""
+    run = Run(arguments, Recorded(), lambda name: name, None, 2)
+
+    def launched(command, _):
+        names = command[1:]
+        ok, output = together if names else (alone[os.path.basename(command[0])], "")
+        return Result(ok, output if names else f"ok {os.path.basename(command[0])}", 0.0)
+
+    run.launch = launched
+    run.together(["a", "b", "c"])
+    return {name: ok for name, (ok, _) in run.tally.seen.items()}
+
+
+def fallen_cases(arguments, tally):
+    begun = "case a\ntook a 0.10 s\nok a\ncase b\n"
+    end = "took b 0.10 s\nok b\ncase c\ntook c 0.10 s\nok c\nok all\n"
+    well, bad_c = {"a": True, "b": True, "c": True}, {"a": True, "b": True, "c": False}
+    every = "all cases together"
+    for label, together, alone, expected in [
+            ("all are well", (True, begun + end), bad_c, well),
+            ("one falls", (False, begun), well, {"a": True, "b": False, "c": True}),
+            ("one falls and a later one fails by itself", (False, begun), bad_c, {"a": True, "b": False, "c": False}),
+            ("the end of the program fails", (False, begun + end), well, {every: False, **well}),
+            ("nothing starts", (False, ""), bad_c, {every: False, **bad_c})]:
+        label = f"harness/cases under one MPI_Init: {label}"
+        if tally.wants(label):
+            seen = outcomes(arguments, together, alone)
+            tally.record(label, seen == expected, f"{seen}\nexpected {expected}")
+
+
+def fallen_suites(arguments, tally):
+    label = "harness/a suite that ends with an exception or a signal is a failure, and the others go on"
+    if not tally.wants(label):
+        return
+    own = copy.copy(arguments)
+    own.filter, own.jobs = "", 2
+
+    def good(_, inner):
+        inner.record("good", True)
+
+    def throws(_, inner):
+        inner.record("before", True)
+        raise ValueError("thrown")
+
+    suites = {"throws": throws, "dies": lambda *_: os.abort(), "good": good, "quiet": good}
+    modules = {name: types.SimpleNamespace(run=run) for name, run in suites.items()}
+    results = Recorded()
+    costs = Pool(own, results, modules, {"quiet"}).run()
+    seen = {name: ok for name, (ok, _) in results.seen.items()}
+    expected = {"before": True, "throws: the suite ended with an exception": False, "good": True,
+                "dies: the suite's process ended with -6": False}
+    ok = seen == expected and "ValueError: thrown" in results.seen["throws: the suite ended with an exception"][1]
+    tally.record(label, ok and set(costs) == {"throws", "good", "quiet"}, f"{seen}\n{costs}")
+
+
+def run(arguments, tally):
+    nothing_stays(arguments, tally)
+    fallen_cases(arguments, tally)
+    fallen_suites(arguments, tally)
