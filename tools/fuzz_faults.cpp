@@ -17,15 +17,16 @@
 namespace offramp::tool {
 namespace {
 
-enum class Class : std::uint8_t { kOk, kError, kWrong, kHang, kCrash };
-constexpr std::array<const char*, 5> kClassNames = {"ok", "MPI error", "wrong", "hang", "crash"};
+enum class Class : std::uint8_t { kOk, kNoFault, kError, kWrong, kHang, kCrash };
+constexpr std::array<const char*, 6> kClassNames = {"ok", "no fault", "MPI error", "wrong", "hang", "crash"};
 
 const char* name_of(Class c) {
   return kClassNames[static_cast<std::size_t>(c)];
 }
-/// Data and errors are right; anything else is a fault of the model or of the program.
+/// Data and errors are right, or there was no fault that could spoil them; anything else is a fault of the
+/// model or of the program.
 bool is_good(Class c) {
-  return c == Class::kOk || c == Class::kError;
+  return c == Class::kOk || c == Class::kNoFault || c == Class::kError;
 }
 
 using Lines = std::vector<std::string>;
@@ -118,7 +119,10 @@ class Campaign {
     }
     for (int i = 0; i < options_.runs; ++i) one(case_of(i));
     report();
-    return failures_.empty() ? kDone : kFoundFailures;
+    if (!failures_.empty()) return kFoundFailures;
+    if (faults_ > 0) return kDone;
+    complain("no fault happened, so nothing was tried; raise --rates or --runs");
+    return kDeclined;
   }
 
  private:
@@ -196,8 +200,9 @@ class Campaign {
     } else {
       settings.push_back(fmt::format("faults.{}={}", c.kind, c.rate));
     }
-    const Outcome outcome = execute(c.backend, settings);
+    Outcome outcome = execute(c.backend, settings);
     const Lines happened = read_lines(record);
+    if (outcome.kind == Class::kOk && happened.empty()) outcome.kind = Class::kNoFault;
     ++counts_[static_cast<std::size_t>(outcome.kind)];
     longest_ = std::max(longest_, outcome.child.seconds);
     faults_ += happened.size();

@@ -38,6 +38,7 @@ struct Shortcut {
   bool path;
 };
 constexpr Shortcut kShortcuts[] = {
+    // the first two name backends: see RunCommand::execute
     {"--backend", "backend", "BACKEND", false},
     {"--compare", "compare", "BACKEND,...", false},
     {"--clock", "clock", "model|wall", false},
@@ -52,11 +53,6 @@ constexpr Shortcut kShortcuts[] = {
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
 };
 
-bool is_key(std::string_view name) {
-  const auto keys = configuration_keys();
-  return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return key.path == name; });
-}
-
 std::string description_of(std::string_view name) {
   for (const Key& key : configuration_keys()) {
     if (key.path == name) return std::string(key.description);
@@ -64,15 +60,26 @@ std::string description_of(std::string_view name) {
   return "read this file instead of ./offramp.toml";
 }
 
-/// KEY=VALUE as with --set. A key without a section that is none of the file's own is the backend's
-/// parameter.
-bool add_setting(const std::string& setting, const std::string& backend, std::vector<Override>& overrides) {
+/// KEY=VALUE as with --set. backends: those that the command line names.
+bool add_setting(const std::string& setting, const std::vector<std::string>& backends,
+                 std::vector<Override>& overrides) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) return false;
-  std::string key = setting.substr(0, equals);
-  if (!backend.empty() && key.find('.') == std::string::npos && !is_key(key)) key = backend + "." + key;
-  overrides.push_back({key, setting.substr(equals + 1), "--set " + key});
+  const std::string key = setting.substr(0, equals);
+  overrides.push_back({key, setting.substr(equals + 1), "--set " + key, backends});
   return true;
+}
+
+/// "a,b" and "c": a, b, c.
+std::vector<std::string> names_in(std::initializer_list<std::string> lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    for (std::string& name : CLI::detail::split(list, ',')) {
+      CLI::detail::trim(name);
+      if (!name.empty()) names.push_back(std::move(name));
+    }
+  }
+  return names;
 }
 
 class RunCommand {
@@ -116,7 +123,7 @@ class RunCommand {
     }
     collect_shortcuts();
     for (const std::string& setting : settings_) {
-      if (!add_setting(setting, values_[0], options_.overrides))
+      if (!add_setting(setting, names_in({values_[0], values_[1]}), options_.overrides))
         return refuse(fmt::format("--set {} is not KEY=VALUE", in_quotes(setting)));
     }
     return run(options_);
@@ -155,7 +162,7 @@ class RunCommand {
 class QuestionOptions {
  public:
   QuestionOptions(CLI::App& app, PredictOptions& options) : options_(options) {
-    app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared")
+    app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared; all")
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
@@ -163,16 +170,19 @@ class QuestionOptions {
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    app.add_option("--bytes", options.bytes, "message, or one rank's block; with a unit: 64K, 1MiB")
+    app.add_option("--bytes", options.bytes,
+                   "message, or one rank's block; with a unit: 64K, 64KB (both 65536), 1MiB")
         ->type_name("SIZE")
         ->capture_default_str();
     app.add_option("--root", options.root,
                    "root, or the sender; the next rank receives, after the last one rank 0")
         ->type_name("RANK")
         ->capture_default_str();
-    app.add_option("--type", options.type, "element type; int32 where something is reduced, else byte")
+    app.add_option("--type", options.type,
+                   "element type (float64, double, MPI_DOUBLE); int32 where something is reduced, else byte")
         ->type_name("TYPE");
-    app.add_option("--function", options.function, "of a reduction; sum")->type_name("FUNCTION");
+    app.add_option("--function", options.function, "of a reduction (max, maximum, MPI_MAX); sum")
+        ->type_name("FUNCTION");
     app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
@@ -182,9 +192,8 @@ class QuestionOptions {
   /// The first --set that is none, or nothing.
   std::string collect() {
     if (!config_.empty()) options_.overrides.push_back({"config", config_, "--config"});
-    const std::string backend = options_.backends.size() == 1 ? options_.backends.front() : std::string();
     for (const std::string& setting : settings_) {
-      if (!add_setting(setting, backend, options_.overrides))
+      if (!add_setting(setting, options_.backends, options_.overrides))
         return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
     }
     return {};
@@ -212,7 +221,7 @@ class PredictCommand {
             *parent.add_subcommand("predict", "what an operation takes on many ranks, without running them")),
         question_(app_, options_) {
     app_.footer(kPredictFooter);
-    app_.add_option("operation", options_.operation, "send, bcast, reduce, gather, allreduce, ...")
+    app_.add_option("operation", options_.operation, "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
     app_.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
         ->type_name("RANGE");
@@ -221,7 +230,10 @@ class PredictCommand {
         ->check(CLI::Range(1, 1'000'000'000))
         ->capture_default_str()
         ->type_name("N");
-    app_.add_option("--svg", options_.svg, "plot into this file")->type_name("FILE");
+    app_.add_flag(
+        "--what-if", options_.what_if,
+        "where the hardware declines for want of memory: as if it had more; such points are marked");
+    app_.add_option("--svg", options_.svg, "plot into this file, as SVG")->type_name("FILE");
     CLI::Option* const json = app_.add_flag("--json", options_.json, "print JSON");
     app_.add_flag("--csv", options_.csv, "print comma-separated values")->excludes(json);
   }
@@ -319,7 +331,7 @@ class DpuConfigCommand {
     options.about.backends = {"dpu"};
     if (!file_.empty()) options.arguments.push_back(file_);
     for (const std::string& setting : settings_) {
-      if (add_setting(setting, "dpu", options.about.overrides)) continue;
+      if (add_setting(setting, {"dpu"}, options.about.overrides)) continue;
       complain(fmt::format("--set {} is not KEY=VALUE; see offramp dpu-config --help", in_quotes(setting)));
       return kUsage;
     }
@@ -359,7 +371,8 @@ Runs the program again and again, each time with other faults on the modelled wi
 with an MPI error for a fault that the hardware's protocol cannot repair. For each failure (wrong, hang, crash) a script
 of faults is written that makes it happen again, as short as can be found.
 
-Exit codes: 0 all runs were good; 2 the command line is wrong, or the program fails without faults; 4 some failed.)";
+Exit codes: 0 all runs were good; 2 the command line is wrong, or the program fails without faults; 3 no fault happened;
+4 some runs failed.)";
 
 class FuzzCommand {
  public:
@@ -470,6 +483,54 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
   return fmt::format("unknown subcommand {}{}", in_quotes(words[0]), suggestion(words[0], views));
 }
 
+/// `offramp help run` and `offramp version`, as other programs have them.
+void ask_for_help(std::vector<std::string>& words) {
+  if (words.empty()) return;
+  if (words[0] == "version") words[0] = "--version";
+  if (words[0] != "help") return;
+  words.erase(words.begin());
+  words.resize(std::min<std::size_t>(words.size(), 1));
+  words.emplace_back("--help");
+}
+
+bool takes_value(const CLI::Option* option) {
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+/// Makes mpirun's -np the -n that is meant, and says so where an option of ours stands behind the program.
+void tidy_options(const CLI::App& app, std::vector<std::string>& words) {
+  const CLI::App* command = nullptr;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->check_name(words[0])) command = sub;
+  }
+  if (command == nullptr) return;
+  const bool runs = command->get_prefix_command();
+  std::size_t at = 1;
+  for (; at < words.size() && words[at] != "--"; ++at) {
+    std::string& word = words[at];
+    if (word == "-np" && command->get_option_no_throw("-n") != nullptr) word = "-n";
+    if (!word.starts_with('-')) {
+      if (runs) break;
+      continue;
+    }
+    const bool apart = word.find('=') == std::string::npos;
+    if (apart && takes_value(command->get_option_no_throw(word))) ++at;
+  }
+  if (at >= words.size() || words[at] == "--") return;
+  const std::string& program = words[at];
+  if (std::find(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(), "--") != words.end()) return;
+  for (std::size_t i = at + 1; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (!name.starts_with("--") || name == "--help" || command->get_option_no_throw(name) == nullptr)
+      continue;
+    complain(fmt::format(
+        "note: {} behind {} is the program's; offramp's options stand before it (write -- before {} if it is "
+        "meant so)",
+        name, printable(program), printable(program)));
+    return;
+  }
+}
+
 int dispatch(std::vector<std::string> words) {
   CLI::App app("Runs unmodified MPI programs over models of communication hardware.", "offramp");
   app.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
@@ -477,7 +538,8 @@ int dispatch(std::vector<std::string> words) {
   RunCommand run_command(app);
   InfoOptions info_options;
   CLI::App* const info_app = app.add_subcommand("info", "what is here, what can be set, what is wrong");
-  info_app->add_option("--backend", info_options.backend, "only this backend")->type_name("BACKEND");
+  info_app->add_option("--backend", info_options.backend, "the parameters of this backend, or of all")
+      ->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
@@ -513,10 +575,12 @@ int dispatch(std::vector<std::string> words) {
   FuzzCommand fuzz_command(app);
   for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
 
+  ask_for_help(words);
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) {
     complain(problem);
     return kUsage;
   }
+  tidy_options(app, words);
   // CLI11 must not look at the program's own options.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());

@@ -170,6 +170,8 @@ class UcxFabric final : public UcxFabricBase {
     return events;
   }
 
+  [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
+
   void close(Sink& sink) override {
     // What is queued goes out, unless its receiver has stopped to take messages. Endpoints end with the
     // worker: closing them one by one would need the peer's help, or error handling, which costs transports.
