@@ -151,7 +151,8 @@ std::vector<std::string> facts_of(const RunReport& report) {
                                 host.cpu.empty() ? "" : host.cpu + ", ", counted(host.cores, "core")));
   std::vector<std::string> set;
   for (const SettingInForce& setting : report.settings) {
-    if (!setting.is_default())
+    const bool names_hardware = setting.key == "backend" || setting.key == "compare";
+    if (!setting.is_default() && (names_hardware || !tells_nothing(setting.key)))
       set.push_back(fmt::format("{} = {} ({})", setting.key, setting.value, setting.source));
   }
   if (!set.empty()) lines.push_back(fmt::format("set: {}", fmt::join(set, "; ")));

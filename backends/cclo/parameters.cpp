@@ -188,18 +188,23 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   const bool udp = c.spec.transport == Transport::kUdp;
   const char* const engine = tcp ? "tcp_bandwidth" : "rdma_bandwidth";
   if (udp) {
-    found.push_back({"stack_latency", "over udp there is no such stack"});
+    found.push_back({"stack_latency", "has no effect over udp, which has no such stack"});
     if (settings.real("clock") * 1e6 * kWordBytes * 8 < settings.real("link") * 1e9)
-      found.push_back({"link", "the engine's bus at its clock limits over udp; raise clock too"});
+      found.push_back({"link",
+                       "has next to no effect above what the engine's bus carries at its clock, which limits "
+                       "over udp; raise clock too"});
   } else if (settings.real(engine) < settings.real("link")) {
     found.push_back(
-        {"link", fmt::format("{} = {} Gb/s limits; raise it too", engine, settings.real(engine))});
+        {"link", fmt::format("has next to no effect above {} = {} Gb/s, which limits; raise that too", engine,
+                             settings.real(engine))});
   } else {
-    found.push_back({engine, fmt::format("link = {} Gb/s limits; raise it too", settings.real("link"))});
+    found.push_back(
+        {engine, fmt::format("has next to no effect above link = {} Gb/s, which limits; raise that too",
+                             settings.real("link"))});
   }
   for (const char* other : {"tcp_bandwidth", "rdma_bandwidth"}) {
     if (udp || std::string_view(other) != engine)
-      found.push_back({other, "the transport is another one; see profile and transport"});
+      found.push_back({other, "has no effect with this transport; see profile and transport"});
   }
   return found;
 }

@@ -388,8 +388,8 @@ class Loader {
       if (!keys.contains(key)) {
         const string same = parameters_named(key);
         if (!same.empty())
-          return fmt::format("{}: {} is a parameter of backends; write one of {}", o.origin, in_quotes(key),
-                             same);
+          return fmt::format("{}: {} is a parameter of several backends; write one of {}", o.origin,
+                             in_quotes(key), same);
         return unknown(o.origin, "key", key, views(keys));
       }
       add(key, {o.value, RawValue::Type::kText, o.origin});
@@ -449,9 +449,11 @@ class Loader {
       return {};
     }
     const string allowed = allowed_text(*row, registry_);
+    string message = not_allowed(entry.value, path, allowed, words_of(allowed));
     const string parameters = parameters_named(path);
-    return not_allowed(entry.value, path, allowed, words_of(allowed)) +
-           (parameters.empty() ? "" : fmt::format("; parameters of that name: {}", parameters));
+    if (!parameters.empty() && closest(entry.value.text, words_of(allowed)).empty())
+      message += fmt::format("; parameters of that name: {}", parameters);
+    return message;
   }
 
   string unknown_key(const Entry& entry) const {
@@ -626,8 +628,8 @@ std::vector<string> settings_without_effect(const Configuration& configuration,
   for (const auto& [parameter, reason] : description.without_effect(*settings)) {
     const auto written = section->second.find(string(parameter));
     if (written == section->second.end()) continue;
-    texts.push_back(fmt::format("{}: {}.{} = {} changes nothing: {}", written->second.origin,
-                                description.name, parameter, written->second.text, reason));
+    texts.push_back(fmt::format("{}: {}.{} = {} {}", written->second.origin, description.name, parameter,
+                                written->second.text, reason));
   }
   return texts;
 }

@@ -141,7 +141,10 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
   if (!what_if) return declined;
   ForecastSetting larger = setting;
   const std::string done = enlarged(larger, operation);
-  if (done.empty()) return declined;
+  if (done.empty()) {
+    declined.declined = decline_of(larger, operation);  // what is in the way besides
+    return declined;
+  }
   Result<Forecast> result = forecast_supported(larger, operation, repeat);
   if (result) result->note = fmt::format("{}{}: {}", kWhatIf, declined.declined, done);
   return result;

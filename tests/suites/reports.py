@@ -1,7 +1,9 @@
 """Reports, configuration errors and the hang report, as a user meets them."""
 
+import datetime
 import json
 import os
+import socket
 import tempfile
 
 from launch import mpirun
@@ -37,6 +39,32 @@ def json_report(arguments, tally, backend):
               and report["arrival_order_dependences"] == 0 and report["warnings"] == []
               and f"offramp: backend {backend}, 3 ranks" in result.output)
     tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
+
+
+def facts(arguments, tally):
+    """A report says what ran, where, with which libraries and with which settings, each with its source."""
+    label = "reports/the settings in force, the program and the machine are kept"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "offramp.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('[cclo]\nlink = 50\n[[route]]\noperation = "bcast"\nbackend = "zrlmpi"\n')
+        command = [*program(arguments, "fixed_pattern"), "one", "two words"]
+        result, report = report_of(arguments, "cclo", 3, command, {"OFFRAMP_CONFIG": path, "OFFRAMP_CCLO_LATENCY": "2us",
+                                                                   "OFFRAMP_OPTIONS": "OFFRAMP_BACKEND"})
+    ok = result.ok and report is not None
+    if ok:
+        settings = {name: (setting["value"], setting["source"]) for name, setting in report["settings"].items()}
+        ok = (settings["backend"] == ("cclo", "option (OFFRAMP_BACKEND)") and settings["cclo.link"] == ("50 Gb/s", f"{path}:2")
+              and settings["cclo.latency"] == ("2000 ns", "OFFRAMP_CCLO_LATENCY") and settings["clock"] == ("wall", "default")
+              and settings["route 1"] == ("bcast: zrlmpi", f"{path}:3") and "zrlmpi.link" in settings
+              and "dpu.link" not in settings and report["arguments"] == command[1:] and report["program"] == command[0]
+              and report["mpi"].startswith("Open MPI v4.1") and report["ucx"].count(".") == 2
+              and datetime.datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
+              and [(host["name"], host["ranks"]) for host in report["hosts"]] == [(socket.gethostname(), 3)]
+              and report["hosts"][0]["cores"] >= 1)
+    tally.record(label, bool(ok), result.output + json.dumps(report)[:3000], result.seconds)
 
 
 def routed_operations(arguments, tally):
@@ -179,6 +207,7 @@ def run(arguments, tally):
         json_report(arguments, tally, backend)
         wildcards_are_counted(arguments, tally, backend)
         traces(arguments, tally, backend)
+    facts(arguments, tally)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
