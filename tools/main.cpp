@@ -88,7 +88,7 @@ class RunCommand {
       : app_(*parent.add_subcommand("run", "run an MPI program over a backend")) {
     app_.footer(kRunFooter);
     app_.prefix_command();  // without --, the first word that is no option begins the command
-    app_.add_option("-n,--ranks", options_.ranks, "how many processes; not given: mpirun decides")
+    app_.add_option("-n,--ranks", options_.ranks, "number of processes; by default mpirun decides")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
     for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
@@ -101,12 +101,12 @@ class RunCommand {
     }
     add_list("--set", settings_, "KEY=VALUE",
              "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
-    add_list("--preload", options_.preload, "LIBRARY", "preload this tool before offramp");
+    add_list("--preload", options_.preload, "LIBRARY", "preload this tool in front of offramp");
     add_list("--mpirun-args", mpirun_arguments_, "ARGS",
              "more arguments for mpirun, in one text; may be repeated");
     app_.add_option("--mpirun", options_.mpirun, "the mpirun to use")->type_name("PATH");
-    app_.add_flag("--dry-run", options_.dry_run, "print what would be run, and run nothing");
-    app_.add_flag("-v,--verbose", options_.verbose, "print what is run");
+    app_.add_flag("--dry-run", options_.dry_run, "print the command line without running it");
+    app_.add_flag("-v,--verbose", options_.verbose, "print the command line, then run it");
   }
 
   [[nodiscard]] CLI::App& app() { return app_; }
@@ -166,7 +166,7 @@ class QuestionOptions {
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
-    app.add_option("-n,--ranks", options.ranks, "how many ranks")
+    app.add_option("-n,--ranks", options.ranks, "number of ranks")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
@@ -174,8 +174,7 @@ class QuestionOptions {
                    "message, or one rank's block; with a unit: 64K, 64KB (both 65536), 1MiB")
         ->type_name("SIZE")
         ->capture_default_str();
-    app.add_option("--root", options.root,
-                   "root, or the sender; the next rank receives, after the last one rank 0")
+    app.add_option("--root", options.root, "root, or the sender of a message to the next rank")
         ->type_name("RANK")
         ->capture_default_str();
     app.add_option("--type", options.type,
@@ -217,8 +216,8 @@ Exit codes: 2 the command line or the configuration is wrong; 3 the hardware dec
 class PredictCommand {
  public:
   explicit PredictCommand(CLI::App& parent)
-      : app_(
-            *parent.add_subcommand("predict", "what an operation takes on many ranks, without running them")),
+      : app_(*parent.add_subcommand(
+            "predict", "predict the time of one operation at any number of ranks, without a program")),
         question_(app_, options_) {
     app_.footer(kPredictFooter);
     app_.add_option("operation", options_.operation, "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
@@ -226,7 +225,7 @@ class PredictCommand {
     app_.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
         ->type_name("RANGE");
     app_.add_option("--repeat", options_.repeat,
-                    "so many, one after the other, as a loop issues them; times and counts are of all")
+                    "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(CLI::Range(1, 1'000'000'000))
         ->capture_default_str()
         ->type_name("N");
@@ -262,16 +261,18 @@ class ExplainCommand {
     app_.footer(
         "\nWith --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
         "with receipts:\n  offramp explain --call 127 --rank 3 report.json");
-    app_.add_option("topic", options_.topic, "what to show, or a report; not given: list what there is")
+    app_.add_option("topic", options_.topic, "what to show, or a report; by default the list of topics")
         ->type_name("TOPIC");
-    app_.add_option("arguments", options_.arguments, "what the topic wants to know");
-    app_.add_option("--operation", options_.about.operation, "for topics that are about one")
+    app_.add_option("arguments", options_.arguments, "arguments of the topic");
+    app_.add_option("--operation", options_.about.operation, "the operation, for topics that take one")
         ->type_name("OPERATION");
-    app_.add_option("--call", receipt_.call, "this call's stages; counted from 1")
+    app_.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    app_.add_option("--rank", receipt_.rank, "whose call")->type_name("RANK")->check(CLI::NonNegativeNumber);
-    app_.add_flag("--timeline", receipt_.timeline, "with --call: every piece in the order of time");
+    app_.add_option("--rank", receipt_.rank, "the rank that made the call")
+        ->type_name("RANK")
+        ->check(CLI::NonNegativeNumber);
+    app_.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
     app_.add_flag("--json", receipt_.json, "with --call or --rank: print JSON");
   }
   [[nodiscard]] CLI::App& app() { return app_; }
@@ -311,7 +312,7 @@ class DpuConfigCommand {
         "it. --machine and --topology find BlueField cards with hwloc; comments in the file then say which "
         "local rank has which service process, and which are far from it.");
     app_.add_option("file", file_, "the file to check")->type_name("FILE");
-    CLI::Option* const hosts = app_.add_option("--hosts", hosts_, "so many equal hosts")->type_name("N");
+    CLI::Option* const hosts = app_.add_option("--hosts", hosts_, "number of equal hosts")->type_name("N");
     CLI::Option* const machine = app_.add_flag("--machine", machine_, "this machine");
     app_.add_option("--topology", topologies_,
                     "a host as lstopo has written it on that host; may be repeated")
@@ -377,7 +378,7 @@ Exit codes: 0 all runs were good; 2 the command line is wrong, or the program fa
 class FuzzCommand {
  public:
   explicit FuzzCommand(CLI::App& parent)
-      : app_(*parent.add_subcommand("fuzz-faults", "look for faults of the wires that break a program")) {
+      : app_(*parent.add_subcommand("fuzz-faults", "search for wire faults that break a program")) {
     app_.footer(kFuzzFooter);
     app_.prefix_command();
     const auto list = [this](const char* name, std::vector<std::string>& values, const char* type,
@@ -396,32 +397,32 @@ class FuzzCommand {
     const auto known = CLI::IsMember(options_.kinds);
     list("--kinds", options_.kinds, "KINDS", "the faults")->check(known);
     list("--rates", options_.rates, "RATES",
-         "their probabilities; a rate applies to each kind of all (to 0.2 then)")
+         "their probabilities; with the kind all, the rate of each kind (at most 0.2)")
         ->check(CLI::Range(0.0, 1.0));
-    app_.add_option("-n,--ranks", options_.ranks, "how many processes")
+    app_.add_option("-n,--ranks", options_.ranks, "number of processes")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    app_.add_option("--runs", options_.runs, "how many runs")
+    app_.add_option("--runs", options_.runs, "number of runs")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 30))
         ->capture_default_str();
-    app_.add_option("--seed", options_.first_seed, "of the first run; the next one's is one more")
+    app_.add_option("--seed", options_.first_seed, "seed of the first run; each further run counts up")
         ->type_name("N")
         ->check(CLI::Range(0, 1 << 30))
         ->capture_default_str();
-    app_.add_option("--time-limit", options_.time_limit, "a run that takes longer hangs")
+    app_.add_option("--time-limit", options_.time_limit, "a run that takes longer counts as a hang")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
         ->capture_default_str();
     app_.add_option("--expect", options_.expect, "a text that every run without an MPI error prints")
         ->type_name("TEXT");
-    app_.add_option("--folder", options_.folder, "where scripts of failures are written")
+    app_.add_option("--folder", options_.folder, "folder for the scripts of failures")
         ->type_name("FOLDER")
         ->check(CLI::ExistingDirectory)
         ->capture_default_str();
     app_.add_option("--shrink-runs", options_.shrink_runs,
-                    "how many runs to spend on making a script shorter")
+                    "number of runs to spend on making a script shorter")
         ->type_name("N")
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
@@ -537,14 +538,16 @@ int dispatch(std::vector<std::string> words) {
   app.require_subcommand(1);
   RunCommand run_command(app);
   InfoOptions info_options;
-  CLI::App* const info_app = app.add_subcommand("info", "what is here, what can be set, what is wrong");
+  CLI::App* const info_app =
+      app.add_subcommand("info", "show what is wrong here, the machine and the settings in force");
   info_app->add_option("--backend", info_options.backend, "the parameters of this backend, or of all")
       ->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
   CheckOptions check_options;
-  CLI::App* const check_app = app.add_subcommand("check", "what would happen to a program's MPI calls");
+  CLI::App* const check_app =
+      app.add_subcommand("check", "say what would happen to each MPI call of a program");
   check_app->footer(
       "\nExit codes: 0 it works; 2 Offramp cannot be put in front of it; 3 it works, with a risk that is "
       "named.");
@@ -557,7 +560,8 @@ int dispatch(std::vector<std::string> words) {
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
   ReportOptions report_options;
-  CLI::App* const report_app = app.add_subcommand("report", "what reports say, side by side");
+  CLI::App* const report_app =
+      app.add_subcommand("report", "show reports side by side, as text or as a page");
   report_app->footer("\nExit codes: 1 the page cannot be written; 2 a file is no report.");
   report_app->add_option("files", report_options.files, "reports that run --report has written")->required();
   report_app

@@ -263,6 +263,7 @@ Json json_of(const Answer& answer, int repeat) {
   json["wire_bytes"] = wire.wire_bytes;
   json["retransmissions"] = wire.retransmissions;
   json["rerouted"] = wire.rerouted;
+  if (answer.forecast.what_if) json["what_if"] = true;
   if (!answer.forecast.note.empty()) json["note"] = answer.forecast.note;
   return json;
 }
@@ -313,7 +314,7 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
     }
     fmt::print("{:>18.6f} {:>14} {:>12} {:>16}{}\n", a.forecast.time.nanoseconds() / 1000,
                a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
-               a.forecast.wire.wire_bytes, is_what_if(a.forecast) ? "  " + printable(a.forecast.note) : "");
+               a.forecast.wire.wire_bytes, a.forecast.what_if ? "  " + printable(a.forecast.note) : "");
   }
 }
 
@@ -339,7 +340,7 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
       const Operation& o = a.question.operation;
       line.points.emplace_back(over_ranks ? o.ranks : static_cast<double>(o.bytes),
                                a.forecast.time.nanoseconds() / 1000);
-      if (is_what_if(a.forecast) && line.dashed_from == PlotLine::kNever)
+      if (a.forecast.what_if && line.dashed_from == PlotLine::kNever)
         line.dashed_from = line.points.size() - 1;
     }
     if (line.dashed_from != PlotLine::kNever) line.name += " (dashed: what if)";
@@ -367,7 +368,7 @@ int predict(const PredictOptions& options) try {
   std::set<std::string> notes;
   for (std::string& note : setup.notes()) notes.insert(std::move(note));
   for (const Answer& answer : answers) {
-    if (answer.forecast.note.empty() || is_what_if(answer.forecast)) continue;
+    if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
     notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
   }
   for (const std::string& note : notes) complain(note);

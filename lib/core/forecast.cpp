@@ -105,12 +105,6 @@ static Result<Forecast> forecast_supported(const ForecastSetting& setting, const
   return whole;
 }
 
-static constexpr std::string_view kWhatIf = "what if: ";
-
-bool is_what_if(const Forecast& forecast) {
-  return forecast.note.starts_with(kWhatIf);
-}
-
 /// Makes a full memory larger, if that is all that is in the way: what was done, or nothing.
 static std::string enlarged(ForecastSetting& setting, const Operation& operation) {
   if (setting.backend.enlarge == nullptr) return {};
@@ -146,7 +140,10 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
     return declined;
   }
   Result<Forecast> result = forecast_supported(larger, operation, repeat);
-  if (result) result->note = fmt::format("{}{}: {}", kWhatIf, declined.declined, done);
+  if (result) {
+    result->what_if = true;
+    result->note = fmt::format("what if: {}: {}", declined.declined, done);
+  }
   return result;
 }
 

@@ -20,9 +20,6 @@ struct ForecastSetting {
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
                           bool what_if = false);
 
-/// Whether it is of hardware with a larger memory than there is.
-bool is_what_if(const Forecast& forecast);
-
 /// Whether what_if would give a time where the hardware declines.
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation);
 

@@ -109,8 +109,8 @@ struct ExplainTopic {
   Explanation (*render)(const ExplainRequest& request) = nullptr;
 };
 
-/// A parameter whose value makes no difference, or next to none. reason: goes on behind "link = 200 Gb/s", and
-/// says what limits or decides instead: "has no effect over udp".
+/// A parameter whose value makes no difference, or next to none. reason: goes on behind "link = 200 Gb/s",
+/// and says what limits or decides instead: "has no effect over udp".
 struct WithoutEffect {
   std::string_view parameter;
   std::string reason;
