@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/configuration.md and docs/backends/*.md say what `offramp info` says. OFFRAMP_BUILD names the build folder."""
+"""The pages say what `offramp info`, the source and the backends' verdicts say. OFFRAMP_BUILD names the build folder."""
 
 import json
 import os
@@ -14,11 +14,17 @@ BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", ROOT / "build")).resolve()
 OFFRAMP = BUILD / "bin" / "offramp"
 
 
-def offramp(*arguments):
+def run(*arguments):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
     with tempfile.TemporaryDirectory() as folder:
         return subprocess.run([OFFRAMP, *arguments], cwd=folder, env=environment, capture_output=True, text=True,
-                              timeout=60, check=True).stdout
+                              timeout=60, check=False)
+
+
+def offramp(*arguments):
+    done = run(*arguments)
+    done.check_returncode()
+    return done.stdout
 
 
 def rows(*pages):
@@ -172,9 +178,7 @@ class Carried(unittest.TestCase):
     OPERATIONS = ("send bcast reduce gather allreduce scatter allgather reduce_scatter alltoall barrier scan exscan").split()
 
     def carries(self, operation, *options):
-        line = [OFFRAMP, "predict", operation, "--json", "--bytes", "8", *options]
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        done = run("predict", operation, "--json", "--bytes", "8", *options)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         return done.returncode == 0
 

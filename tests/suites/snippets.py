@@ -130,7 +130,7 @@ class Scratch:
         path = f"{prefix}/bin:{os.environ['PATH']}"
         self.environment = base_environment({
             "PATH": path, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig:{prefix}/lib/x86_64-linux-gnu/pkgconfig",
-            "LD_LIBRARY_PATH": f"{prefix}/lib", "OMPI_MCA_rmaps_base_oversubscribe": "1"})
+            "LD_LIBRARY_PATH": f"{prefix}/lib"})
         self.build = build
         self.app = os.path.join(folder, "app")
         subprocess.run(["mpicc", "-O2", "-o", self.app, os.path.join(ROOT, "examples/jacobi/jacobi.c")], check=True,
