@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lib/report/words.hpp"
 #include "tools/child.hpp"
 #include "tools/tool.hpp"
 
@@ -268,10 +269,11 @@ class Campaign {
 
   void report() const {
     if (options_.json) return report_json();
-    fmt::print("{} runs, {} faults, longest {:.1f} s\n", options_.runs, faults_, longest_);
+    fmt::print("{}, {}, longest {:.1f} s\n", counted(static_cast<std::uint64_t>(options_.runs), "run"),
+               counted(faults_, "fault"), longest_);
     for (std::size_t i = 0; i < counts_.size(); ++i) fmt::print("  {:<10} {}\n", kClassNames[i], counts_[i]);
     for (const Failure& f : failures_) {
-      fmt::print("\n{}: {}, {} faults", text_of(f.of), name_of(f.kind), f.recorded);
+      fmt::print("\n{}: {}, {}", text_of(f.of), name_of(f.kind), counted(f.recorded, "fault"));
       if (options_.shrink_runs > 0 && !f.again)
         fmt::print("; their script alone does not make it fail again");
       fmt::print("\n  script of {} in {}:\n", f.script.size(), f.file);

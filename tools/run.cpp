@@ -169,7 +169,7 @@ int run(const RunOptions& options) {
   }
   if (calls_no_mpi(find_program(options.command.front())))
     complain(fmt::format(
-        "note: {} calls no MPI function itself; Offramp carries what programs that it starts call",
+        "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
   const Plan plan = make_plan(options, mpirun, library, exported(surroundings, *configuration, registry));
   if (options.dry_run) {

@@ -382,9 +382,9 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
     add_lane(one, readable, lane);
     add_path(one, lane);
     if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
-      warnings.push_back(fmt::format(
-          "{} could not repair the faults of {} operations: a run over it would end with an error",
-          one.at("backend").get<std::string>(), lost));
+      warnings.push_back(
+          fmt::format("{} could not repair the faults of {}: a run over it would end with an error",
+                      one.at("backend").get<std::string>(), counted(lost, "operation")));
     compared.push_back(std::move(one));
   }
   if (backends.size() > 1) add_comparison_warnings(report, warnings);
@@ -427,7 +427,8 @@ std::string summary(const std::string& text) {
     out += fmt::format("offramp: the modelled time depends on arrival order or polling at {} places\n", n);
   const Json& wire = report.at("wire");
   if (const auto n = wire.value("rerouted", std::uint64_t{0}); n > 0)
-    out += fmt::format("offramp: {} operations went another way, past hardware that had failed\n", n);
+    out +=
+        fmt::format("offramp: {} went another way, past hardware that had failed\n", counted(n, "operation"));
   for (const Json& warning : report.at("warnings"))
     out += fmt::format("offramp: {}\n", warning.get<std::string>());
   return out;

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import re
 import socket
 import tempfile
 
@@ -65,6 +66,19 @@ def facts(arguments, tally):
               and [(host["name"], host["ranks"]) for host in report["hosts"]] == [(socket.gethostname(), 3)]
               and report["hosts"][0]["cores"] >= 1)
     tally.record(label, bool(ok), result.output + json.dumps(report)[:3000], result.seconds)
+
+
+def summary_in_words(arguments, tally):
+    """Units that suit the size, numbers with their nouns, ratios as factors, and why operations are more than calls."""
+    label = "reports/the summary speaks in units and words"
+    if not tally.wants(label):
+        return
+    command = [os.path.join(arguments.build, "tests/exchange"), "5"]
+    result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo"})
+    patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)$", r"MPI calls, [\d.]+ (B|KiB|MiB);",
+                r"operations \(MPI_Sendrecv makes several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
+    missing = [pattern for pattern in patterns if not re.search(pattern, result.output, re.M)]
+    tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)
 
 
 def routed_operations(arguments, tally):
@@ -208,6 +222,7 @@ def run(arguments, tally):
         wildcards_are_counted(arguments, tally, backend)
         traces(arguments, tally, backend)
     facts(arguments, tally)
+    summary_in_words(arguments, tally)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)
