@@ -125,6 +125,10 @@ class Figures(unittest.TestCase):
         ("docs/receipts.md", "keeps 200 000 calls", "lib/report/receipts.hpp", "kMostCalls = 200'000;"),
         ("docs/receipts.md", "1 000 000 stages at most", "lib/report/receipts.hpp", "kMostSpans = 1'000'000;"),
         ("docs/receipts.md", "After 256 MiB of frames", "lib/report/capture.hpp", "kMostBytes = 256 << 20;"),
+        ("docs/receipts.md", "Rank r has the IP address 10.10.10.(1 + r)", "lib/report/capture.cpp", "kFirstAddress = 0x0a0a0a01;"),
+        ("docs/receipts.md", "UDP, port 2718", "simulators/zrlmpi/header.hpp", "kUdpPort = 2718;"),
+        ("docs/receipts.md", "port 5500 + rank", "simulators/cclo/tap.hpp", "kFirstPort = 5500;"),
+        ("docs/receipts.md", "Ethernet frames of type 0x88B5", "simulators/tinsel/frame.hpp", "kFrameType = 0x88b5;"),
         ("docs/report.md", "up to 2^20 messages per rank", "lib/core/path_log.hpp", "kMost = 1 << 20;"),
         ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
@@ -218,6 +222,11 @@ class Carried(unittest.TestCase):
                    ("bcast", "dpu", ["-n", "64", "--set", "ranks_per_node=1", "--set", "service_processes=4"], True),
                    ("bcast", "dpu", ["-n", "65", "--set", "ranks_per_node=1", "--set", "service_processes=4"], False),
                    ("allreduce", "dpu", ["--function", "user"], False)]
+        self.assertIn("72 ranks in a communicator (layout `seed`, 16 RX buffers), 174 in `dump`, 310 in `gen2`",
+                      text_of("docs/backends/cclo.md"))
+        for profile, most in (("seed", 72), ("dump", 174), ("gen2", 310)):
+            limits += [("bcast", "cclo", ["-n", str(ranks), "--set", f"profile={profile}"], ranks == most)
+                       for ranks in (most, most + 1)]
         for operation, backend, options, expected in limits:
             with self.subTest(backend=backend, operation=operation, options=options):
                 self.assertEqual(self.carries(operation, "--backend", backend, *options), expected)

@@ -274,6 +274,10 @@ def installed(scratch, tally):
                   "share/doc/offramp/docs/tutorial.md", "share/doc/offramp/examples/jacobi/jacobi.c")
         missing = [name for name in wanted if not os.path.isfile(os.path.join(scratch.prefix, name))]
         tally.record(label, not missing, "\n".join(missing))
+    label = "snippets/pkg-config gives plain paths"
+    if tally.wants(label):
+        result = launch(["pkg-config", "--libs", "offramp", "offramp-dpu"], scratch.environment, LIMIT)
+        tally.record(label, result.ok and "-lofframp" in result.output and "//" not in result.output, result.output)
 
 
 def run(arguments, tally):
