@@ -269,7 +269,8 @@ TEST_F(ConfigurationFrom, AValueThatIsNotAllowedIsAnErrorNamingWhatIs) {
   EXPECT_EQ(error("[zrlmpi]\nmtu = 63\n"),
             "offramp.toml:2: \"63\" is not allowed for zrlmpi.mtu; allowed: 64 .. 131072 B, whole");
   EXPECT_EQ(variable_error("OFFRAMP_ZRLMPI_TIMEOUT", "5 KiB"),
-            "OFFRAMP_ZRLMPI_TIMEOUT: \"5 KiB\" is not allowed for zrlmpi.timeout; allowed: 0 .. 1000000 ns");
+            "OFFRAMP_ZRLMPI_TIMEOUT: \"5 KiB\" is not allowed for zrlmpi.timeout; allowed: 0 .. 1000000 ns, "
+            "in ps, ns, us, ms, s, min");
   EXPECT_EQ(variable_error("OFFRAMP_ZRLMPI_PRESET", "stricd"),
             "OFFRAMP_ZRLMPI_PRESET: \"stricd\" is not allowed for zrlmpi.preset; allowed: extended, strict; "
             "did you mean "
