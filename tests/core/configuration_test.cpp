@@ -423,7 +423,7 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   other.abi = 99;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 99, but this offramp has abi 1; rebuild the plugin against its headers");
+      "p.so: built for backend abi 99, but this offramp has abi 2; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;
