@@ -124,7 +124,8 @@ struct SettingInForce {
 /// All general keys, routes, and the parameters of every backend of the lanes and routes.
 std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry);
 
-/// Parameters that the user has set and that have no effect or next to none, each with what limits or decides instead.
+/// Parameters that the user has set and that have no effect or next to none, each with what limits or decides
+/// instead.
 std::vector<std::string> settings_without_effect(const Configuration& configuration,
                                                  const BackendDescription& description);
 
