@@ -17,7 +17,10 @@ constexpr ExitText kExitTexts[] = {
     {"2",
      "the command line or the configuration is wrong; check: there is nothing to put Offramp in front of; "
      "report: a file is no report"},
-    {"3", "predict: the hardware declines the operation at every point; check: it works, with a risk"},
+    {"3",
+     "predict: the hardware declines the operation at every point; check: it works, with a risk; "
+     "fuzz-faults: no "
+     "fault happened"},
     {"4", "fuzz-faults: some runs ended otherwise than well or with an MPI error"},
     {"126", "run: the program is not an executable file, or mpirun cannot be started"},
     {"127", "run: the program or mpirun is not found"},

@@ -180,12 +180,14 @@ struct Survey {
   bool fortran = false;
   bool c = false;
   bool own_mpi = false;  // defines MPI functions itself
+  bool loads = false;    // it or a library calls dlopen
 
   std::string walk(const std::string& path, bool program) {
     Result<ElfImage> image = read_elf(path);
     if (!image) return program ? image.error() : std::string();
     images.push_back(path);
     for (const std::string& symbol : image->imports) {
+      loads = loads || symbol.starts_with("dlopen");
       bool in_fortran = false;
       const auto name = mpi_name(symbol, in_fortran);
       if (!name) continue;
@@ -220,7 +222,7 @@ struct Survey {
       return "it uses no MPI (or loads it only when it runs, as interpreters do)";
     if (mpi.empty()) return "it calls MPI but names no MPI library";
     if (mpi.starts_with("libmpich") || mpi.starts_with("libmpi.so.12"))
-      return fmt::format("it is linked to another MPI library ({}): Offramp needs Open MPI 4", mpi);
+      return fmt::format("it is linked to another MPI library ({}): Offramp needs Open MPI 4.1", mpi);
     return {};
   }
 };
@@ -254,6 +256,12 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
 }
 
 }  // namespace
+
+bool calls_no_mpi(const std::string& path) {
+  Survey survey;
+  return survey.walk(path, true).empty() && survey.missing.empty() && survey.mpi.empty() &&
+         survey.functions.empty() && !survey.own_mpi && !survey.loads;
+}
 
 int check(const CheckOptions& options) {
   Registry registry(built_in_backends());

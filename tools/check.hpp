@@ -15,4 +15,8 @@ struct CheckOptions {
 /// is nothing to put Offramp in front of, with the reason.
 int check(const CheckOptions& options);
 
+/// Whether a compiled program neither uses MPI nor can load something at run time that does. False where that
+/// cannot be told: scripts, interpreters.
+bool calls_no_mpi(const std::string& path);
+
 }  // namespace offramp::tool

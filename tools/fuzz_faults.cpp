@@ -11,21 +11,23 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lib/report/words.hpp"
 #include "tools/child.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
 
-enum class Class : std::uint8_t { kOk, kError, kWrong, kHang, kCrash };
-constexpr std::array<const char*, 5> kClassNames = {"ok", "MPI error", "wrong", "hang", "crash"};
+enum class Class : std::uint8_t { kOk, kNoFault, kError, kWrong, kHang, kCrash };
+constexpr std::array<const char*, 6> kClassNames = {"ok", "no fault", "MPI error", "wrong", "hang", "crash"};
 
 const char* name_of(Class c) {
   return kClassNames[static_cast<std::size_t>(c)];
 }
-/// Data and errors are right; anything else is a fault of the model or of the program.
+/// Data and errors are right, or there was no fault that could spoil them; anything else is a fault of the
+/// model or of the program.
 bool is_good(Class c) {
-  return c == Class::kOk || c == Class::kError;
+  return c == Class::kOk || c == Class::kNoFault || c == Class::kError;
 }
 
 using Lines = std::vector<std::string>;
@@ -118,7 +120,10 @@ class Campaign {
     }
     for (int i = 0; i < options_.runs; ++i) one(case_of(i));
     report();
-    return failures_.empty() ? kDone : kFoundFailures;
+    if (!failures_.empty()) return kFoundFailures;
+    if (faults_ > 0) return kDone;
+    complain("no fault happened, so nothing was tried; raise --rates or --runs");
+    return kDeclined;
   }
 
  private:
@@ -196,8 +201,9 @@ class Campaign {
     } else {
       settings.push_back(fmt::format("faults.{}={}", c.kind, c.rate));
     }
-    const Outcome outcome = execute(c.backend, settings);
+    Outcome outcome = execute(c.backend, settings);
     const Lines happened = read_lines(record);
+    if (outcome.kind == Class::kOk && happened.empty()) outcome.kind = Class::kNoFault;
     ++counts_[static_cast<std::size_t>(outcome.kind)];
     longest_ = std::max(longest_, outcome.child.seconds);
     faults_ += happened.size();
@@ -263,10 +269,11 @@ class Campaign {
 
   void report() const {
     if (options_.json) return report_json();
-    fmt::print("{} runs, {} faults, longest {:.1f} s\n", options_.runs, faults_, longest_);
+    fmt::print("{}, {}, longest {:.1f} s\n", counted(static_cast<std::uint64_t>(options_.runs), "run"),
+               counted(faults_, "fault"), longest_);
     for (std::size_t i = 0; i < counts_.size(); ++i) fmt::print("  {:<10} {}\n", kClassNames[i], counts_[i]);
     for (const Failure& f : failures_) {
-      fmt::print("\n{}: {}, {} faults", text_of(f.of), name_of(f.kind), f.recorded);
+      fmt::print("\n{}: {}, {}", text_of(f.of), name_of(f.kind), counted(f.recorded, "fault"));
       if (options_.shrink_runs > 0 && !f.again)
         fmt::print("; their script alone does not make it fail again");
       fmt::print("\n  script of {} in {}:\n", f.script.size(), f.file);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/core/names.hpp"
+#include "lib/report/words.hpp"
 #include "offramp/version.hpp"
 #include "tools/tool.hpp"
 
@@ -52,17 +53,23 @@ Json describe_keys(const Registry& registry) {
 }
 
 std::vector<const BackendDescription*> chosen(const Registry& registry, const std::string& only) {
-  if (!only.empty()) return {registry.find(only)};
+  if (!only.empty() && only != "all") return {registry.find(only)};
   return {registry.all().begin(), registry.all().end()};
 }
 
-void print_json(const InfoOptions& options, const Registry& registry, const std::string& file,
+void print_json(const InfoOptions& options, const Registry& registry, const Configuration* configuration,
                 std::vector<std::string> problems) {
+  const std::string file = configuration != nullptr ? configuration->file : "wrong, see problems";
   const Machine machine = look_at_machine();
   problems.insert(problems.end(), machine.problems.begin(), machine.problems.end());
   Json backends = Json::array();
   for (const BackendDescription* backend : chosen(registry, options.backend))
     backends.push_back(describe(*backend));
+  Json settings = Json::object();
+  if (configuration != nullptr) {
+    for (const SettingInForce& setting : settings_in_force(*configuration, registry))
+      settings[setting.key] = {{"value", clean(setting.value)}, {"source", clean(setting.source)}};
+  }
   const Json topology = {{"packages", machine.packages},
                          {"cores", machine.cores},
                          {"threads", machine.threads},
@@ -71,46 +78,68 @@ void print_json(const InfoOptions& options, const Registry& registry, const std:
       {"version", OFFRAMP_VERSION}, {"library", library_path()}, {"configuration", file},
       {"mpi", machine.mpi},         {"mpirun", machine.mpirun},  {"ucx", machine.ucx},
       {"topology", topology},       {"backends", backends},      {"keys", describe_keys(registry)},
-      {"problems", problems}};
+      {"settings", settings},       {"problems", problems}};
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_backend(const BackendDescription& backend) {
+/// configuration: null where it is wrong; then the defaults are shown.
+void print_backend(const BackendDescription& backend, const Configuration* configuration) {
   fmt::print("{}: {}\n", backend.name, clean(backend.description));
+  const Settings defaults = Settings::defaults(backend.parameters);
+  const Result<Settings> settings =
+      configuration != nullptr ? configuration->settings_for(backend) : Result<Settings>(defaults);
+  const Settings& in_force = settings ? *settings : defaults;
   for (const Parameter& p : backend.parameters) {
-    const bool bare = p.unit.empty() || p.unit == "1";
-    fmt::print("  {:<24} {}{}{}\n", p.name, default_text(p), bare ? "" : " ", bare ? "" : clean(p.unit));
+    const std::string value = value_with_unit(p, in_force);
+    const std::string usual = value_with_unit(p, defaults);
+    fmt::print("  {:<24} {}{}\n", p.name, clean(value),
+               value == usual ? "" : fmt::format(" (default {})", clean(usual)));
     fmt::print("  {:<24} {}\n", "", clean(p.description));
     fmt::print("  {:<24} allowed: {}; source: {}\n", "", clean(allowed_text(p)), clean(p.source));
   }
 }
 
-void print_machine(const Machine& machine, const std::string& file) {
+/// What is wrong comes first: the rest is of no use before it is right.
+void print_overview(const Machine& machine, const Registry& registry, const Configuration* configuration,
+                    const std::vector<std::string>& problems) {
+  if (problems.empty()) fmt::print("nothing is wrong here\n");
+  if (!problems.empty()) fmt::print("wrong here:\n");
+  for (const std::string& problem : problems) fmt::print("- {}\n", problem);
   const auto line = [](std::string_view name, const std::string& value) {
     fmt::print("{:<14} {}\n", name, value.empty() ? "not found" : value);
   };
   line("offramp", OFFRAMP_VERSION);
   line("library", library_path());
-  line("configuration", file.empty() ? "no file; defaults and OFFRAMP_* variables" : file);
   line("mpi", machine.mpi);
   line("mpirun", machine.mpirun);
   line("ucx", machine.ucx);
-  line("machine", fmt::format("{} package(s), {} cores, {} hardware threads, {} numa node(s)",
-                              machine.packages, machine.cores, machine.threads, machine.numa_nodes));
+  line("machine",
+       fmt::format("{}, {}, {}, {}", counted(machine.packages, "package"), counted(machine.cores, "core"),
+                   counted(machine.threads, "hardware thread"), counted(machine.numa_nodes, "NUMA node")));
+  line("backends",
+       fmt::format("{}; details: offramp info --backend NAME", fmt::join(registry.names(), ", ")));
+  if (configuration == nullptr) return;
+  line("configuration", configuration->file.empty() ? "no file" : configuration->file);
+  std::size_t defaults = 0;
+  for (const SettingInForce& setting : settings_in_force(*configuration, registry)) {
+    defaults += setting.is_default() ? 1 : 0;
+    if (!setting.is_default() || setting.key == "backend")
+      line(setting.key, fmt::format("{} ({})", printable(setting.value), printable(setting.source)));
+  }
+  line("defaults", fmt::format("{} more keys; all: offramp info -c", defaults));
 }
 
-void print_text(const InfoOptions& options, const Registry& registry, const std::string& file,
+void print_text(const InfoOptions& options, const Registry& registry, const Configuration* configuration,
                 std::vector<std::string> problems) {
   if (options.backend.empty()) {
     const Machine machine = look_at_machine();
     problems.insert(problems.end(), machine.problems.begin(), machine.problems.end());
-    print_machine(machine, file);
-    fmt::print("\n");
+    print_overview(machine, registry, configuration, problems);
+    return;
   }
-  for (const BackendDescription* backend : chosen(registry, options.backend)) print_backend(*backend);
-  if (options.backend.empty() && problems.empty()) fmt::print("\nnothing is wrong here\n");
-  if (!problems.empty()) fmt::print("\nwrong here:\n");
-  for (const std::string& problem : problems) fmt::print("- {}\n", problem);
+  for (const std::string& problem : problems) fmt::print("wrong here: {}\n", problem);
+  for (const BackendDescription* backend : chosen(registry, options.backend))
+    print_backend(*backend, configuration);
 }
 
 /// A line of the sample. The comment says all that the table does.
@@ -162,16 +191,13 @@ void print_sample(const InfoOptions& options, const Registry& registry) {
 }  // namespace
 
 std::string default_text(const Parameter& p) {
-  if (p.kind == ParameterKind::kChoice) return std::string(p.default_choice);
-  if (p.kind == ParameterKind::kBoolean) return p.default_number != 0 ? "true" : "false";
-  if (p.kind == ParameterKind::kInteger) return fmt::format("{:.0f}", p.default_number);
-  return fmt::format("{}", p.default_number);
+  return value_text(p, Settings::defaults({&p, 1}));
 }
 
 int info(const InfoOptions& options) {
   Registry registry(built_in_backends());
   auto configuration = load_configuration(Surroundings::of_process(), registry);
-  if (!options.backend.empty() && registry.find(options.backend) == nullptr) {
+  if (!options.backend.empty() && options.backend != "all" && registry.find(options.backend) == nullptr) {
     const auto names = registry.names();
     complain(
         fmt::format("unknown backend {}{}", in_quotes(options.backend), suggestion(options.backend, names)));
@@ -180,13 +206,12 @@ int info(const InfoOptions& options) {
   std::vector<std::string> problems;
   if (!configuration) problems.push_back(configuration.error());
   if (configuration) problems = configuration->notes;
-  const std::string file = configuration ? configuration->file : std::string("wrong, see below");
   if (options.configuration) {
     print_sample(options, registry);
   } else if (options.json) {
-    print_json(options, registry, file, problems);
+    print_json(options, registry, configuration ? &*configuration : nullptr, problems);
   } else {
-    print_text(options, registry, file, problems);
+    print_text(options, registry, configuration ? &*configuration : nullptr, problems);
   }
   return kDone;
 }

@@ -134,11 +134,11 @@ std::string shared_memory_problem(int cores, bool copied) {
   if (statvfs("/dev/shm", &status) != 0) return fmt::format("cannot use /dev/shm: {}", std::strerror(errno));
   const double free = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
   if (free >= 2 * cores * per_rank) return {};
+  const auto ranks = static_cast<int>(free / per_rank);
   return fmt::format(
-      "/dev/shm has {:.0f} MiB free: above some {:.0f} ranks messages pass through small buffers or the "
-      "network; "
-      "enlarge it (--shm-size in containers)",
-      free / 0x1p20, free / per_rank);
+      "/dev/shm has {:.0f} MiB free: {} pass through small buffers or the network; enlarge it (--shm-size in "
+      "containers)",
+      free / 0x1p20, ranks < 1 ? "messages" : fmt::format("messages of more than {} ranks", ranks));
 }
 
 class Topology {

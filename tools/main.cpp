@@ -38,6 +38,7 @@ struct Shortcut {
   bool path;
 };
 constexpr Shortcut kShortcuts[] = {
+    // the first two name backends: see RunCommand::execute
     {"--backend", "backend", "BACKEND", false},
     {"--compare", "compare", "BACKEND,...", false},
     {"--clock", "clock", "model|wall", false},
@@ -52,11 +53,6 @@ constexpr Shortcut kShortcuts[] = {
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
 };
 
-bool is_key(std::string_view name) {
-  const auto keys = configuration_keys();
-  return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return key.path == name; });
-}
-
 std::string description_of(std::string_view name) {
   for (const Key& key : configuration_keys()) {
     if (key.path == name) return std::string(key.description);
@@ -64,15 +60,26 @@ std::string description_of(std::string_view name) {
   return "read this file instead of ./offramp.toml";
 }
 
-/// KEY=VALUE as with --set. A key without a section that is none of the file's own is the backend's
-/// parameter.
-bool add_setting(const std::string& setting, const std::string& backend, std::vector<Override>& overrides) {
+/// KEY=VALUE as with --set. backends: those that the command line names.
+bool add_setting(const std::string& setting, const std::vector<std::string>& backends,
+                 std::vector<Override>& overrides) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) return false;
-  std::string key = setting.substr(0, equals);
-  if (!backend.empty() && key.find('.') == std::string::npos && !is_key(key)) key = backend + "." + key;
-  overrides.push_back({key, setting.substr(equals + 1), "--set " + key});
+  const std::string key = setting.substr(0, equals);
+  overrides.push_back({key, setting.substr(equals + 1), "--set " + key, backends});
   return true;
+}
+
+/// "a,b" and "c": a, b, c.
+std::vector<std::string> names_in(std::initializer_list<std::string> lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    for (std::string& name : CLI::detail::split(list, ',')) {
+      CLI::detail::trim(name);
+      if (!name.empty()) names.push_back(std::move(name));
+    }
+  }
+  return names;
 }
 
 class RunCommand {
@@ -81,7 +88,7 @@ class RunCommand {
       : app_(*parent.add_subcommand("run", "run an MPI program over a backend")) {
     app_.footer(kRunFooter);
     app_.prefix_command();  // without --, the first word that is no option begins the command
-    app_.add_option("-n,--ranks", options_.ranks, "how many processes; not given: mpirun decides")
+    app_.add_option("-n,--ranks", options_.ranks, "number of processes; by default mpirun decides")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
     for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
@@ -94,12 +101,12 @@ class RunCommand {
     }
     add_list("--set", settings_, "KEY=VALUE",
              "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
-    add_list("--preload", options_.preload, "LIBRARY", "preload this tool before offramp");
+    add_list("--preload", options_.preload, "LIBRARY", "preload this tool in front of offramp");
     add_list("--mpirun-args", mpirun_arguments_, "ARGS",
              "more arguments for mpirun, in one text; may be repeated");
     app_.add_option("--mpirun", options_.mpirun, "the mpirun to use")->type_name("PATH");
-    app_.add_flag("--dry-run", options_.dry_run, "print what would be run, and run nothing");
-    app_.add_flag("-v,--verbose", options_.verbose, "print what is run");
+    app_.add_flag("--dry-run", options_.dry_run, "print the command line without running it");
+    app_.add_flag("-v,--verbose", options_.verbose, "print the command line, then run it");
   }
 
   [[nodiscard]] CLI::App& app() { return app_; }
@@ -116,7 +123,7 @@ class RunCommand {
     }
     collect_shortcuts();
     for (const std::string& setting : settings_) {
-      if (!add_setting(setting, values_[0], options_.overrides))
+      if (!add_setting(setting, names_in({values_[0], values_[1]}), options_.overrides))
         return refuse(fmt::format("--set {} is not KEY=VALUE", in_quotes(setting)));
     }
     return run(options_);
@@ -155,24 +162,26 @@ class RunCommand {
 class QuestionOptions {
  public:
   QuestionOptions(CLI::App& app, PredictOptions& options) : options_(options) {
-    app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared")
+    app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared; all")
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
-    app.add_option("-n,--ranks", options.ranks, "how many ranks")
+    app.add_option("-n,--ranks", options.ranks, "number of ranks")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    app.add_option("--bytes", options.bytes, "message, or one rank's block; with a unit: 64K, 1MiB")
+    app.add_option("--bytes", options.bytes,
+                   "message, or one rank's block; with a unit: 64K, 64KB (both 65536), 1MiB")
         ->type_name("SIZE")
         ->capture_default_str();
-    app.add_option("--root", options.root,
-                   "root, or the sender; the next rank receives, after the last one rank 0")
+    app.add_option("--root", options.root, "root, or the sender of a message to the next rank")
         ->type_name("RANK")
         ->capture_default_str();
-    app.add_option("--type", options.type, "element type; int32 where something is reduced, else byte")
+    app.add_option("--type", options.type,
+                   "element type (float64, double, MPI_DOUBLE); int32 where something is reduced, else byte")
         ->type_name("TYPE");
-    app.add_option("--function", options.function, "of a reduction; sum")->type_name("FUNCTION");
+    app.add_option("--function", options.function, "of a reduction (max, maximum, MPI_MAX); sum")
+        ->type_name("FUNCTION");
     app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
@@ -182,9 +191,8 @@ class QuestionOptions {
   /// The first --set that is none, or nothing.
   std::string collect() {
     if (!config_.empty()) options_.overrides.push_back({"config", config_, "--config"});
-    const std::string backend = options_.backends.size() == 1 ? options_.backends.front() : std::string();
     for (const std::string& setting : settings_) {
-      if (!add_setting(setting, backend, options_.overrides))
+      if (!add_setting(setting, options_.backends, options_.overrides))
         return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
     }
     return {};
@@ -208,20 +216,23 @@ Exit codes: 2 the command line or the configuration is wrong; 3 the hardware dec
 class PredictCommand {
  public:
   explicit PredictCommand(CLI::App& parent)
-      : app_(
-            *parent.add_subcommand("predict", "what an operation takes on many ranks, without running them")),
+      : app_(*parent.add_subcommand(
+            "predict", "predict the time of one operation at any number of ranks, without a program")),
         question_(app_, options_) {
     app_.footer(kPredictFooter);
-    app_.add_option("operation", options_.operation, "send, bcast, reduce, gather, allreduce, ...")
+    app_.add_option("operation", options_.operation, "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
     app_.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
         ->type_name("RANGE");
     app_.add_option("--repeat", options_.repeat,
-                    "so many, one after the other, as a loop issues them; times and counts are of all")
+                    "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(CLI::Range(1, 1'000'000'000))
         ->capture_default_str()
         ->type_name("N");
-    app_.add_option("--svg", options_.svg, "plot into this file")->type_name("FILE");
+    app_.add_flag(
+        "--what-if", options_.what_if,
+        "where the hardware declines for want of memory: as if it had more; such points are marked");
+    app_.add_option("--svg", options_.svg, "plot into this file, as SVG")->type_name("FILE");
     CLI::Option* const json = app_.add_flag("--json", options_.json, "print JSON");
     app_.add_flag("--csv", options_.csv, "print comma-separated values")->excludes(json);
   }
@@ -250,16 +261,18 @@ class ExplainCommand {
     app_.footer(
         "\nWith --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
         "with receipts:\n  offramp explain --call 127 --rank 3 report.json");
-    app_.add_option("topic", options_.topic, "what to show, or a report; not given: list what there is")
+    app_.add_option("topic", options_.topic, "what to show, or a report; by default the list of topics")
         ->type_name("TOPIC");
-    app_.add_option("arguments", options_.arguments, "what the topic wants to know");
-    app_.add_option("--operation", options_.about.operation, "for topics that are about one")
+    app_.add_option("arguments", options_.arguments, "arguments of the topic");
+    app_.add_option("--operation", options_.about.operation, "the operation, for topics that take one")
         ->type_name("OPERATION");
-    app_.add_option("--call", receipt_.call, "this call's stages; counted from 1")
+    app_.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    app_.add_option("--rank", receipt_.rank, "whose call")->type_name("RANK")->check(CLI::NonNegativeNumber);
-    app_.add_flag("--timeline", receipt_.timeline, "with --call: every piece in the order of time");
+    app_.add_option("--rank", receipt_.rank, "the rank that made the call")
+        ->type_name("RANK")
+        ->check(CLI::NonNegativeNumber);
+    app_.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
     app_.add_flag("--json", receipt_.json, "with --call or --rank: print JSON");
   }
   [[nodiscard]] CLI::App& app() { return app_; }
@@ -299,7 +312,7 @@ class DpuConfigCommand {
         "it. --machine and --topology find BlueField cards with hwloc; comments in the file then say which "
         "local rank has which service process, and which are far from it.");
     app_.add_option("file", file_, "the file to check")->type_name("FILE");
-    CLI::Option* const hosts = app_.add_option("--hosts", hosts_, "so many equal hosts")->type_name("N");
+    CLI::Option* const hosts = app_.add_option("--hosts", hosts_, "number of equal hosts")->type_name("N");
     CLI::Option* const machine = app_.add_flag("--machine", machine_, "this machine");
     app_.add_option("--topology", topologies_,
                     "a host as lstopo has written it on that host; may be repeated")
@@ -319,7 +332,7 @@ class DpuConfigCommand {
     options.about.backends = {"dpu"};
     if (!file_.empty()) options.arguments.push_back(file_);
     for (const std::string& setting : settings_) {
-      if (add_setting(setting, "dpu", options.about.overrides)) continue;
+      if (add_setting(setting, {"dpu"}, options.about.overrides)) continue;
       complain(fmt::format("--set {} is not KEY=VALUE; see offramp dpu-config --help", in_quotes(setting)));
       return kUsage;
     }
@@ -359,12 +372,13 @@ Runs the program again and again, each time with other faults on the modelled wi
 with an MPI error for a fault that the hardware's protocol cannot repair. For each failure (wrong, hang, crash) a script
 of faults is written that makes it happen again, as short as can be found.
 
-Exit codes: 0 all runs were good; 2 the command line is wrong, or the program fails without faults; 4 some failed.)";
+Exit codes: 0 all runs were good; 2 the command line is wrong, or the program fails without faults; 3 no fault happened;
+4 some runs failed.)";
 
 class FuzzCommand {
  public:
   explicit FuzzCommand(CLI::App& parent)
-      : app_(*parent.add_subcommand("fuzz-faults", "look for faults of the wires that break a program")) {
+      : app_(*parent.add_subcommand("fuzz-faults", "search for wire faults that break a program")) {
     app_.footer(kFuzzFooter);
     app_.prefix_command();
     const auto list = [this](const char* name, std::vector<std::string>& values, const char* type,
@@ -383,32 +397,32 @@ class FuzzCommand {
     const auto known = CLI::IsMember(options_.kinds);
     list("--kinds", options_.kinds, "KINDS", "the faults")->check(known);
     list("--rates", options_.rates, "RATES",
-         "their probabilities; a rate applies to each kind of all (to 0.2 then)")
+         "their probabilities; with the kind all, the rate of each kind (at most 0.2)")
         ->check(CLI::Range(0.0, 1.0));
-    app_.add_option("-n,--ranks", options_.ranks, "how many processes")
+    app_.add_option("-n,--ranks", options_.ranks, "number of processes")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    app_.add_option("--runs", options_.runs, "how many runs")
+    app_.add_option("--runs", options_.runs, "number of runs")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 30))
         ->capture_default_str();
-    app_.add_option("--seed", options_.first_seed, "of the first run; the next one's is one more")
+    app_.add_option("--seed", options_.first_seed, "seed of the first run; each further run counts up")
         ->type_name("N")
         ->check(CLI::Range(0, 1 << 30))
         ->capture_default_str();
-    app_.add_option("--time-limit", options_.time_limit, "a run that takes longer hangs")
+    app_.add_option("--time-limit", options_.time_limit, "a run that takes longer counts as a hang")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
         ->capture_default_str();
     app_.add_option("--expect", options_.expect, "a text that every run without an MPI error prints")
         ->type_name("TEXT");
-    app_.add_option("--folder", options_.folder, "where scripts of failures are written")
+    app_.add_option("--folder", options_.folder, "folder for the scripts of failures")
         ->type_name("FOLDER")
         ->check(CLI::ExistingDirectory)
         ->capture_default_str();
     app_.add_option("--shrink-runs", options_.shrink_runs,
-                    "how many runs to spend on making a script shorter")
+                    "number of runs to spend on making a script shorter")
         ->type_name("N")
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
@@ -470,19 +484,70 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
   return fmt::format("unknown subcommand {}{}", in_quotes(words[0]), suggestion(words[0], views));
 }
 
+/// `offramp help run` and `offramp version`, as other programs have them.
+void ask_for_help(std::vector<std::string>& words) {
+  if (words.empty()) return;
+  if (words[0] == "version") words[0] = "--version";
+  if (words[0] != "help") return;
+  words.erase(words.begin());
+  words.resize(std::min<std::size_t>(words.size(), 1));
+  words.emplace_back("--help");
+}
+
+bool takes_value(const CLI::Option* option) {
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+/// Makes mpirun's -np the -n that is meant, and says so where an option of ours stands behind the program.
+void tidy_options(const CLI::App& app, std::vector<std::string>& words) {
+  const CLI::App* command = nullptr;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->check_name(words[0])) command = sub;
+  }
+  if (command == nullptr) return;
+  const bool runs = command->get_prefix_command();
+  std::size_t at = 1;
+  for (; at < words.size() && words[at] != "--"; ++at) {
+    std::string& word = words[at];
+    if (word == "-np" && command->get_option_no_throw("-n") != nullptr) word = "-n";
+    if (!word.starts_with('-')) {
+      if (runs) break;
+      continue;
+    }
+    const bool apart = word.find('=') == std::string::npos;
+    if (apart && takes_value(command->get_option_no_throw(word))) ++at;
+  }
+  if (at >= words.size() || words[at] == "--") return;
+  const std::string& program = words[at];
+  if (std::find(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(), "--") != words.end()) return;
+  for (std::size_t i = at + 1; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (!name.starts_with("--") || name == "--help" || command->get_option_no_throw(name) == nullptr)
+      continue;
+    complain(fmt::format(
+        "note: {} behind {} is the program's; offramp's options stand before it (write -- before {} if it is "
+        "meant so)",
+        name, printable(program), printable(program)));
+    return;
+  }
+}
+
 int dispatch(std::vector<std::string> words) {
   CLI::App app("Runs unmodified MPI programs over models of communication hardware.", "offramp");
   app.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
   app.require_subcommand(1);
   RunCommand run_command(app);
   InfoOptions info_options;
-  CLI::App* const info_app = app.add_subcommand("info", "what is here, what can be set, what is wrong");
-  info_app->add_option("--backend", info_options.backend, "only this backend")->type_name("BACKEND");
+  CLI::App* const info_app =
+      app.add_subcommand("info", "show what is wrong here, the machine and the settings in force");
+  info_app->add_option("--backend", info_options.backend, "the parameters of this backend, or of all")
+      ->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
   CheckOptions check_options;
-  CLI::App* const check_app = app.add_subcommand("check", "what would happen to a program's MPI calls");
+  CLI::App* const check_app =
+      app.add_subcommand("check", "say what would happen to each MPI call of a program");
   check_app->footer(
       "\nExit codes: 0 it works; 2 Offramp cannot be put in front of it; 3 it works, with a risk that is "
       "named.");
@@ -495,7 +560,8 @@ int dispatch(std::vector<std::string> words) {
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
   ReportOptions report_options;
-  CLI::App* const report_app = app.add_subcommand("report", "what reports say, side by side");
+  CLI::App* const report_app =
+      app.add_subcommand("report", "show reports side by side, as text or as a page");
   report_app->footer("\nExit codes: 1 the page cannot be written; 2 a file is no report.");
   report_app->add_option("files", report_options.files, "reports that run --report has written")->required();
   report_app
@@ -513,10 +579,12 @@ int dispatch(std::vector<std::string> words) {
   FuzzCommand fuzz_command(app);
   for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
 
+  ask_for_help(words);
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) {
     complain(problem);
     return kUsage;
   }
+  tidy_options(app, words);
   // CLI11 must not look at the program's own options.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());

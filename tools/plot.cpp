@@ -109,18 +109,31 @@ std::string svg(const Plot& plot) {
     const PlotLine& line = plot.lines[i];
     const std::string colour = line.colour.empty() ? kColours.at(i % kColours.size()) : line.colour;
     std::string path;
+    std::string dashed;
     std::string dots;
-    for (const auto& point : line.points) {
+    for (std::size_t j = 0; j < line.points.size(); ++j) {
+      const auto& point = line.points[j];
       if (!shown(point)) continue;
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", at_x(point.first), at_y(point.second));
-      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", at_x(point.first),
-                          at_y(point.second));
+      const std::string at = fmt::format("{:.1f} {:.1f}", at_x(point.first), at_y(point.second));
+      const bool open = j >= line.dashed_from;
+      if (open) {
+        dashed += (dashed.empty() && path.empty() ? "M" : "L") + at;
+      } else {
+        path += (path.empty() ? "M" : "L") + at;
+        dashed = "M" + at;  // goes on from the last point of the whole line
+      }
+      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"{}/>", at_x(point.first),
+                          at_y(point.second), open ? " fill=\"none\" stroke=\"" + colour + "\"" : "");
     }
+    if (line.dashed_from == PlotLine::kNever) dashed.clear();
     out += fmt::format(
-        "<g fill=\"{0}\"><path d=\"{1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2\"/>{2}"
+        "<g fill=\"{0}\"><path d=\"{1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2\"/>{6}{2}"
         "<text x=\"{3}\" y=\"{4:.1f}\">{5}</text></g>\n",
-        colour, path, dots, kWidth - kRight + 14, kTop + 14 + 20 * static_cast<double>(i),
-        escaped(line.name));
+        colour, path, dots, kWidth - kRight + 14, kTop + 14 + 20 * static_cast<double>(i), escaped(line.name),
+        dashed.empty() ? ""
+                       : fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" "
+                                     "stroke-dasharray=\"6 5\"/>",
+                                     dashed, colour));
   }
   return out + "</svg>\n";
 }

@@ -1,6 +1,7 @@
 // Plots as SVG: lines over two logarithmic axes, as benchmark results are shown.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@ struct PlotLine {
   std::string name;
   std::vector<std::pair<double, double>> points;  // x and y; those that are not positive are left out
   std::string colour = {};                        // as CSS has it; empty: one of the plot's own
+  static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+  std::size_t dashed_from = kNever;  // from this point on the line is dashed and its points are open
 };
 
 struct Plot {

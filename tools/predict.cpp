@@ -48,7 +48,8 @@ T parse_name(const std::string& word, std::string_view what, int count, Parse pa
 std::size_t parse_bytes(const std::string& text) {
   const std::optional<double> value = parse_quantity(text, "B");
   if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of bytes", in_quotes(text))};
+    throw Misuse{fmt::format("{} is no number of bytes; write 65536, 64K or 1MiB (units: {})",
+                             in_quotes(text), units_beside("B"))};
   return static_cast<std::size_t>(*value);
 }
 
@@ -165,12 +166,26 @@ struct Setup {
     configuration = std::move(*loaded);
     std::vector<std::string> names = options.backends;
     if (names.empty()) names.push_back(configuration->off() ? "host" : configuration->backend);
+    if (names == std::vector<std::string>{"all"}) {
+      const std::vector<std::string_view> all = registry.names();
+      names.assign(all.begin(), all.end());
+    }
     for (const std::string& name : names) {
       backends.push_back(registry.find(name));
       if (backends.back() == nullptr)
         throw Misuse{
             fmt::format("unknown backend {}{}", in_quotes(name), suggestion(name, registry.names()))};
     }
+  }
+
+  /// Settings of these backends that change nothing.
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> all;
+    for (const BackendDescription* backend : backends) {
+      for (std::string& text : settings_without_effect(*configuration, *backend))
+        all.push_back(std::move(text));
+    }
+    return all;
   }
 
   [[nodiscard]] ForecastSetting setting(const BackendDescription& backend) const {
@@ -202,7 +217,8 @@ class Progress {
   bool shown_;
 };
 
-std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points, int repeat) {
+std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
+                        const PredictOptions& options) {
   std::vector<Answer> answers;
   Progress progress(points.size() * setup.backends.size());
   for (const Operation& point : points) {
@@ -210,10 +226,14 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       Answer answer{{point, backend}, {}, {}};
       progress.step(answer.question);
       const ForecastSetting setting = setup.setting(*backend);
-      Result<Forecast> result = forecast(setting, point, repeat);
+      Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if);
       if (!result) throw Misuse{result.error()};
       answer.forecast = std::move(*result);
-      if (answer.forecast.declined.empty()) answer.cycles = engine_cycles(setting, answer.forecast);
+      if (answer.forecast.declined.empty()) {
+        answer.cycles = engine_cycles(setting, answer.forecast);
+      } else if (could_be_larger(setting, point)) {
+        answer.forecast.declined += "; --what-if forecasts it with a larger one";
+      }
       answers.push_back(std::move(answer));
     }
   }
@@ -243,6 +263,7 @@ Json json_of(const Answer& answer, int repeat) {
   json["wire_bytes"] = wire.wire_bytes;
   json["retransmissions"] = wire.retransmissions;
   json["rerouted"] = wire.rerouted;
+  if (answer.forecast.what_if) json["what_if"] = true;
   if (!answer.forecast.note.empty()) json["note"] = answer.forecast.note;
   return json;
 }
@@ -264,17 +285,18 @@ std::string quoted(const std::string& text) {
 }
 
 void print_csv(const std::vector<Answer>& answers) {
-  fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined\n");
+  fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined,note\n");
   for (const Answer& a : answers) {
     const Operation& o = a.question.operation;
     fmt::print("{},{},{},{},", to_string(o.kind), a.question.backend->name, o.ranks, o.bytes);
     if (!a.forecast.declined.empty()) {
-      fmt::print(",,,,,{}\n", quoted(a.forecast.declined));
+      fmt::print(",,,,,{},\n", quoted(a.forecast.declined));
       continue;
     }
     const WireCounters& w = a.forecast.wire;
-    fmt::print("{:.3f},{},{},{},{},\n", a.forecast.time.nanoseconds(),
-               a.cycles ? fmt::format("{}", *a.cycles) : "", w.packets, w.payload_bytes, w.wire_bytes);
+    fmt::print("{:.3f},{},{},{},{},,{}\n", a.forecast.time.nanoseconds(),
+               a.cycles ? fmt::format("{}", *a.cycles) : "", w.packets, w.payload_bytes, w.wire_bytes,
+               a.forecast.note.empty() ? "" : quoted(a.forecast.note));
   }
 }
 
@@ -290,9 +312,18 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
       fmt::print("declined: {}\n", printable(a.forecast.declined));
       continue;
     }
-    fmt::print("{:>18.6f} {:>14} {:>12} {:>16}\n", a.forecast.time.nanoseconds() / 1000,
+    fmt::print("{:>18.6f} {:>14} {:>12} {:>16}{}\n", a.forecast.time.nanoseconds() / 1000,
                a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
-               a.forecast.wire.wire_bytes);
+               a.forecast.wire.wire_bytes, a.forecast.what_if ? "  " + printable(a.forecast.note) : "");
+  }
+}
+
+/// Before anything is computed for it.
+void refuse_other_pictures(const std::string& file) {
+  for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".webp"}) {
+    if (file.ends_with(ending))
+      throw Misuse{
+          fmt::format("--svg writes SVG, and {} is named otherwise; end the name in .svg", in_quotes(file))};
   }
 }
 
@@ -309,7 +340,10 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
       const Operation& o = a.question.operation;
       line.points.emplace_back(over_ranks ? o.ranks : static_cast<double>(o.bytes),
                                a.forecast.time.nanoseconds() / 1000);
+      if (a.forecast.what_if && line.dashed_from == PlotLine::kNever)
+        line.dashed_from = line.points.size() - 1;
     }
+    if (line.dashed_from != PlotLine::kNever) line.name += " (dashed: what if)";
     plot.lines.push_back(std::move(line));
   }
   std::ofstream file(options.svg);
@@ -320,8 +354,9 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
 }  // namespace
 
 int predict(const PredictOptions& options) try {
+  refuse_other_pictures(options.svg);
   const Setup setup(options);
-  const std::vector<Answer> answers = ask(setup, points_of(options), options.repeat);
+  const std::vector<Answer> answers = ask(setup, points_of(options), options);
   if (!options.svg.empty()) write_plot(options, setup, answers);
   if (options.json) {
     print_json(answers, options.repeat);
@@ -331,12 +366,12 @@ int predict(const PredictOptions& options) try {
     print_table(answers, options.repeat);
   }
   std::set<std::string> notes;
+  for (std::string& note : setup.notes()) notes.insert(std::move(note));
   for (const Answer& answer : answers) {
-    const std::string& note = answer.forecast.note;
-    if (!note.empty() && notes.insert(note).second)
-      complain(fmt::format("{}, {} ranks: {}", answer.question.backend->name, answer.question.operation.ranks,
-                           note));
+    if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
+    notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
   }
+  for (const std::string& note : notes) complain(note);
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
   return any ? kDone : kDeclined;

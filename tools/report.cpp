@@ -8,50 +8,13 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "lib/core/names.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
-
-// --- numbers as people read them ---
-
-std::string time_text(double ns) {
-  constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
-      {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {0, "ns"}}};
-  for (const auto& [from, unit] : kUnits) {
-    if (ns < from) continue;
-    const double value = from > 0 ? ns / from : ns;
-    const int digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
-    return value == 0 ? "0" : fmt::format("{:.{}f} {}", value, digits, unit);
-  }
-  return "0";
-}
-
-std::string bytes_text(double bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  const bool whole = bytes == std::floor(bytes);
-  return fmt::format("{:.{}f} {}", bytes, whole || unit == 0 ? 0 : bytes >= 100 ? 0 : 1, kUnits.at(unit));
-}
-
-std::string count_text(double count) {
-  const std::string digits = fmt::format("{:.0f}", count);
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) out += ' ';
-    out += digits[i];
-  }
-  return out;
-}
-
-std::string against_text(double value, double baseline) {
-  if (baseline <= 0) return "";
-  const double ratio = value / baseline;
-  if (ratio >= 3) return fmt::format("{:.{}f} times", ratio, ratio < 100 ? 1 : 0);
-  return fmt::format("{:+.1f} %", 100 * (ratio - 1));
-}
 
 std::string size_class_text(const ReportSize& size) {
   if (size.min_bytes == size.max_bytes) return fmt::format("{} B", size.min_bytes);
@@ -61,17 +24,72 @@ std::string size_class_text(const ReportSize& size) {
 
 // --- what the page and the text have in common ---
 
+namespace {
+
+/// What does not tell two settings apart: names of files, and what only says what to write.
+bool tells_nothing(const std::string& key) {
+  constexpr std::array<std::string_view, 10> kKeys = {"report",  "trace",        "capture", "receipts",
+                                                      "summary", "certificate",  "details", "compare",
+                                                      "backend", "faults.record"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
+/// The settings that matter for a lane: the general ones and those of its backend.
+std::map<std::string, std::string> settings_of(const ShownLane& lane) {
+  std::map<std::string, std::string> found;
+  for (const SettingInForce& setting : lane.run->settings) {
+    const auto dot = setting.key.find('.');
+    const bool general = dot == std::string::npos || setting.key.starts_with("faults.");
+    if (tells_nothing(setting.key)) continue;
+    if (general || setting.key.substr(0, dot) == lane.lane->backend) found[setting.key] = setting.value;
+  }
+  return found;
+}
+
+/// "link 200 Gb/s, profile gen2": in what a lane differs from others of its backend; empty where that does
+/// not tell it apart.
+std::string difference(const ShownLane& lane, const std::vector<const ShownLane*>& others) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> parts;
+  const auto own = settings_of(lane);
+  std::set<std::string> keys;
+  for (const ShownLane* other : others) {
+    bool differs = false;
+    const auto theirs = settings_of(*other);
+    for (const auto& [key, value] : own) {
+      const auto found = theirs.find(key);
+      if (found != theirs.end() && found->second == value) continue;
+      differs = true;
+      keys.insert(key);
+    }
+    if (!differs) return {};
+  }
+  for (const std::string& key : keys) {
+    const std::string& value = own.at(key);
+    const std::string prefix = lane.lane->backend + ".";
+    parts.push_back(fmt::format("{} {}", key.starts_with(prefix) ? key.substr(prefix.size()) : key,
+                                value.empty() ? "empty" : value));
+  }
+  if (parts.size() > kMost) return {};
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports) {
   std::vector<ShownLane> lanes;
   for (const RunReport& report : reports) {
     for (const ReportLane& lane : report.lanes) lanes.push_back({lane.backend, &report, &lane});
   }
   const std::vector<ShownLane> plain = lanes;
-  for (ShownLane& lane : lanes) {
-    const auto same = std::count_if(plain.begin(), plain.end(), [&](const ShownLane& other) {
-      return other.label == lane.lane->backend;
-    });
-    if (same > 1) lane.label += " (" + lane.run->file + ")";
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    std::vector<const ShownLane*> others;
+    for (const ShownLane& other : plain) {
+      if (&other != &plain[i] && other.label == plain[i].label) others.push_back(&other);
+    }
+    if (others.empty()) continue;
+    const std::string apart = difference(plain[i], others);
+    lanes[i].label += fmt::format(" ({})", apart.empty() ? lanes[i].run->file : apart);
   }
   const auto host = std::find_if(lanes.begin(), lanes.end(),
                                  [](const ShownLane& lane) { return lane.lane->backend == "host"; });
@@ -126,6 +144,26 @@ std::string place_text(const ReportPlace& place) {
                      place.communicator, place.where);
 }
 
+std::vector<std::string> facts_of(const RunReport& report) {
+  std::vector<std::string> lines;
+  std::vector<std::string> versions = {"offramp " + report.version};
+  if (!report.mpi.empty()) versions.push_back(report.mpi);
+  if (!report.ucx.empty()) versions.push_back("UCX " + report.ucx);
+  const std::string with = fmt::format("{}", fmt::join(versions, ", "));
+  lines.push_back(report.date.empty() ? with : fmt::format("{}, {}", report.date, with));
+  for (const ReportHost& host : report.hosts)
+    lines.push_back(fmt::format("{} on {}: {}{}", counted(host.ranks, "rank"), host.name,
+                                host.cpu.empty() ? "" : host.cpu + ", ", counted(host.cores, "core")));
+  std::vector<std::string> set;
+  for (const SettingInForce& setting : report.settings) {
+    const bool names_hardware = setting.key == "backend" || setting.key == "compare";
+    if (!setting.is_default() && (names_hardware || !tells_nothing(setting.key)))
+      set.push_back(fmt::format("{} = {} ({})", setting.key, setting.value, setting.source));
+  }
+  if (!set.empty()) lines.push_back(fmt::format("set: {}", fmt::join(set, "; ")));
+  return lines;
+}
+
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
   std::vector<std::string> warnings;
   const RunReport& first = reports.front();
@@ -152,8 +190,8 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
       warnings.push_back(where +
                          "CPU time between MPI calls was added: modelled times depend on the machine");
     if (report.ranks != first.ranks)
-      warnings.push_back(
-          where + fmt::format("a run on {} ranks is compared with one on {}", report.ranks, first.ranks));
+      warnings.push_back(where + fmt::format("a run on {} is compared with one on {}",
+                                             counted(report.ranks, "rank"), first.ranks));
     if (report.command != first.command)
       warnings.push_back(where + "the command is not that of the first report");
     if (report.data_certificate != first.data_certificate && !report.data_certificate.empty() &&
@@ -198,7 +236,7 @@ void print_overview(const std::vector<ShownLane>& lanes) {
     const Carried sum = carried(*shown.lane);
     const bool compared = host != nullptr && &shown != host;
     table.add({printable(shown.label), time_text(shown.lane->communication_ns),
-               compared ? against_text(shown.lane->communication_ns, host->lane->communication_ns) : "",
+               compared ? ratio_text(shown.lane->communication_ns, host->lane->communication_ns) : "",
                time_text(shown.lane->modelled_ns), percent_text(sum.offloaded, sum.all()),
                count_text(sum.declined), count_text(sum.native)});
   }
@@ -227,10 +265,15 @@ void print_calls(const std::vector<ShownLane>& lanes) {
 
 constexpr std::size_t kShownPlaces = 3;
 
+void print_run(const RunReport& report) {
+  fmt::print("{}: {}: {}\n", printable(report.file), counted(report.ranks, "rank"),
+             printable(report.command));
+  for (const std::string& line : facts_of(report)) fmt::print("  {}\n", printable(line, 400));
+}
+
 void print_text(const std::vector<RunReport>& reports) {
   const std::vector<ShownLane> lanes = shown_lanes(reports);
-  for (const RunReport& report : reports)
-    fmt::print("{}: {} ranks: {}\n", printable(report.file), report.ranks, printable(report.command));
+  for (const RunReport& report : reports) print_run(report);
   fmt::print("{}\n\n", printable(headline(lanes)));
   print_overview(lanes);
   fmt::print("\nTime in calls, all ranks together:\n");

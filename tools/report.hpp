@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/report/read_report.hpp"
+#include "lib/report/words.hpp"
 
 namespace offramp::tool {
 
@@ -16,7 +17,7 @@ int report(const ReportOptions& options);
 
 /// One lane of one of the reports, as it is shown.
 struct ShownLane {
-  std::string label;  // the backend; with the file where two would have the same name
+  std::string label;  // the backend; with what differs, or the file, where two would have the same name
   const RunReport* run;
   const ReportLane* lane;
   bool baseline = false;  // what the others are compared with
@@ -39,19 +40,14 @@ Carried carried(const ReportLane& lane);
 
 /// The first thing to know: "cclo would save 18 % of the communication time."
 std::string headline(const std::vector<ShownLane>& lanes);
+/// When and where a run was made, with what versions, and what was set besides the defaults; a line each.
+std::vector<std::string> facts_of(const RunReport& report);
 /// Everything that a reader has to be warned of, also across the reports.
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
 /// "1800 x MPI_Irecv on MPI_COMM_WORLD at wildcards+0x2365".
 std::string place_text(const ReportPlace& place);
 
-/// A time in the unit that suits it, with four digits: "12.35 us".
-std::string time_text(double nanoseconds);
-std::string bytes_text(double bytes);
-/// A number with thin spaces between its thousands.
-std::string count_text(double count);
-/// Against the baseline: "-18.2 %", "3.4 times".
-std::string against_text(double value, double baseline);
 /// The sizes of a class: "0 B", "4 to 7 B", "64 to 128 KiB".
 std::string size_class_text(const ReportSize& size);
 

@@ -48,6 +48,7 @@ class Page {
     paths();
     places();
     certificates();
+    settings();
     add("<footer>Written by offramp {}. Modelled time comes from models of the hardware, not from this "
         "machine. A model is not a measurement.</footer>\n</main></body></html>\n",
         escaped(OFFRAMP_VERSION));
@@ -114,11 +115,13 @@ class Page {
         "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<h1>Offramp report</h1>\n"
         "<p class=\"headline\">{}</p>\n<ul class=\"runs\">\n",
         kReportStyle, escaped(headline(lanes_)));
-    for (const RunReport& run : reports_)
-      add("<li><code>{}</code> on {} {}, clock {}, CPU time {}, from {} (offramp {})</li>\n",
-          escaped(run.command.empty() ? "a program" : run.command), run.ranks,
-          run.ranks == 1 ? "rank" : "ranks", escaped(run.clock), escaped(run.compute), escaped(run.file),
-          escaped(run.version));
+    for (const RunReport& run : reports_) {
+      add("<li><code>{}</code> on {}, clock {}, CPU time {}, from {}",
+          escaped(run.command.empty() ? "a program" : run.command), counted(run.ranks, "rank"),
+          escaped(run.clock), escaped(run.compute), escaped(run.file));
+      for (const std::string& line : facts_of(run)) add("<br>{}", escaped(line));
+      add("</li>\n");
+    }
     add("</ul>\n");
     const std::vector<std::string> warnings = warnings_of(reports_);
     if (warnings.empty()) return;
@@ -140,7 +143,7 @@ class Page {
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
           "<span class=\"note{}\">{}</span>\n",
           label(i), bar({{longest > 0 ? time / longest : 0, colour(i)}}, lanes_[i].label), time_text(time),
-          good ? " good" : "", compared ? against_text(time, baseline_->lane->communication_ns) : "");
+          good ? " good" : "", compared ? ratio_text(time, baseline_->lane->communication_ns) : "");
     }
     add("</div>\n");
     const bool faults = std::any_of(lanes_.begin(), lanes_.end(), [](const ShownLane& shown) {
@@ -455,6 +458,40 @@ class Page {
           count_text(static_cast<double>(lanes_[i].run->arrival_order_dependences)));
     end_table();
     end_section();
+  }
+
+  void settings() {
+    const bool any = std::any_of(reports_.begin(), reports_.end(),
+                                 [](const RunReport& run) { return !run.settings.empty(); });
+    if (!any) return;
+    section("Settings",
+            "What was in force, and where it came from: the defaults, a line of a file, a variable "
+            "or an option.");
+    for (const RunReport& run : reports_) {
+      if (run.settings.empty()) continue;
+      const auto set = static_cast<std::size_t>(
+          std::count_if(run.settings.begin(), run.settings.end(),
+                        [](const SettingInForce& setting) { return !setting.is_default(); }));
+      add("<h3>{}</h3>\n", escaped(run.file));
+      settings_table(run, false);
+      add("<details><summary>{} at their defaults</summary>\n", run.settings.size() - set);
+      settings_table(run, true);
+      add("</details>\n");
+    }
+    end_section();
+  }
+
+  void settings_table(const RunReport& run, bool defaults) {
+    add("<div class=\"scroll\"><table><thead><tr><th>setting</th><th>value</th>{}</tr></thead><tbody>\n",
+        defaults ? "" : "<th class=\"text\">from</th>");
+    for (const SettingInForce& setting : run.settings) {
+      if (setting.is_default() != defaults) continue;
+      add("<tr><td><code>{}</code></td><td>{}</td>", escaped(setting.key),
+          setting.value.empty() ? "&ndash;" : escaped(setting.value));
+      if (!defaults) add("<td class=\"text\">{}</td>", escaped(setting.source));
+      add("</tr>\n");
+    }
+    end_table();
   }
 
   const std::vector<RunReport>& reports_;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/core/names.hpp"
+#include "tools/check.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -48,9 +49,15 @@ std::map<std::string, std::string> exported(const Surroundings& surroundings,
                                             const Configuration& configuration, const Registry& registry) {
   std::map<std::string, std::string> variables = surroundings.environment;
   const auto names = variables_by_key(registry);
+  std::vector<std::string> options;
   for (const Override& o : surroundings.overrides) {
-    if (const auto found = names.find(o.key); found != names.end()) variables[found->second] = o.value;
+    const auto found = names.find(resolved_key(o, registry));
+    if (found == names.end()) continue;
+    variables[found->second] = o.value;
+    options.push_back(found->second);
   }
+  variables.erase("OFFRAMP_OPTIONS");
+  if (!options.empty()) variables["OFFRAMP_OPTIONS"] = fmt::format("{}", fmt::join(options, ","));
   variables.erase("OFFRAMP_CONFIG");
   // By name, because the ranks may be started in another folder.
   if (!configuration.file.empty())
@@ -122,7 +129,9 @@ int become(const Plan& plan) {
 int check_command(const std::string& name) {
   const std::string path = find_program(name);
   if (path.empty()) {
-    complain(fmt::format("cannot find the program {}; is the path right?", in_quotes(name)));
+    const bool here = name.find('/') == std::string::npos && std::filesystem::exists(name);
+    complain(fmt::format("cannot find the program {}; {}", in_quotes(name),
+                         here ? fmt::format("did you mean ./{}?", printable(name)) : "is the path right?"));
     return kNotFound;
   }
   if (std::filesystem::is_directory(path) || access(path.c_str(), X_OK) != 0) {
@@ -143,7 +152,9 @@ int run(const RunOptions& options) {
     complain(configuration.error());
     return kUsage;
   }
-  for (const std::string& note : configuration->notes) complain(note);
+  if (options.dry_run) {  // else rank 0 says it
+    for (const std::string& note : configuration->notes) complain(note);
+  }
   if (const int problem = check_command(options.command.front()); problem != kDone) return problem;
   const std::string mpirun = find_program(options.mpirun);
   if (mpirun.empty()) {
@@ -156,6 +167,10 @@ int run(const RunOptions& options) {
     complain("cannot find libofframp.so beside this program; build or install it");
     return kBroken;
   }
+  if (calls_no_mpi(find_program(options.command.front())))
+    complain(fmt::format(
+        "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
+        printable(options.command.front())));
   const Plan plan = make_plan(options, mpirun, library, exported(surroundings, *configuration, registry));
   if (options.dry_run) {
     fmt::print("{}\n", shell_line(plan));

@@ -396,6 +396,7 @@ const BackendDescription& cclo_backend() {
     d.clock_parameter = "clock";
     d.topics = topics();
     d.enlarge = enlarge;
+    d.without_effect = without_effect;
     return d;
   }());
   return description;

@@ -1,5 +1,7 @@
 #include "backends/cclo/parameters.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
@@ -177,6 +179,34 @@ Configuration configuration_of(const Settings& settings) {
   c.host.memory = bandwidth(settings, "host_memory");
   c.host.memory_latency = in_units(settings, "host_memory_latency", 1e3);
   return c;
+}
+
+std::vector<WithoutEffect> without_effect(const Settings& settings) {
+  std::vector<WithoutEffect> found;
+  const Configuration c = configuration_of(settings);
+  const bool tcp = c.spec.transport == Transport::kTcp;
+  const bool udp = c.spec.transport == Transport::kUdp;
+  const char* const engine = tcp ? "tcp_bandwidth" : "rdma_bandwidth";
+  if (udp) {
+    found.push_back({"stack_latency", "has no effect over udp, which has no such stack"});
+    if (settings.real("clock") * 1e6 * kWordBytes * 8 < settings.real("link") * 1e9)
+      found.push_back({"link",
+                       "has next to no effect above what the engine's bus carries at its clock, which limits "
+                       "over udp; raise clock too"});
+  } else if (settings.real(engine) < settings.real("link")) {
+    found.push_back(
+        {"link", fmt::format("has next to no effect above {} = {} Gb/s, which limits; raise that too", engine,
+                             settings.real(engine))});
+  } else {
+    found.push_back(
+        {engine, fmt::format("has next to no effect above link = {} Gb/s, which limits; raise that too",
+                             settings.real("link"))});
+  }
+  for (const char* other : {"tcp_bandwidth", "rdma_bandwidth"}) {
+    if (udp || std::string_view(other) != engine)
+      found.push_back({other, "has no effect with this transport; see profile and transport"});
+  }
+  return found;
 }
 
 }  // namespace offramp::cclo

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "offramp/model/parameter.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/cclo/layout.hpp"
 #include "simulators/cclo/spec.hpp"
 
@@ -27,5 +27,8 @@ struct Configuration {
   std::uint32_t rx_buffers = 0;
 };
 Configuration configuration_of(const Settings& settings);
+
+/// As BackendDescription::without_effect.
+std::vector<WithoutEffect> without_effect(const Settings& settings);
 
 }  // namespace offramp::cclo

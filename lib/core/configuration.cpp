@@ -21,6 +21,7 @@ using std::string_view;
 
 constexpr const char* kFile = "offramp.toml";
 constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
+constexpr const char* kOptionsVariable = "OFFRAMP_OPTIONS";
 
 // --- The table of keys ---
 
@@ -207,13 +208,13 @@ constexpr Row kRows[] = {
       "the probability that a packet, and what is behind it, is held up"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); }},
     {{"faults.delay_time", "OFFRAMP_FAULTS_DELAY_TIME", "10", false, "0 .. 1e9 us, or a time such as \"2ms\"",
-      "for how long"},
+      "how long such a packet is held up"},
      [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); }},
     {{"faults.outage", "OFFRAMP_FAULTS_OUTAGE", "0", false, "0 .. 1",
       "the probability that a link is down, both ways, for one outage_time"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); }},
     {{"faults.outage_time", "OFFRAMP_FAULTS_OUTAGE_TIME", "100", false,
-      "0.001 .. 1e9 us, or a time such as \"2ms\"", "modelled time is cut into spans of this length"},
+      "0.001 .. 1e9 us, or a time such as \"2ms\"", "length of an outage"},
      [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); }},
     {{"faults.script", "OFFRAMP_FAULTS_SCRIPT", "", true, "lines such as lose 0>1 packet 3, or @ and a path",
       "faults that happen for certain: see docs/reliability.md"},
@@ -222,21 +223,25 @@ constexpr Row kRows[] = {
       "write every fault that happens, as a script that repeats it"},
      [](Target& t, const RawValue& v) { return set_text(t.all.fault_record, v); }},
     {{"route.operation", "", "any", true,
-      "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier",
+      "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier, "
+      "scan, exscan, gatherv, scatterv, allgatherv, reduce_scatterv, alltoallv",
       "the operations that this route takes"},
      [](Target& t, const RawValue& v) { return set_operation(t.route.operation, v); }},
     {{"route.min_bytes", "", "0", false, "a size in bytes, or \"64K\", \"1MiB\"", "the smallest message"},
      [](Target& t, const RawValue& v) { return set_count(t.route.min_bytes, v, "B"); }},
     {{"route.max_bytes", "", "\"1GiB\"", false, "a size in bytes, or \"64K\", \"1MiB\"",
-      "the largest message; not given: any"},
+      "the largest message; by default any"},
      [](Target& t, const RawValue& v) { return set_count(t.route.max_bytes, v, "B"); }},
     {{"route.min_ranks", "", "0", false, "a whole number", "the smallest communicator"},
      [](Target& t, const RawValue& v) { return set_count(t.route.min_ranks, v, "1"); }},
-    {{"route.max_ranks", "", "1024", false, "a whole number", "the largest communicator; not given: any"},
+    {{"route.max_ranks", "", "1024", false, "a whole number", "the largest communicator; by default any"},
      [](Target& t, const RawValue& v) { return set_count(t.route.max_ranks, v, "1"); }},
-    {{"route.backend", "", "host", true, kBackends, "what carries them; has to be given"},
+    {{"route.backend", "", "host", true, kBackends, "the backend that carries them; required"},
      [](Target& t, const RawValue& v) { return set_backend(t.route.backend, v, t.registry, false); }},
     {{"", "OFFRAMP_CONFIG", "", false, "the path of a file", "read this file instead of ./offramp.toml"},
+     nullptr},
+    {{"", "OFFRAMP_OPTIONS", "", false, "names of variables with commas between them",
+      "set by offramp run: the variables that stand for its options, for the report"},
      nullptr},
 };
 
@@ -263,6 +268,26 @@ std::vector<string_view> words_of(string_view list) {
 string_view section_of(string_view path) {
   const auto dot = path.find('.');
   return dot == string_view::npos ? string_view() : path.substr(0, dot);
+}
+
+/// Of the lanes and routes, each once.
+std::vector<string> backends_in_use(const Configuration& configuration) {
+  std::vector<string> names = configuration.lane_backends();
+  for (const Route& route : configuration.routes) {
+    if (std::find(names.begin(), names.end(), route.backend) == names.end()) names.push_back(route.backend);
+  }
+  return names;
+}
+
+string route_text(const Route& route) {
+  string text = route.operation ? string(to_string(*route.operation)) : "any";
+  if (route.min_bytes > 0) text += fmt::format(", from {} B", route.min_bytes);
+  if (route.max_bytes < std::numeric_limits<std::size_t>::max())
+    text += fmt::format(", up to {} B", route.max_bytes);
+  if (route.min_ranks > 0) text += fmt::format(", from {} ranks", route.min_ranks);
+  if (route.max_ranks < std::numeric_limits<int>::max())
+    text += fmt::format(", up to {} ranks", route.max_ranks);
+  return text + ": " + route.backend;
 }
 
 // --- All sources together ---
@@ -334,17 +359,26 @@ class Loader {
                         string(in_section ? path.substr(dot + 1) : path), std::move(value)});
   }
 
+  /// Where a variable's value comes from, for messages and the report.
+  [[nodiscard]] string origin_of(const string& variable) const {
+    const auto options = surroundings_.environment.find(kOptionsVariable);
+    if (options == surroundings_.environment.end()) return variable;
+    const string list = "," + options->second + ",";
+    return list.find("," + variable + ",") == string::npos ? variable : fmt::format("option ({})", variable);
+  }
+
   string read_variables() {
-    std::map<string, string> keys = {{kConfigVariable, ""}};
+    std::map<string, string> keys = {{kConfigVariable, ""}, {kOptionsVariable, ""}};
     for (const auto& [key, variable] : variables_by_key(registry_)) keys.emplace(variable, key);
     for (const auto& [variable, text] : surroundings_.environment) {
-      if (!variable.starts_with("OFFRAMP_") || variable == kConfigVariable) continue;
+      if (!variable.starts_with("OFFRAMP_") || variable == kConfigVariable || variable == kOptionsVariable)
+        continue;
       const auto found = keys.find(variable);
       if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
       const Row* row = find_row(found->second);
       // An empty variable is as good as none, except where an empty text means something.
       if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
-      add(found->second, {text, RawValue::Type::kText, variable});
+      add(found->second, {text, RawValue::Type::kText, origin_of(variable)});
     }
     return {};
   }
@@ -360,10 +394,28 @@ class Loader {
     const auto keys = variables_by_key(registry_);
     for (const Override& o : surroundings_.overrides) {
       if (o.key == "config") continue;
-      if (!keys.contains(o.key)) return unknown(o.origin, "key", o.key, views(keys));
-      add(o.key, {o.value, RawValue::Type::kText, o.origin});
+      const string key = resolved_key(o, registry_);
+      if (!keys.contains(key)) {
+        const string same = parameters_named(key);
+        if (!same.empty())
+          return fmt::format("{}: {} is a parameter of several backends; write one of {}", o.origin,
+                             in_quotes(key), same);
+        return unknown(o.origin, "key", key, views(keys));
+      }
+      add(key, {o.value, RawValue::Type::kText, o.origin});
     }
     return {};
+  }
+
+  /// "cclo.link, dpu.link": the parameters of that name; empty: there is none.
+  [[nodiscard]] string parameters_named(string_view name) const {
+    std::vector<string> found;
+    for (const BackendDescription* backend : registry_.all()) {
+      for (const Parameter& parameter : backend->parameters) {
+        if (parameter.name == name) found.push_back(fmt::format("{}.{}", backend->name, name));
+      }
+    }
+    return fmt::format("{}", fmt::join(found, ", "));
   }
 
   string apply_all() {
@@ -378,11 +430,13 @@ class Loader {
     const string& name = entry.section;
     if (name == "route") {
       configuration_.routes.resize(std::max(configuration_.routes.size(), entry.route + 1));
-      route_origins_.resize(configuration_.routes.size());
-      route_origins_[entry.route] = entry.value.origin;
+      configuration_.routes[entry.route].origin = entry.value.origin;
       return {};
     }
-    if (name == "faults" || registry_.find(name) != nullptr) return {};
+    const bool known = name == "faults" || registry_.find(name) != nullptr;
+    if (known && entry.in_list)
+      return fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name);
+    if (known) return {};
     if (find_row(name) != nullptr)
       return fmt::format("{}: {} is a key, not a section", entry.value.origin, name);
     return unknown(entry.value.origin, "section", name, top_names(false));
@@ -400,9 +454,16 @@ class Loader {
     Route unused;
     Route& route = entry.section == "route" ? configuration_.routes[entry.route] : unused;
     Target target{configuration_, route, registry_};
-    if (row->set(target, entry.value)) return {};
+    if (row->set(target, entry.value)) {
+      if (entry.section != "route") configuration_.written[path] = entry.value;
+      return {};
+    }
     const string allowed = allowed_text(*row, registry_);
-    return not_allowed(entry.value, path, allowed, words_of(allowed));
+    string message = not_allowed(entry.value, path, allowed, words_of(allowed));
+    const string parameters = parameters_named(path);
+    if (!parameters.empty() && closest(entry.value.text, words_of(allowed)).empty())
+      message += fmt::format("; parameters of that name: {}", parameters);
+    return message;
   }
 
   string unknown_key(const Entry& entry) const {
@@ -437,7 +498,7 @@ class Loader {
   string check_together() {
     for (std::size_t i = 0; i < configuration_.routes.size(); ++i) {
       const Route& route = configuration_.routes[i];
-      const string& origin = route_origins_[i];
+      const string& origin = route.origin;
       if (route.backend.empty()) return fmt::format("{}: this route names no backend; add backend", origin);
       if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
       if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
@@ -458,7 +519,24 @@ class Loader {
     for (const BackendDescription* description : registry_.all()) {
       if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
     }
+    note_what_changes_nothing();
     return {};
+  }
+
+  void note_what_changes_nothing() {
+    const Configuration& c = configuration_;
+    if (c.off()) return;
+    const std::pair<const char*, bool> kForReports[] = {
+        {"details", c.details}, {"certificate", c.certificate}, {"receipts", c.receipts.any()}};
+    for (const auto& [key, on] : kForReports) {
+      if (on && c.report.empty())
+        configuration_.notes.push_back(
+            fmt::format("{} has no effect without a report; add --report FILE", key));
+    }
+    for (const string& name : backends_in_use(c)) {
+      for (string& text : settings_without_effect(c, *registry_.find(name)))
+        configuration_.notes.push_back(std::move(text));
+    }
   }
 
   string read_fault_script() {
@@ -482,7 +560,6 @@ class Loader {
   Registry& registry_;
   Configuration configuration_;
   std::vector<Entry> entries_;
-  std::vector<string> route_origins_;
 };
 
 }  // namespace
@@ -500,6 +577,71 @@ std::vector<string> Configuration::lane_backends() const {
 Result<Settings> Configuration::settings_for(const BackendDescription& description) const {
   const auto section = sections.find(string(description.name));
   return read_settings(description, section == sections.end() ? Section() : section->second);
+}
+
+string resolved_key(const Override& override, const Registry& registry) {
+  if (override.key.find('.') != string::npos) return override.key;
+  const BackendDescription* owner = nullptr;
+  for (const string& name : override.backends) {
+    const BackendDescription* const backend = registry.find(name);
+    if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
+    if (owner != nullptr && owner != backend) return override.key;  // which one is open
+    owner = backend;
+  }
+  const bool general = find_row(override.key) != nullptr;
+  if (owner == nullptr) {  // for the message: what the one backend has
+    const bool one = override.backends.size() == 1 && registry.find(override.backends.front()) != nullptr;
+    return general || !one ? override.key : override.backends.front() + "." + override.key;
+  }
+  const RawValue value{override.value, RawValue::Type::kText, override.origin};
+  if (general && !read_settings(*owner, {{override.key, value}})) return override.key;
+  return fmt::format("{}.{}", owner->name, override.key);
+}
+
+std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry) {
+  std::vector<SettingInForce> all;
+  const auto add = [&all](string key, string value, const Section& written, const string& name) {
+    const auto found = written.find(name);
+    all.push_back(
+        {std::move(key), std::move(value), found == written.end() ? "default" : found->second.origin});
+  };
+  for (const Row& row : kRows) {
+    const string path(row.path);
+    if (path.empty() || section_of(path) == "route") continue;
+    const auto found = configuration.written.find(path);
+    add(path, found == configuration.written.end() ? string(row.default_text) : found->second.text,
+        configuration.written, path);
+  }
+  for (std::size_t i = 0; i < configuration.routes.size(); ++i)
+    all.push_back({fmt::format("route {}", i + 1), route_text(configuration.routes[i]),
+                   configuration.routes[i].origin});
+  for (const string& name : backends_in_use(configuration)) {
+    const BackendDescription* const backend = registry.find(name);
+    if (backend == nullptr) continue;
+    const Result<Settings> settings = configuration.settings_for(*backend);
+    if (!settings) continue;
+    const auto section = configuration.sections.find(name);
+    for (const Parameter& parameter : backend->parameters)
+      add(fmt::format("{}.{}", name, parameter.name), value_with_unit(parameter, *settings),
+          section == configuration.sections.end() ? Section() : section->second, string(parameter.name));
+  }
+  return all;
+}
+
+std::vector<string> settings_without_effect(const Configuration& configuration,
+                                            const BackendDescription& description) {
+  std::vector<string> texts;
+  const auto section = configuration.sections.find(string(description.name));
+  if (description.without_effect == nullptr || section == configuration.sections.end()) return texts;
+  const Result<Settings> settings = configuration.settings_for(description);
+  if (!settings) return texts;
+  for (const auto& [parameter, reason] : description.without_effect(*settings)) {
+    const auto written = section->second.find(string(parameter));
+    if (written == section->second.end()) continue;
+    texts.push_back(fmt::format("{}: {}.{} = {} {}", written->second.origin, description.name, parameter,
+                                written->second.text, reason));
+  }
+  return texts;
 }
 
 Surroundings Surroundings::of_process() {

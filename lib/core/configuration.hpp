@@ -39,6 +39,7 @@ struct Route {
   int min_ranks = 0;
   int max_ranks = std::numeric_limits<int>::max();
   std::string backend;
+  std::string origin;  // where it begins: "offramp.toml:7"
 };
 
 /// Calls of a rank by number, from 1 on. The last one counts too; none: first is 0.
@@ -74,6 +75,7 @@ struct Configuration {
   std::string file;                         // the file that was read; empty: none
   std::vector<std::string> notes;           // what the user should know although nothing is wrong
   std::map<std::string, Section> sections;  // by backend
+  Section written;                          // the general keys that a source has set, by path
 
   [[nodiscard]] bool off() const { return backend == kOff; }
 
@@ -87,11 +89,17 @@ struct Configuration {
 };
 
 /// A setting from a command line; key as in the file ("clock", "zrlmpi.preset"), origin for messages.
+/// backends: those that the command line names, whose parameters may be named alone ("preset").
 struct Override {
   std::string key;
   std::string value;
   std::string origin;
+  std::vector<std::string> backends = {};
 };
+
+/// The whole key that an override means. A name that is a general key and a parameter of the one backend that
+/// has it ("clock") is the parameter's if its value fits that.
+std::string resolved_key(const Override& override, const Registry& registry);
 
 /// What load_configuration looks at, so that tests need not touch the process.
 struct Surroundings {
@@ -107,6 +115,23 @@ struct Surroundings {
 /// found in the directory is used when it belongs to the user or root and not everybody may write it;
 /// otherwise a note says so. A privileged program gets backend "off". Call once, from one thread.
 Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry);
+
+/// A value in force and where it comes from: "default", "offramp.toml:3", "OFFRAMP_CLOCK", or "option
+/// (OFFRAMP_CLOCK)" for what offramp run was told.
+struct SettingInForce {
+  std::string key;    // "clock", "cclo.link", "route 1"
+  std::string value;  // with its unit
+  std::string source;
+  [[nodiscard]] bool is_default() const { return source == "default"; }
+};
+
+/// All general keys, routes, and the parameters of every backend of the lanes and routes.
+std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry);
+
+/// Parameters that the user has set and that have no effect or next to none, each with what limits or decides
+/// instead.
+std::vector<std::string> settings_without_effect(const Configuration& configuration,
+                                                 const BackendDescription& description);
 
 /// One row of the table of keys. A key without a variable can only stand in a file, one without a path only
 /// in the environment. default_text and allowed are for people; quoted says whether the file wants the value

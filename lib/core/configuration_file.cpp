@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -108,8 +109,9 @@ class FileReader {
     try {
       document = toml::parse(to_ascii(text), string_view(path_));
     } catch (const toml::parse_error& error) {
-      return fmt::format("{}: not valid TOML: {}", where(error.source()),
-                         printable(from_ascii(error.description())));
+      return fmt::format("{}: not valid TOML: {}{}", where(error.source()),
+                         printable(from_ascii(error.description())),
+                         missing_quotes(line_of(text, error.source().begin.line)));
     } catch (const std::logic_error& error) {
       return fmt::format("{}: not valid TOML: {}", path_, error.what());
     }
@@ -133,6 +135,24 @@ class FileReader {
     return {};
   }
 
+  static string_view line_of(string_view text, std::size_t number) {
+    for (; number > 1 && !text.empty(); --number)
+      text.remove_prefix(
+          std::min(text.size(), text.find('\n') == string_view::npos ? text.size() : text.find('\n') + 1));
+    return text.substr(0, text.find('\n'));
+  }
+
+  /// For `backend = cclo`, which TOML does not take: how to write it.
+  static string missing_quotes(string_view line) {
+    const auto equals = line.find('=');
+    if (equals == string_view::npos || equals == 0) return {};
+    const auto first = line.find_first_not_of(" \t", equals + 1);
+    if (first == string_view::npos || std::isalpha(static_cast<unsigned char>(line[first])) == 0) return {};
+    const string_view word = line.substr(first, line.find_first_of(" \t\r#", first) - first);
+    const string_view key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
+    return fmt::format("; a text stands in quotes: {} = {}", printable(key, 60), in_quotes(word));
+  }
+
   [[nodiscard]] string where(const toml::source_region& source) const {
     return fmt::format("{}:{}", path_, source.begin.line);
   }
@@ -140,6 +160,8 @@ class FileReader {
   string add(const string& key, const toml::node& node) {
     if (const auto* table = node.as_table()) return add_section(key, *table, 0);
     const auto* array = node.as_array();
+    if (key != "route" && array != nullptr && !array->empty() && array->front().is_table())
+      return add_section(key, *array->front().as_table(), 0, true);
     if (key != "route" || array == nullptr) return add_value("", key, node, 0);
     for (std::size_t i = 0; i < array->size(); ++i) {
       const auto* route = (*array)[i].as_table();
@@ -149,9 +171,11 @@ class FileReader {
     return {};
   }
 
-  string add_section(const string& section, const toml::table& table, std::size_t route) {
+  string add_section(const string& section, const toml::table& table, std::size_t route,
+                     bool in_list = false) {
     const auto& source = table.source();
-    entries_.push_back({section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line});
+    entries_.push_back(
+        {section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line, in_list});
     for (const auto& [key, node] : table) {
       if (string error = add_value(section, from_ascii(key.str()), node, route); !error.empty()) return error;
     }

@@ -15,6 +15,7 @@ struct Entry {
   RawValue value;
   std::size_t route = 0;  // which [[route]]
   std::size_t line = 0;
+  bool in_list = false;  // a heading in [[ ]] that is no [[route]]
 };
 
 struct FileText {

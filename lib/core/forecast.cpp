@@ -105,7 +105,20 @@ static Result<Forecast> forecast_supported(const ForecastSetting& setting, const
   return whole;
 }
 
-Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat) {
+/// Makes a full memory larger, if that is all that is in the way: what was done, or nothing.
+static std::string enlarged(ForecastSetting& setting, const Operation& operation) {
+  if (setting.backend.enlarge == nullptr) return {};
+  const std::string done = setting.backend.enlarge(operation, setting.settings);
+  return decline_of(setting, operation).empty() ? done : std::string();
+}
+
+bool could_be_larger(const ForecastSetting& setting, const Operation& operation) {
+  ForecastSetting larger = setting;
+  return !enlarged(larger, operation).empty();
+}
+
+Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat,
+                          bool what_if) {
   if (operation.kind > OperationKind::kExscan)
     return Result<Forecast>::failure(
         fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
@@ -119,16 +132,19 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
   Forecast declined;
   declined.declined = decline_of(setting, operation);
   if (declined.declined.empty()) return forecast_supported(setting, operation, repeat);
+  if (!what_if) return declined;
   ForecastSetting larger = setting;
-  if (setting.backend.enlarge != nullptr) {
-    const std::string done = setting.backend.enlarge(operation, larger.settings);
-    if (!done.empty() && decline_of(larger, operation).empty()) {
-      Result<Forecast> what_if = forecast_supported(larger, operation, repeat);
-      if (what_if) what_if->note = fmt::format("{}: {}", declined.declined, done);
-      return what_if;
-    }
+  const std::string done = enlarged(larger, operation);
+  if (done.empty()) {
+    declined.declined = decline_of(larger, operation);  // what is in the way besides
+    return declined;
   }
-  return declined;
+  Result<Forecast> result = forecast_supported(larger, operation, repeat);
+  if (result) {
+    result->what_if = true;
+    result->note = fmt::format("what if: {}: {}", declined.declined, done);
+  }
+  return result;
 }
 
 std::size_t element_bytes(ElementType type) {

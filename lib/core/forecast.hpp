@@ -13,10 +13,15 @@ struct ForecastSetting {
 
 /// The operation on operation.ranks ranks that all begin at time 0, by the backend's own simulation of all
 /// the hardware or by one backend per rank. kSend: from the root to the next rank. What the backend declines
-/// says so in the forecast; an error is an operation that makes no sense. repeat: so many of them, one after
-/// the other, as a loop in a program issues them; the time and the counts are those of all. Only one backend
-/// per rank does that: the others simulate one operation.
-Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1);
+/// says so in the forecast; an error is an operation that makes no sense. what_if: where the hardware
+/// declines because a memory is full, forecasts with a larger one, and says so in the note. repeat: so many
+/// of them, one after the other, as a loop in a program issues them; the time and the counts are those of
+/// all. Only one backend per rank does that: the others simulate one operation.
+Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
+                          bool what_if = false);
+
+/// Whether what_if would give a time where the hardware declines.
+bool could_be_larger(const ForecastSetting& setting, const Operation& operation);
 
 /// Bytes of one element; 1 for the types that are not of one size.
 std::size_t element_bytes(ElementType type);

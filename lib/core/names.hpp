@@ -15,16 +15,21 @@ namespace offramp {
 
 std::string_view to_string(Outcome outcome);
 
-/// The inverse of to_string; nothing for a word that is not a name.
+/// The inverse of to_string, in any case; MPI's own names (MPI_Allreduce, MPI_DOUBLE, MPI_MAX) and those of C
+/// types and common words (double, maximum) mean the same. Nothing for any other word.
 std::optional<OperationKind> parse_operation(std::string_view word);
 std::optional<ElementType> parse_element_type(std::string_view word);
 std::optional<ReduceFunction> parse_reduce_function(std::string_view word);
 
 /// A finite number, optionally followed by a unit of the same dimension as `unit`, converted to `unit`:
-/// "2.5us" is 2500 when the unit is ns. Times ps ns us ms s min; sizes B K KiB M MiB G GiB (K is 1024);
-/// frequencies Hz kHz MHz GHz; rates b/s kb/s Mb/s Gb/s B/s MB/s GB/s. Other units only accept themselves.
-/// Nothing when the text is not such a number.
+/// "2.5us" is 2500 when the unit is ns. Times ps ns us ms s min; sizes B K KB KiB M MB MiB G GB GiB (K is
+/// 1024); frequencies Hz kHz MHz GHz; rates b/s kb/s Mb/s Gb/s Tb/s, the same with B for bytes, bps or bit/s.
+/// Case is free but for that of b and B in rates. Other units only accept themselves. Nothing when the text
+/// is not such a number.
 std::optional<double> parse_quantity(std::string_view text, std::string_view unit);
+
+/// The units that may stand where a value of this one is wanted, for messages; empty: none but itself.
+std::string_view units_beside(std::string_view unit);
 
 /// true, yes, y, on, 1 and their opposites, in any case.
 std::optional<bool> parse_boolean(std::string_view text);

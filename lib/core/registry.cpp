@@ -69,11 +69,14 @@ std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& ra
   return Settings::Value{*number, {}};
 }
 
-const Parameter* find_parameter(std::span<const Parameter> table, std::string_view name) {
-  for (const Parameter& parameter : table) {
-    if (parameter.name == name) return &parameter;
-  }
-  return nullptr;
+/// What is allowed; and the units that there are, where a value has one that is not known.
+std::string allowed_with_units(const Parameter& parameter, std::string_view text) {
+  std::string allowed = allowed_text(parameter);
+  const std::string_view units = units_beside(parameter.unit);
+  const bool number = parameter.kind == ParameterKind::kReal || parameter.kind == ParameterKind::kInteger;
+  if (number && !units.empty() && !parse_quantity(text, parameter.unit))
+    allowed += fmt::format(", in {}", units);
+  return allowed;
 }
 
 std::string joined(std::span<const std::string_view> words) {
@@ -81,6 +84,26 @@ std::string joined(std::span<const std::string_view> words) {
 }
 
 }  // namespace
+
+const Parameter* find_parameter(std::span<const Parameter> table, std::string_view name) {
+  for (const Parameter& parameter : table) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+std::string value_text(const Parameter& p, const Settings& settings) {
+  const std::string name(p.name);
+  if (p.kind == ParameterKind::kChoice) return settings.choice(name);
+  if (p.kind == ParameterKind::kBoolean) return settings.flag(name) ? "true" : "false";
+  if (p.kind == ParameterKind::kInteger) return fmt::format("{}", settings.integer(name));
+  return fmt::format("{}", settings.real(name));
+}
+
+std::string value_with_unit(const Parameter& p, const Settings& settings) {
+  const bool bare = p.unit.empty() || p.unit == "1";
+  return fmt::format("{}{}{}", value_text(p, settings), bare ? "" : " ", bare ? "" : p.unit);
+}
 
 Result<Settings> read_settings(const BackendDescription& description, const Section& section) {
   Settings settings = Settings::defaults(description.parameters);
@@ -96,7 +119,8 @@ Result<Settings> read_settings(const BackendDescription& description, const Sect
     auto value = read_value(*parameter, raw);
     if (!value) {
       return Result<Settings>::failure(not_allowed(raw, fmt::format("{}.{}", description.name, name),
-                                                   allowed_text(*parameter), parameter->choices));
+                                                   allowed_with_units(*parameter, raw.text),
+                                                   parameter->choices));
     }
     settings.set(name, std::move(*value));
   }
@@ -106,7 +130,7 @@ Result<Settings> read_settings(const BackendDescription& description, const Sect
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   const std::string_view near = closest(word, candidates);
   if (!near.empty()) return fmt::format("; did you mean {}?", in_quotes(near));
-  constexpr std::size_t kMostListed = 12;
+  constexpr std::size_t kMostListed = 20;
   if (candidates.empty()) return {};
   if (candidates.size() > kMostListed) return "; offramp info -c lists what there is";
   return fmt::format("; known are {}", joined(candidates));

@@ -32,6 +32,7 @@ class [[nodiscard]] Result {
   /// Only when there is one.
   T& operator*() { return *value_; }
   T* operator->() { return &*value_; }
+  const T& operator*() const { return *value_; }
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
@@ -57,6 +58,13 @@ Result<Settings> read_settings(const BackendDescription& description, const Sect
 
 /// The variable of a backend's parameter: OFFRAMP_ZRLMPI_PRESET.
 std::string variable_name(std::string_view backend, std::string_view parameter);
+
+/// A value as the user writes it: without its unit, and with it.
+std::string value_text(const Parameter& parameter, const Settings& settings);
+std::string value_with_unit(const Parameter& parameter, const Settings& settings);
+
+/// Null: there is none of that name.
+const Parameter* find_parameter(std::span<const Parameter> table, std::string_view name);
 
 /// "1 .. 4096 ns", "tcp, udp", "true, false".
 std::string allowed_text(const Parameter& parameter);

@@ -170,6 +170,8 @@ class UcxFabric final : public UcxFabricBase {
     return events;
   }
 
+  [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
+
   void close(Sink& sink) override {
     // What is queued goes out, unless its receiver has stopped to take messages. All have received what they
     // ever will by now: what is queued tells a sender that nobody wants its message, and so has time to lose

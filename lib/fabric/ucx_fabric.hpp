@@ -52,6 +52,8 @@ struct UcxOptions {
 class UcxFabricBase : public Fabric {
  public:
   virtual void close(Sink& sink) = 0;
+  /// Of the UCX library: "1.13.1".
+  [[nodiscard]] virtual std::string version() const = 0;
 };
 
 /// Exported by the module. On failure returns null and sets error, on every rank if on one. The caller owns

@@ -67,6 +67,7 @@ class Session {
   std::unordered_set<MPI_Message> claimed;  // handles of matched probes that are ours
   std::uint64_t clock_reads = 0;            // how often the program read the modelled clock
   std::uint64_t failed_requests = 0;
+  std::vector<SettingInForce> settings;  // for the report
 
   /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
   /// not communicate.

@@ -128,8 +128,6 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
-    if (configuration->receipts.any() && configuration->report.empty())
-      (void)std::fprintf(stderr, "offramp: receipts are kept in the report, and none is asked for\n");
   }
 
   if (!configuration->fault_record.empty()) record_faults(*configuration, error);
@@ -155,6 +153,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   clear_preload();
   auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
                                            std::move(*lanes), threads);
+  session->settings = settings_in_force(session->configuration(), registry);
   if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
   return session;
 }

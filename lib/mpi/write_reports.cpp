@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
@@ -40,17 +39,20 @@ std::vector<std::string> gather_strings(const std::string& own) {
   return parts;
 }
 
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  for (char& c : text) {
-    if (c == '\0') c = ' ';
+/// Of rank 0, whose report it is.
+RunFacts facts_of(Session& session) {
+  RunFacts facts;
+  facts.command = own_command();
+  facts.date = date_text();
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (pmpi::Get_library_version(text.data(), &length) == MPI_SUCCESS) {
+    const std::string_view version(text.data());
+    facts.mpi = version.substr(0, version.find_first_of(",\n"));
   }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
-  }
-  return text;
+  facts.ucx = session.fabric().version();
+  facts.settings = session.settings;
+  return facts;
 }
 
 /// flags: how to open it besides for writing. False, with a message, when it cannot be written.
@@ -157,13 +159,14 @@ void write_reports(Session& session) {
   notes.communicator_name = [&session](std::uint64_t context) {
     return session.communicators.name_of(context);
   };
+  if (!configuration.report.empty()) notes.host = look_at_host();
   for (const auto& units : session.observers().units) notes.units.push_back(units.get());
   const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
   const bool wanted = !configuration.report.empty() && configuration.details;
   const auto paths = wanted ? gather_paths(session) : std::vector<std::optional<CriticalPath>>();
   std::string report;
   if (session.engine.rank() == 0) {
-    report = run_report(ranks, command_line(), configuration, paths);
+    report = run_report(ranks, facts_of(session), configuration, paths);
     const bool more = session.observers().receipts != nullptr;
     if (!configuration.report.empty())
       write_file(configuration.report, more ? left_open(report) : report, O_TRUNC, "report");

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -151,12 +152,29 @@ ReportPlace read_place(const Node& node) {
   return {node.at("call").text(), node.at("communicator").text(), to_string(site), node.at("times").whole()};
 }
 
+/// When, where and with what a run was made. Older reports do not say.
+void read_facts(const Node& node, RunReport& report) {
+  if (node.has("date")) report.date = node.at("date").text();
+  if (node.has("mpi")) report.mpi = node.at("mpi").text();
+  if (node.has("ucx")) report.ucx = node.at("ucx").text();
+  if (node.has("hosts"))
+    node.at("hosts").each_element(kMostRanks, [&](const Node& n) {
+      report.hosts.push_back(
+          {n.at("name").text(), n.at("cpu").text(), n.at("cores").whole(), n.at("ranks").whole()});
+    });
+  if (node.has("settings"))
+    node.at("settings").each_member(kMostRows, [&](const std::string& name, const Node& n) {
+      report.settings.push_back({name, n.at("value").text(), n.at("source").text()});
+    });
+}
+
 RunReport read_run(const Node& node) {
   RunReport report;
   report.version = node.at("offramp").text();
   if (const std::uint64_t schema = node.at("schema").whole(); schema != kReportSchema)
     throw Malformed{fmt::format("its schema is {}, and this offramp reads {}", schema, kReportSchema)};
   report.command = node.at("command").text();
+  read_facts(node, report);
   report.clock = node.at("clock").text();
   report.compute = node.at("compute").text();
   report.ranks = node.at("ranks").whole();
@@ -172,6 +190,16 @@ RunReport read_run(const Node& node) {
   report.lanes.push_back(read_lane(node));
   node.at("compared").each_element(kMostLanes, [&](const Node& n) { report.lanes.push_back(read_lane(n)); });
   return report;
+}
+
+/// byte: as the parser counts them, from 1.
+std::string place_of(std::string_view text, std::size_t byte) {
+  if (byte > text.size()) return "it ends too early";
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto newline = before.rfind('\n');
+  const std::size_t column = newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
+  return fmt::format("line {}, column {}", line, column + 1);
 }
 
 }  // namespace
@@ -190,8 +218,10 @@ Result<RunReport> parse_report(std::string_view text, const std::string& file) {
     return report;
   } catch (const Malformed& malformed) {
     return failure(malformed.text);
-  } catch (const Json::exception& e) {
-    return failure(fmt::format("not valid JSON: {}", printable(e.what())));
+  } catch (const Json::parse_error& e) {
+    return failure("it is not valid JSON, " + place_of(text, e.byte));
+  } catch (const Json::exception&) {  // a number that no type holds, say
+    return failure("a value in it is not what a report has there");
   }
 }
 

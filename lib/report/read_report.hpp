@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/core/configuration.hpp"
 
 namespace offramp {
 
@@ -95,8 +95,22 @@ struct ReportPlace {
   std::uint64_t times = 0;
 };
 
+/// A machine on which ranks ran.
+struct ReportHost {
+  std::string name;
+  std::string cpu;  // empty: not known
+  std::uint64_t cores = 0;
+  std::uint64_t ranks = 0;
+};
+
 struct RunReport {
   std::string file;
+  // Of newer reports only; empty in others.
+  std::string date;
+  std::string mpi;
+  std::string ucx;
+  std::vector<ReportHost> hosts;
+  std::vector<SettingInForce> settings;
   std::string version;
   std::string command;
   std::string clock;

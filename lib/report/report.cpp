@@ -7,6 +7,7 @@
 
 #include "lib/core/names.hpp"
 #include "lib/report/call_sites.hpp"
+#include "lib/report/words.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {
@@ -265,7 +266,7 @@ class PlaceSum {
 };
 
 std::string count_of_places(std::uint64_t count) {
-  return fmt::format("{} {} of the program", count, count == 1 ? "place" : "places");
+  return counted(count, "place") + " of the program";
 }
 
 /// The lines of the summary.
@@ -301,6 +302,13 @@ void add_comparison_warnings(const Json& report, Json& warnings) {
                     count_of_places(whole(report.at("arrival_order_places"), "count")), n));
 }
 
+/// One row for each machine, with its number of ranks.
+void add_host(Json& hosts, const Json& host) {
+  Json row = host;
+  row["ranks"] = 1;
+  add_row(hosts, row, {"name", "cpu", "cores"}, {"ranks"});
+}
+
 std::string setting(const Configuration& configuration) {
   switch (configuration.compute.kind) {
     case Compute::Kind::kNone:
@@ -327,6 +335,20 @@ std::string share(const Json& lane) {
   return percent_text(static_cast<double>(offloaded), static_cast<double>(all));
 }
 
+/// Calls and operations are not the same number: which functions make more than one of each, or none.
+std::string why_not_one_each(const Json& calls) {
+  std::string several;
+  std::string none;
+  for (const auto& [name, call] : calls.items()) {
+    const std::uint64_t operations = operations_of(call);
+    if (operations > whole(call, "count") && several.empty()) several = name;
+    if (operations == 0 && none.empty()) none = name;
+  }
+  if (several.empty() && none.empty()) return {};
+  return fmt::format(" ({}{}{})", several.empty() ? "" : several + " makes several",
+                     several.empty() || none.empty() ? "" : ", ", none.empty() ? "" : none + " none");
+}
+
 /// Every lane on a line, against the host.
 std::string comparison(const Json& report) {
   std::vector<const Json*> lanes = {&report};
@@ -340,12 +362,11 @@ std::string comparison(const Json& report) {
     const std::int64_t time = time_of(*lane, "communication_ps");
     const bool is_host = lane->at("backend") == "host" || host == 0;
     const std::string against =
-        is_host ? std::string(17, ' ')
-                : fmt::format("{:+8.1f} % to host",
-                              100.0 * static_cast<double>(time - host) / static_cast<double>(host));
-    out +=
-        fmt::format("offramp: {:>12} {:>16.3f} us {}  {:>7} carried by it\n",
-                    lane->at("backend").get<std::string>(), nanoseconds(time) / 1000, against, share(*lane));
+        is_host ? ""
+                : fmt::format("{} of host", ratio_text(static_cast<double>(time), static_cast<double>(host)));
+    out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} carried by it\n",
+                       lane->at("backend").get<std::string>(), time_text(nanoseconds(time)), against,
+                       share(*lane));
   }
   return out;
 }
@@ -362,6 +383,8 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
   rank["places"] = places_json(engine, names, notes);
   rank["elsewhere"] = engine.places().others();
   rank["clock_reads"] = notes.clock_reads;
+  if (!notes.host.name.empty())
+    rank["host"] = {{"name", notes.host.name}, {"cpu", notes.host.cpu}, {"cores", notes.host.cores}};
   rank["malformed_messages"] = engine.malformed();
   if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
   Json& lanes = rank["lanes"] = Json::array();
@@ -369,13 +392,21 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
   return to_text(rank, -1);
 }
 
-std::string run_report(const std::vector<std::string>& ranks, const std::string& command,
+std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
                        const Configuration& configuration,
                        const std::vector<std::optional<CriticalPath>>& paths) {
   Json report;
   report["offramp"] = OFFRAMP_VERSION;
   report["schema"] = kReportSchema;
-  report["command"] = command;
+  report["command"] = fmt::format("{}", fmt::join(facts.command, " "));
+  report["program"] = facts.command.empty() ? "" : facts.command.front();
+  report["arguments"] = facts.command.empty()
+                            ? std::vector<std::string>()
+                            : std::vector<std::string>(facts.command.begin() + 1, facts.command.end());
+  report["date"] = facts.date;
+  report["mpi"] = facts.mpi;
+  report["ucx"] = facts.ucx;
+  Json& hosts = report["hosts"] = Json::array();
   report["ranks"] = ranks.size();
   report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
   report["compute"] = setting(configuration);
@@ -397,6 +428,7 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
       places = std::move(with);
       dependence_sum += whole(rank, "arrival_order_dependences");
       clock_reads += whole(rank, "clock_reads");
+      if (rank.contains("host")) add_host(hosts, rank.at("host"));
       if (rank.contains("data")) data += rank.at("data").get<std::string>();
       if (const auto bad = whole(rank, "malformed_messages"); bad > 0)
         warnings.push_back(fmt::format("rank {} dropped {} malformed messages", i, bad));
@@ -423,12 +455,15 @@ std::string run_report(const std::vector<std::string>& ranks, const std::string&
     add_lane(one, readable, lane);
     add_path(one, lane);
     if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
-      warnings.push_back(fmt::format(
-          "{} could not repair the faults of {} operations: a run over it would end with an error",
-          one.at("backend").get<std::string>(), lost));
+      warnings.push_back(
+          fmt::format("{} could not repair the faults of {}: a run over it would end with an error",
+                      one.at("backend").get<std::string>(), counted(lost, "operation")));
     compared.push_back(std::move(one));
   }
   if (backends.size() > 1) add_comparison_warnings(report, warnings);
+  Json& settings = report["settings"] = Json::object();
+  for (const SettingInForce& setting : facts.settings)
+    settings[setting.key] = {{"value", setting.value}, {"source", setting.source}};
   report["warnings"] = std::move(warnings);
   return to_text(report, 2) + "\n";
 }
@@ -451,11 +486,12 @@ std::string summary(const std::string& text) {
   }
   const auto backend = report.at("backend").get<std::string>();
   std::string out = fmt::format(
-      "offramp: backend {}, {} ranks, modelled time {:.3f} us\n"
-      "offramp: {} MPI calls, {} bytes; {} of {} operations carried by {} ({} declined, {}{} native)\n",
-      backend, whole(report, "ranks"), report.at("modelled_time_ns").get<double>() / 1000, count, bytes,
-      share(report), operations, backend, declined,
-      routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
+      "offramp: backend {}, {}, modelled time {}\n"
+      "offramp: {} MPI calls, {}; {} of {} operations{} carried by {} ({} declined, {}{} native)\n",
+      backend, counted(whole(report, "ranks"), "rank"),
+      time_text(report.at("modelled_time_ns").get<double>()), count, bytes_text(static_cast<double>(bytes)),
+      share(report), operations, operations == count ? "" : why_not_one_each(report.at("calls")), backend,
+      declined, routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
@@ -463,7 +499,8 @@ std::string summary(const std::string& text) {
   if (whole(report, "arrival_order_dependences") > 0) out += places_text(report);
   const Json& wire = report.at("wire");
   if (const auto n = wire.value("rerouted", std::uint64_t{0}); n > 0)
-    out += fmt::format("offramp: {} operations went another way, past hardware that had failed\n", n);
+    out +=
+        fmt::format("offramp: {} went another way, past hardware that had failed\n", counted(n, "operation"));
   for (const Json& warning : report.at("warnings"))
     out += fmt::format("offramp: {}\n", warning.get<std::string>());
   return out;

@@ -10,6 +10,7 @@
 #include "lib/core/configuration.hpp"
 #include "lib/core/engine.hpp"
 #include "lib/core/path_log.hpp"
+#include "lib/report/run_facts.hpp"
 #include "lib/report/unit_times.hpp"
 
 namespace offramp {
@@ -25,6 +26,7 @@ struct RankNotes {
   std::uint64_t clock_reads = 0;        // MPI_Wtime in modelled time
   /// The name of the communicator with a context id; empty: not known.
   std::function<std::string(std::uint64_t context)> communicator_name;
+  HostFacts host;                       // without a name: left out
 };
 
 /// What one rank contributes, as a JSON text. names: of the functions that the counters number.
@@ -32,7 +34,7 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
 
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
 /// what rank_report makes are left out and named under "warnings". paths: by lane; empty: not known.
-std::string run_report(const std::vector<std::string>& ranks, const std::string& command,
+std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
                        const Configuration& configuration,
                        const std::vector<std::optional<CriticalPath>>& paths);
 

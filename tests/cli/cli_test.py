@@ -114,10 +114,57 @@ class Run(CliTest):
         self.assertIn("unexpected argument", self.refused("run", "stray", "--", "/bin/true"))
 
 
+    def test_speaks_of_options_that_have_no_effect(self):
+        def note(*arguments):
+            return self.offramp("run", "--dry-run", *arguments).stderr
+
+        self.assertIn("details has no effect without a report", note("--details", "--", "/bin/true"))
+        self.assertNotIn("no effect", note("--details", "--report", "r.json", "--", "/bin/true"))
+        self.assertIn("--backend behind /bin/echo", note("/bin/echo", "--backend", "cclo"))
+        self.assertNotIn("behind", note("--", "/bin/echo", "--backend", "cclo"))
+        self.assertIn("calls no MPI function", note("--", "/bin/true"))
+        self.assertNotIn("calls no MPI", note("--", str(BUILD / "tests/mpi/reduce")))
+        self.assertNotIn("calls no MPI", note("--", "python3"))
+
+    def test_speaks_as_mpirun_does(self):
+        self.assertEqual(self.dry_run("-np", "2", "--", "/bin/true"), self.dry_run("-n", "2", "--", "/bin/true"))
+        self.assertTrue(self.dry_run("/bin/echo", "-np", "2").endswith("/bin/echo -np 2\n"))
+
+    def test_suggests_a_program_in_this_folder(self):
+        (self.folder / "jacobi").write_text("x")
+        self.assertIn("did you mean ./jacobi?", self.refused("run", "jacobi", code=127))
+
+    def test_explains_slips_in_the_file(self):
+        for text, word in (("backend = cclo", 'backend = "cclo"'), ("[[routes]]\nbackend = 'host'", 'did you mean "route"?'),
+                           ("[[cclo]]\nlink = 3", "write [cclo]")):
+            (self.folder / "offramp.toml").write_text(text + "\n")
+            error = self.refused("run", "--", "/bin/true")
+            self.assertIn(word, error)
+            self.assertIn("offramp.toml:1: ", error)
+
+
 class Info(CliTest):
-    def test_shows_version_library_and_backends(self):
+    def test_shows_version_library_and_backends_on_a_few_lines(self):
         text = self.offramp("info").stdout
-        for word in (str(LIBRARY), "host: ", "zrlmpi: ", "cores", "Open MPI", "allowed: ", "source: "):
+        for word in (str(LIBRARY), "host, ", "zrlmpi, ", "core", "Open MPI"):
+            self.assertIn(word, text)
+        self.assertLessEqual(len(text.splitlines()), 15)
+        self.assertRegex(text.splitlines()[0], "^(nothing is wrong here|wrong here:)$")
+
+    def test_shows_the_values_in_force_and_their_sources(self):
+        (self.folder / "offramp.toml").write_text("[cclo]\nlink = 50\n")
+        text = self.offramp("info", OFFRAMP_BACKEND="cclo").stdout
+        self.assertRegex(text, r"(?m)^backend +cclo \(OFFRAMP_BACKEND\)$")
+        self.assertRegex(text, r"(?m)^cclo.link +50 Gb/s \(offramp.toml:2\)$")
+        facts = json.loads(self.offramp("info", "--json", OFFRAMP_BACKEND="cclo").stdout)["settings"]
+        self.assertEqual(facts["cclo.link"], {"value": "50 Gb/s", "source": "offramp.toml:2"})
+        self.assertEqual(facts["cclo.latency"], {"value": "1362 ns", "source": "default"})
+        self.assertIn("50 Gb/s (default 100 Gb/s)", self.offramp("info", "--backend", "cclo").stdout)
+
+    def test_shows_the_parameters_of_one_backend_or_of_all(self):
+        self.assertIn("allowed: ", self.offramp("info", "--backend", "host").stdout)
+        text = self.offramp("info", "--backend", "all").stdout
+        for word in ("host: ", "zrlmpi: ", "allowed: ", "source: "):
             self.assertIn(word, text)
 
     def test_speaks_json(self):
@@ -187,7 +234,8 @@ class Plugins(CliTest):
     def test_are_listed_chosen_and_configured_like_built_in_backends(self):
         self.build()
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
-        self.assertIn("toy: made by a test", self.offramp("info", **path).stdout)
+        self.assertIn("toy: made by a test", self.offramp("info", "--backend", "toy", **path).stdout)
+        self.assertIn(", toy;", self.offramp("info", **path).stdout)
         self.dry_run("--backend", "toy", "--set", "depth=16", "--", "/bin/true", **path)
         self.assertIn("1 .. 16", self.refused("run", "--", "/bin/true", OFFRAMP_TOY_DEPTH="17", **path))
         sample = self.folder / "sample.toml"
@@ -209,6 +257,11 @@ class Command(CliTest):
         self.assertRegex(self.offramp("--version").stdout, r"^offramp \d+\.\d+\.\d+\n$")
         self.assertIn("Exit codes", self.offramp("run", "--help").stdout)
         self.assertIn("run", self.offramp("--help").stdout)
+
+    def test_answers_help_and_version_without_dashes(self):
+        self.assertEqual(self.offramp("version").stdout, self.offramp("--version").stdout)
+        self.assertEqual(self.offramp("help").stdout, self.offramp("--help").stdout)
+        self.assertEqual(self.offramp("help", "run").stdout, self.offramp("run", "--help").stdout)
 
     def test_suggests_subcommands_and_options(self):
         self.assertIn('did you mean "run"?', self.refused("rnu"))
@@ -244,10 +297,57 @@ class Predict(CliTest):
         self.assertIn("declined: the tool chain has no such collective",
                       self.predict("alltoall", "--backend", "zrlmpi", code=3))
 
-    def test_a_full_memory_is_made_larger_and_named(self):
-        done = self.offramp("predict", "allreduce", "--backend", "cclo", "--ranks", "200", "--bytes", "1K", "--json")
-        self.assertIn("words", json.loads(done.stdout)["note"])
-        self.assertIn("exchange memory of 16384 bytes", done.stderr)
+    def test_a_full_memory_is_made_larger_only_on_request_and_every_form_says_so(self):
+        question = ("allreduce", "--backend", "cclo", "--bytes", "1K", "--sweep", "ranks=50:200:x2")
+        rows = self.predict(*question, "--csv").splitlines()
+        self.assertIn("--what-if", rows[-1])
+        self.assertEqual(rows[-1].split(",")[4], "")  # no time
+        made = "with an exchange memory of 16384 bytes"
+        rows = self.predict(*question, "--what-if", "--csv", "--svg", "a.svg").splitlines()
+        self.assertTrue(rows[0].endswith(",declined,note"), rows[0])
+        self.assertIn(made, rows[-1])
+        self.assertTrue(rows[1].endswith(",,"), rows[1])  # 50 ranks need no larger one
+        picture = (self.folder / "a.svg").read_text()
+        self.assertIn("stroke-dasharray", picture)
+        self.assertIn("what if", picture)
+        self.assertNotIn("stroke-dasharray", self.drawn(*question))
+        self.assertIn(made, self.predict(*question, "--what-if").splitlines()[-1])
+        self.assertIn(made, json.loads(self.predict(*question, "--what-if", "--json"))[-1]["note"])
+
+    def drawn(self, *arguments):
+        self.predict(*arguments, "--svg", "b.svg")
+        return (self.folder / "b.svg").read_text()
+
+    def test_takes_the_names_and_units_of_mpi_and_c(self):
+        ours = self.predict("allreduce", "--bytes", "64KiB", "--type", "float64", "--function", "max")
+        self.assertEqual(ours, self.predict("MPI_Allreduce", "--bytes", "64KB", "--type", "MPI_DOUBLE", "--function", "maximum"))
+        self.assertEqual(ours, self.predict("Allreduce", "--bytes", "64kib", "--type", "double", "--function", "MPI_MAX"))
+        fast = self.predict("bcast", "--backend", "zrlmpi", "--set", "link=100Gb/s", "--bytes", "1MiB")
+        for link in ("100Gbps", "100 Gbit/s", "12.5 GB/s"):
+            self.assertEqual(fast, self.predict("bcast", "--backend", "zrlmpi", "--set", f"link={link}", "--bytes", "1mib"))
+        self.assertEqual(self.predict("barrier", "-np", "4"), self.predict("barrier", "-n", "4"))
+        self.assertEqual(len(self.predict("barrier", "--backend", "all", "--csv").splitlines()), 7)
+
+    def test_says_which_units_and_pictures_there_are(self):
+        self.assertIn("KiB", self.refused("predict", "bcast", "--bytes", "64XB"))
+        self.assertIn("Gb/s, ", self.refused("predict", "bcast", "--backend", "cclo", "--set", "link=2furlong"))
+        self.assertIn("float64", self.refused("predict", "reduce", "--type", "quad"))
+        self.assertIn(".svg", self.refused("predict", "bcast", "--svg", "x.png"))
+
+    def test_a_name_of_a_key_and_of_a_parameter_is_told_apart(self):
+        slow = self.predict("bcast", "--backend", "cclo", "--csv")
+        self.assertNotEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=100MHz", "--csv"))
+        self.assertEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=model", "--csv"))
+        self.assertIn("cclo.link, ", self.refused("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=200"))
+
+    def test_says_what_limits_where_a_setting_has_no_effect(self):
+        done = self.offramp("predict", "send", "--backend", "cclo", "--set", "link=200", "--bytes", "1MiB", "--csv")
+        self.assertIn("cclo.link = 200 has next to no effect above tcp_bandwidth = 91.5 Gb/s", done.stderr)
+        usual = self.predict("send", "--backend", "cclo", "--bytes", "1MiB", "--csv")
+        times = [float(text.splitlines()[1].split(",")[4]) for text in (done.stdout, usual)]
+        self.assertAlmostEqual(times[0] / times[1], 1, delta=0.002)
+        done = self.offramp("predict", "send", "--backend", "cclo", "--set", "link=50", "--bytes", "1MiB", "--csv")
+        self.assertEqual(done.stderr, "")
 
     def test_draws(self):
         self.predict("bcast", "--backend", "host,zrlmpi", "--sweep", "ranks=2:16", "--svg", "plot.svg")

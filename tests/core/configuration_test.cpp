@@ -269,7 +269,8 @@ TEST_F(ConfigurationFrom, AValueThatIsNotAllowedIsAnErrorNamingWhatIs) {
   EXPECT_EQ(error("[zrlmpi]\nmtu = 63\n"),
             "offramp.toml:2: \"63\" is not allowed for zrlmpi.mtu; allowed: 64 .. 131072 B, whole");
   EXPECT_EQ(variable_error("OFFRAMP_ZRLMPI_TIMEOUT", "5 KiB"),
-            "OFFRAMP_ZRLMPI_TIMEOUT: \"5 KiB\" is not allowed for zrlmpi.timeout; allowed: 0 .. 1000000 ns");
+            "OFFRAMP_ZRLMPI_TIMEOUT: \"5 KiB\" is not allowed for zrlmpi.timeout; allowed: 0 .. 1000000 ns, "
+            "in ps, ns, us, ms, s, min");
   EXPECT_EQ(variable_error("OFFRAMP_ZRLMPI_PRESET", "stricd"),
             "OFFRAMP_ZRLMPI_PRESET: \"stricd\" is not allowed for zrlmpi.preset; allowed: extended, strict; "
             "did you mean "
@@ -422,7 +423,7 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   other.abi = 99;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 99, but this offramp has abi 1; rebuild the plugin against its headers");
+      "p.so: built for backend abi 99, but this offramp has abi 2; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;
@@ -479,7 +480,22 @@ TEST(Words, AreReadBackAsWritten) {
   EXPECT_EQ(to_string(OperationKind::kReduceScatter), "reduce_scatter");
   EXPECT_EQ(to_string(ReduceFunction::kMinimumLocation), "minloc");
   EXPECT_EQ(to_string(static_cast<Outcome>(200)), "unknown");
-  EXPECT_FALSE(parse_operation("Bcast"));
+  EXPECT_FALSE(parse_operation("Bkast"));
+}
+
+TEST(Names, OfMpiAndCMeanTheSame) {
+  EXPECT_EQ(parse_operation("Bcast"), OperationKind::kBcast);
+  EXPECT_EQ(parse_operation("MPI_Allreduce"), OperationKind::kAllreduce);
+  EXPECT_EQ(parse_operation("MPI_Reduce_scatter_block"), OperationKind::kReduceScatter);
+  EXPECT_EQ(parse_element_type("double"), ElementType::kFloat64);
+  EXPECT_EQ(parse_element_type("MPI_DOUBLE"), ElementType::kFloat64);
+  EXPECT_EQ(parse_element_type("MPI_UINT16_T"), ElementType::kUint16);
+  EXPECT_EQ(parse_element_type("long long"), ElementType::kInt64);
+  EXPECT_EQ(parse_reduce_function("maximum"), ReduceFunction::kMaximum);
+  EXPECT_EQ(parse_reduce_function("MPI_MINLOC"), ReduceFunction::kMinimumLocation);
+  EXPECT_FALSE(parse_element_type("quad"));
+  EXPECT_FALSE(parse_element_type("MPI_"));
+  EXPECT_FALSE(parse_element_type(std::string(1000, 'x')));
 }
 
 TEST(Percent, IsAllOrNothingOnlyWhenItIs) {
@@ -501,12 +517,36 @@ TEST(Quantities, ConvertExactlyWithinADimensionOnly) {
   EXPECT_EQ(parse_quantity("1MiB", "B"), 1048576);
   EXPECT_EQ(parse_quantity("64k", "bytes"), 65536);
   EXPECT_EQ(parse_quantity("12.5GB/s", "Gb/s"), 100);
+  EXPECT_EQ(parse_quantity("64KB", "B"), 65536);
+  EXPECT_EQ(parse_quantity("1kib", "B"), 1024);
+  for (const char* rate : {"200Gbps", "200 Gbit/s", "200gb/s", "25GB/s", "25gB/s", "25 GBps"})
+    EXPECT_EQ(parse_quantity(rate, "Gb/s"), 200) << rate;
+  EXPECT_EQ(parse_quantity("400mhz", "MHz"), 400);
   EXPECT_EQ(parse_quantity("250MHz", "kHz"), 250000);
   EXPECT_EQ(parse_quantity("32 bit", "bit"), 32);
   EXPECT_EQ(parse_quantity("+1e3", "1"), 1000);
   for (const char* text : {"", " ", "us", "1 us us", "1K", "inf", "1e309", "--1", "1,5"}) {
     EXPECT_FALSE(parse_quantity(text, "ns")) << text;
   }
+}
+
+TEST_F(ConfigurationFrom, EverySourceIsNamedBesideTheValueInForce) {
+  around_.environment = {
+      {"OFFRAMP_ZRLMPI_TIMEOUT", "2us"}, {"OFFRAMP_OPTIONS", "OFFRAMP_CLOCK"}, {"OFFRAMP_CLOCK", "model"}};
+  auto configuration =
+      load("backend = 'zrlmpi'\n[zrlmpi]\nmtu = 512\n[[route]]\nmax_bytes = '1K'\nbackend = 'host'\n");
+  ASSERT_TRUE(configuration) << configuration.error();
+  std::map<std::string, std::pair<std::string, std::string>> found;
+  for (const SettingInForce& s : settings_in_force(*configuration, registry_))
+    EXPECT_TRUE(found.emplace(s.key, std::pair(s.value, s.source)).second) << s.key;
+  const std::string file = directory_ + "/offramp.toml:";
+  EXPECT_EQ(found["backend"], std::pair(std::string("zrlmpi"), file + "1"));
+  EXPECT_EQ(found["zrlmpi.mtu"], std::pair(std::string("512 B"), file + "3"));
+  EXPECT_EQ(found["zrlmpi.timeout"],
+            std::pair(std::string("2000 ns"), std::string("OFFRAMP_ZRLMPI_TIMEOUT")));
+  EXPECT_EQ(found["zrlmpi.preset"], std::pair(std::string("extended"), std::string("default")));
+  EXPECT_EQ(found["clock"], std::pair(std::string("model"), std::string("option (OFFRAMP_CLOCK)")));
+  EXPECT_EQ(found["route 1"], std::pair(std::string("any, up to 1024 B: host"), file + "4"));
 }
 
 TEST(Suggestions, AreNearAndNeverSilly) {

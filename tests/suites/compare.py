@@ -120,8 +120,9 @@ def off_without_request(arguments, tally):
         return
     result, report = reported(arguments, "host", 2, program(arguments, "exchange") + ["5"],
                               {"OFFRAMP_CERTIFICATE": "false", "OFFRAMP_DETAILS": "false"})
+    made = {} if report is None else {key: value for key, value in report.items() if key != "settings"}
     ok = report is not None and report["compared"] == [] and report["units"] == [] and not any(
-        f'"{word}"' in json.dumps(report) for word in ("certificate", "critical_path"))
+        f'"{word}"' in json.dumps(made) for word in ("certificate", "critical_path"))
     tally.record(label, ok, result.output, result.seconds)
 
 
@@ -216,7 +217,7 @@ def pages(arguments, tally):
         problems += seen.problems + [f"reaches outside: {what}" for what in seen.outside]
         expected = ["Communication time", "Calls", "Time by message size", "Balance between ranks",
                     "Who carries the operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
-                    report["certificate"], "plain host"]
+                    report["certificate"], "plain host", "Settings", "host.latency", report["date"], report["hosts"][0]["name"]]
         expected += [decline["reason"] for lane in report["compared"] for decline in lane["declines"]]
         problems += [f"the page lacks {word}" for word in expected if word not in seen.words]
         chromium = shutil.which("chromium")
@@ -254,6 +255,8 @@ def hostile_reports(arguments, tally, report):
         "number for a text": (changed(report, ["command"], 7), "command"),
         "no lane": (changed(report, ["compared"], {}), "compared"),
         "too many lanes": (changed(report, ["compared"], [{}] * 1000), "compared has more than"),
+        "a setting without a value": (changed(report, ["settings", "clock", "value"], None), "settings.clock.value is missing"),
+        "a host without cores": (changed(report, ["hosts", 0, "cores"], "many"), "hosts[0].cores"),
         "no unit": (changed(report, ["compared", 0, "units", 0, "unit"], None), "compared[0].units[0].unit is missing"),
     }
     label, wrong = "compare/reports that are none are refused", []
@@ -275,6 +278,9 @@ def hostile_reports(arguments, tally, report):
         bad["declines"] = [{"operation": evil, "reason": evil, "count": 1}]
         bad["calls"] = {evil: next(iter(bad["calls"].values()))}
         bad["units"] = [{"unit": evil, "spans": 1, "busy_ps": 1}]
+        bad["date"] = bad["mpi"] = bad["ucx"] = evil
+        bad["hosts"] = [{"name": evil, "cpu": evil, "cores": 1, "ranks": 1}]
+        bad["settings"] = {evil: {"value": evil, "source": evil}, "clock": {"value": evil, "source": "default"}}
         with open(path, "w", encoding="utf-8") as file:
             json.dump(bad, file)
         done = offramp_report(arguments, path, "--html", page)
@@ -283,6 +289,41 @@ def hostile_reports(arguments, tally, report):
         tally.record("compare/nothing in a report becomes part of the page",
                      done.returncode == 0 and not seen.problems and not seen.outside and "alert(1)" in seen.words,
                      f"{done.stderr}\n{seen.problems}\n{seen.outside}")
+
+
+def settings_are_told_apart(arguments, tally):
+    """Two runs over one backend carry the names of what differs, in text and on the page."""
+    label = "compare/two settings of one backend are told apart"
+    if not tally.wants(label):
+        return
+    command, text, seconds = program(arguments, "mpi/fixed_pattern"), "", 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: os.path.join(folder, f"{name}.json") for name in ("slow", "fast", "again", "older")}
+        ok = True
+        for name, settings in (("slow", {"OFFRAMP_HOST_LATENCY": "2us"}), ("fast", {}), ("again", {})):
+            result, report = reported(arguments, "host", 3, command, settings)
+            text, seconds, ok = text + result.output, seconds + result.seconds, ok and report is not None
+            with open(files[name], "w", encoding="utf-8") as file:
+                json.dump(report, file)
+            if name == "again" and ok:
+                older = {key: value for key, value in report.items()
+                         if key not in ("settings", "hosts", "date", "mpi", "ucx", "program", "arguments")}
+                with open(files["older"], "w", encoding="utf-8") as file:
+                    json.dump(older, file)
+        page = os.path.join(folder, "both.html")
+        if ok:
+            apart = offramp_report(arguments, files["slow"], files["fast"]).stdout
+            alike = offramp_report(arguments, files["fast"], files["again"]).stdout
+            older = offramp_report(arguments, files["fast"], files["older"]).stdout
+            offramp_report(arguments, files["slow"], files["fast"], "--html", page)
+            with open(page, encoding="utf-8") as file:
+                words = Links(file.read()).words
+            label_slow, label_fast = "host (latency 2000 ns)", "host (latency 1000 ns)"
+            ok = (all(f"\n{name} " in apart for name in (label_slow, label_fast))
+                  and "host.latency = 2000 ns (OFFRAMP_HOST_LATENCY)" in apart and label_slow in words
+                  and f"host ({files['fast']})" in alike and f"host ({files['older']})" in older)
+            text += apart + alike + older
+    tally.record(label, ok, text, seconds)
 
 
 def at_most_a_gibibyte():
@@ -317,5 +358,6 @@ def run(arguments, tally):
     warns_of_the_clock(arguments, tally)
     certificates(arguments, tally)
     off_without_request(arguments, tally)
+    settings_are_told_apart(arguments, tally)
     pages(arguments, tally)
     million_calls(arguments, tally)

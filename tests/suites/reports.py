@@ -1,9 +1,11 @@
 """Reports, configuration errors and the hang report, as a user meets them."""
 
 import bisect
+import datetime
 import json
 import os
 import re
+import socket
 import subprocess
 import tempfile
 
@@ -40,6 +42,45 @@ def json_report(arguments, tally, backend):
               and report["arrival_order_dependences"] == 0 and report["warnings"] == []
               and f"offramp: backend {backend}, 3 ranks" in result.output)
     tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
+
+
+def facts(arguments, tally):
+    """A report says what ran, where, with which libraries and with which settings, each with its source."""
+    label = "reports/the settings in force, the program and the machine are kept"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "offramp.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('[cclo]\nlink = 50\n[[route]]\noperation = "bcast"\nbackend = "zrlmpi"\n')
+        command = [*program(arguments, "fixed_pattern"), "one", "two words"]
+        result, report = report_of(arguments, "cclo", 3, command, {"OFFRAMP_CONFIG": path, "OFFRAMP_CCLO_LATENCY": "2us",
+                                                                   "OFFRAMP_OPTIONS": "OFFRAMP_BACKEND"})
+    ok = result.ok and report is not None
+    if ok:
+        settings = {name: (setting["value"], setting["source"]) for name, setting in report["settings"].items()}
+        ok = (settings["backend"] == ("cclo", "option (OFFRAMP_BACKEND)") and settings["cclo.link"] == ("50 Gb/s", f"{path}:2")
+              and settings["cclo.latency"] == ("2000 ns", "OFFRAMP_CCLO_LATENCY") and settings["clock"] == ("wall", "default")
+              and settings["route 1"] == ("bcast: zrlmpi", f"{path}:3") and "zrlmpi.link" in settings
+              and "dpu.link" not in settings and report["arguments"] == command[1:] and report["program"] == command[0]
+              and report["mpi"].startswith("Open MPI v4.1") and report["ucx"].count(".") == 2
+              and datetime.datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
+              and [(host["name"], host["ranks"]) for host in report["hosts"]] == [(socket.gethostname(), 3)]
+              and report["hosts"][0]["cores"] >= 1)
+    tally.record(label, bool(ok), result.output + json.dumps(report)[:3000], result.seconds)
+
+
+def summary_in_words(arguments, tally):
+    """Units that suit the size, numbers with their nouns, ratios as factors, and why operations are more than calls."""
+    label = "reports/the summary speaks in units and words"
+    if not tally.wants(label):
+        return
+    command = [os.path.join(arguments.build, "tests/exchange"), "5"]
+    result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo"})
+    patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)$", r"MPI calls, [\d.]+ (B|KiB|MiB);",
+                r"operations \(MPI_Sendrecv makes several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
+    missing = [pattern for pattern in patterns if not re.search(pattern, result.output, re.M)]
+    tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)
 
 
 def routed_operations(arguments, tally):
@@ -238,6 +279,8 @@ def run(arguments, tally):
             traces(arguments, tally, backend, "self_messages", settings)
     places_are_named(arguments, tally)
     polls_are_one_place(arguments, tally)
+    facts(arguments, tally)
+    summary_in_words(arguments, tally)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
     hang_report(arguments, tally)

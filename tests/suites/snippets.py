@@ -278,12 +278,17 @@ def check_texts(blocks, tally):
 
 
 def installed(scratch, tally):
-    label = "snippets/manual pages and completion are installed"
+    label = "snippets/manual pages, completion, docs and examples are installed"
     if tally.wants(label):
         wanted = ("share/man/man1/offramp.1", "share/man/man1/offramp-run.1", "share/man/man5/offramp.toml.5",
-                  "share/bash-completion/completions/offramp")
+                  "share/bash-completion/completions/offramp", "share/doc/offramp/README.md", "share/doc/offramp/LICENSE",
+                  "share/doc/offramp/docs/tutorial.md", "share/doc/offramp/examples/jacobi/jacobi.c")
         missing = [name for name in wanted if not os.path.isfile(os.path.join(scratch.prefix, name))]
         tally.record(label, not missing, "\n".join(missing))
+    label = "snippets/pkg-config gives plain paths"
+    if tally.wants(label):
+        result = launch(["pkg-config", "--libs", "offramp", "offramp-dpu"], scratch.environment, LIMIT)
+        tally.record(label, result.ok and "-lofframp" in result.output and "//" not in result.output, result.output)
 
 
 def run(arguments, tally):

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "offramp/kernel/span.hpp"
 #include "offramp/kernel/task.hpp"
@@ -86,6 +87,7 @@ struct BackendContext {
 struct Forecast {
   std::string declined;  // the hardware's reason; the rest is meaningless then
   std::string note;      // what the user has to know: more hardware than exists, what is left out; or empty
+  bool what_if = false;  // of hardware with more memory than there is
   Time time;             // until the last rank is done
   Time engine;           // the part that is counted in cycles of the modelled engine; usually the same
   WireCounters wire;
@@ -107,9 +109,16 @@ struct ExplainTopic {
   Explanation (*render)(const ExplainRequest& request) = nullptr;
 };
 
+/// A parameter whose value makes no difference, or next to none. reason: goes on behind "link = 200 Gb/s",
+/// and says what limits or decides instead: "has no effect over udp".
+struct WithoutEffect {
+  std::string_view parameter;
+  std::string reason;
+};
+
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 1;
+  static constexpr int kAbi = 2;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
@@ -125,6 +134,9 @@ struct BackendDescription {
   /// For forecasts of what the hardware declines only because one of its memories is full: makes it larger in
   /// the settings, and says what was done. Empty: that is not the reason. Null: never is.
   std::string (*enlarge)(const Operation& operation, Settings& settings) = nullptr;
+  /// The parameters that make no difference beside the others' values, whether the user has set them or not:
+  /// those that are set are reported. Null: all of them always count.
+  std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;
 };
 
 }  // namespace offramp

@@ -1,0 +1,52 @@
+#include "lib/report/words.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace offramp {
+
+std::string time_text(double ns) {
+  constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
+      {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {0, "ns"}}};
+  for (const auto& [from, unit] : kUnits) {
+    if (ns < from) continue;
+    const double value = from > 0 ? ns / from : ns;
+    const int digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
+    return value == 0 ? "0" : fmt::format("{:.{}f} {}", value, digits, unit);
+  }
+  return "0";
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  const bool whole = bytes == std::floor(bytes);
+  return fmt::format("{:.{}f} {}", bytes, whole || unit == 0 ? 0 : bytes >= 100 ? 0 : 1, kUnits.at(unit));
+}
+
+std::string count_text(double count) {
+  const std::string digits = fmt::format("{:.0f}", count);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ' ';
+    out += digits[i];
+  }
+  return out;
+}
+
+std::string ratio_text(double value, double baseline) {
+  if (baseline <= 0) return {};
+  const double ratio = value / baseline;
+  if (ratio > 0 && ratio < 0.1) return fmt::format("x{:.2g}", ratio);
+  return fmt::format("x{:.{}f}", ratio, ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0);
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace offramp
