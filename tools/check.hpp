@@ -15,4 +15,7 @@ struct CheckOptions {
 /// is nothing to put Offramp in front of, with the reason.
 int check(const CheckOptions& options);
 
+/// That a program is linked to an MPI library which Offramp does not support, in words; else empty.
+std::string other_mpi_of(const std::string& program);
+
 }  // namespace offramp::tool

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/core/names.hpp"
+#include "tools/check.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -127,6 +128,10 @@ int check_command(const std::string& name) {
   }
   if (std::filesystem::is_directory(path) || access(path.c_str(), X_OK) != 0) {
     complain(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
+    return kNotExecutable;
+  }
+  if (const std::string problem = other_mpi_of(path); !problem.empty()) {
+    complain(fmt::format("cannot run {}: {}", in_quotes(name), problem));
     return kNotExecutable;
   }
   return kDone;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/program.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/mpi/startup.hpp"
 #include "lib/mpi/tools_interface.hpp"
@@ -80,11 +81,23 @@ void end() {
   delete &session;
 }
 
+/// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
+void refuse_opened_mpi() {
+  const std::string library = other_mpi_loaded();
+  if (library.empty()) return;
+  say_once(
+      fmt::format("the program has opened another MPI library ({}), and Offramp needs Open MPI 4.1; run it "
+                  "without Offramp in LD_PRELOAD",
+                  library));
+  _exit(1);
+}
+
 }  // namespace
 
 namespace face {
 
 int Init(int* argc, char*** argv) {
+  refuse_opened_mpi();
   const int code = native.Init(argc, argv);
   if (code != MPI_SUCCESS || Session::current != nullptr) return code;
   int level = MPI_THREAD_SINGLE;
@@ -94,6 +107,7 @@ int Init(int* argc, char*** argv) {
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  refuse_opened_mpi();
   const int code = native.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS && Session::current == nullptr) begin(*provided == MPI_THREAD_MULTIPLE);
   return code;
@@ -140,33 +154,31 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
-/// Where the library that defines a symbol was loaded to; null: unknown.
-const void* home_of(const void* symbol) {
-  Dl_info info{};
-  return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
-/// The file of the program's MPI library, if that is not Open MPI; else null. Open MPI is linked to this
-/// library and so always there; another one that the program names stands before it.
-const char* other_mpi() {
-  const auto* const init = reinterpret_cast<const void*>(native.Init);
-  if (home_of(init) == home_of(dlsym(RTLD_DEFAULT, "ompi_mpi_init"))) return nullptr;
-  Dl_info info{};
-  const bool wrapped = offramp_native_check() == nullptr;  // by a library that defines PMPI functions itself
-  return wrapped || dladdr(init, &info) == 0 ? nullptr : info.dli_fname;
+/// Open MPI, which this library needs, must not be in the process of a program of another MPI library: names
+/// of both are the same. Such a program begins again without either.
+void leave(const std::string& library) {
+  constexpr const char* kNeeds = "Offramp needs Open MPI 4.1";
+  if (!clear_preload()) {
+    say_once(fmt::format("the program is linked to libofframp and to another MPI library ({}), and {}",
+                         library, kNeeds));
+    _exit(1);
+  }
+  if (!is_off_by_environment())
+    say_once(
+        fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
+                    library, kNeeds));
+  const std::string problem = restart_program();
+  say_once(fmt::format("the program cannot be started again without Offramp: {}", problem));
+  _exit(1);
 }
 
 /// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
+  if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
-  if (const char* library = other_mpi()) {
-    refuse(fmt::format("the program uses another MPI library ({}), and Offramp needs Open MPI 4.1", library)
-               .c_str());
-    return;
-  }
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
 }

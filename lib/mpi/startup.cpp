@@ -1,6 +1,7 @@
 #include "lib/mpi/startup.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "lib/core/make_lanes.hpp"
 #include "lib/mpi/open_fabric.hpp"
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/program.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
 #include "offramp/kernel/immortal.hpp"
@@ -75,35 +77,15 @@ void name_files_of_spawned(Configuration& configuration) {
   }
 }
 
-/// Children of the program are not part of the run: they would load the library for nothing.
-void clear_preload() {
-  const char* preload = std::getenv("LD_PRELOAD");
-  if (preload == nullptr) return;
-  const std::string own = own_path();
-  std::string kept;
-  std::string entry;
-  for (const char* p = preload;; ++p) {
-    if (*p != ':' && *p != ' ' && *p != '\0') {
-      entry += *p;
-      continue;
-    }
-    std::error_code ignored;
-    if (!entry.empty() && entry != own && !std::filesystem::equivalent(entry, own, ignored))
-      kept += (kept.empty() ? "" : ":") + entry;
-    entry.clear();
-    if (*p == '\0') break;
-  }
-  kept.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", kept.c_str(), 1);
-}
-
 }  // namespace
 
-void refuse(const char* reason) {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+void say_once(const std::string& text) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     const char* rank = std::getenv(variable);
     if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
   }
-  (void)std::fprintf(stderr, "offramp: %s; the program runs without Offramp\n", reason);
+  const std::string line = "offramp: " + text + "\n";  // in one piece: other processes write too
+  (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
 bool is_off_by_environment() {
@@ -113,7 +95,7 @@ bool is_off_by_environment() {
 
 std::unique_ptr<Session> make_session(bool threads) {
   if (const char* reason = offramp_native_check()) {  // not even its handles are known: no communication
-    refuse(reason);
+    say_once(fmt::format("{}; the program runs without Offramp", reason));
     return nullptr;
   }
   std::string error;
@@ -152,7 +134,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   request.packets = observers.capture.get();
   auto lanes = make_lanes(request);
   agree(lanes ? std::string() : lanes.error());
-  clear_preload();
+  clear_preload();  // the program's children are not part of the run
   auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
                                            std::move(*lanes), threads);
   if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();

@@ -18,6 +18,9 @@ extern "C" {
 /* Null when the running library is the one that this was built for and a trial request behaves; else the
  * reason. */
 const char* offramp_native_check(void);
+/* Whether a library that says its version by this function is one that this was built for. May be called
+ * before MPI_Init. */
+int offramp_native_supports(int (*get_library_version)(char* version, int* length));
 
 /* progress: the callback runs in every turn of the library's progress engine and returns the number of events
  * that it handled. Register after MPI_Init, unregister before MPI_Finalize. Returns 0 on success. */

@@ -240,13 +240,19 @@ int offramp_native_type_committed(MPI_Datatype type) {
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
 }
+/* Another library may answer: MPICH writes up to 8192 bytes, and no library is known to write more. */
+int offramp_native_supports(int (*get_library_version)(char* version, int* length)) {
+  static char version[65536];
+  int length = 0;
+  const int code = get_library_version(version, &length);
+  version[sizeof version - 1] = '\0';
+  return code == MPI_SUCCESS && strstr(version, "Open MPI v4.1") != NULL;
+}
+
 /* The layout that this file was compiled for is the running library's, if the library completes and frees a
  * request that we made. The library that is loaded must also say that it is 4.1. */
 const char* offramp_native_check(void) {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS || strstr(version, "Open MPI v4.1") == NULL)
-    return "the MPI library is not Open MPI 4.1";
+  if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI 4.1";
   if (sizeof(ompi_request_t) != kOfframpRequestBytes)
     return "the MPI library's request objects have another layout";
   return NULL;
