@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -296,7 +295,7 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
   }
 }
 
-void write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
+int write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
   const bool over_ranks = options.sweep.starts_with("ranks");
   Plot plot;
   plot.title = fmt::format("{}, modelled time", options.operation);
@@ -312,17 +311,18 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
     }
     plot.lines.push_back(std::move(line));
   }
-  std::ofstream file(options.svg);
-  file << svg(plot);
-  if (!file.flush()) throw Misuse{fmt::format("{} cannot be written", in_quotes(options.svg))};
+  return write_file(options.svg, svg(plot));
 }
 
 }  // namespace
 
 int predict(const PredictOptions& options) try {
   const Setup setup(options);
+  if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
+      !problem.empty())
+    throw Misuse{problem};
   const std::vector<Answer> answers = ask(setup, points_of(options), options.repeat);
-  if (!options.svg.empty()) write_plot(options, setup, answers);
+  const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   if (options.json) {
     print_json(answers, options.repeat);
   } else if (options.csv) {
@@ -339,6 +339,7 @@ int predict(const PredictOptions& options) try {
   }
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
+  if (plotted != kDone) return plotted;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
   complain(misuse.text);

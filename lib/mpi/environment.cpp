@@ -8,13 +8,15 @@
 #include <cstring>
 #include <thread>
 
+#include "lib/core/output_file.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/program.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/mpi/startup.hpp"
 #include "lib/mpi/tools_interface.hpp"
+#include "lib/mpi/untimely_end.hpp"
+#include "lib/mpi/write_reports.hpp"
 #include "lib/native/native.h"
-#include "lib/report/report.hpp"
 
 namespace offramp {
 namespace {
@@ -46,6 +48,7 @@ void begin(bool threads) {
   Session::current->communicators.add_predefined();
   offramp_native_progress_register(on_library_progress);
   install_hang_signal();
+  watch_for_untimely_end(*Session::current);
   fill_active(dispatch);
   if (Session::current->configuration().clock == Clock::kWall) {
     dispatch.Wtime = native.Wtime;
@@ -67,6 +70,7 @@ void end() {
   Session& session = *Session::current;
   session.add_compute_time();
   let_sends_leave(session);
+  stop_watching();
   write_reports(session);
   native.Barrier(MPI_COMM_WORLD);
   session.engine.drop_unreceived();  // their senders are told, and let go of them
@@ -128,6 +132,7 @@ int Abort(MPI_Comm comm, int code) {
     (void)std::fprintf(stderr, "offramp: rank %d called MPI_Abort with code %d\n",
                        Session::current->engine.rank(), code);
     (void)std::fflush(stderr);
+    leave_parts(fmt::format("called MPI_Abort with code {}", code).c_str());
   }
   return native.Abort(comm, code);
 }
@@ -172,6 +177,13 @@ void leave(const std::string& library) {
   _exit(1);
 }
 
+/// The last that happens in the process: a program that has ended well did not get all that was asked for.
+void on_exit_of_process(int code, void*) {
+  if (code != 0 || !output_lost()) return;
+  (void)std::fflush(nullptr);
+  _exit(kOutputLost);
+}
+
 /// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
@@ -179,6 +191,7 @@ __attribute__((constructor)) void load() {
   resolve_natives(native, find_native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
+  (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
 }
@@ -188,6 +201,7 @@ __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
   if (session == nullptr || session->ending || session->process() != getpid()) return;
   (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine.rank());
+  leave_parts("ended without MPI_Finalize");
 }
 
 }  // namespace

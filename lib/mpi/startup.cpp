@@ -15,6 +15,7 @@
 #include "lib/mpi/program.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
+#include "lib/report/outputs.hpp"
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
@@ -114,6 +115,7 @@ std::unique_ptr<Session> make_session(bool threads) {
       (void)std::fprintf(stderr, "offramp: receipts are kept in the report, and none is asked for\n");
   }
 
+  agree(problem_of_outputs(*configuration, world_rank()));
   if (!configuration->fault_record.empty()) record_faults(*configuration, error);
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);

@@ -18,6 +18,8 @@ extern "C" {
 /* Null when the running library is the one that this was built for and a trial request behaves; else the
  * reason. */
 const char* offramp_native_check(void);
+/* An address in the library's inner part, which installs its handlers of signals. */
+const void* offramp_native_inner_library(void);
 /* Whether a library that says its version by this function is one that this was built for. May be called
  * before MPI_Init. */
 int offramp_native_supports(int (*get_library_version)(char* version, int* length));

@@ -1,4 +1,5 @@
 /* Open MPI 4.1, by its installed internal headers. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +241,10 @@ int offramp_native_type_committed(MPI_Datatype type) {
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
 }
+const void* offramp_native_inner_library(void) {
+  return (const void*)(uintptr_t)&opal_progress;
+}
+
 /* Another library may answer: MPICH writes up to 8192 bytes, and no library is known to write more. */
 int offramp_native_supports(int (*get_library_version)(char* version, int* length)) {
   static char version[65536];
