@@ -59,6 +59,15 @@ void record_faults(Configuration& configuration, std::string& error) {
   }
 }
 
+/// The program may change its folder.
+void fix_folder_of_files(Configuration& configuration) {
+  for (std::string* path : {&configuration.report, &configuration.trace, &configuration.capture}) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(*path, error);
+    if (!path->empty() && !error) *path = absolute.string();
+  }
+}
+
 /// Processes that the program spawns are a run of their own, and write files of their own: the local number
 /// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
 void name_files_of_spawned(Configuration& configuration) {
@@ -107,6 +116,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   agree(same_everywhere(fingerprint(*configuration)) ? std::string()
                                                      : "the ranks have different configurations");
   if (configuration->off()) return nullptr;
+  fix_folder_of_files(*configuration);
   name_files_of_spawned(*configuration);
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)

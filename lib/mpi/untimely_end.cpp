@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 
 #include "lib/core/names.hpp"
 #include "lib/core/output_file.hpp"
@@ -106,15 +107,30 @@ Watched* find_watched(int signal) {
   return nullptr;
 }
 
+/// mpirun sends SIGKILL to all ranks as soon as the first one has gone after SIGTERM, or after a second. On a
+/// busy machine some have not even begun by then.
+void let_others_hear() {
+  constexpr long kHalfSecond = 500'000'000;
+  const Session* const session = Session::current;
+  if (session == nullptr || session->process() != getpid() || session->engine.ranks() == 1) return;
+  std::timespec left_over{0, kHalfSecond};
+  while (nanosleep(&left_over, &left_over) != 0 && errno == EINTR) continue;
+}
+
 /// The MPI library prints a stack trace, and the system ends the process: both as if nobody had been here.
 void on_signal(int signal, siginfo_t* info, void*) {
   const int error = errno;
   const Watched* const watched = find_watched(signal);
   leave_parts(watched->text);
+  if (signal == SIGTERM) let_others_hear();
   sigaction(signal, &watched->before, nullptr);
   const bool comes_again = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
   if (!comes_again) (void)raise(signal);  // delivered when this function has returned
   errno = error;
+}
+
+void on_fatal_error(const char* function) {
+  leave_parts(fmt::format("fatal MPI error in {}", function != nullptr ? function : "an MPI call").c_str());
 }
 
 /// Nobody else has a use for the signal, or only the MPI library, whose handler then has its turn.
@@ -136,6 +152,7 @@ void watch_for_untimely_end(const Session& session) {
   const std::string id = exchange_strings(world_rank() == 0 ? own : std::string()).front();
   if (configuration.report.empty() && configuration.trace.empty() && configuration.capture.empty()) return;
   run_id = id;
+  offramp_native_watch_fatal_errors(on_fatal_error);
   for (Watched& watched : watched_signals) {
     if (sigaction(watched.signal, nullptr, &watched.before) != 0 || !is_free(watched.before)) continue;
     struct sigaction action {};
@@ -148,6 +165,7 @@ void watch_for_untimely_end(const Session& session) {
 
 void stop_watching() {
   left = true;
+  offramp_native_watch_fatal_errors(nullptr);
   for (Watched& watched : watched_signals) {
     struct sigaction now {};
     const bool ours = watched.watched && sigaction(watched.signal, nullptr, &now) == 0 &&

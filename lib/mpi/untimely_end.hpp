@@ -1,7 +1,7 @@
 // What becomes of the files that a user has named when a rank does not come to MPI_Finalize: it is killed by
-// a signal that can be caught, calls MPI_Abort, or exits. A child process, which has all that the rank knew
-// at that moment and harms nothing, writes it down (lib/report/partial.hpp). A rank that SIGKILL ends leaves
-// nothing, and the files say that it is missing.
+// a signal that can be caught, calls MPI_Abort, has a fatal MPI error, or exits. A child process, which has
+// all that the rank knew at that moment and harms nothing, writes it down (lib/report/partial.hpp). A rank
+// that SIGKILL ends leaves nothing, and the files say that it is missing.
 #pragma once
 
 #include <string>

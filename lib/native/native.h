@@ -95,6 +95,9 @@ void offramp_native_op_retain(MPI_Op op);
 void offramp_native_op_release(MPI_Op op);
 /* What MPI_Finalize does first: the callbacks of the attributes of MPI_COMM_SELF, which may still use MPI. */
 void offramp_native_delete_self_attributes(void);
+/* The callback gets the name of the function in which an error on a communicator, whose handler is
+ * MPI_ERRORS_ARE_FATAL, is about to end the job; null: no more. */
+void offramp_native_watch_fatal_errors(void (*callback)(const char* function));
 int offramp_native_type_committed(MPI_Datatype type);
 /* `count` elements lie without gaps and in type-map order (the first byte at the true lower bound). */
 int offramp_native_type_contiguous(MPI_Datatype type, int count);

@@ -1,4 +1,5 @@
 /* Open MPI 4.1, by its installed internal headers. */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/message/message.h"
 #include "ompi/request/request.h"
 #include "ompi_config.h"
@@ -235,6 +237,30 @@ void offramp_native_delete_self_attributes(void) {
   OBJ_RELEASE(self->c_keyhash);
   self->c_keyhash = NULL;
 }
+static void (*told_of_fatal_error)(const char* function);
+static MPI_Comm_errhandler_function* end_job;
+
+/* The library says the function's name, and closes the list with a null. */
+static void on_fatal_error(MPI_Comm* comm, int* code, ...) {
+  va_list more;
+  va_start(more, code);
+  const char* function = va_arg(more, const char*);
+  va_end(more);
+  told_of_fatal_error(function);
+  end_job(comm, code, function, NULL, NULL);
+}
+
+void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
+  MPI_Comm_errhandler_function** entry = &ompi_mpi_errors_are_fatal.eh.eh_comm_fn;
+  if (callback != NULL && *entry != on_fatal_error) {
+    end_job = *entry;
+    *entry = on_fatal_error;
+  } else if (callback == NULL && *entry == on_fatal_error) {
+    *entry = end_job;
+  }
+  told_of_fatal_error = callback;
+}
+
 int offramp_native_type_committed(MPI_Datatype type) {
   return ompi_datatype_is_committed(type);
 }
