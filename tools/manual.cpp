@@ -175,6 +175,10 @@ std::string file_page(const Registry& registry) {
 }
 
 int write_pages(const std::vector<CommandEntry>& all, const std::string& folder) {
+  if (const std::string problem = option_problem("manual", folder + "/offramp.1"); !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
   int code = kDone;
   const auto write = [&](const std::string& name, const std::string& text) {
     if (code == kDone) code = write_file(folder + "/" + name, text);

@@ -33,7 +33,7 @@ Json of_same_run(const std::string& text, const RankPart& part) {
   Json json = Json::parse(text, nullptr, false);
   const auto ranks = static_cast<std::size_t>(part.ranks);
   const bool same =
-      json.is_object() && json.value("run", "") == part.run && json.contains("parts") &&
+      json.is_object() && json.contains("run") && json["run"] == part.run && json.contains("parts") &&
       json["parts"].is_array() && json["parts"].size() == ranks &&
       (!json.contains("receipts") || (json["receipts"].is_array() && json["receipts"].size() == ranks));
   return same ? json : nullptr;
