@@ -11,9 +11,7 @@ constexpr std::string_view kExitMark = "Exit codes: ";
 
 constexpr ExitText kExitTexts[] = {
     {"0", "all went well; also info with a configuration that is wrong, which it reports"},
-    {"1",
-     "this installation is incomplete (libofframp.so is not found), or something unexpected went wrong; "
-     "report: the page cannot be written"},
+    {"1", "this installation is incomplete (libofframp.so is not found), or something unexpected went wrong"},
     {"2",
      "the command line or the configuration is wrong; check: there is nothing to put Offramp in front of; "
      "report: a file is no report"},
@@ -22,7 +20,12 @@ constexpr ExitText kExitTexts[] = {
      "fuzz-faults: no "
      "fault happened"},
     {"4", "fuzz-faults: some runs ended otherwise than well or with an MPI error"},
-    {"126", "run: the program is not an executable file, or mpirun cannot be started"},
+    {"74",
+     "an output could not be written, although its name was right; run: the same, and the program ended "
+     "well"},
+    {"126",
+     "run: the program is not an executable file, or is linked to another MPI library, or mpirun cannot be "
+     "started"},
     {"127", "run: the program or mpirun is not found"},
     {"any other", "run: mpirun's. mpirun may also return one of those above"}};
 

@@ -221,9 +221,12 @@ struct Survey {
     if (mpi.empty() && functions.empty())
       return "it uses no MPI (or loads it only when it runs, as interpreters do)";
     if (mpi.empty()) return "it calls MPI but names no MPI library";
-    if (mpi.starts_with("libmpich") || mpi.starts_with("libmpi.so.12"))
-      return fmt::format("it is linked to another MPI library ({}): Offramp needs Open MPI 4.1", mpi);
-    return {};
+    return other_mpi();
+  }
+  /// libmpi.so.12 is that of MPICH and of what descends from it.
+  [[nodiscard]] std::string other_mpi() const {
+    if (!mpi.starts_with("libmpich") && !mpi.starts_with("libmpi.so.12")) return {};
+    return fmt::format("it is linked to another MPI library ({}), and Offramp needs Open MPI 4.1", mpi);
   }
 };
 
@@ -261,6 +264,12 @@ bool calls_no_mpi(const std::string& path) {
   Survey survey;
   return survey.walk(path, true).empty() && survey.missing.empty() && survey.mpi.empty() &&
          survey.functions.empty() && !survey.own_mpi && !survey.loads;
+}
+
+std::string other_mpi_of(const std::string& program) {
+  Survey survey;
+  (void)survey.walk(program, true);  // what is no ELF file may still start one
+  return survey.other_mpi();
 }
 
 int check(const CheckOptions& options) {

@@ -19,4 +19,7 @@ int check(const CheckOptions& options);
 /// cannot be told: scripts, interpreters.
 bool calls_no_mpi(const std::string& path);
 
+/// That a program is linked to an MPI library which Offramp does not support, in words; else empty.
+std::string other_mpi_of(const std::string& program);
+
 }  // namespace offramp::tool

@@ -82,9 +82,9 @@ Lines read_lines(const std::string& path) {
 }
 
 bool write_lines(const std::string& path, const Lines& lines) {
-  std::ofstream file(path);
-  for (const std::string& line : lines) file << line << '\n';
-  return file.flush().good();
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return write_file(path, text) == kDone;
 }
 
 bool contains(const std::string& text, std::string_view part) {

@@ -1,6 +1,6 @@
 // offramp info: what is here, what can be set, and a configuration to start from. Everything comes from the
 // tables.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "lib/core/names.hpp"
 #include "offramp/version.hpp"
 #include "tools/tool.hpp"
 
@@ -14,6 +15,18 @@ namespace fs = std::filesystem;
 
 void complain(std::string_view text) {
   fmt::print(stderr, "offramp: {}\n", text);
+}
+
+std::string option_problem(std::string_view option, const std::string& path) {
+  const std::string problem = output_problem(path);
+  return problem.empty() ? problem : fmt::format("{}: cannot write {}: {}", option, in_quotes(path), problem);
+}
+
+int write_file(const std::string& path, std::string_view text) {
+  const std::string problem = write_output(path, text);
+  if (problem.empty()) return kDone;
+  complain(fmt::format("cannot write {}: {}", in_quotes(path), problem));
+  return kNotWritten;
 }
 
 std::string library_path() {

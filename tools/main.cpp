@@ -3,6 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 
@@ -28,7 +31,8 @@ Other preloaded libraries: a tool that wraps MPI calls has to come before offram
 What LD_PRELOAD holds already comes after offramp.
 
 Exit codes: 2 the command line or the configuration is wrong; 126 the program cannot be run; 127 the program or mpirun
-is not found; 1 libofframp.so is not found; everything else is mpirun's.)";
+is not found; 1 libofframp.so is not found; 74 a report, trace or capture could not be written, and the program ended well;
+everything else is mpirun's.)";
 
 /// Every option of run that sets one key.
 struct Shortcut {
@@ -211,7 +215,8 @@ at time 0; the time is when the last one is done.
 With tinsel the multicast tables are there already: the first collective of a kind in a run also pays for writing them.
 Its collectives are predicted without wire faults.
 
-Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines.)";
+Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines; 74 the plot
+could not be written.)";
 
 class PredictCommand {
  public:
@@ -562,7 +567,8 @@ int dispatch(std::vector<std::string> words) {
   ReportOptions report_options;
   CLI::App* const report_app =
       app.add_subcommand("report", "show reports side by side, as text or as a page");
-  report_app->footer("\nExit codes: 1 the page cannot be written; 2 a file is no report.");
+  report_app->footer(
+      "\nExit codes: 2 a file is no report, or --html names one that cannot be written; 74 writing failed.");
   report_app->add_option("files", report_options.files, "reports that run --report has written")->required();
   report_app
       ->add_option("--html", report_options.html, "write a page for a browser, which needs nothing else")
@@ -629,7 +635,10 @@ int dispatch(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   try {
-    return offramp::tool::dispatch({argv + 1, argv + argc});
+    const int code = offramp::tool::dispatch({argv + 1, argv + argc});
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    offramp::tool::complain(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    return offramp::tool::kNotWritten;
   } catch (const std::exception& e) {
     offramp::tool::complain(e.what());
     return offramp::tool::kBroken;

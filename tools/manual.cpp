@@ -1,8 +1,6 @@
 // Manual pages, and the option reference in Markdown.
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "lib/core/configuration.hpp"
 #include "lib/core/names.hpp"
 #include "offramp/version.hpp"
@@ -177,18 +175,18 @@ std::string file_page(const Registry& registry) {
 }
 
 int write_pages(const std::vector<CommandEntry>& all, const std::string& folder) {
+  if (const std::string problem = option_problem("manual", folder + "/offramp.1"); !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
+  int code = kDone;
   const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream file(folder + "/" + name);
-    file << text;
-    if (file.flush()) return true;
-    complain(fmt::format("{} cannot be written", in_quotes(folder + "/" + name)));
-    return false;
+    if (code == kDone) code = write_file(folder + "/" + name, text);
   };
-  bool good = write("offramp.1", program_page(all));
-  for (std::size_t i = 1; i < all.size(); ++i)
-    good = good && write(page_name(all[i], false) + ".1", command_page(all[i]));
-  good = good && write("offramp.toml.5", file_page(Registry(built_in_backends())));
-  return good ? kDone : kUsage;
+  write("offramp.1", program_page(all));
+  for (std::size_t i = 1; i < all.size(); ++i) write(page_name(all[i], false) + ".1", command_page(all[i]));
+  write("offramp.toml.5", file_page(Registry(built_in_backends())));
+  return code;
 }
 
 // --- Markdown ---

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -327,7 +326,7 @@ void refuse_other_pictures(const std::string& file) {
   }
 }
 
-void write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
+int write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
   const bool over_ranks = options.sweep.starts_with("ranks");
   Plot plot;
   plot.title = fmt::format("{}, modelled time", options.operation);
@@ -346,9 +345,7 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
     if (line.dashed_from != PlotLine::kNever) line.name += " (dashed: what if)";
     plot.lines.push_back(std::move(line));
   }
-  std::ofstream file(options.svg);
-  file << svg(plot);
-  if (!file.flush()) throw Misuse{fmt::format("{} cannot be written", in_quotes(options.svg))};
+  return write_file(options.svg, svg(plot));
 }
 
 }  // namespace
@@ -356,8 +353,11 @@ void write_plot(const PredictOptions& options, const Setup& setup, const std::ve
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
   const Setup setup(options);
+  if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
+      !problem.empty())
+    throw Misuse{problem};
   const std::vector<Answer> answers = ask(setup, points_of(options), options);
-  if (!options.svg.empty()) write_plot(options, setup, answers);
+  const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   if (options.json) {
     print_json(answers, options.repeat);
   } else if (options.csv) {
@@ -374,6 +374,7 @@ int predict(const PredictOptions& options) try {
   for (const std::string& note : notes) complain(note);
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
+  if (plotted != kDone) return plotted;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
   complain(misuse.text);

@@ -1,13 +1,11 @@
 #include "tools/report.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -299,6 +297,11 @@ void print_text(const std::vector<RunReport>& reports) {
 }  // namespace
 
 int report(const ReportOptions& options) {
+  if (const std::string problem = options.html.empty() ? "" : option_problem("--html", options.html);
+      !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
   std::vector<RunReport> reports;
   for (const std::string& file : options.files) {
     Result<RunReport> report = read_report(file);
@@ -312,12 +315,7 @@ int report(const ReportOptions& options) {
     print_text(reports);
     return kDone;
   }
-  std::ofstream file(options.html, std::ios::binary | std::ios::trunc);
-  file << report_page(reports);
-  file.close();
-  if (file) return kDone;
-  complain(fmt::format("cannot write {}: {}", options.html, std::strerror(errno)));
-  return kBroken;
+  return write_file(options.html, report_page(reports));
 }
 
 }  // namespace offramp::tool

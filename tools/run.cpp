@@ -1,9 +1,8 @@
 // offramp run: checks the configuration once, then becomes mpirun with everything set.
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "lib/core/names.hpp"
+#include "lib/report/outputs.hpp"
 #include "tools/check.hpp"
 #include "tools/tool.hpp"
 
@@ -75,12 +75,19 @@ std::string preload_list(const RunOptions& options, const std::string& library) 
   return existing == nullptr || *existing == '\0' ? list : list + ":" + existing;
 }
 
-bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
-  constexpr std::array kWords = {"oversubscribe", "hostfile", "machinefile", "-host", "-H", "hwthread"};
-  return std::any_of(mpirun_arguments.begin(), mpirun_arguments.end(), [&](const std::string& argument) {
-    return std::any_of(kWords.begin(), kWords.end(),
+bool mention(const std::vector<std::string>& arguments, std::initializer_list<const char*> words) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    return std::any_of(words.begin(), words.end(),
                        [&](const char* word) { return argument.find(word) != std::string::npos; });
   });
+}
+
+bool hosts_are_named(const std::vector<std::string>& mpirun_arguments) {
+  return mention(mpirun_arguments, {"hostfile", "machinefile", "-host", "-H"});
+}
+
+bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
+  return hosts_are_named(mpirun_arguments) || mention(mpirun_arguments, {"oversubscribe", "hwthread"});
 }
 
 Variables mpirun_environment() {
@@ -138,6 +145,10 @@ int check_command(const std::string& name) {
     complain(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
     return kNotExecutable;
   }
+  if (const std::string problem = other_mpi_of(path); !problem.empty()) {
+    complain(fmt::format("cannot run {}: {}", in_quotes(name), problem));
+    return kNotExecutable;
+  }
   return kDone;
 }
 
@@ -154,6 +165,13 @@ int run(const RunOptions& options) {
   }
   if (options.dry_run) {  // else rank 0 says it
     for (const std::string& note : configuration->notes) complain(note);
+  }
+  // Ranks on other hosts may have folders of their own; theirs are looked at by MPI_Init.
+  if (const std::string problem =
+          hosts_are_named(options.mpirun_arguments) ? "" : problem_of_outputs(*configuration, 0);
+      !problem.empty()) {
+    complain(problem);
+    return kUsage;
   }
   if (const int problem = check_command(options.command.front()); problem != kDone) return problem;
   const std::string mpirun = find_program(options.mpirun);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
+#include "lib/core/output_file.hpp"
 
 namespace offramp::tool {
 
@@ -17,6 +18,7 @@ enum ExitCode : int {
   kUsage = 2,     // the command line or the configuration is wrong
   kDeclined = 3,  // the hardware cannot do what was asked of it
   kFoundFailures = 4,
+  kNotWritten = kOutputLost,  // what was asked for could not be written
   kNotExecutable = 126,
   kNotFound = 127,  // the program, or mpirun
 };
@@ -42,6 +44,12 @@ int info(const InfoOptions& options);
 
 /// A parameter's default as the user writes it.
 std::string default_text(const Parameter& parameter);
+
+/// What is wrong with a file that an option names; empty: it can be written.
+std::string option_problem(std::string_view option, const std::string& path);
+
+/// Writes a file whole or not at all; complains, and returns the exit code.
+int write_file(const std::string& path, std::string_view text);
 
 /// Prints "offramp: text" on standard error.
 void complain(std::string_view text);

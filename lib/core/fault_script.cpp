@@ -11,6 +11,7 @@
 #include <set>
 
 #include "lib/core/names.hpp"
+#include "lib/core/output_file.hpp"
 
 namespace offramp {
 namespace {
@@ -112,7 +113,7 @@ string read_line(const std::vector<string_view>& words, std::vector<FaultEvent>&
 
 class LogFile final : public FaultLog {
  public:
-  explicit LogFile(int file) : file_(file) {}
+  LogFile(int file, string path) : file_(file), path_(std::move(path)) {}
   ~LogFile() override { close(file_); }
 
   void happened(std::uint64_t link, std::uint64_t packet, Fault kind) override {
@@ -124,13 +125,18 @@ class LogFile final : public FaultLog {
     event.channel = Link::channel(link);
     event.packet = packet;
     const string line = to_string(event) + "\n";
-    // One call, so that the lines of several processes do not mix. A disk that is full costs lines only.
-    while (write(file_, line.data(), line.size()) < 0 && errno == EINTR) continue;
+    // One call, so that the lines of several processes do not mix. A disk that is full costs the lines.
+    ssize_t written = 0;
+    while ((written = write(file_, line.data(), line.size())) < 0 && errno == EINTR) continue;
+    if (written < static_cast<ssize_t>(line.size()) && !std::exchange(lost_, true))
+      tell_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
   }
 
  private:
   static constexpr std::size_t kMost = 1 << 20;  // of memory and of disk: some 40 MB of each
   int file_;
+  string path_;
+  bool lost_ = false;
   std::set<std::pair<std::uint64_t, std::uint64_t>> known_;
 };
 
@@ -167,7 +173,7 @@ string to_string(const FaultEvent& event) {
 std::shared_ptr<FaultLog> open_fault_log(const string& path, bool fresh, string& error) {
   const int file =
       open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (fresh ? O_TRUNC : 0), 0600);
-  if (file >= 0) return std::make_shared<LogFile>(file);
+  if (file >= 0) return std::make_shared<LogFile>(file, path);
   error = fmt::format("cannot record faults in {}: {}", path, std::strerror(errno));
   return nullptr;
 }

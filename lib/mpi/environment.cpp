@@ -8,13 +8,16 @@
 #include <cstring>
 #include <thread>
 
+#include "lib/core/output_file.hpp"
 #include "lib/mpi/empty_status.hpp"
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/program.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/mpi/startup.hpp"
 #include "lib/mpi/tools_interface.hpp"
+#include "lib/mpi/untimely_end.hpp"
+#include "lib/mpi/write_reports.hpp"
 #include "lib/native/native.h"
-#include "lib/report/report.hpp"
 
 namespace offramp {
 namespace {
@@ -46,6 +49,7 @@ void begin(bool threads) {
   Session::current->communicators.add_predefined();
   offramp_native_progress_register(on_library_progress);
   install_hang_signal();
+  watch_for_untimely_end(*Session::current);
   fill_active(dispatch);
   if (Session::current->configuration().clock == Clock::kWall) {
     dispatch.Wtime = native.Wtime;
@@ -70,6 +74,7 @@ void end() {
   Session& session = *Session::current;
   session.add_compute_time();
   let_sends_leave(session);
+  stop_watching();
   write_reports(session);
   native.Barrier(MPI_COMM_WORLD);
   session.engine.drop_unreceived();  // their senders are told, and let go of them
@@ -84,11 +89,23 @@ void end() {
   delete &session;
 }
 
+/// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
+void refuse_opened_mpi() {
+  const std::string library = other_mpi_loaded();
+  if (library.empty()) return;
+  say_once(
+      fmt::format("the program has opened another MPI library ({}), and Offramp needs Open MPI 4.1; run it "
+                  "without Offramp in LD_PRELOAD",
+                  library));
+  _exit(1);
+}
+
 }  // namespace
 
 namespace face {
 
 int Init(int* argc, char*** argv) {
+  refuse_opened_mpi();
   const int code = native.Init(argc, argv);
   if (code != MPI_SUCCESS || Session::current != nullptr) return code;
   int level = MPI_THREAD_SINGLE;
@@ -98,6 +115,7 @@ int Init(int* argc, char*** argv) {
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  refuse_opened_mpi();
   const int code = native.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS && Session::current == nullptr) begin(*provided == MPI_THREAD_MULTIPLE);
   return code;
@@ -118,6 +136,7 @@ int Abort(MPI_Comm comm, int code) {
     (void)std::fprintf(stderr, "offramp: rank %d called MPI_Abort with code %d\n",
                        Session::current->engine.rank(), code);
     (void)std::fflush(stderr);
+    leave_parts(fmt::format("called MPI_Abort with code {}", code).c_str());
   }
   return native.Abort(comm, code);
 }
@@ -144,35 +163,40 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
-/// Where the library that defines a symbol was loaded to; null: unknown.
-const void* home_of(const void* symbol) {
-  Dl_info info{};
-  return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
+/// Open MPI, which this library needs, must not be in the process of a program of another MPI library: names
+/// of both are the same. Such a program begins again without either.
+void leave(const std::string& library) {
+  constexpr const char* kNeeds = "Offramp needs Open MPI 4.1";
+  if (!clear_preload()) {
+    say_once(fmt::format("the program is linked to libofframp and to another MPI library ({}), and {}",
+                         library, kNeeds));
+    _exit(1);
+  }
+  if (!is_off_by_environment())
+    say_once(
+        fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
+                    library, kNeeds));
+  const std::string problem = restart_program();
+  say_once(fmt::format("the program cannot be started again without Offramp: {}", problem));
+  _exit(1);
 }
 
-/// The file of the program's MPI library, if that is not Open MPI; else null. Open MPI is linked to this
-/// library and so always there; another one that the program names stands before it.
-const char* other_mpi() {
-  const auto* const init = reinterpret_cast<const void*>(native.Init);
-  if (home_of(init) == home_of(dlsym(RTLD_DEFAULT, "ompi_mpi_init"))) return nullptr;
-  Dl_info info{};
-  const bool wrapped = offramp_native_check() == nullptr;  // by a library that defines PMPI functions itself
-  return wrapped || dladdr(init, &info) == 0 ? nullptr : info.dli_fname;
+/// The last that happens in the process: a program that has ended well did not get all that was asked for.
+void on_exit_of_process(int code, void*) {
+  if (code != 0 || !output_lost()) return;
+  (void)std::fflush(nullptr);
+  _exit(kOutputLost);
 }
 
 /// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
+  if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
-  const char* const library = native.Init != nullptr ? other_mpi() : nullptr;
-  if (native.Init != nullptr && library == nullptr) fill_empty_statuses(native);
+  if (native.Init != nullptr) fill_empty_statuses(native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
-  if (library != nullptr) {
-    refuse(fmt::format("the program uses another MPI library ({}), and Offramp needs Open MPI 4.1", library)
-               .c_str());
-    return;
-  }
+  (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
 }
@@ -182,6 +206,7 @@ __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
   if (session == nullptr || session->ending || session->process() != getpid()) return;
   (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine.rank());
+  leave_parts("ended without MPI_Finalize");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "lib/fabric/transports.hpp"
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/program.hpp"
 #include "lib/mpi/world.hpp"
 
 namespace offramp {
@@ -132,12 +133,6 @@ UcxFabricCreate load_module(std::string& error) {
 }
 
 }  // namespace
-
-std::string own_path() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
-  return info.dli_fname;
-}
 
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   const UcxVariables variables;

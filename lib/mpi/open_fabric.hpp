@@ -8,9 +8,6 @@
 
 namespace offramp {
 
-/// Where this library was loaded from.
-std::string own_path();
-
 /// Collective over MPI_COMM_WORLD. Null: error says why, on every rank alike or on this one alone.
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error);
 

@@ -1,6 +1,7 @@
 #include "lib/mpi/startup.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,8 +12,10 @@
 #include "lib/core/make_lanes.hpp"
 #include "lib/mpi/open_fabric.hpp"
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/program.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
+#include "lib/report/outputs.hpp"
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
@@ -56,6 +59,15 @@ void record_faults(Configuration& configuration, std::string& error) {
   }
 }
 
+/// The program may change its folder.
+void fix_folder_of_files(Configuration& configuration) {
+  for (std::string* path : {&configuration.report, &configuration.trace, &configuration.capture}) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(*path, error);
+    if (!path->empty() && !error) *path = absolute.string();
+  }
+}
+
 /// Processes that the program spawns are a run of their own, and write files of their own: the local number
 /// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
 void name_files_of_spawned(Configuration& configuration) {
@@ -75,35 +87,15 @@ void name_files_of_spawned(Configuration& configuration) {
   }
 }
 
-/// Children of the program are not part of the run: they would load the library for nothing.
-void clear_preload() {
-  const char* preload = std::getenv("LD_PRELOAD");
-  if (preload == nullptr) return;
-  const std::string own = own_path();
-  std::string kept;
-  std::string entry;
-  for (const char* p = preload;; ++p) {
-    if (*p != ':' && *p != ' ' && *p != '\0') {
-      entry += *p;
-      continue;
-    }
-    std::error_code ignored;
-    if (!entry.empty() && entry != own && !std::filesystem::equivalent(entry, own, ignored))
-      kept += (kept.empty() ? "" : ":") + entry;
-    entry.clear();
-    if (*p == '\0') break;
-  }
-  kept.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", kept.c_str(), 1);
-}
-
 }  // namespace
 
-void refuse(const char* reason) {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+void say_once(const std::string& text) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     const char* rank = std::getenv(variable);
     if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
   }
-  (void)std::fprintf(stderr, "offramp: %s; the program runs without Offramp\n", reason);
+  const std::string line = "offramp: " + text + "\n";  // in one piece: other processes write too
+  (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
 bool is_off_by_environment() {
@@ -113,7 +105,7 @@ bool is_off_by_environment() {
 
 std::unique_ptr<Session> make_session(bool threads) {
   if (const char* reason = offramp_native_check()) {  // not even its handles are known: no communication
-    refuse(reason);
+    say_once(fmt::format("{}; the program runs without Offramp", reason));
     return nullptr;
   }
   std::string error;
@@ -124,12 +116,14 @@ std::unique_ptr<Session> make_session(bool threads) {
   agree(same_everywhere(fingerprint(*configuration)) ? std::string()
                                                      : "the ranks have different configurations");
   if (configuration->off()) return nullptr;
+  fix_folder_of_files(*configuration);
   name_files_of_spawned(*configuration);
   if (world_rank() == 0) {
     for (const std::string& note : configuration->notes)
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
   }
 
+  agree(problem_of_outputs(*configuration, world_rank()));
   if (!configuration->fault_record.empty()) record_faults(*configuration, error);
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
@@ -150,7 +144,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   request.packets = observers.capture.get();
   auto lanes = make_lanes(request);
   agree(lanes ? std::string() : lanes.error());
-  clear_preload();
+  clear_preload();  // the program's children are not part of the run
   auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
                                            std::move(*lanes), threads);
   session->settings = settings_in_force(session->configuration(), registry);

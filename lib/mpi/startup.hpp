@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "lib/mpi/session.hpp"
 
@@ -14,8 +15,8 @@ bool is_off_by_environment();
 /// "off". Collective over MPI_COMM_WORLD. Ends the job with one clear message when something is wrong.
 std::unique_ptr<Session> make_session(bool threads);
 
-/// Says why the program runs without Offramp: once per job where the launcher tells the ranks apart.
-void refuse(const char* reason);
+/// Prints a line on standard error, once per job where the launcher tells the ranks apart.
+void say_once(const std::string& text);
 
 /// The exported functions become the MPI library's own.
 void resolve_dispatch_to_native();

@@ -1,13 +1,11 @@
-// Gathers and writes the reports at the end of a run.
-#include <fcntl.h>
-#include <fmt/core.h>
-#include <unistd.h>
+#include "lib/mpi/write_reports.hpp"
 
 #include <array>
-#include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
+#include "lib/core/output_file.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/report/report.hpp"
@@ -39,49 +37,39 @@ std::vector<std::string> gather_strings(const std::string& own) {
   return parts;
 }
 
-/// Of rank 0, whose report it is.
-RunFacts facts_of(Session& session) {
-  RunFacts facts;
-  facts.command = own_command();
-  facts.date = date_text();
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  if (pmpi::Get_library_version(text.data(), &length) == MPI_SUCCESS) {
-    const std::string_view version(text.data());
-    facts.mpi = version.substr(0, version.find_first_of(",\n"));
-  }
-  facts.ucx = session.fabric().version();
-  facts.settings = session.settings;
-  return facts;
-}
+/// What a rank hands on to the next one that writes into the same file.
+struct Turn {
+  int going = 1;
+  std::array<char, PATH_MAX> aside{};
+};
 
-/// flags: how to open it besides for writing. False, with a message, when it cannot be written.
-bool write_file(const std::string& path, const std::string& text, int flags, const char* what) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
-  std::size_t written = 0;
-  while (file >= 0 && written < text.size()) {
-    const ssize_t n = write(file, text.data() + written, text.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    written += static_cast<std::size_t>(n);
-  }
-  const bool complete = written == text.size();
-  if (!complete)
-    (void)std::fprintf(stderr, "offramp: cannot write the %s to %s: %s\n", what, path.c_str(),
-                       std::strerror(errno));
-  if (file >= 0) close(file);
-  return complete;
+/// This rank's part of a file; the last one gives the file its name. Empty, or what went wrong.
+std::string write_part(const std::string& path, Turn& turn, bool first, bool last, const std::string& text) {
+  Result<OutputFile> file = first ? OutputFile::create(path) : OutputFile::resume(path, turn.aside.data());
+  if (!file) return file.error();
+  file->write(text);
+  if (last) return file->finish();
+  std::string aside;
+  std::string problem = file->leave(aside);
+  if (problem.empty() && aside.size() >= turn.aside.size()) problem = "its name is too long";
+  std::strncpy(turn.aside.data(), aside.c_str(), turn.aside.size() - 1);
+  return problem;
 }
 
 /// The ranks' parts of one file, one after the other; the first that cannot write stops those behind it.
 template <typename Part>
-void write_in_turn(Session& session, const std::string& path, int flags, const char* what, Part part) {
+void write_in_turn(Session& session, const std::string& path, const char* what, Part part) {
   const int rank = session.engine.rank();
+  const bool last = rank + 1 == session.engine.ranks();
   constexpr int kTag = 1;
-  int going = 1;
-  if (rank > 0) native.Recv(&going, 1, MPI_INT, rank - 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  if (going != 0) going = write_file(path, part(rank), rank == 0 ? flags : O_APPEND, what) ? 1 : 0;
-  if (rank + 1 < session.engine.ranks()) native.Send(&going, 1, MPI_INT, rank + 1, kTag, MPI_COMM_WORLD);
+  Turn turn;
+  if (rank > 0) native.Recv(&turn, sizeof turn, MPI_BYTE, rank - 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (turn.going != 0) {
+    const std::string problem = write_part(path, turn, rank == 0, last, part(rank));
+    if (!problem.empty()) tell_lost(what, path, problem);
+    turn.going = problem.empty() ? 1 : 0;
+  }
+  if (!last) native.Send(&turn, sizeof turn, MPI_BYTE, rank + 1, kTag, MPI_COMM_WORLD);
 }
 
 void tell_dropped(Session& session, const char* what, std::uint64_t count) {
@@ -94,7 +82,7 @@ void write_trace(Session& session) {
   const TraceRecorder* const trace = session.observers().trace.get();
   if (trace == nullptr) return;
   const int ranks = session.engine.ranks();
-  write_in_turn(session, session.configuration().trace, O_TRUNC, "trace", [&](int rank) {
+  write_in_turn(session, session.configuration().trace, "trace", [&](int rank) {
     std::string text = rank == 0 ? kTraceBegin : kTraceSeparator;
     text += trace_events(*trace);
     if (rank + 1 == ranks) text += kTraceEnd;
@@ -103,32 +91,28 @@ void write_trace(Session& session) {
   tell_dropped(session, "the trace is full", trace->dropped());
 }
 
-/// Behind the report that rank 0 has written, whose last brace is left out.
-void write_receipts(Session& session) {
-  const ReceiptRecorder* const receipts = session.observers().receipts.get();
+/// Where another part follows, its last brace is left out.
+std::string left_open(const std::string& report) {
+  return report.substr(0, report.rfind('}'));
+}
+
+/// report: at rank 0.
+void write_report(Session& session, const std::string& report) {
   const std::string& path = session.configuration().report;
-  if (receipts == nullptr || path.empty()) return;
+  const ReceiptRecorder* const receipts = session.observers().receipts.get();
+  if (receipts == nullptr) {
+    const std::string problem = session.engine.rank() == 0 ? write_output(path, report) : std::string();
+    if (!problem.empty()) tell_lost("report", path, problem);
+    return;
+  }
   const int ranks = session.engine.ranks();
-  write_in_turn(session, path, O_APPEND, "report", [&](int rank) {
-    std::string text = rank == 0 ? ",\n\"receipts\": [\n" : ",\n";
+  write_in_turn(session, path, "report", [&](int rank) {
+    std::string text = rank == 0 ? left_open(report) + ",\n\"receipts\": [\n" : ",\n";
     text += receipts->json(rank);
     if (rank + 1 == ranks) text += "]\n}\n";
     return text;
   });
   tell_dropped(session, "the receipts are full", receipts->dropped());
-}
-
-void write_capture(Session& session) {
-  const CaptureRecorder* const capture = session.observers().capture.get();
-  if (capture == nullptr) return;
-  const std::string path = capture_path(session.configuration().capture, session.engine.rank());
-  write_file(path, capture->pcap(), O_TRUNC, "capture");
-  tell_dropped(session, "the capture is full", capture->dropped());
-}
-
-/// Another part follows.
-std::string left_open(const std::string& report) {
-  return report.substr(0, report.rfind('}'));
 }
 
 /// The critical path of every lane, at rank 0. Empty where the ranks know too much to bring together.
@@ -150,28 +134,51 @@ std::vector<std::optional<CriticalPath>> gather_paths(Session& session) {
 
 }  // namespace
 
-void write_reports(Session& session) {
-  const Configuration& configuration = session.configuration();
-  write_trace(session);
-  write_capture(session);
+RunFacts facts_of(Session& session) {
+  RunFacts facts;
+  facts.command = own_command();
+  facts.date = date_text();
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (pmpi::Get_library_version(text.data(), &length) == MPI_SUCCESS) {
+    const std::string_view version(text.data());
+    facts.mpi = version.substr(0, version.find_first_of(",\n"));
+  }
+  facts.ucx = session.fabric().version();
+  facts.settings = session.settings;
+  return facts;
+}
+
+std::string own_contribution(Session& session) {
   RankNotes notes;
   notes.clock_reads = session.clock_reads;
   notes.communicator_name = [&session](std::uint64_t context) {
     return session.communicators.name_of(context);
   };
-  if (!configuration.report.empty()) notes.host = look_at_host();
+  if (!session.configuration().report.empty()) notes.host = look_at_host();
   for (const auto& units : session.observers().units) notes.units.push_back(units.get());
-  const std::vector<std::string> ranks = gather_strings(rank_report(session.engine, kFunctionNames, notes));
+  return rank_report(session.engine, kFunctionNames, notes);
+}
+
+void write_capture(Session& session) {
+  const CaptureRecorder* const capture = session.observers().capture.get();
+  if (capture == nullptr) return;
+  const std::string path = capture_path(session.configuration().capture, session.engine.rank());
+  const std::string problem = write_output(path, capture->pcap());
+  if (!problem.empty()) tell_lost("capture", path, problem);
+  tell_dropped(session, "the capture is full", capture->dropped());
+}
+
+void write_reports(Session& session) {
+  const Configuration& configuration = session.configuration();
+  write_trace(session);
+  write_capture(session);
+  const std::vector<std::string> ranks = gather_strings(own_contribution(session));
   const bool wanted = !configuration.report.empty() && configuration.details;
   const auto paths = wanted ? gather_paths(session) : std::vector<std::optional<CriticalPath>>();
   std::string report;
-  if (session.engine.rank() == 0) {
-    report = run_report(ranks, facts_of(session), configuration, paths);
-    const bool more = session.observers().receipts != nullptr;
-    if (!configuration.report.empty())
-      write_file(configuration.report, more ? left_open(report) : report, O_TRUNC, "report");
-  }
-  write_receipts(session);
+  if (session.engine.rank() == 0) report = run_report(ranks, facts_of(session), configuration, paths);
+  if (!configuration.report.empty()) write_report(session, report);
   if (session.engine.rank() == 0 && configuration.summary) {
     const std::string text = summary(report);
     (void)std::fwrite(text.data(), 1, text.size(), stderr);

@@ -18,6 +18,11 @@ extern "C" {
 /* Null when the running library is the one that this was built for and a trial request behaves; else the
  * reason. */
 const char* offramp_native_check(void);
+/* An address in the library's inner part, which installs its handlers of signals. */
+const void* offramp_native_inner_library(void);
+/* Whether a library that says its version by this function is one that this was built for. May be called
+ * before MPI_Init. */
+int offramp_native_supports(int (*get_library_version)(char* version, int* length));
 
 /* progress: the callback runs in every turn of the library's progress engine and returns the number of events
  * that it handled. Register after MPI_Init, unregister before MPI_Finalize. Returns 0 on success. */
@@ -103,6 +108,9 @@ void offramp_native_op_retain(MPI_Op op);
 void offramp_native_op_release(MPI_Op op);
 /* What MPI_Finalize does first: the callbacks of the attributes of MPI_COMM_SELF, which may still use MPI. */
 void offramp_native_delete_self_attributes(void);
+/* The callback gets the name of the function in which an error on a communicator, whose handler is
+ * MPI_ERRORS_ARE_FATAL, is about to end the job; null: no more. */
+void offramp_native_watch_fatal_errors(void (*callback)(const char* function));
 int offramp_native_type_committed(MPI_Datatype type);
 /* `count` elements lie without gaps and in type-map order (the first byte at the true lower bound). */
 int offramp_native_type_contiguous(MPI_Datatype type, int count);

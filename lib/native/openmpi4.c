@@ -1,4 +1,6 @@
 /* Open MPI 4.1, by its installed internal headers. */
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,19 +257,53 @@ void offramp_native_delete_self_attributes(void) {
   OBJ_RELEASE(self->c_keyhash);
   self->c_keyhash = NULL;
 }
+static void (*told_of_fatal_error)(const char* function);
+static MPI_Comm_errhandler_function* end_job;
+
+/* The library says the function's name, and closes the list with a null. */
+static void on_fatal_error(MPI_Comm* comm, int* code, ...) {
+  va_list more;
+  va_start(more, code);
+  const char* function = va_arg(more, const char*);
+  va_end(more);
+  told_of_fatal_error(function);
+  end_job(comm, code, function, NULL, NULL);
+}
+
+void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
+  MPI_Comm_errhandler_function** entry = &ompi_mpi_errors_are_fatal.eh.eh_comm_fn;
+  if (callback != NULL && *entry != on_fatal_error) {
+    end_job = *entry;
+    *entry = on_fatal_error;
+  } else if (callback == NULL && *entry == on_fatal_error) {
+    *entry = end_job;
+  }
+  told_of_fatal_error = callback;
+}
+
 int offramp_native_type_committed(MPI_Datatype type) {
   return ompi_datatype_is_committed(type);
 }
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
 }
+const void* offramp_native_inner_library(void) {
+  return (const void*)(uintptr_t)&opal_progress;
+}
+
+/* Another library may answer: MPICH writes up to 8192 bytes, and no library is known to write more. */
+int offramp_native_supports(int (*get_library_version)(char* version, int* length)) {
+  static char version[65536];
+  int length = 0;
+  const int code = get_library_version(version, &length);
+  version[sizeof version - 1] = '\0';
+  return code == MPI_SUCCESS && strstr(version, "Open MPI v4.1") != NULL;
+}
+
 /* The layout that this file was compiled for is the running library's, if the library completes and frees a
  * request that we made. The library that is loaded must also say that it is 4.1. */
 const char* offramp_native_check(void) {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS || strstr(version, "Open MPI v4.1") == NULL)
-    return "the MPI library is not Open MPI 4.1";
+  if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI 4.1";
   if (sizeof(ompi_request_t) != kOfframpRequestBytes)
     return "the MPI library's request objects have another layout";
   return NULL;

@@ -1,8 +1,9 @@
 #include "lib/report/report.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "lib/core/names.hpp"
@@ -309,6 +310,32 @@ void add_host(Json& hosts, const Json& host) {
   add_row(hosts, row, {"name", "cpu", "cores"}, {"ranks"});
 }
 
+/// "rank 3", "ranks 0, 1, 2 and 9 more"
+std::string ranks_text(const std::vector<std::size_t>& ranks) {
+  constexpr std::size_t kNamed = 8;
+  const std::vector<std::size_t> first(
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(ranks.size(), kNamed)));
+  std::string text = fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(first, ", "));
+  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
+  return text;
+}
+
+/// The report is of a run that did not come to MPI_Finalize.
+void add_untimely_end(Json& report, Json& warnings,
+                      const std::map<std::string, std::vector<std::size_t>>& ended,
+                      const std::vector<std::size_t>& missing) {
+  report["complete"] = false;
+  std::string text = "incomplete: the program did not come to MPI_Finalize";
+  Json& list = report["ended"] = Json::array();
+  for (const auto& [reason, ranks] : ended) {
+    text += fmt::format("; {}: {}", ranks_text(ranks), reason);
+    list.push_back({{"ranks", ranks}, {"reason", reason}});
+  }
+  if (!missing.empty()) text += fmt::format("; nothing is known of {}", ranks_text(missing));
+  report["missing"] = missing;
+  warnings.insert(warnings.begin(), text);
+}
+
 std::string setting(const Configuration& configuration) {
   switch (configuration.compute.kind) {
     case Compute::Kind::kNone:
@@ -410,6 +437,7 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
   report["ranks"] = ranks.size();
   report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
   report["compute"] = setting(configuration);
+  report["complete"] = true;
   Json warnings = Json::array();
   Json dependences = Json::object();
   std::uint64_t dependence_sum = 0;
@@ -417,9 +445,16 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
   std::uint64_t clock_reads = 0;
   std::string data;
   std::vector<std::pair<std::size_t, Json>> readable;
+  std::map<std::string, std::vector<std::size_t>> ended;  // by reason
+  std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].empty()) {
+      missing.push_back(i);
+      continue;
+    }
     try {
       Json rank = Json::parse(ranks[i]);
+      if (rank.contains("ended")) ended[rank.at("ended").get<std::string>()].push_back(i);
       Json trial;
       for (std::size_t lane = 0; lane < rank.at("lanes").size(); ++lane) add_lane(trial, {{i, rank}}, lane);
       add_wire(dependences, rank.at("dependences"));
@@ -464,6 +499,7 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
   Json& settings = report["settings"] = Json::object();
   for (const SettingInForce& setting : facts.settings)
     settings[setting.key] = {{"value", setting.value}, {"source", setting.source}};
+  if (!ended.empty() || !missing.empty()) add_untimely_end(report, warnings, ended, missing);
   report["warnings"] = std::move(warnings);
   return to_text(report, 2) + "\n";
 }

@@ -15,8 +15,6 @@
 
 namespace offramp {
 
-class Session;
-
 /// The version of the report's format. Fields may be added to a version; none changes its meaning.
 inline constexpr int kReportSchema = 1;
 
@@ -33,16 +31,14 @@ struct RankNotes {
 std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes);
 
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
-/// what rank_report makes are left out and named under "warnings". paths: by lane; empty: not known.
+/// what rank_report makes are left out and named under "warnings". A rank that has come to grief before it
+/// could contribute has an empty text, one that left it then has "ended" with the reason in it: the report is
+/// not complete. paths: by lane; empty: not known.
 std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
                        const Configuration& configuration,
                        const std::vector<std::optional<CriticalPath>>& paths);
 
 /// A few lines for people, from the text of run_report.
 std::string summary(const std::string& report);
-
-/// Collective over MPI_COMM_WORLD: gathers the ranks' contributions and, at rank 0, writes what the
-/// configuration asks for.
-void write_reports(Session& session);
 
 }  // namespace offramp

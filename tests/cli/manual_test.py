@@ -83,7 +83,7 @@ class ManualPages(FolderTest):
                 self.assertIn(parameter["variable"], page)
 
     def test_a_folder_that_is_not_there_is_an_error(self):
-        self.assertIn("cannot be written", self.offramp("manual", "man", "no/such/folder", code=2))
+        self.assertIn("there is no folder", self.offramp("manual", "man", "no/such/folder", code=2))
         self.assertIn('did you mean "man"?', self.offramp("manual", "mann", code=2))
 
 

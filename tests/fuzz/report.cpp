@@ -17,7 +17,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       ranks.back() += c;
     }
   }
-  const std::string report = offramp::run_report(ranks, ranks.front(), offramp::Configuration{}, {});
+  offramp::RunFacts facts;
+  facts.command = {ranks.front()};
+  const std::string report = offramp::run_report(ranks, facts, offramp::Configuration{}, {});
   static_cast<void>(offramp::summary(report));
   static_cast<void>(offramp::parse_report(report, "a report"));
   static_cast<void>(offramp::parse_report(input.text(), "not a report"));

@@ -98,26 +98,146 @@ def bystanders(arguments, tally):
                  offline.output, offline.seconds)
 
 
-def another_mpi(arguments, tally):
-    """A program of another MPI, with a library that stands in for it: one line, and it runs by itself."""
+def said(result):
+    return [line for line in result.output.splitlines() if line.startswith("offramp:")]
+
+
+def preloaded(arguments, settings=None):
+    return base_environment({"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host",
+                             **(settings or {})})
+
+
+def any_other_mpi(arguments, tally):
+    """A library that stands in for one that nobody knows: one line, and its program runs by itself."""
     with tempfile.TemporaryDirectory() as folder:
-        library, program = os.path.join(folder, "libmpich.so.12"), os.path.join(folder, "app")
+        library, program = os.path.join(folder, "libmpi.so.12"), os.path.join(folder, "app")
         source = os.path.join(folder, "app.c")
         with open(source, "w", encoding="utf-8") as file:
             file.write("#include <stdio.h>\nint MPI_Init(int*, char***);\nint MPI_Finalize(void);\n"
-                       'int main(void) { MPI_Init(0, 0); puts("it runs"); return MPI_Finalize(); }\n')
-        for command in (["gcc", "-shared", "-fPIC", "-Wl,-soname,libmpich.so.12", "-o", library,
+                       'int main(int n, char** v) { MPI_Init(0, 0); printf("%s runs\\n", v[n - 1]); return MPI_Finalize(); }\n')
+        for command in (["gcc", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", library,
                          os.path.join(ROOT, "tests/fixtures/other_mpi/library.c")],
                         ["gcc", "-o", program, source, library, f"-Wl,-rpath,{folder}"]):
             subprocess.run(command, check=True, timeout=60)
-        preload = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host"}
-        loaded = launch([program], base_environment(preload), 20)
-        lines = [line for line in loaded.output.splitlines() if line.startswith("offramp:")]
-        ok = loaded.ok and "it runs" in loaded.output and len(lines) == 1 and library in lines[0]
-        tally.record("interposition/a program of another MPI is refused at load", ok, loaded.output, loaded.seconds)
+        loaded = launch([program, "a b", ""], preloaded(arguments), 20)
+        ok = loaded.ok and " runs" in loaded.output and len(said(loaded)) == 1 and library in said(loaded)[0]
+        tally.record("interposition/a program of any other MPI runs by itself", ok, loaded.output, loaded.seconds)
         told = launch([os.path.join(arguments.build, "bin/offramp"), "check", program], base_environment(), 20)
-        ok = not told.ok and "libmpich.so.12" in told.output and told.output.count("offramp:") == 1
-        tally.record("interposition/a program of another MPI is refused by check", ok, told.output, told.seconds)
+        ok = not told.ok and "libmpi.so.12" in told.output and len(said(told)) == 1
+        tally.record("interposition/a program of any other MPI is refused by check", ok, told.output, told.seconds)
+
+
+MPICH_PROGRAMS = ["nonblocking.c", "other_collectives.c", "rma_beside.c", "files_beside.c", "threads_beside.c",
+                  "performance_variables.c"]
+
+# tests/mpi's programs in Fortran ask for what is Open MPI's.
+IN_FORTRAN = """program ring
+  use mpi
+  implicit none
+  integer :: rank, ranks, error, total, got
+  call MPI_Init(error)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
+  call MPI_Sendrecv(rank, 1, MPI_INTEGER, mod(rank + 1, ranks), 7, got, 1, MPI_INTEGER, mod(rank + ranks - 1, ranks), 7, &
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE, error)
+  call MPI_Allreduce(MPI_IN_PLACE, got, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
+  total = ranks * (ranks - 1) / 2
+  if (got /= total) call MPI_Abort(MPI_COMM_WORLD, 1, error)
+  if (rank == 0) print '(a)', 'ok ring'
+  call MPI_Finalize(error)
+end program
+"""
+
+SHOWS_LIBRARIES = """#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[4096];
+  while (fgets(line, sizeof line, maps) != NULL) fputs(line, stdout);
+  return MPI_Finalize();
+}
+"""
+
+# As an interpreter's module does: the library comes with it, and its calls are found by name.
+OPENS_MPI = """#include <dlfcn.h>
+#include <stdio.h>
+int MPI_Init(int*, char***);
+int main(void) {
+  if (dlopen("libmpich.so.12", RTLD_NOW | RTLD_GLOBAL) == NULL) return 3;
+  int (*init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "MPI_Init");
+  if (init == NULL) return 4;
+  init(NULL, NULL);
+  puts("it goes on");
+  return 0;
+}
+"""
+
+
+def compile_with_mpich(source, binary, flags=()):
+    compiler = "mpifort.mpich" if source.endswith(".f90") else "mpicc.mpich"
+    return launch([compiler, "-I", ROOT, "-o", binary, source, *flags, "-lm"], base_environment(), 60)
+
+
+def mpich_program(arguments, tally, folder, source):
+    """The preload changes nothing but a line that one rank prints."""
+    name = os.path.basename(source)
+    label = f"interposition/MPICH beside Open MPI: {name}"
+    if not tally.wants(label):
+        return
+    binary = os.path.join(folder, name.split(".")[0])
+    compiled = compile_with_mpich(source, binary)
+    result = launch(["mpiexec.mpich", "-n", "2", binary], preloaded(arguments), 60)
+    ok = compiled.ok and result.ok and "ok " in result.output and len(said(result)) == 1
+    tally.record(label, ok and "libmpich.so.12" in said(result)[0], compiled.output + result.output, result.seconds)
+
+
+def mpich(arguments, tally):
+    """The real one of Debian, installed beside Open MPI."""
+    if shutil.which("mpiexec.mpich") is None or shutil.which("mpicc.mpich") is None:
+        tally.skip("interposition/MPICH", "MPICH is not installed")
+        return
+    offramp = os.path.join(arguments.build, "bin/offramp")
+    with tempfile.TemporaryDirectory() as folder:
+        fortran = os.path.join(folder, "ring.f90")
+        with open(fortran, "w", encoding="utf-8") as file:
+            file.write(IN_FORTRAN)
+        for source in [fortran, *(os.path.join(ROOT, "tests/mpi", name) for name in MPICH_PROGRAMS)]:
+            mpich_program(arguments, tally, folder, source)
+        binary = os.path.join(folder, "app")
+        compiled = compile_with_mpich(os.path.join(ROOT, "tests/mpi/sizes.c"), binary)
+        off = launch(["mpiexec.mpich", "-n", "2", binary], preloaded(arguments, {"OFFRAMP_BACKEND": "off"}), 60)
+        tally.record("interposition/off says nothing of MPICH", compiled.ok and off.ok and not said(off), off.output)
+        loader = launch(["/lib64/ld-linux-x86-64.so.2", binary], preloaded(arguments), 60)
+        tally.record("interposition/a program of MPICH that the loader is called with", loader.ok and len(said(loader)) == 1,
+                     loader.output)
+        shown = os.path.join(folder, "shown.c")
+        with open(shown, "w", encoding="utf-8") as file:
+            file.write(SHOWS_LIBRARIES)
+        compiled = compile_with_mpich(shown, binary + "_maps")
+        maps = launch([binary + "_maps"], preloaded(arguments), 30)
+        left = re.findall(r"/\S*(?:libmpi\.so\.40|libopen-|libofframp)\S*", "\n".join(maps.output.splitlines()[1:]))
+        tally.record("interposition/nothing of Open MPI or Offramp stays in a process of MPICH",
+                     compiled.ok and maps.ok and "libmpich" in maps.output and not left, compiled.output + maps.output)
+        for command, expected in ((["run", "-n", "2", "--", binary], 126), (["check", binary], 2)):
+            refused = subprocess.run([offramp, *command], env=base_environment(), capture_output=True, text=True, timeout=60,
+                                     check=False)
+            ok = (refused.returncode == expected and refused.stdout == "" and refused.stderr.count("\n") == 1 and
+                  "libmpich.so.12" in refused.stderr and "Open MPI 4.1" in refused.stderr)
+            tally.record(f"interposition/offramp {command[0]} refuses a program of MPICH", ok, refused.stdout + refused.stderr)
+        linked = compile_with_mpich(PROGRAM, binary, [f"-L{arguments.build}/lib", f"-Wl,-rpath,{arguments.build}/lib",
+                                                      "-Wl,--no-as-needed", "-lofframp"])
+        result = launch([binary], base_environment(), 30)
+        ok = linked.ok and "exit status 1" in result.output and len(said(result)) == 1 and "linked to libofframp" in result.output
+        tally.record("interposition/MPICH with libofframp linked in", ok, linked.output + result.output, result.seconds)
+        source = os.path.join(folder, "opens.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(OPENS_MPI)
+        subprocess.run(["gcc", "-o", binary, source], check=True, timeout=60)
+        result = launch([binary], preloaded(arguments), 30)
+        ok = "exit status 1" in result.output and "has opened another MPI library" in result.output
+        tally.record("interposition/MPICH that is opened later", ok and "it goes on" not in result.output, result.output,
+                     result.seconds)
 
 
 def run(arguments, tally):
@@ -125,5 +245,6 @@ def run(arguments, tally):
         return
     exported_symbols(arguments, tally)
     bystanders(arguments, tally)
-    another_mpi(arguments, tally)
+    any_other_mpi(arguments, tally)
+    mpich(arguments, tally)
     installed(arguments, tally)

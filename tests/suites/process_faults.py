@@ -1,8 +1,11 @@
 """Processes that come to grief: the others end with a message that names the rank, or go on and are right, and nothing is
 left behind. Each run has a machine to itself."""
 
+import json
 import os
 import re
+import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from isolated import isolated, why_not
@@ -43,6 +46,74 @@ def fatal(arguments, fault, backend, ranks, traffic):
     victim = ranks - 1
     result = run_alone(arguments, backend, ranks, [fault, victim, traffic])
     return not result.ok and clean(result) and FATAL[fault].format(victim) in result.output, result
+
+
+# What the report says of the rank that suffers it; nothing: it is missing.
+LEFT = {
+    "kill": None,
+    "crash": "signal 11 (Segmentation fault)",
+    "abort": "called MPI_Abort with code 5",
+    "error": "fatal MPI error in MPI_Send",
+    "exit": "ended without MPI_Finalize",
+    "interrupt": "signal 15 (Terminated)",
+}
+
+
+def incomplete_problem(folder, victim, ranks, reason):
+    """What is wrong with the outputs of a run that did not come to its end; empty: nothing."""
+    names = sorted(os.listdir(folder))
+    with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
+        report = json.load(file)
+    with open(os.path.join(folder, "trace.json"), encoding="utf-8") as file:
+        trace = json.load(file)
+    known = {rank: end["reason"] for end in report["ended"] for rank in end["ranks"]}
+    others = {known.get(rank) for rank in range(ranks) if rank != victim}
+    expected = {"report.json", "trace.json", *(f"capture.{rank}.pcap" for rank in known)}
+    problems = [
+        (report["complete"] or trace["complete"], "it says that it is complete"),
+        (known.get(victim) != reason, f"the victim: {known}"),
+        (report["missing"] != ([victim] if reason is None else []), f"missing: {report['missing']}"),
+        (others != {"signal 15 (Terminated)"}, f"the others: {known}"),
+        (not report["warnings"][0].startswith("incomplete: "), f"warnings: {report['warnings']}"),
+        (set(names) != expected, f"files: {names}"),
+        ({event["pid"] for event in trace["traceEvents"]} != set(known), "the trace has other ranks"),
+        ([part is not None for part in report["parts"]] != [rank in known for rank in range(ranks)], "parts"),
+        (any(not entry["calls"] for entry in report["receipts"] if entry["rank"] in known), "receipts"),
+        ({entry["rank"] for entry in report["each_rank"]} != set(known), "each_rank has other ranks"),
+    ]
+    return "; ".join(text for wrong, text in problems if wrong)
+
+
+def incomplete(arguments, fault, backend, ranks):
+    """The outputs of a run of an earlier time are replaced, too."""
+    victim = ranks - 1
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("report.json", "trace.json"):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write('{"complete": true}')
+        settings = {"OFFRAMP_REPORT": f"{folder}/report.json", "OFFRAMP_TRACE": f"{folder}/trace.json",
+                    "OFFRAMP_CAPTURE": f"{folder}/capture.pcap", "OFFRAMP_RECEIPTS": "all"}
+        result = run_alone(arguments, backend, ranks, [fault, victim, "reduce"], settings)
+        said = re.findall(r"offramp: the program did not come to MPI_Finalize; the (\w+) in", result.output)
+        try:
+            problem = incomplete_problem(folder, victim, ranks, LEFT[fault])
+        except (OSError, ValueError, KeyError) as error:
+            problem = repr(error)
+        told = subprocess.run([os.path.join(arguments.build, "bin/offramp"), "report", f"{folder}/report.json"], text=True,
+                              env=base_environment(), capture_output=True, timeout=60, check=False)
+        page = subprocess.run([os.path.join(arguments.build, "bin/offramp"), "report", f"{folder}/report.json", "--html",
+                               f"{folder}/page.html"], env=base_environment(), capture_output=True, timeout=60, check=False)
+        in_page = page.returncode == 0 and "did not come to MPI_Finalize" in open(f"{folder}/page.html", encoding="utf-8").read()
+        ok = (not result.ok and clean(result) and not problem and sorted(said) == ["report", "trace"] and in_page and
+              "warning: incomplete: the program did not come to MPI_Finalize" in told.stdout)
+        result.output += f"\n{problem}\n{told.stdout}{told.stderr}"
+        return ok, result
+
+
+def own_handlers(arguments, backend, ranks):
+    """The program's own handler of a signal stays, whenever it was installed."""
+    result = run_alone(arguments, backend, ranks, ["handler", ranks - 1], {"OFFRAMP_REPORT": "/dev/null"})
+    return went_well(result), result
 
 
 def stopped(arguments, backend, ranks, traffic):
@@ -98,6 +169,9 @@ def cases(arguments):
         ranks = arguments.ranks[j % len(arguments.ranks)]
         for name, shm, settings, options, network in SHORT_OF_MEMORY:
             yield f"shared memory: {name}", backend, ranks, short_of_memory, (backend, ranks, shm, settings, options, network)
+        for fault in LEFT:
+            yield f"outputs after {fault}", backend, ranks, incomplete, (fault, backend, ranks)
+        yield "own handlers of signals", backend, ranks, own_handlers, (backend, ranks)
         yield "shared memory: less than the user asked for", backend, ranks, asked_for_too_much, (backend, ranks)
         yield "shared memory: filled up on the way", backend, ranks, filled_up, (backend, ranks)
 

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import tempfile
 
-from launch import mpirun
+from isolated import unshare, why_not
+from launch import base_environment, mpirun, run as launch
 
 
 def program(arguments, name):
@@ -231,6 +232,104 @@ def configuration_errors(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
+def failing_outputs(arguments, tally):
+    """Names that cannot be written to stop a run before it begins."""
+    offramp = os.path.join(arguments.build, "bin/offramp")
+    app = program(arguments, "fixed_pattern")
+    preload = ["mpirun", "--oversubscribe", "-n", "2", "-x", f"LD_PRELOAD={arguments.build}/lib/libofframp.so", "-x",
+               "OFFRAMP_BACKEND=host"]
+    with tempfile.TemporaryDirectory() as folder:
+        run_with = [offramp, "run", "-n", "2", "--backend", "host"]
+        cases = {
+            "run --report": ([*run_with, "--report", f"{folder}/none/r.json", "--", *app], "--report", "none"),
+            "run --trace": ([*run_with, "--trace", folder, "--", *app], "--trace", "it is a folder"),
+            "run --capture": ([*run_with, "--capture", f"{folder}/none/c.pcap", "--", *app], "--capture", "c.0.pcap"),
+            "MPI_Init": ([*preload, "-x", f"OFFRAMP_REPORT={folder}/none/r.json", *app], "OFFRAMP_REPORT", "there is no folder"),
+            "report --html": ([offramp, "report", "--html", f"{folder}/none/r.html", f"{folder}/r.json"], "--html", "none"),
+            "predict --svg": ([offramp, "predict", "bcast", "--backend", "cclo", "--svg", f"{folder}/none/p.svg"], "--svg", "none"),
+        }
+        for name, (command, option, reason) in cases.items():
+            label = f"reports/an output that cannot be written: {name}"
+            if not tally.wants(label):
+                continue
+            result = launch(command, base_environment(), 60)
+            said = [line for line in result.output.splitlines() if line.startswith("offramp: ")]
+            ok = (not result.ok and len(said) == 1 and option in said[0] and reason in said[0] and folder in said[0]
+                  and "ok fixed_pattern" not in result.output and os.listdir(folder) == [])
+            tally.record(label, ok, result.output, result.seconds)
+
+
+# Run in a mount namespace: the disk has 16 KiB, some of them taken.
+FULL_DISK = """ip link set lo up; mount -t tmpfs -o size=16k tmpfs /mnt && echo old > /mnt/old && cp /mnt/old /mnt/r.json || exit 99
+"$@"
+echo "exit code $?"
+echo "left: $(ls -A /mnt | tr '\\n' ' ')"
+cmp /mnt/old /mnt/r.json && echo "the old one is whole"
+"""
+
+
+def full_disk(arguments, tally):
+    """A message, exit code 74, and the file of an earlier run as it was."""
+    offramp = os.path.join(arguments.build, "bin/offramp")
+    app = program(arguments, "fixed_pattern")
+    if why := why_not():
+        tally.skip("reports/a full disk", f"no namespaces: {why}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        launch([offramp, "run", "-n", "2", "--backend", "cclo", "--compare", "all", "--details", "--report", report, "--", *app],
+            base_environment(), 60)
+        run_with = [offramp, "run", "-n", "3", "--backend", "cclo"]
+        cases = {
+            "report": [*run_with, "--details", "--compare", "all", "--report", "/mnt/r.json", "--", *app],
+            "receipts": [*run_with, "--receipts", "all", "--report", "/mnt/r.json", "--", *app],
+            "trace": [*run_with, "--trace", "/mnt/r.json", "--", *app],
+            "page": [offramp, "report", report, "--html", "/mnt/r.json"],
+        }
+        for name, command in cases.items():
+            label = f"reports/a full disk: {name}"
+            if not tally.wants(label):
+                continue
+            result = launch([*unshare(), "sh", "-c", FULL_DISK, "sh", *command], base_environment(), 60)
+            said = [line for line in result.output.splitlines() if "No space left on device" in line]
+            ok = (len(said) == 1 and said[0].startswith("offramp: cannot write") and "/mnt/r.json" in said[0]
+                  and "exit code 74" in result.output and "left: old r.json \n" in result.output
+                  and "the old one is whole" in result.output)
+            tally.record(label, ok, result.output, result.seconds)
+    label = "reports/an output that is lost is the exit code of mpirun, and the program's own comes first"
+    if tally.wants(label):
+        lost = mpirun(arguments.build, "host", 2, app, 60, {"OFFRAMP_REPORT": "/dev/full"})
+        own = mpirun(arguments.build, "host", 2, ["sh", "-c", f"{app[0]}; exit 9"], 60, {"OFFRAMP_REPORT": "/dev/full"})
+        ok = ("exit status 74" in lost.output and 'cannot write the report to "/dev/full"' in lost.output
+              and "ok fixed_pattern" in lost.output and "exit status 9" in own.output)
+        tally.record(label, ok, lost.output + own.output, lost.seconds)
+    label = "reports/standard output that is full"
+    if tally.wants(label):
+        result = launch(["sh", "-c", f"{offramp} predict bcast --backend cclo --json > /dev/full"], base_environment(), 60)
+        ok = "exit status 74" in result.output and "cannot write to standard output: No space left" in result.output
+        tally.record(label, ok, result.output, result.seconds)
+
+
+def kinds_of_files(arguments, tally):
+    """A link stays a link, permissions stay, and /dev/stdout is written to."""
+    label = "reports/links, permissions and devices"
+    if not tally.wants(label):
+        return
+    app = program(arguments, "fixed_pattern")
+    with tempfile.TemporaryDirectory() as folder:
+        target, link = os.path.join(folder, "target.json"), os.path.join(folder, "link.json")
+        with open(target, "w", encoding="utf-8") as file:
+            file.write("old")
+        os.chmod(target, 0o640)
+        os.symlink("target.json", link)
+        result = mpirun(arguments.build, "host", 2, app, 60, {"OFFRAMP_REPORT": link})
+        with open(target, encoding="utf-8") as file:
+            ok = json.load(file)["complete"] is True
+        ok = ok and os.path.islink(link) and os.stat(target).st_mode & 0o777 == 0o640 and len(os.listdir(folder)) == 2
+    shown = mpirun(arguments.build, "host", 2, app, 60, {"OFFRAMP_REPORT": "/dev/stdout"})
+    tally.record(label, ok and '"schema": 1' in shown.output, result.output + shown.output[:2000], result.seconds)
+
+
 def hang_report(arguments, tally):
     label = "reports/a hang is reported with what each rank waits for"
     if not tally.wants(label):
@@ -283,6 +382,9 @@ def run(arguments, tally):
     summary_in_words(arguments, tally)
     routed_operations(arguments, tally)
     configuration_errors(arguments, tally)
+    failing_outputs(arguments, tally)
+    full_disk(arguments, tally)
+    kinds_of_files(arguments, tally)
     hang_report(arguments, tally)
     performance_variables(arguments, tally)
     model_clock(arguments, tally)

@@ -1,0 +1,188 @@
+#include "lib/mpi/program.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "lib/native/native.h"
+
+namespace offramp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What an object of the process says of itself in its dynamic section.
+struct Object {
+  const link_map* map = nullptr;
+  std::string name;  // as others ask for it
+  std::vector<std::string> needed;
+};
+
+/// The loader has turned offsets into addresses, but for objects whose dynamic section is read-only.
+const char* string_table(const link_map& map) {
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_STRTAB) continue;
+    const ElfW(Addr) at = entry->d_un.d_ptr;
+    return reinterpret_cast<const char*>(at < map.l_addr ? at + map.l_addr : at);
+  }
+  return nullptr;
+}
+
+Object object_of(const link_map& map) {
+  Object object{&map, fs::path(map.l_name).filename().string(), {}};
+  const char* const strings = map.l_ld != nullptr ? string_table(map) : nullptr;
+  if (strings == nullptr) return object;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_SONAME) object.name = strings + entry->d_un.d_val;
+    if (entry->d_tag == DT_NEEDED) object.needed.push_back(fs::path(strings + entry->d_un.d_val).filename());
+  }
+  return object;
+}
+
+bool is_own(const Object& object) {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&is_own), &info) != 0 &&
+         reinterpret_cast<ElfW(Addr)>(info.dli_fbase) == object.map->l_addr;
+}
+
+/// The program comes first. This library is not among them.
+std::vector<Object> loaded_objects() {
+  std::vector<Object> objects;
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  link_map* map = nullptr;
+  if (program == nullptr || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) return objects;
+  for (; map != nullptr; map = map->l_next) {
+    Object object = object_of(*map);
+    if (!is_own(object)) objects.push_back(std::move(object));
+  }
+  return objects;
+}
+
+/// The program and what it needs, in the order in which the loader looks symbols up.
+std::vector<Object> needed_by_program() {
+  const std::vector<Object> all = loaded_objects();
+  std::vector<Object> wanted;
+  if (!all.empty()) wanted.push_back(all.front());
+  const auto same_map = [](const Object& a) { return [&a](const Object& b) { return a.map == b.map; }; };
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (const std::string& name : std::vector<std::string>(wanted[i].needed)) {
+      const auto found =
+          std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.name == name; });
+      if (found != all.end() && std::none_of(wanted.begin(), wanted.end(), same_map(*found)))
+        wanted.push_back(*found);
+    }
+  }
+  return wanted;
+}
+
+/// Its own definition of a function; null: it has none, though what it needs may have one.
+void* own_symbol(void* handle, const Object& object, const char* name) {
+  void* const symbol = dlsym(handle, name);
+  Dl_info info{};
+  const bool own = symbol != nullptr && dladdr(symbol, &info) != 0 &&
+                   reinterpret_cast<ElfW(Addr)>(info.dli_fbase) == object.map->l_addr;
+  return own ? symbol : nullptr;
+}
+
+/// Whether an object is an MPI library other than the one that this library was built for. One that wraps
+/// that one says so when it is asked for its version, which MPI allows before MPI_Init.
+bool is_other_mpi(const Object& object) {
+  if (*object.map->l_name == '\0') return false;  // the program itself: nothing can be put before its own MPI
+  void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  bool other = false;
+  if (own_symbol(handle, object, "PMPI_Init") != nullptr) {
+    const auto version =
+        reinterpret_cast<decltype(&PMPI_Get_library_version)>(dlsym(handle, "PMPI_Get_library_version"));
+    other = version == nullptr || offramp_native_supports(version) == 0;
+  }
+  dlclose(handle);
+  return other;
+}
+
+std::string first_other_mpi(const std::vector<Object>& objects) {
+  const auto found = std::find_if(objects.begin(), objects.end(), is_other_mpi);
+  return found != objects.end() ? found->map->l_name : std::string();
+}
+
+/// An entry without a folder is found along the loader's search path.
+bool names_own_file(const std::string& entry) {
+  const fs::path own = own_path();
+  if (entry.find('/') == std::string::npos) {
+    const std::string_view stem = "libofframp.so";
+    return entry == own.filename() || entry == stem || entry.starts_with(std::string(stem) + ".");
+  }
+  std::error_code ignored;
+  return entry == own || fs::equivalent(entry, own, ignored);
+}
+
+/// The words of the command line, those for a dynamic loader that was called by name included.
+std::vector<std::string> command_words() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::string own_path() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+std::string other_mpi_of_program() {
+  return first_other_mpi(needed_by_program());
+}
+
+std::string other_mpi_loaded() {
+  return first_other_mpi(loaded_objects());
+}
+
+bool clear_preload() {
+  const char* const preload = std::getenv("LD_PRELOAD");
+  if (preload == nullptr) return false;
+  bool found = false;
+  std::string kept;
+  std::string entry;
+  for (const char* p = preload;; ++p) {
+    if (*p != ':' && *p != ' ' && *p != '\0') {
+      entry += *p;
+      continue;
+    }
+    const bool own = !entry.empty() && names_own_file(entry);
+    if (!entry.empty() && !own) kept += (kept.empty() ? "" : ":") + entry;
+    found = found || own;
+    entry.clear();
+    if (*p == '\0') break;
+  }
+  kept.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", kept.c_str(), 1);
+  return found;
+}
+
+std::string restart_program() {
+  std::vector<std::string> words = command_words();
+  if (words.empty()) return "its command line cannot be read";
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);  // by its name, which tools show
+  if (!program.empty()) execv(program.c_str(), pointers.data());
+  execv("/proc/self/exe", pointers.data());  // the file may have been moved since
+  return std::strerror(errno);
+}
+
+}  // namespace offramp

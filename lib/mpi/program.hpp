@@ -1,0 +1,25 @@
+// The process that this library was loaded into: which MPI library the program brings, and what preloads us.
+#pragma once
+
+#include <string>
+
+namespace offramp {
+
+/// Where this library was loaded from.
+std::string own_path();
+
+/// The file of the MPI library that the program is linked to, if that is not the one that this library was
+/// built for; else empty. What only this library needs does not count.
+std::string other_mpi_of_program();
+
+/// The same of all libraries that are loaded by now, those that the program opened while it ran included.
+std::string other_mpi_loaded();
+
+/// Takes this library out of LD_PRELOAD. False: it was not there.
+bool clear_preload();
+
+/// The program begins again without this library, and as it was called. Returns only if that fails, with the
+/// reason.
+std::string restart_program();
+
+}  // namespace offramp

@@ -1,0 +1,191 @@
+#include "lib/mpi/untimely_end.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "lib/core/names.hpp"
+#include "lib/core/output_file.hpp"
+#include "lib/mpi/session.hpp"
+#include "lib/mpi/world.hpp"
+#include "lib/mpi/write_reports.hpp"
+#include "lib/native/native.h"
+#include "lib/report/partial.hpp"
+#include "lib/report/report.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr unsigned kPatience = 10;  // seconds that the writing may take
+
+struct Watched {
+  int signal;
+  const char* text;
+  bool watched;
+  struct sigaction before;
+};
+std::array<Watched, 8> watched_signals = {{
+    {SIGHUP, "signal 1 (Hangup)", false, {}},
+    {SIGINT, "signal 2 (Interrupt)", false, {}},
+    {SIGILL, "signal 4 (Illegal instruction)", false, {}},
+    {SIGABRT, "signal 6 (Aborted)", false, {}},
+    {SIGBUS, "signal 7 (Bus error)", false, {}},
+    {SIGFPE, "signal 8 (Floating point exception)", false, {}},
+    {SIGSEGV, "signal 11 (Segmentation fault)", false, {}},
+    {SIGTERM, "signal 15 (Terminated)", false, {}},
+}};
+
+std::string run_id;  // empty: there is nothing to write
+std::atomic<bool> left = false;
+
+RankPart own_part(Session& session, const char* reason) {
+  RankPart part;
+  part.run = run_id;
+  part.rank = session.engine.rank();
+  part.ranks = session.engine.ranks();
+  part.reason = reason;
+  part.contribution = own_contribution(session);
+  const ReceiptRecorder* const receipts = session.observers().receipts.get();
+  if (receipts != nullptr) part.receipts = receipts->json(part.rank);
+  return part;
+}
+
+void rewrite(const char* what, const std::string& path,
+             const std::function<std::string(const std::string&)>& with_part) {
+  bool first = false;
+  const std::string problem = rewrite_output(path, [&](const std::string& old) {
+    first = old.find(run_id) == std::string::npos;
+    return with_part(old);
+  });
+  if (!problem.empty()) return tell_lost(what, path, problem);
+  if (!first) return;
+  const std::string line =
+      fmt::format("offramp: the program did not come to MPI_Finalize; the {} in {} is incomplete\n", what,
+                  in_quotes(path));
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+void write_parts(Session& session, const char* reason) {
+  const Configuration& configuration = session.configuration();
+  if (!configuration.report.empty())
+    rewrite("report", configuration.report, [&](const std::string& old) {
+      return partial_report(old, own_part(session, reason), facts_of(session), configuration);
+    });
+  if (const TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr)
+    rewrite("trace", configuration.trace, [&](const std::string& old) {
+      return partial_trace(old, run_id, trace_events(*trace));
+    });
+  if (session.observers().capture != nullptr) write_capture(session);
+}
+
+/// In a group of its own, because launchers end all of a rank's.
+[[noreturn]] void child(Session& session, const char* reason) {
+  setpgid(0, 0);
+  for (const Watched& watched : watched_signals) (void)signal(watched.signal, SIG_DFL);
+  (void)signal(SIGALRM, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  alarm(kPatience);
+  write_parts(session, reason);
+  _exit(0);
+}
+
+Watched* find_watched(int signal) {
+  for (Watched& watched : watched_signals) {
+    if (watched.signal == signal) return &watched;
+  }
+  return nullptr;
+}
+
+/// mpirun sends SIGKILL to all ranks as soon as the first one has gone after SIGTERM, or after a second. On a
+/// busy machine some have not even begun by then.
+void let_others_hear() {
+  constexpr long kHalfSecond = 500'000'000;
+  const Session* const session = Session::current;
+  if (session == nullptr || session->process() != getpid() || session->engine.ranks() == 1) return;
+  std::timespec left_over{0, kHalfSecond};
+  while (nanosleep(&left_over, &left_over) != 0 && errno == EINTR) continue;
+}
+
+/// The MPI library prints a stack trace, and the system ends the process: both as if nobody had been here.
+void on_signal(int signal, siginfo_t* info, void*) {
+  const int error = errno;
+  const Watched* const watched = find_watched(signal);
+  leave_parts(watched->text);
+  if (signal == SIGTERM) let_others_hear();
+  sigaction(signal, &watched->before, nullptr);
+  const bool comes_again = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
+  if (!comes_again) (void)raise(signal);  // delivered when this function has returned
+  errno = error;
+}
+
+void on_fatal_error(const char* function) {
+  leave_parts(fmt::format("fatal MPI error in {}", function != nullptr ? function : "an MPI call").c_str());
+}
+
+/// Nobody else has a use for the signal, or only the MPI library, whose handler then has its turn.
+bool is_free(const struct sigaction& action) {
+  if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return true;
+  if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN) return false;
+  Dl_info handler{};
+  Dl_info library{};
+  return dladdr(reinterpret_cast<void*>(action.sa_sigaction), &handler) != 0 &&
+         dladdr(offramp_native_inner_library(), &library) != 0 && handler.dli_fbase == library.dli_fbase;
+}
+
+}  // namespace
+
+void watch_for_untimely_end(const Session& session) {
+  const Configuration& configuration = session.configuration();
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  const std::string own = fmt::format("{:x}-{:x}", now, getpid());
+  const std::string id = exchange_strings(world_rank() == 0 ? own : std::string()).front();
+  if (configuration.report.empty() && configuration.trace.empty() && configuration.capture.empty()) return;
+  run_id = id;
+  offramp_native_watch_fatal_errors(on_fatal_error);
+  for (Watched& watched : watched_signals) {
+    if (sigaction(watched.signal, nullptr, &watched.before) != 0 || !is_free(watched.before)) continue;
+    struct sigaction action {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    watched.watched = sigaction(watched.signal, &action, nullptr) == 0;
+  }
+}
+
+void stop_watching() {
+  left = true;
+  offramp_native_watch_fatal_errors(nullptr);
+  for (Watched& watched : watched_signals) {
+    struct sigaction now {};
+    const bool ours = watched.watched && sigaction(watched.signal, nullptr, &now) == 0 &&
+                      (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal;
+    if (ours) sigaction(watched.signal, &watched.before, nullptr);
+  }
+}
+
+void leave_parts(const char* reason) {
+  Session* const session = Session::current;
+  if (session == nullptr || run_id.empty() || session->process() != getpid() || left.exchange(true)) return;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all,
+                  &before);  // a program that waits for its children is not to see this one
+  const pid_t writer = _Fork();
+  if (writer == 0) child(*session, reason);
+  while (writer > 0 && waitpid(writer, nullptr, 0) < 0 && errno == EINTR) continue;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace offramp

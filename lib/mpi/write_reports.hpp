@@ -1,0 +1,23 @@
+// Gathers and writes the outputs of a run: at its end, or one rank's alone when it ends before.
+#pragma once
+
+#include <string>
+
+#include "lib/report/run_facts.hpp"
+
+namespace offramp {
+
+class Session;
+
+/// Collective over MPI_COMM_WORLD: gathers the ranks' contributions and writes what the configuration asks
+/// for.
+void write_reports(Session& session);
+
+/// This rank's part of the report (rank_report).
+std::string own_contribution(Session& session);
+/// This rank's capture, which is a file of its own.
+void write_capture(Session& session);
+/// What the report says of the run itself, as far as this rank knows.
+RunFacts facts_of(Session& session);
+
+}  // namespace offramp

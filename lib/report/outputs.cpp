@@ -1,0 +1,33 @@
+#include "lib/report/outputs.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "lib/core/names.hpp"
+#include "lib/core/output_file.hpp"
+#include "lib/report/capture.hpp"
+
+namespace offramp {
+
+std::string problem_of_outputs(const Configuration& configuration, int rank) {
+  struct Output {
+    const char* names;
+    std::string path;
+  };
+  const std::string& capture = configuration.capture;
+  const std::array outputs = {
+      Output{"report (OFFRAMP_REPORT, --report)", configuration.report},
+      Output{"trace (OFFRAMP_TRACE, --trace)", configuration.trace},
+      Output{"capture (OFFRAMP_CAPTURE, --capture)", capture.empty() ? capture : capture_path(capture, rank)},
+      Output{"faults.record (OFFRAMP_FAULTS_RECORD)", configuration.fault_record},
+  };
+  for (const auto& [names, path] : outputs) {
+    if (path.empty()) continue;
+    if (const std::string problem = output_problem(path); !problem.empty())
+      return fmt::format("{}: cannot write {}: {}", names, in_quotes(path), problem);
+  }
+  return {};
+}
+
+}  // namespace offramp

@@ -1,0 +1,91 @@
+#include "lib/report/partial.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/report/read_report.hpp"
+
+namespace offramp {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What rank_report makes of a rank that has done nothing.
+RankPart part_of(int rank, const std::string& run = "run-1") {
+  const Json lane = {{"backend", "host"},       {"modelled_ps", 1000 * (rank + 1)},
+                     {"calls", Json::object()}, {"declines", Json::array()},
+                     {"wire", Json::object()},  {"given_up", 0},
+                     {"sizes", Json::array()},  {"units", Json::array()}};
+  const Json contribution = {{"arrival_order_dependences", 0},
+                             {"dependences", Json::object()},
+                             {"places", Json::array()},
+                             {"elsewhere", 0},
+                             {"clock_reads", 0},
+                             {"malformed_messages", 0},
+                             {"lanes", {lane}}};
+  RankPart part;
+  part.run = run;
+  part.rank = rank;
+  part.ranks = 3;
+  part.reason = "signal 15 (Terminated)";
+  part.contribution = contribution.dump();
+  part.receipts = R"({"rank": )" + std::to_string(rank) +
+                  R"(, "dropped": 0, "calls": [], "parts": [], "stages": [], "spans": []})";
+  return part;
+}
+
+std::string add(const std::string& old, const RankPart& part) {
+  RunFacts facts;
+  facts.command = {"app"};
+  return partial_report(old, part, facts, Configuration{});
+}
+
+TEST(PartialReport, EveryPartIsAReportByItself) {
+  std::string text = add("", part_of(1));
+  Result<RunReport> report = parse_report(text, "r.json");
+  ASSERT_TRUE(report) << report.error();
+  EXPECT_EQ(report->ranks, 3U);
+  ASSERT_EQ(report->lanes.front().ranks.size(), 1U);
+  EXPECT_EQ(report->lanes.front().ranks.front().rank, 1U);
+  ASSERT_FALSE(report->warnings.empty());
+  EXPECT_EQ(
+      report->warnings.front(),
+      "incomplete: the program did not come to MPI_Finalize; rank 1: signal 15 (Terminated); nothing is "
+      "known of ranks 0, 2");
+
+  text = add(text, part_of(0));
+  report = parse_report(text, "r.json");
+  ASSERT_TRUE(report) << report.error();
+  EXPECT_EQ(report->lanes.front().ranks.size(), 2U);
+  EXPECT_EQ(
+      report->warnings.front(),
+      "incomplete: the program did not come to MPI_Finalize; ranks 0, 1: signal 15 (Terminated); nothing "
+      "is known of rank 2");
+  const Json json = Json::parse(text);
+  EXPECT_EQ(json.at("complete"), false);
+  EXPECT_EQ(json.at("missing"), Json({2}));
+  for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(json.at("receipts").at(rank).at("rank"), rank);
+}
+
+TEST(PartialReport, WhatAnotherRunLeftIsReplaced) {
+  const std::string other = add("", part_of(0, "run-0"));
+  for (const std::string& old :
+       {other, std::string(R"({"complete": true})"), std::string("run-1"),
+        std::string(R"({"run": "run-1", "parts": 7})"), std::string(R"({"run": 1, "parts": ["run-1"]})"),
+        std::string(R"({"run": "run-1", "parts": [1]})")}) {
+    EXPECT_EQ(add(old, part_of(1)), add("", part_of(1)));
+  }
+}
+
+TEST(PartialTrace, EventsOfRanksFollowEachOther) {
+  const std::string one = partial_trace("another file", "run-1", R"({"pid": 1})");
+  const std::string two = partial_trace(one, "run-1", R"({"pid": 0})");
+  const Json json = Json::parse(two);
+  EXPECT_EQ(json.at("complete"), false);
+  EXPECT_EQ(json.at("traceEvents"), Json::parse(R"([{"pid": 1}, {"pid": 0}])"));
+  EXPECT_EQ(partial_trace(two, "run-2", R"({"pid": 1})"), partial_trace("", "run-2", R"({"pid": 1})"));
+}
+
+}  // namespace
+}  // namespace offramp
