@@ -74,8 +74,7 @@ static void collectives(MPI_Comm comm) {
   free(in);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
+CASE(self_messages) {
   blocking(0);
   blocking(8);
   blocking(100000);
@@ -84,5 +83,4 @@ int main(int argc, char** argv) {
   around();
   collectives(MPI_COMM_WORLD);
   collectives(MPI_COMM_SELF);
-  return check_finish("self_messages");
 }
