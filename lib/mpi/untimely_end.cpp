@@ -81,9 +81,8 @@ void write_parts(Session& session, const char* reason) {
       return partial_report(old, own_part(session, reason), facts_of(session), configuration);
     });
   if (const TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr)
-    rewrite("trace", configuration.trace, [&](const std::string& old) {
-      return partial_trace(old, run_id, trace_events(*trace));
-    });
+    rewrite("trace", configuration.trace,
+            [&](const std::string& old) { return partial_trace(old, run_id, trace_events(*trace)); });
   if (session.observers().capture != nullptr) write_capture(session);
 }
 

@@ -24,7 +24,7 @@ struct RankNotes {
   std::uint64_t clock_reads = 0;        // MPI_Wtime in modelled time
   /// The name of the communicator with a context id; empty: not known.
   std::function<std::string(std::uint64_t context)> communicator_name;
-  HostFacts host;                       // without a name: left out
+  HostFacts host;  // without a name: left out
 };
 
 /// What one rank contributes, as a JSON text. names: of the functions that the counters number.
