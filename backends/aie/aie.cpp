@@ -98,6 +98,7 @@ class AieBackend final : public Backend {
     return later(reply.last, late);
   }
 
+  [[nodiscard]] std::size_t units() const override { return kUnits; }
   [[nodiscard]] Time post_receive_cost() const override { return setup_.command; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -108,7 +109,7 @@ class AieBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  enum Unit : std::size_t { kSendKernel, kReceiveKernel, kLateKernel };
+  enum Unit : std::size_t { kSendKernel, kReceiveKernel, kLateKernel, kUnits };
 
   const Message& message_of(const Transfer& transfer) {
     return messages_.between(transfer.source, transfer.destination, transfer.bytes);

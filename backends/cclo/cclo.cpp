@@ -144,6 +144,7 @@ class CcloBackend final : public Backend {
     return later(reply.last, late) + driver_.finish_cost();
   }
 
+  [[nodiscard]] std::size_t units() const override { return kBuffers + buffers(); }
   [[nodiscard]] Time post_receive_cost() const override { return configuration_.host.queue; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -188,6 +189,7 @@ class CcloBackend final : public Backend {
  private:
   enum Unit : std::size_t { kSendCalls, kReceiveCalls, kLinkIn, kLateSends, kBuffers };
   static constexpr std::size_t kMostBuffers = Units::kMaximum - kBuffers;
+  [[nodiscard]] std::size_t buffers() const { return std::min<std::size_t>(spec_.rx_buffers, kMostBuffers); }
   static constexpr std::uint64_t kCollectivePackets = std::uint64_t{1} << 63;
 
   [[nodiscard]] bool fits(int ranks) const {
@@ -322,7 +324,7 @@ class CcloBackend final : public Backend {
   /// host memory and comes back from there.
   Time buffers_for(const Transfer& transfer, const Plan& plan, const Stamp& departure, Time begin, Time done,
                    Units& units) const {
-    const std::size_t slots = std::min<std::size_t>(spec_.rx_buffers, kMostBuffers);
+    const std::size_t slots = buffers();
     const std::uint64_t segments = spec_.segments(transfer.bytes);
     std::uint64_t displaced = 0;
     if (!waits_for_buffers(transfer, plan) && segments > slots && begin > departure.last)

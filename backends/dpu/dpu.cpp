@@ -99,6 +99,7 @@ class DpuBackend final : public Backend {
     return later(reply.last, units.unit[kRead].acquire(reply.first, taken).end);
   }
 
+  [[nodiscard]] std::size_t units() const override { return kUnits; }
   [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -139,7 +140,7 @@ class DpuBackend final : public Backend {
   }
 
  private:
-  enum Unit : std::size_t { kUp, kServiceOut, kNicOut, kServiceIn, kDown, kRead };
+  enum Unit : std::size_t { kUp, kServiceOut, kNicOut, kServiceIn, kDown, kRead, kUnits };
   static constexpr std::int64_t kRtsPayload = 176;
   static constexpr std::int64_t kAckPayload = 20;
 

@@ -189,6 +189,7 @@ class HostBackend final : public Backend {
     return later(data.end, reply.last);
   }
 
+  [[nodiscard]] std::size_t units() const override { return kUnits; }
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -237,7 +238,7 @@ class HostBackend final : public Backend {
   }
 
  private:
-  enum Unit : std::size_t { kNic, kLinkOut, kLinkIn, kLinkLate };
+  enum Unit : std::size_t { kNic, kLinkOut, kLinkIn, kLinkLate, kUnits };
   enum Protocol : std::uint64_t { kEager, kHandshake };
   // Ethernet with RoCE v2 framing: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4; MTU 4096.
   static constexpr std::uint64_t kFraming = 82;

@@ -102,6 +102,7 @@ class TinselBackend final : public Backend {
     return later(reply.last, late);
   }
 
+  [[nodiscard]] std::size_t units() const override { return kUnits; }
   [[nodiscard]] Time post_receive_cost() const override { return configuration_.receive_call; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -116,7 +117,7 @@ class TinselBackend final : public Backend {
   }
 
  private:
-  enum Unit : std::size_t { kSending, kReceiving, kLate };
+  enum Unit : std::size_t { kSending, kReceiving, kLate, kUnits };
 
   /// What one rank has to hold at once.
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {

@@ -283,6 +283,7 @@ class ZrlmpiBackend final : public Backend {
     return later(reply.last, late);
   }
 
+  [[nodiscard]] std::size_t units() const override { return kUnits; }
   [[nodiscard]] Time post_receive_cost() const override { return command_; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -292,7 +293,7 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  enum Unit : std::size_t { kSendMachine, kReceiveMachine, kLateData };
+  enum Unit : std::size_t { kSendMachine, kReceiveMachine, kLateData, kUnits };
 
   /// A call's times, counted from its beginning.
   struct Relative {

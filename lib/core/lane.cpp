@@ -1,15 +1,18 @@
 #include "lib/core/lane.hpp"
 
+#include <algorithm>
+
 namespace offramp {
 
 Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
            std::size_t functions)
     : members_(std::move(members)),
-      units_(members_.size()),
       primary_(primary),
       post_cost_(members_[primary].backend->post_receive_cost()),
       rules_(std::move(rules)),
       numbers_(members_.size()) {
+  for (const Member& member : members_)
+    units_.emplace_back(std::min(member.backend->units(), Units::kMaximum));
   counters.calls.resize(functions);
 }
 

@@ -148,7 +148,7 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   // The hardware that declined was not used.
   Lane& lane = with.engine(0).lane(0);
   EXPECT_GT(lane.units(Lane::kHost).unit[0].free_at(), Time());
-  for (const Arbiter& unit : lane.units(1).unit) EXPECT_EQ(unit.free_at(), Time());
+  for (const Arbiter& unit : lane.units(1).all()) EXPECT_EQ(unit.free_at(), Time());
 }
 
 /// A collective goes on by itself between two of its messages, when nothing else holds its communicator.

@@ -54,6 +54,8 @@ class Backend {
   virtual Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) = 0;
   virtual Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) = 0;
   virtual Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) = 0;
+  /// How many of Units the hardware uses: those with an index below.
+  [[nodiscard]] virtual std::size_t units() const { return Units::kMaximum; }
   /// What posting a receive costs the host.
   [[nodiscard]] virtual Time post_receive_cost() const = 0;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "offramp/kernel/arbiter.hpp"
@@ -48,17 +49,39 @@ struct Stamp {
 /// Availability of a device's units, charged in issue order. The index is the backend's own. A collective
 /// works on a copy taken when it is issued, so that operations in flight never depend on each other's
 /// progress. The copy is joined with the original when the program sees the operation's completion.
+/// Only as many units are copied as the hardware has (Backend::units()).
 struct Units {
   static constexpr std::size_t kMaximum = 24;
-  std::array<Arbiter, kMaximum> unit;
+
+  explicit Units(std::size_t count = kMaximum) : count_(count) {
+    std::uninitialized_fill_n(unit.begin(), count_, Arbiter());
+  }
+  Units(const Units& other) : count_(other.count_) {
+    std::uninitialized_copy_n(other.unit.begin(), count_, unit.begin());
+  }
+  Units& operator=(const Units& other) {
+    count_ = other.count_;
+    std::uninitialized_copy_n(other.unit.begin(), count_, unit.begin());
+    return *this;
+  }
+
+  [[nodiscard]] std::span<const Arbiter> all() const { return {unit.data(), count_}; }
+
   /// See Arbiter::join(). Returns by how much the operation is later than it found out by itself: the wait
   /// for that unit which others used most.
   Time join(const Units& used, const Units& taken, Time begun) {
     Time delay;
-    for (std::size_t i = 0; i < kMaximum; ++i)
+    for (std::size_t i = 0; i < count_; ++i)
       delay = later(delay, unit[i].join(used.unit[i], taken.unit[i], begun));
     return delay;
   }
+
+  union {  // those beyond the count stay untouched
+    std::array<Arbiter, kMaximum> unit;
+  };
+
+ private:
+  std::size_t count_;
 };
 
 struct Departure {
