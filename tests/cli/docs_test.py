@@ -137,8 +137,8 @@ class Figures(unittest.TestCase):
         ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi4.c",
          '"the MPI library is not Open MPI 4.1"'),
         ("docs/troubleshooting.md", "is not Open MPI 4.1; the program runs without Offramp", "lib/mpi/startup.cpp",
-         "%s; the program runs without Offramp"),
-        ("docs/architecture.md", "compares the clocks of all ranks to the picosecond", "tests/suites/determinism.py", "RUNS = 20"),
+         "{}; the program runs without Offramp"),
+        ("docs/architecture.md", "compares the clocks of all ranks to the picosecond", "tests/suites/determinism.py", "RUNS, THOROUGH_RUNS = 6, 20"),
     ]
 
     def test_are_those_of_the_source(self):

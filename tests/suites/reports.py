@@ -54,7 +54,7 @@ def facts(arguments, tally):
         path = os.path.join(folder, "offramp.toml")
         with open(path, "w", encoding="utf-8") as file:
             file.write('[cclo]\nlink = 50\n[[route]]\noperation = "bcast"\nbackend = "zrlmpi"\n')
-        command = [*program(arguments, "fixed_pattern"), "one", "two words"]
+        command = [os.path.join(arguments.build, "tests/exchange"), "1", "two words"]
         result, report = report_of(arguments, "cclo", 3, command, {"OFFRAMP_CONFIG": path, "OFFRAMP_CCLO_LATENCY": "2us",
                                                                    "OFFRAMP_OPTIONS": "OFFRAMP_BACKEND"})
     ok = result.ok and report is not None
