@@ -301,6 +301,8 @@ contains
       CHECK(in(1) == left .and. in(2) == left + 1)
       CHECK(r(1) == MPI_REQUEST_NULL .and. r(4) == MPI_REQUEST_NULL)
     end do
+    call MPI_REQUEST_GET_STATUS(r(1), flag, s, ierr)
+    CHECK(flag)
     call MPI_IRECV(in(1), 1, MPI_INTEGER, left, 99, WORLD, r(1), ierr)
     call MPI_CANCEL(r(1), ierr)
     call MPI_WAIT(r(1), s, ierr)

@@ -72,7 +72,7 @@ def find_package(tally, prefix):
         file.write("cmake_minimum_required(VERSION 3.25)\nproject(consumer C)\nfind_package(MPI REQUIRED)\n"
                    "find_package(offramp REQUIRED)\nadd_executable(app app.c)\n"
                    "target_link_libraries(app offramp::offramp MPI::MPI_C m)\n")
-    for step in [["cmake", "-S", project, "-B", f"{project}/build", f"-DCMAKE_PREFIX_PATH={prefix}/usr"],
+    for step in [["cmake", "-G", "Ninja", "-S", project, "-B", f"{project}/build", f"-DCMAKE_PREFIX_PATH={prefix}/usr"],
                  ["cmake", "--build", f"{project}/build"]]:
         done = launch(step, base_environment(), 120)
         if not done.ok:
