@@ -78,14 +78,20 @@ class Documentation(unittest.TestCase):
                     full = f"{backend['name']}.{name}"
                     key = full if full in table else name
                     self.check_row(table, key, parameter["default"], parameter["variable"])
-                    if parameter["unit"] not in ("", "1"):
-                        self.assertIn(parameter["unit"], table[key])
+                    for column in ("unit", "allowed", "description", "source"):
+                        if parameter[column] not in ("", "1"):
+                            self.assertIn(parameter[column], table[key])
 
     def test_names_nothing_that_is_gone(self):
         known = {name for key in self.facts["keys"] for name in (key["key"], key["variable"]) if name}
         for backend in self.facts["backends"]:
             known |= {f"{backend['name']}.{p['name']}" for p in backend["parameters"]}
         self.assertEqual(sorted(set(rows(self.general)) - known), [])
+        for backend in self.facts["backends"]:
+            there = {variable for parameter in backend["parameters"] for variable in [parameter["variable"]]}
+            named = {match for row in rows(self.pages[backend["name"]]).values()
+                     for match in re.findall(r"\| `(OFFRAMP_\w+)` \|", row)}
+            self.assertEqual(named, there)
 
     def test_names_every_line_of_the_sample(self):
         """The sample's keys, read as a user would, are those of the tables."""
@@ -129,6 +135,89 @@ class Figures(unittest.TestCase):
         ("docs/receipts.md", "UDP, port 2718", "simulators/zrlmpi/header.hpp", "kUdpPort = 2718;"),
         ("docs/receipts.md", "port 5500 + rank", "simulators/cclo/tap.hpp", "kFirstPort = 5500;"),
         ("docs/receipts.md", "Ethernet frames of type 0x88B5", "simulators/tinsel/frame.hpp", "kFrameType = 0x88b5;"),
+        ("docs/backends/host.md", "with an MTU of 4096 bytes", "backends/host/host.cpp", "kMtu = 4096;"),
+        ("docs/backends/host.md", "82 bytes of framing per packet", "backends/host/host.cpp", "kFraming = 82;"),
+        ("docs/backends/cclo.md", "8 KB of bytes", "simulators/cclo/layout.hpp", "kIoSpaceBytes = 8192;"),
+        ("docs/backends/cclo.md", "64 bytes per cycle", "simulators/cclo/header.hpp", "kWordBytes = 64;"),
+        ("docs/backends/cclo.md", "One 64-byte header per segment", "simulators/cclo/header.hpp", "kHeaderBytes = kWordBytes;"),
+        ("docs/backends/cclo.md", "gen2 3 moves", "simulators/cclo/processor.hpp", "kGen2InFlight = 3;"),
+        ("docs/backends/cclo.md", "packets of 1536 bytes (gen2 4096)", "backends/cclo/parameters.cpp", "? 1536 : 4096;"),
+        ("docs/backends/cclo.md", "after three duplicate acknowledgements", "simulators/cclo/network.cpp",
+         "kDuplicatesBeforeRepeat = 3;"),
+        ("docs/backends/cclo.md", "sends up to 64 KiB never wait", "backends/cclo/cclo.cpp", "kEagerAlways = 64 * 1024;"),
+        ("docs/backends/cclo.md", "up to 16 MiB; no hardware", "backends/cclo/cclo.cpp", "bytes > 16777216"),
+        ("docs/backends/zrlmpi.md", "takes two cycles (initiation interval 2)", "simulators/zrlmpi/spec.hpp",
+         "initiation_interval = 2;"),
+        ("docs/backends/zrlmpi.md", "at most 1416 bytes of UDP payload: 1384 bytes", "simulators/zrlmpi/spec.hpp",
+         "kDatagramBytes = 1416;"),
+        ("docs/backends/zrlmpi.md", "A wire adds 66 bytes to each", "simulators/zrlmpi/spec.hpp", "10), 66, 1416}"),
+        ("docs/backends/zrlmpi.md", "**Header**, 32 bytes", "simulators/zrlmpi/header.hpp", "kHeaderBytes = 32;"),
+        ("docs/backends/zrlmpi.md", "The extension block is 16 bytes", "simulators/zrlmpi/header.hpp", "kBytes = 16;"),
+        ("docs/backends/zrlmpi.md", "UDP port 2718", "simulators/zrlmpi/header.hpp", "kUdpPort = 2718;"),
+        ("docs/backends/zrlmpi.md", "a two-level tree of groups of four", "backends/zrlmpi/algorithms.cpp", "kGroup = 4;"),
+        ("docs/backends/aie.md", "Reductions of more than 30,688 B per rank", "simulators/aie/array.hpp", "stack_bytes = 1024;"),
+        ("docs/backends/aie.md", "the windows are halved down to 128 B", "backends/aie/planner.cpp", "kLeastShrunk = 128;"),
+        ("docs/backends/aie.md", "**barrier** an allreduce of 16 bytes", "backends/aie/planner.hpp", "kBarrierBytes = 16;"),
+        ("docs/backends/aie.md", "5-bit identifiers on two channels", "backends/aie/messages.hpp", "kIdentifiers = 32;"),
+        ("docs/backends/aie.md", "allows each of these plans 1 s", "tests/aie/plan_test.cpp", "kLimit = 1;"),
+        ("docs/backends/aie.md", "as are 1,000 random trees", "tests/aie/plan_test.cpp", "OfAThousandRandomTreesKeepEveryLimit"),
+        ("docs/backends/tinsel.md", "from 0x01804000 on", "simulators/tinsel/table.hpp", "kFirstBeat = 0x01804000 / kBeatBytes;"),
+        ("docs/backends/tinsel.md", "Boards of 4 x 4 mailboxes; 64 threads", "simulators/tinsel/spec.hpp", "kThreadsPerMailbox = 64;"),
+        ("docs/backends/tinsel.md", "512 slots", "simulators/tinsel/spec.hpp", "kReceiveSlots = 448;"),
+        ("docs/backends/tinsel.md", "eight fetchers", "simulators/tinsel/spec.hpp", "kFetchers = kLinks + kMailboxColumns;"),
+        ("docs/backends/tinsel.md", "a request per four beats", "simulators/tinsel/spec.hpp", "kMaximumBurst = 4;"),
+        ("docs/backends/tinsel.md", "16 beats per latency over all fetchers", "simulators/tinsel/spec.hpp", "kOutstandingBeats = 16;"),
+        ("docs/backends/tinsel.md", "Fragments of 60 bytes", "simulators/tinsel/stream.hpp", "kFragmentBytes = 60;"),
+        ("docs/backends/tinsel.md", "an envelope of 16 bytes", "simulators/tinsel/stream.hpp", "kEnvelopeBytes = 16;"),
+        ("docs/backends/tinsel.md", "After 1000 attempts the link counts as broken", "simulators/tinsel/spec.hpp", "retries = 1000;"),
+        ("docs/backends/tinsel.md", "2 MiB of DRAM per thread", "simulators/tinsel/spec.hpp", "kThreadMemory = 2U << 20U;"),
+        ("docs/backends/tinsel.md", "more than four million messages", "backends/tinsel/forecast.cpp", "kMostMessages = 4'000'000;"),
+        ("docs/backends/dpu.md", "**Notifications** are a 56-byte header", "simulators/dpu/machine.hpp", "kNotificationHeader = 56;"),
+        ("docs/backends/dpu.md", "at 1.6 times the speed", "simulators/dpu/machine.cpp", "kHostSpeedTenths = 16;"),
+        ("docs/backends/dpu.md", "256 service processes and", "backends/dpu/support.cpp", "kMostProcesses = 256;"),
+        ("docs/backends/dpu.md", "and 10 000 peers", "backends/dpu/support.cpp", "kMostPeers = 10000;"),
+        ("docs/backends/dpu.md", "a pool that grows by 32", "lib/dpu_service/events.hpp", "kGrowth = 32;"),
+        ("docs/backends/dpu.md", "active messages (id 34)", "lib/dpu_service/ucx_transport.cpp", "kActiveMessageId = 34;"),
+        ("docs/backends/dpu.md", "waits, at most 2 s, for peers", "lib/dpu_service/ucx_transport.cpp",
+         "kGoodbyeLimit = std::chrono::seconds(2);"),
+        ("docs/backends/dpu.md", "one of the peer's next 16 calls", "lib/dpu_service/ucx_transport.cpp", "kLook = 16;"),
+        ("docs/backends/dpu.md", "`stall_timeout_ms` (10 s)", "lib/dpu_service/engine.cpp", "kStallLimit = 10'000;"),
+        ("docs/backends/dpu.md", "`connect_timeout_ms` (30 s)", "lib/dpu_service/engine.cpp", "kConnectLimit = 30'000;"),
+        ("docs/backends/dpu.md", "at most 1.25 times the limit", "lib/dpu_service/pulse.hpp", "limit_ / 4;"),
+        ("docs/backends/dpu.md", "(default 11111)", "lib/dpu_service/engine.cpp", "kDefaultPort = 11111;"),
+        ("docs/backends/dpu.md", "descriptor with arguments (36)", "lib/dpu_service/operations.hpp", "kStartOperation = 36;"),
+        ("docs/backends/dpu.md", "status and result in it (37)", "lib/dpu_service/operations.hpp", "kEndOperation = 37;"),
+        ("docs/backends/dpu.md", "`send_key_to_dpu`, 38;", "lib/dpu_service/operations.hpp", "kAddKey = 38;"),
+        ("docs/backends/dpu.md", "`revoke_key_on_dpu`, 39)", "lib/dpu_service/operations.hpp", "kRevokeKey = 39;"),
+        ("docs/backends/dpu.md", "`send_cache_request` (40)", "lib/dpu_service/cache_service.hpp", "kCacheRequest = 40;"),
+        ("docs/backends/dpu.md", "all entries (41)", "lib/dpu_service/cache_service.hpp", "kCacheEntries = 41;"),
+        ("docs/backends/dpu.md", "`send_cache_entry_request` (42)", "lib/dpu_service/cache_service.hpp", "kEntryRequest = 42;"),
+        ("docs/backends/dpu.md", "all service processes (46)", "lib/dpu_service/cache_service.hpp", "kProcessData = 46;"),
+        ("docs/performance.md", "more than 5 % above", "tests/suites/speed.py", "TOLERANCE = 1.05"),
+        ("docs/performance.md", "A report costs at most 2 % more", "tests/suites/speed.py", "REPORT = 1.02"),
+        ("docs/performance.md", "MPI library look at its own every 16th time", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
+        ("docs/performance.md", "Up to 8 KiB a message is copied twice", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
+        ("docs/benchmarks.md", "each MPI_Wtime moves the host clock by 20 ns", "lib/mpi/session.hpp", "kQuery = Time::ns(20);"),
+        ("docs/reliability.md", "`scripts/nightly` makes 1,200 runs", "scripts/nightly", '"--runs", type=int, default=1200'),
+        ("docs/reliability.md", "`scripts/nightly` takes a minute each", "scripts/nightly", '"--fuzz-seconds", type=int, default=60'),
+        ("docs/reliability.md", "Ten seconds each, two at a time", "tests/suites/fuzz.py", 'get("OFFRAMP_FUZZ_SECONDS", "10")'),
+        ("docs/reliability.md", "Ten seconds each, two at a time", "tests/suites/fuzz.py", "max_workers=2"),
+        ("docs/reliability.md", "ends with 74 instead of 0", "lib/core/output_file.hpp", "kOutputLost = 74;"),
+        ("docs/reliability.md", "It has 10 s.", "lib/mpi/untimely_end.cpp", "kPatience = 10;"),
+        ("docs/reliability.md", "a rank stays for half a second more", "lib/mpi/untimely_end.cpp", "kHalfSecond = 500'000'000;"),
+        ("docs/reliability.md", "at the sender up to 950 bytes", "tests/suites/soak.py", "SENDER_BYTES = 950"),
+        ("docs/reliability.md", "not asked for it up to 350 bytes", "tests/suites/soak.py", "RECEIVER_BYTES = 350"),
+        ("docs/reliability.md", "for each such message is less than 3 KiB", "tests/suites/limits.py", "PER_MESSAGE_KIB = 3 "),
+        ("docs/reliability.md", "A message of up to 4096 bytes takes no room", "lib/mpi/bsend.hpp", "kUncounted = 4096;"),
+        ("docs/reliability.md", "a stamp of 32 bytes in the message", "lib/core/envelope.hpp", "sizeof(LaneStamp) == 32"),
+        ("docs/reliability.md", "each backend 2 s on 3 ranks and one of them 2 s on 16 ranks. With `--thorough` it is 100 s each",
+         "tests/suites/soak.py", "SECONDS = {False: 2, True: 100} MANY_RANKS = 16"),
+        ("docs/reliability.md", "8 and 25 ranks for each core (50 at most)", "tests/suites/soak.py", "CROWDS = (8, 25)"),
+        ("docs/reliability.md", "8 and 25 ranks for each core (50 at most)", "tests/suites/soak.py", "min(50, ranks_per_core * cores)"),
+        ("docs/reliability.md", "three busy processes for each core", "tests/suites/soak.py", "BUSY = 3"),
+        ("docs/reliability.md", "100,000 messages (with `--thorough` 1,000,000)", "tests/suites/soak.py",
+         "IN_FLIGHT = {False: 100_000, True: 1_000_000}"),
+        ("docs/reliability.md", "Only the last 4,096 are kept", "lib/core/engine.hpp", "kRetiredKnown = 4096;"),
         ("docs/report.md", "up to 2^20 messages per rank", "lib/core/path_log.hpp", "kMost = 1 << 20;"),
         ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
@@ -176,6 +265,85 @@ class Maps(unittest.TestCase):
         self.assertIn("the seven words", text_of("CONTRIBUTING.md"))
 
 
+    def test_benchmarks_has_every_program_and_every_option(self):
+        page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+        programs, options = page.split("## Options")
+        named = set(re.findall(r"`(\w+)`", "".join(line for line in programs.splitlines() if line.startswith("| `"))))
+        self.assertEqual(named, {path.stem.removeprefix("mpi_") for path in (ROOT / "bench").glob("mpi_*.c")})
+        letters = set(re.findall(r"`-(\w)\b", "".join(line for line in options.splitlines() if line.startswith("| `"))))
+        self.assertEqual(letters, set(re.findall(r"case '(\w)':", text_of("bench/options.c"))))
+
+    def test_configuration_has_every_performance_variable_with_its_class(self):
+        page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+        classes = {"TIMER": "timer", "COUNTER": "counter", "HIGHWATERMARK": "high watermark"}
+        named = {name: kind for names, kind in re.findall(r"(?m)^\| (offramp_[\w, ]+) \| ([\w ]+) \|", page)
+                 for name in names.split(", ")}
+        there = re.findall(r'\{"(offramp_\w+)",.*?MPI_T_PVAR_CLASS_(\w+),', text_of("lib/mpi/tools_interface.cpp"))
+        self.assertEqual(named, {name: classes[kind] for name, kind in there})
+
+    def test_performance_has_the_instructions_of_the_suite_speed(self):
+        figures = json.loads((ROOT / "bench/instructions.json").read_text(encoding="utf-8"))
+        page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+        for row, operation in (("message", "message"), ("allreduce, both ranks", "allreduce")):
+            cells = " | ".join(str(figures[operation][backend]) for backend in "host cclo zrlmpi aie dpu tinsel".split())
+            self.assertIn(f"| {row} | {cells} |", page)
+
+    def test_pages_name_files_that_are_there(self):
+        for page in sorted((ROOT / "docs").rglob("*.md")):
+            text = page.read_text(encoding="utf-8")
+            for place in re.findall(r"`((?:simulators|backends|lib|include|tests|tools|bench|scripts|examples)/[\w./-]+)`", text):
+                with self.subTest(page=page.name, place=place):
+                    built = place.startswith("lib/") and place.endswith(".so")
+                    self.assertTrue(built or "NAME" in place or (ROOT / place).exists())
+
+    def test_the_page_of_dpu_names_tests_that_are_there(self):
+        sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*_test.cpp"))
+        tests = {f"{suite}.{name}" for suite, name in re.findall(r"TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", sources)}
+        for name, rest in re.findall(r"`(\w+\.(?:[A-Z]\w*)?)(\.\.\.|\*)?`", text_of("docs/backends/dpu.md")):
+            with self.subTest(name=name):
+                self.assertTrue(any(test.startswith(name) if rest else test == name for test in tests))
+
+
+class Forecasts(unittest.TestCase):
+    """Modelled figures of pages are what `offramp predict` and `offramp explain` say."""
+
+    TIMES = [  # the page, its words, us, and what predicts them
+        ("docs/backends/host.md", "about 2 o + L = 1.5 us", 1.5, "send --backend host --bytes 8"),
+        ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 25.7, "dram_latency=60"),
+        ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 27.0, "dram_latency=80"),
+        ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 29.5, "dram_latency=120"),
+    ]
+
+    def test_times(self):
+        for page, words, expected, what in self.TIMES:
+            with self.subTest(page=page, what=what):
+                self.assertIn(words, text_of(page))
+                if "=" in what:
+                    what = f"bcast --backend tinsel --ranks 49152 --bytes 64 --set {what}"
+                told = json.loads(offramp("predict", *what.split(), "--json"))
+                self.assertEqual(round(told["time_ns"] / 1000, 1), expected)
+
+    def test_a_larger_exchange_memory(self):
+        self.assertIn("1024 ranks needs 5122 words: `--what-if` forecasts with an exchange memory of 32768 bytes",
+                      text_of("docs/backends/cclo.md"))
+        told = offramp(*"predict bcast --backend cclo -n 1024 --bytes 8 --what-if".split())
+        self.assertIn("of 1024 ranks needs 5122 words", told)
+        self.assertIn("with an exchange memory of 32768 bytes", told)
+
+    def test_edges_of_trees_that_share_memory(self):
+        self.assertIn("92 of 126 and 187 of 254 edges share memory (refined: 123 and 247)", text_of("docs/backends/aie.md"))
+        for ranks, placement, edges in ((127, "auto", 92), (255, "auto", 187), (127, "refined", 123), (255, "refined", 247)):
+            told = offramp("explain", "limits", "--backend", "aie", "--set", f"placement={placement}", f"ranks={ranks}",
+                           "bytes=16")
+            self.assertRegex(told, rf"windows in shared memory +{edges} ")
+
+    def test_trees_of_many_children(self):
+        self.assertIn("| 400 kernels, arity 11 to 13 | declined", text_of("docs/backends/aie.md"))
+        for arity, fits in ((10, True), (11, False)):
+            told = offramp("explain", "limits", "--backend", "aie", "--set", f"arity={arity}", "ranks=400", "bytes=16")
+            self.assertEqual("does not fit" not in told, fits, arity)
+
+
 class Carried(unittest.TestCase):
     """README's table of what each backend carries, against the backends' own verdicts."""
 
@@ -221,7 +389,9 @@ class Carried(unittest.TestCase):
                    ("allreduce", "aie", ["--type", "int16"], True), ("allreduce", "aie", ["--type", "float64"], False),
                    ("bcast", "dpu", ["-n", "64", "--set", "ranks_per_node=1", "--set", "service_processes=4"], True),
                    ("bcast", "dpu", ["-n", "65", "--set", "ranks_per_node=1", "--set", "service_processes=4"], False),
-                   ("allreduce", "dpu", ["--function", "user"], False)]
+                   ("allreduce", "dpu", ["--function", "user"], False),
+                   ("alltoall", "tinsel", ["-n", "2001"], False),
+                   ("bcast", "tinsel", ["-n", "49153"], False)]
         self.assertIn("72 ranks in a communicator (layout `seed`, 16 RX buffers), 174 in `dump`, 310 in `gen2`",
                       text_of("docs/backends/cclo.md"))
         for profile, most in (("seed", 72), ("dump", 174), ("gen2", 310)):
