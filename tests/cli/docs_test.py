@@ -303,6 +303,12 @@ class Maps(unittest.TestCase):
             with self.subTest(name=name):
                 self.assertTrue(any(test.startswith(name) if rest else test == name for test in tests))
 
+    def test_pages_of_backends_name_every_topic_of_explain(self):
+        for backend in ("cclo", "dpu"):
+            listed = re.search(r"Topics of `offramp explain`:(.*?) ## ", text_of(f"docs/backends/{backend}.md")).group(1)
+            topics = {line.split()[1] for line in offramp("explain", "--backend", backend).splitlines() if line}
+            self.assertEqual(set(re.findall(r"`(\w+)`", listed)), topics)
+
 
 class Forecasts(unittest.TestCase):
     """Modelled figures of pages are what `offramp predict` and `offramp explain` say."""
