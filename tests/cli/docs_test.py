@@ -329,6 +329,76 @@ class Forecasts(unittest.TestCase):
                 told = json.loads(offramp("predict", *what.split(), "--json"))
                 self.assertEqual(round(told["time_ns"] / 1000, 1), expected)
 
+    @staticmethod
+    def predict(what, field="time_ns"):
+        return json.loads(offramp("predict", *what.split(), "--json"))[field]
+
+    @staticmethod
+    def table(page, heading):
+        """The cells of the first table behind some words, without its head."""
+        text = (ROOT / page).read_text(encoding="utf-8").split(heading, 1)[1]
+        lines = re.search(r"(?m)(?:^\|.*\n)+", text).group().splitlines()
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+    @staticmethod
+    def size(text):
+        number, _, unit = text.partition(" ")
+        return int(number) * {"": 1, "Ki": 1 << 10, "KiB": 1 << 10, "Mi": 1 << 20, "MiB": 1 << 20}[unit]
+
+    def test_the_tree_times_of_aie(self):
+        rows_ = self.table("docs/backends/aie.md", "## Validation")
+        self.assertEqual(len(rows_), 17)
+        for level, window, _, model, *_ in rows_:
+            what = f"reduce --backend aie --ranks {2 ** int(level) - 1} --bytes {window} --type int32 --set window={window}"
+            with self.subTest(what=what):
+                self.assertEqual(self.predict(what, "cycles"), int(float(model)))
+
+    def test_the_collectives_of_dpu(self):
+        platform = "--set ranks_per_node=32 --set service_processes=4 --set card="
+        runs = [("**Allgatherv, BlueField-2**", f"allgather -n 128 {platform}bf2", 13),
+                ("**Allgatherv, BlueField-3**", f"allgather -n 128 {platform}bf3", 13),
+                ("**Held out**", "alltoall -n 4 --set ranks_per_node=1 --set card=bf3 --set link=100", 8)]
+        for heading, what, count in runs:
+            rows_ = self.table("docs/backends/dpu.md", heading)
+            self.assertEqual(len(rows_), count)
+            for size, published, model, error, *_ in rows_:
+                with self.subTest(what=what, size=size):
+                    us = self.predict(f"{what} --backend dpu --bytes {self.size(size)}") / 1000
+                    self.assertEqual(f"{us:.{len(model.partition('.')[2])}f}", model)
+                    percent = 100 * (us / float(published) - 1)
+                    self.assertEqual(f"{percent:+.{len(error.split()[0].partition('.')[2])}f} %", error)
+
+    def test_the_ideal_of_the_benchmark_parser_of_cclo(self):
+        """m bytes at 100 Gb/s, half a round trip 250 ns; a ring that forwards segments of 64 KiB counts one per hop."""
+        def ideal(operation, m):
+            one, hop, hops = 0.08 * m, 0.08 * min(m, 65536), 7
+            return {"bcast": one * hops, "scatter": one * hops, "gather": one * hops + 250, "reduce": one + (250 + hop) * 6,
+                    "allreduce": (250 + 0.01 * m) * 2 * hops}.get(operation, (250 + one) * hops)
+
+        rows_ = self.table("docs/backends/cclo.md", "Ideal durations")
+        self.assertEqual(len(rows_), 7)
+        for operation, *ratios in rows_:
+            for size, ratio in zip((8192, 131072, 1048576), ratios):
+                with self.subTest(operation=operation, size=size):
+                    what = f"{operation} --backend cclo -n 8 --set transport=udp --type int32 --bytes {size}"
+                    digits = len(ratio.partition(".")[2])
+                    self.assertAlmostEqual(self.predict(what) / ideal(operation, size), float(ratio), delta=0.51 * 10 ** -digits)
+
+    def test_what_multicast_buys_on_tinsel(self):
+        listed = offramp("explain", "multicast", "--backend", "tinsel")
+        for ranks in (96, 768):
+            listed += offramp("explain", "multicast", "--backend", "tinsel", "--operation", "bcast", "-n", str(ranks),
+                              "--bytes", "65536")
+        figures = {tuple(line.split()[:2]): [float(x) for x in line.split()[2:]] for line in listed.splitlines()
+                   if re.match(r" *\d", line)}
+        rows_ = self.table("docs/backends/tinsel.md", "## What multicast buys")
+        self.assertEqual(len(rows_), 15)
+        for ranks, size, *cells in rows_:
+            for cell, figure in zip(cells, figures[ranks, size]):
+                with self.subTest(ranks=ranks, size=size, cell=cell):
+                    digits = len(cell.partition(".")[2])
+                    self.assertAlmostEqual(float(cell), figure, delta=0.51 * 10 ** -digits)
+
     def test_a_larger_exchange_memory(self):
         self.assertIn("1024 ranks needs 5122 words: `--what-if` forecasts with an exchange memory of 32768 bytes",
                       text_of("docs/backends/cclo.md"))
