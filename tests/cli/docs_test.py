@@ -218,6 +218,13 @@ class Figures(unittest.TestCase):
         ("docs/reliability.md", "100,000 messages (with `--thorough` 1,000,000)", "tests/suites/soak.py",
          "IN_FLIGHT = {False: 100_000, True: 1_000_000}"),
         ("docs/reliability.md", "Only the last 4,096 are kept", "lib/core/engine.hpp", "kRetiredKnown = 4096;"),
+        ("docs/reliability.md", "offramp: rank N called MPI_Abort with code C", "lib/mpi/environment.cpp",
+         '"offramp: rank %d called MPI_Abort with code %d'),
+        ("docs/reliability.md", "offramp: rank N ended without MPI_Finalize", "lib/mpi/environment.cpp",
+         '"offramp: rank %d ended without MPI_Finalize'),
+        ("docs/reliability.md", "`offramp: rank 1: cclo gave up receiving ...`", "lib/core/engine_accounts.cpp",
+         '"offramp: rank {}: {} gave up receiving'),
+        ("docs/reliability.md", "leaves a file `.offramp-XXXXXX`", "lib/core/output_file.cpp", '".offramp-XXXXXX"'),
         ("docs/report.md", "up to 2^20 messages per rank", "lib/core/path_log.hpp", "kMost = 1 << 20;"),
         ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
@@ -280,6 +287,21 @@ class Maps(unittest.TestCase):
                  for name in names.split(", ")}
         there = re.findall(r'\{"(offramp_\w+)",.*?MPI_T_PVAR_CLASS_(\w+),', text_of("lib/mpi/tools_interface.cpp"))
         self.assertEqual(named, {name: classes[kind] for name, kind in there})
+
+    def test_configuration_has_units_that_are_read(self):
+        page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+        known = {"time": "host.latency", "size": "host.eager_limit", "frequency": "cclo.clock", "rate": "host.bandwidth"}
+        for kind, key in known.items():
+            units = re.search(rf"(?m)^\| {kind} \| ([^:|(]+)(?:\(also ([^)]+)\))?([^:|]*)", page)
+            for unit in re.findall(r"[\w/]+", " ".join(filter(None, units.groups())).replace(" or ", " ")):
+                with self.subTest(unit=unit):
+                    told = run("predict", "send", "--backend", key.split(".")[0], "--set", f"{key}=1{unit}")
+                    self.assertNotIn("unit", told.stderr)
+                    self.assertTrue(told.returncode == 0 or " .. " in told.stderr, told.stderr)
+
+    def test_reliability_counts_the_programs_under_valgrind(self):
+        programs = re.search(r"PROGRAMS = \[(.*?)\]", text_of("tests/suites/valgrind.py")).group(1).count(",") + 1
+        self.assertIn(f"and {programs} programs over every backend", text_of("docs/reliability.md"))
 
     def test_performance_has_the_instructions_of_the_suite_speed(self):
         figures = json.loads((ROOT / "bench/instructions.json").read_text(encoding="utf-8"))
@@ -352,6 +374,8 @@ class Forecasts(unittest.TestCase):
             what = f"reduce --backend aie --ranks {2 ** int(level) - 1} --bytes {window} --type int32 --set window={window}"
             with self.subTest(what=what):
                 self.assertEqual(self.predict(what, "cycles"), int(float(model)))
+        errors = [abs(1 - float(model) / float(published)) * 100 for _, _, published, model, *_ in rows_]
+        self.assertIn(f"Worst {max(errors):.2f} %, mean {sum(errors) / len(errors):.2f} %", text_of("docs/backends/aie.md"))
 
     def test_the_collectives_of_dpu(self):
         platform = "--set ranks_per_node=32 --set service_processes=4 --set card="
