@@ -78,14 +78,20 @@ class Documentation(unittest.TestCase):
                     full = f"{backend['name']}.{name}"
                     key = full if full in table else name
                     self.check_row(table, key, parameter["default"], parameter["variable"])
-                    if parameter["unit"] not in ("", "1"):
-                        self.assertIn(parameter["unit"], table[key])
+                    for column in ("unit", "allowed", "description", "source"):
+                        if parameter[column] not in ("", "1"):
+                            self.assertIn(parameter[column], table[key])
 
     def test_names_nothing_that_is_gone(self):
         known = {name for key in self.facts["keys"] for name in (key["key"], key["variable"]) if name}
         for backend in self.facts["backends"]:
             known |= {f"{backend['name']}.{p['name']}" for p in backend["parameters"]}
         self.assertEqual(sorted(set(rows(self.general)) - known), [])
+        for backend in self.facts["backends"]:
+            there = {variable for parameter in backend["parameters"] for variable in [parameter["variable"]]}
+            named = {match for row in rows(self.pages[backend["name"]]).values()
+                     for match in re.findall(r"\| `(OFFRAMP_\w+)` \|", row)}
+            self.assertEqual(named, there)
 
     def test_names_every_line_of_the_sample(self):
         """The sample's keys, read as a user would, are those of the tables."""
@@ -125,20 +131,120 @@ class Figures(unittest.TestCase):
         ("docs/receipts.md", "keeps 200 000 calls", "lib/report/receipts.hpp", "kMostCalls = 200'000;"),
         ("docs/receipts.md", "1 000 000 stages at most", "lib/report/receipts.hpp", "kMostSpans = 1'000'000;"),
         ("docs/receipts.md", "After 256 MiB of frames", "lib/report/capture.hpp", "kMostBytes = 256 << 20;"),
-        ("docs/receipts.md", "Rank r has the IP address 10.10.10.(1 + r)", "lib/report/capture.cpp", "kFirstAddress = 0x0a0a0a01;"),
+        ("docs/receipts.md", "Rank r has the IP address 10.10.10.(1 + r)", "lib/report/capture.cpp",
+         "kFirstAddress = 0x0a0a0a01;"),
         ("docs/receipts.md", "UDP, port 2718", "simulators/zrlmpi/header.hpp", "kUdpPort = 2718;"),
         ("docs/receipts.md", "port 5500 + rank", "simulators/cclo/tap.hpp", "kFirstPort = 5500;"),
         ("docs/receipts.md", "Ethernet frames of type 0x88B5", "simulators/tinsel/frame.hpp", "kFrameType = 0x88b5;"),
+        ("docs/backends/host.md", "with an MTU of 4096 bytes", "backends/host/host.cpp", "kMtu = 4096;"),
+        ("docs/backends/host.md", "82 bytes of framing per packet", "backends/host/host.cpp", "kFraming = 82;"),
+        ("docs/backends/cclo.md", "8 KB of bytes", "simulators/cclo/layout.hpp", "kIoSpaceBytes = 8192;"),
+        ("docs/backends/cclo.md", "64 bytes per cycle", "simulators/cclo/header.hpp", "kWordBytes = 64;"),
+        ("docs/backends/cclo.md", "One 64-byte header per segment", "simulators/cclo/header.hpp", "kHeaderBytes = kWordBytes;"),
+        ("docs/backends/cclo.md", "gen2 3 moves", "simulators/cclo/processor.hpp", "kGen2InFlight = 3;"),
+        ("docs/backends/cclo.md", "packets of 1536 bytes (gen2 4096)", "backends/cclo/parameters.cpp", "? 1536 : 4096;"),
+        ("docs/backends/cclo.md", "after three duplicate acknowledgements", "simulators/cclo/network.cpp",
+         "kDuplicatesBeforeRepeat = 3;"),
+        ("docs/backends/cclo.md", "sends up to 64 KiB never wait", "backends/cclo/cclo.cpp", "kEagerAlways = 64 * 1024;"),
+        ("docs/backends/cclo.md", "up to 16 MiB; no hardware", "backends/cclo/cclo.cpp", "bytes > 16777216"),
+        ("docs/backends/zrlmpi.md", "takes two cycles (initiation interval 2)", "simulators/zrlmpi/spec.hpp",
+         "initiation_interval = 2;"),
+        ("docs/backends/zrlmpi.md", "at most 1416 bytes of UDP payload: 1384 bytes", "simulators/zrlmpi/spec.hpp",
+         "kDatagramBytes = 1416;"),
+        ("docs/backends/zrlmpi.md", "A wire adds 66 bytes to each", "simulators/zrlmpi/spec.hpp", "10), 66, 1416}"),
+        ("docs/backends/zrlmpi.md", "**Header**, 32 bytes", "simulators/zrlmpi/header.hpp", "kHeaderBytes = 32;"),
+        ("docs/backends/zrlmpi.md", "The extension block is 16 bytes", "simulators/zrlmpi/header.hpp", "kBytes = 16;"),
+        ("docs/backends/zrlmpi.md", "UDP port 2718", "simulators/zrlmpi/header.hpp", "kUdpPort = 2718;"),
+        ("docs/backends/zrlmpi.md", "a two-level tree of groups of four", "backends/zrlmpi/algorithms.cpp", "kGroup = 4;"),
+        ("docs/backends/aie.md", "Reductions of more than 30,688 B per rank", "simulators/aie/array.hpp", "stack_bytes = 1024;"),
+        ("docs/backends/aie.md", "the windows are halved down to 128 B", "backends/aie/planner.cpp", "kLeastShrunk = 128;"),
+        ("docs/backends/aie.md", "**barrier** an allreduce of 16 bytes", "backends/aie/planner.hpp", "kBarrierBytes = 16;"),
+        ("docs/backends/aie.md", "5-bit identifiers on two channels", "backends/aie/messages.hpp", "kIdentifiers = 32;"),
+        ("docs/backends/aie.md", "allows each of these plans 1 s", "tests/aie/plan_test.cpp", "kLimit = 1;"),
+        ("docs/backends/aie.md", "as are 1,000 random trees", "tests/aie/plan_test.cpp", "OfAThousandRandomTreesKeepEveryLimit"),
+        ("docs/backends/tinsel.md", "from 0x01804000 on", "simulators/tinsel/table.hpp", "kFirstBeat = 0x01804000 / kBeatBytes;"),
+        ("docs/backends/tinsel.md", "Boards of 4 x 4 mailboxes; 64 threads", "simulators/tinsel/spec.hpp",
+         "kThreadsPerMailbox = 64;"),
+        ("docs/backends/tinsel.md", "512 slots", "simulators/tinsel/spec.hpp", "kReceiveSlots = 448;"),
+        ("docs/backends/tinsel.md", "eight fetchers", "simulators/tinsel/spec.hpp", "kFetchers = kLinks + kMailboxColumns;"),
+        ("docs/backends/tinsel.md", "a request per four beats", "simulators/tinsel/spec.hpp", "kMaximumBurst = 4;"),
+        ("docs/backends/tinsel.md", "16 beats per latency over all fetchers", "simulators/tinsel/spec.hpp",
+         "kOutstandingBeats = 16;"),
+        ("docs/backends/tinsel.md", "Fragments of 60 bytes", "simulators/tinsel/stream.hpp", "kFragmentBytes = 60;"),
+        ("docs/backends/tinsel.md", "an envelope of 16 bytes", "simulators/tinsel/stream.hpp", "kEnvelopeBytes = 16;"),
+        ("docs/backends/tinsel.md", "After 1000 attempts the link counts as broken", "simulators/tinsel/spec.hpp",
+         "retries = 1000;"),
+        ("docs/backends/tinsel.md", "2 MiB of DRAM per thread", "simulators/tinsel/spec.hpp", "kThreadMemory = 2U << 20U;"),
+        ("docs/backends/tinsel.md", "more than four million messages", "backends/tinsel/forecast.cpp",
+         "kMostMessages = 4'000'000;"),
+        ("docs/backends/dpu.md", "**Notifications** are a 56-byte header", "simulators/dpu/machine.hpp",
+         "kNotificationHeader = 56;"),
+        ("docs/backends/dpu.md", "at 1.6 times the speed", "simulators/dpu/machine.cpp", "kHostSpeedTenths = 16;"),
+        ("docs/backends/dpu.md", "256 service processes and", "backends/dpu/support.cpp", "kMostProcesses = 256;"),
+        ("docs/backends/dpu.md", "and 10 000 peers", "backends/dpu/support.cpp", "kMostPeers = 10000;"),
+        ("docs/backends/dpu.md", "a pool that grows by 32", "lib/dpu_service/events.hpp", "kGrowth = 32;"),
+        ("docs/backends/dpu.md", "active messages (id 34)", "lib/dpu_service/ucx_transport.cpp", "kActiveMessageId = 34;"),
+        ("docs/backends/dpu.md", "waits, at most 2 s, for peers", "lib/dpu_service/ucx_transport.cpp",
+         "kGoodbyeLimit = std::chrono::seconds(2);"),
+        ("docs/backends/dpu.md", "one of the peer's next 16 calls", "lib/dpu_service/ucx_transport.cpp", "kLook = 16;"),
+        ("docs/backends/dpu.md", "`stall_timeout_ms` (10 s)", "lib/dpu_service/engine.cpp", "kStallLimit = 10'000;"),
+        ("docs/backends/dpu.md", "`connect_timeout_ms` (30 s)", "lib/dpu_service/engine.cpp", "kConnectLimit = 30'000;"),
+        ("docs/backends/dpu.md", "at most 1.25 times the limit", "lib/dpu_service/pulse.hpp", "limit_ / 4;"),
+        ("docs/backends/dpu.md", "(default 11111)", "lib/dpu_service/engine.cpp", "kDefaultPort = 11111;"),
+        ("docs/backends/dpu.md", "descriptor with arguments (36)", "lib/dpu_service/operations.hpp", "kStartOperation = 36;"),
+        ("docs/backends/dpu.md", "status and result in it (37)", "lib/dpu_service/operations.hpp", "kEndOperation = 37;"),
+        ("docs/backends/dpu.md", "`send_key_to_dpu`, 38;", "lib/dpu_service/operations.hpp", "kAddKey = 38;"),
+        ("docs/backends/dpu.md", "`revoke_key_on_dpu`, 39)", "lib/dpu_service/operations.hpp", "kRevokeKey = 39;"),
+        ("docs/backends/dpu.md", "`send_cache_request` (40)", "lib/dpu_service/cache_service.hpp", "kCacheRequest = 40;"),
+        ("docs/backends/dpu.md", "all entries (41)", "lib/dpu_service/cache_service.hpp", "kCacheEntries = 41;"),
+        ("docs/backends/dpu.md", "`send_cache_entry_request` (42)", "lib/dpu_service/cache_service.hpp", "kEntryRequest = 42;"),
+        ("docs/backends/dpu.md", "all service processes (46)", "lib/dpu_service/cache_service.hpp", "kProcessData = 46;"),
+        ("docs/performance.md", "more than 5 % above", "tests/suites/speed.py", "TOLERANCE = 1.05"),
+        ("docs/performance.md", "A report costs at most 2 % more", "tests/suites/speed.py", "REPORT = 1.02"),
+        ("docs/performance.md", "MPI library look at its own every 16th time", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
+        ("docs/performance.md", "Up to 8 KiB a message is copied twice", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
+        ("docs/benchmarks.md", "each MPI_Wtime moves the host clock by 20 ns", "lib/mpi/session.hpp", "kQuery = Time::ns(20);"),
+        ("docs/reliability.md", "`scripts/nightly` makes 1,200 runs", "scripts/nightly", '"--runs", type=int, default=1200'),
+        ("docs/reliability.md", "`scripts/nightly` takes a minute each", "scripts/nightly", '"--fuzz-seconds", type=int, default=60'),
+        ("docs/reliability.md", "Ten seconds each, two at a time", "tests/suites/fuzz.py", 'get("OFFRAMP_FUZZ_SECONDS", "10")'),
+        ("docs/reliability.md", "Ten seconds each, two at a time", "tests/suites/fuzz.py", "max_workers=2"),
+        ("docs/reliability.md", "ends with 74 instead of 0", "lib/core/output_file.hpp", "kOutputLost = 74;"),
+        ("docs/reliability.md", "It has 10 s.", "lib/mpi/untimely_end.cpp", "kPatience = 10;"),
+        ("docs/reliability.md", "a rank stays for half a second more", "lib/mpi/untimely_end.cpp", "kHalfSecond = 500'000'000;"),
+        ("docs/reliability.md", "at the sender up to 950 bytes", "tests/suites/soak.py", "SENDER_BYTES = 950"),
+        ("docs/reliability.md", "not asked for it up to 350 bytes", "tests/suites/soak.py", "RECEIVER_BYTES = 350"),
+        ("docs/reliability.md", "for each such message is less than 3 KiB", "tests/suites/limits.py", "PER_MESSAGE_KIB = 3 "),
+        ("docs/reliability.md", "A message of up to 4096 bytes takes no room", "lib/mpi/bsend.hpp", "kUncounted = 4096;"),
+        ("docs/reliability.md", "a stamp of 32 bytes in the message", "lib/core/envelope.hpp", "sizeof(LaneStamp) == 32"),
+        ("docs/reliability.md", "each backend 2 s on 3 ranks and one of them 2 s on 16 ranks. With `--thorough` it is 100 s each",
+         "tests/suites/soak.py", "SECONDS = {False: 2, True: 100} MANY_RANKS = 16"),
+        ("docs/reliability.md", "8 and 25 ranks for each core (50 at most)", "tests/suites/soak.py", "CROWDS = (8, 25)"),
+        ("docs/reliability.md", "8 and 25 ranks for each core (50 at most)", "tests/suites/soak.py",
+         "min(50, ranks_per_core * cores)"),
+        ("docs/reliability.md", "three busy processes for each core", "tests/suites/soak.py", "BUSY = 3"),
+        ("docs/reliability.md", "100,000 messages (with `--thorough` 1,000,000)", "tests/suites/soak.py",
+         "IN_FLIGHT = {False: 100_000, True: 1_000_000}"),
+        ("docs/reliability.md", "Only the last 4,096 are kept", "lib/core/engine.hpp", "kRetiredKnown = 4096;"),
+        ("docs/reliability.md", "offramp: rank N called MPI_Abort with code C", "lib/mpi/environment.cpp",
+         '"offramp: rank %d called MPI_Abort with code %d'),
+        ("docs/reliability.md", "offramp: rank N ended without MPI_Finalize", "lib/mpi/environment.cpp",
+         '"offramp: rank %d ended without MPI_Finalize'),
+        ("docs/reliability.md", "`offramp: rank 1: cclo gave up receiving ...`", "lib/core/engine_accounts.cpp",
+         '"offramp: rank {}: {} gave up receiving'),
+        ("docs/reliability.md", "leaves a file `.offramp-XXXXXX`", "lib/core/output_file.cpp", '".offramp-XXXXXX"'),
+        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 2", "include/offramp/model/backend.hpp", "kAbi = 2;"),
         ("docs/report.md", "up to 2^20 messages per rank", "lib/core/path_log.hpp", "kMost = 1 << 20;"),
         ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
         ("docs/troubleshooting.md", "It is 19 MiB where", "lib/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),
-        ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/open_fabric.cpp", "kMost = 256 * 0x1p20;"),
+        ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/open_fabric.cpp",
+         "kMost = 256 * 0x1p20;"),
         ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi4.c",
          '"the MPI library is not Open MPI 4.1"'),
         ("docs/troubleshooting.md", "is not Open MPI 4.1; the program runs without Offramp", "lib/mpi/startup.cpp",
          "{}; the program runs without Offramp"),
-        ("docs/architecture.md", "compares the clocks of all ranks to the picosecond", "tests/suites/determinism.py", "RUNS, THOROUGH_RUNS = 6, 20"),
+        ("docs/architecture.md", "compares the clocks of all ranks to the picosecond", "tests/suites/determinism.py",
+         "RUNS, THOROUGH_RUNS = 6, 20"),
     ]
 
     def test_are_those_of_the_source(self):
@@ -174,6 +280,178 @@ class Maps(unittest.TestCase):
         self.assertEqual(len(used), 7)
         self.assertLessEqual(used, explained)
         self.assertIn("the seven words", text_of("CONTRIBUTING.md"))
+
+
+    def test_benchmarks_has_every_program_and_every_option(self):
+        page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+        programs, options = page.split("## Options")
+        named = set(re.findall(r"`(\w+)`", "".join(line for line in programs.splitlines() if line.startswith("| `"))))
+        self.assertEqual(named, {path.stem.removeprefix("mpi_") for path in (ROOT / "bench").glob("mpi_*.c")})
+        letters = set(re.findall(r"`-(\w)\b", "".join(line for line in options.splitlines() if line.startswith("| `"))))
+        self.assertEqual(letters, set(re.findall(r"case '(\w)':", text_of("bench/options.c"))))
+
+    def test_configuration_has_every_performance_variable_with_its_class(self):
+        page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+        classes = {"TIMER": "timer", "COUNTER": "counter", "HIGHWATERMARK": "high watermark"}
+        named = {name: kind for names, kind in re.findall(r"(?m)^\| (offramp_[\w, ]+) \| ([\w ]+) \|", page)
+                 for name in names.split(", ")}
+        there = re.findall(r'\{"(offramp_\w+)",.*?MPI_T_PVAR_CLASS_(\w+),', text_of("lib/mpi/tools_interface.cpp"))
+        self.assertEqual(named, {name: classes[kind] for name, kind in there})
+
+    def test_configuration_has_units_that_are_read(self):
+        page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+        known = {"time": "host.latency", "size": "host.eager_limit", "frequency": "cclo.clock", "rate": "host.bandwidth"}
+        for kind, key in known.items():
+            units = re.search(rf"(?m)^\| {kind} \| ([^:|(]+)(?:\(also ([^)]+)\))?([^:|]*)", page)
+            for unit in re.findall(r"[\w/]+", " ".join(filter(None, units.groups())).replace(" or ", " ")):
+                with self.subTest(unit=unit):
+                    told = run("predict", "send", "--backend", key.split(".")[0], "--set", f"{key}=1{unit}")
+                    self.assertNotIn("unit", told.stderr)
+                    self.assertTrue(told.returncode == 0 or " .. " in told.stderr, told.stderr)
+
+    def test_reliability_counts_the_programs_under_valgrind(self):
+        programs = re.search(r"PROGRAMS = \[(.*?)\]", text_of("tests/suites/valgrind.py")).group(1).count(",") + 1
+        self.assertIn(f"and {programs} programs over every backend", text_of("docs/reliability.md"))
+
+    def test_performance_has_the_instructions_of_the_suite_speed(self):
+        figures = json.loads((ROOT / "bench/instructions.json").read_text(encoding="utf-8"))
+        page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+        for row, operation in (("message", "message"), ("allreduce, both ranks", "allreduce")):
+            cells = " | ".join(str(figures[operation][backend]) for backend in "host cclo zrlmpi aie dpu tinsel".split())
+            self.assertIn(f"| {row} | {cells} |", page)
+
+    def test_pages_name_files_that_are_there(self):
+        for page in sorted((ROOT / "docs").rglob("*.md")):
+            text = page.read_text(encoding="utf-8")
+            for place in re.findall(r"`((?:simulators|backends|lib|include|tests|tools|bench|scripts|examples)/[\w./-]+)`", text):
+                with self.subTest(page=page.name, place=place):
+                    built = place.startswith("lib/") and place.endswith(".so")
+                    self.assertTrue(built or "NAME" in place or (ROOT / place).exists())
+
+    def test_the_page_of_dpu_names_tests_that_are_there(self):
+        sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*_test.cpp"))
+        tests = {f"{suite}.{name}" for suite, name in re.findall(r"TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", sources)}
+        for name, rest in re.findall(r"`(\w+\.(?:[A-Z]\w*)?)(\.\.\.|\*)?`", text_of("docs/backends/dpu.md")):
+            with self.subTest(name=name):
+                self.assertTrue(any(test.startswith(name) if rest else test == name for test in tests))
+
+    def test_pages_of_backends_name_every_topic_of_explain(self):
+        for backend in ("cclo", "dpu"):
+            listed = re.search(r"Topics of `offramp explain`:(.*?) ## ", text_of(f"docs/backends/{backend}.md")).group(1)
+            topics = {line.split()[1] for line in offramp("explain", "--backend", backend).splitlines() if line}
+            self.assertEqual(set(re.findall(r"`(\w+)`", listed)), topics)
+
+
+class Forecasts(unittest.TestCase):
+    """Modelled figures of pages are what `offramp predict` and `offramp explain` say."""
+
+    TIMES = [  # the page, its words, us, and what predicts them
+        ("docs/backends/host.md", "about 2 o + L = 1.5 us", 1.5, "send --backend host --bytes 8"),
+        ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 25.7, "dram_latency=60"),
+        ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 27.0, "dram_latency=80"),
+        ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 29.5, "dram_latency=120"),
+    ]
+
+    def test_times(self):
+        for page, words, expected, what in self.TIMES:
+            with self.subTest(page=page, what=what):
+                self.assertIn(words, text_of(page))
+                if "=" in what:
+                    what = f"bcast --backend tinsel --ranks 49152 --bytes 64 --set {what}"
+                told = json.loads(offramp("predict", *what.split(), "--json"))
+                self.assertEqual(round(told["time_ns"] / 1000, 1), expected)
+
+    @staticmethod
+    def predict(what, field="time_ns"):
+        return json.loads(offramp("predict", *what.split(), "--json"))[field]
+
+    @staticmethod
+    def table(page, heading):
+        """The cells of the first table behind some words, without its head."""
+        text = (ROOT / page).read_text(encoding="utf-8").split(heading, 1)[1]
+        lines = re.search(r"(?m)(?:^\|.*\n)+", text).group().splitlines()
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+    @staticmethod
+    def size(text):
+        number, _, unit = text.partition(" ")
+        return int(number) * {"": 1, "Ki": 1 << 10, "KiB": 1 << 10, "Mi": 1 << 20, "MiB": 1 << 20}[unit]
+
+    def test_the_tree_times_of_aie(self):
+        rows_ = self.table("docs/backends/aie.md", "## Validation")
+        self.assertEqual(len(rows_), 17)
+        for level, window, _, model, *_ in rows_:
+            what = f"reduce --backend aie --ranks {2 ** int(level) - 1} --bytes {window} --type int32 --set window={window}"
+            with self.subTest(what=what):
+                self.assertEqual(self.predict(what, "cycles"), int(float(model)))
+        errors = [abs(1 - float(model) / float(published)) * 100 for _, _, published, model, *_ in rows_]
+        self.assertIn(f"Worst {max(errors):.2f} %, mean {sum(errors) / len(errors):.2f} %", text_of("docs/backends/aie.md"))
+
+    def test_the_collectives_of_dpu(self):
+        platform = "--set ranks_per_node=32 --set service_processes=4 --set card="
+        runs = [("**Allgatherv, BlueField-2**", f"allgather -n 128 {platform}bf2", 13),
+                ("**Allgatherv, BlueField-3**", f"allgather -n 128 {platform}bf3", 13),
+                ("**Held out**", "alltoall -n 4 --set ranks_per_node=1 --set card=bf3 --set link=100", 8)]
+        for heading, what, count in runs:
+            rows_ = self.table("docs/backends/dpu.md", heading)
+            self.assertEqual(len(rows_), count)
+            for size, published, model, error, *_ in rows_:
+                with self.subTest(what=what, size=size):
+                    us = self.predict(f"{what} --backend dpu --bytes {self.size(size)}") / 1000
+                    self.assertEqual(f"{us:.{len(model.partition('.')[2])}f}", model)
+                    percent = 100 * (us / float(published) - 1)
+                    self.assertEqual(f"{percent:+.{len(error.split()[0].partition('.')[2])}f} %", error)
+
+    def test_the_ideal_of_the_benchmark_parser_of_cclo(self):
+        """m bytes at 100 Gb/s, half a round trip 250 ns; a ring that forwards segments of 64 KiB counts one per hop."""
+        def ideal(operation, m):
+            one, hop, hops = 0.08 * m, 0.08 * min(m, 65536), 7
+            return {"bcast": one * hops, "scatter": one * hops, "gather": one * hops + 250, "reduce": one + (250 + hop) * 6,
+                    "allreduce": (250 + 0.01 * m) * 2 * hops}.get(operation, (250 + one) * hops)
+
+        rows_ = self.table("docs/backends/cclo.md", "Ideal durations")
+        self.assertEqual(len(rows_), 7)
+        for operation, *ratios in rows_:
+            for size, ratio in zip((8192, 131072, 1048576), ratios):
+                with self.subTest(operation=operation, size=size):
+                    what = f"{operation} --backend cclo -n 8 --set transport=udp --type int32 --bytes {size}"
+                    digits = len(ratio.partition(".")[2])
+                    self.assertAlmostEqual(self.predict(what) / ideal(operation, size), float(ratio), delta=0.51 * 10 ** -digits)
+
+    def test_what_multicast_buys_on_tinsel(self):
+        listed = offramp("explain", "multicast", "--backend", "tinsel")
+        for ranks in (96, 768):
+            listed += offramp("explain", "multicast", "--backend", "tinsel", "--operation", "bcast", "-n", str(ranks),
+                              "--bytes", "65536")
+        figures = {tuple(line.split()[:2]): [float(x) for x in line.split()[2:]] for line in listed.splitlines()
+                   if re.match(r" *\d", line)}
+        rows_ = self.table("docs/backends/tinsel.md", "## What multicast buys")
+        self.assertEqual(len(rows_), 15)
+        for ranks, size, *cells in rows_:
+            for cell, figure in zip(cells, figures[ranks, size]):
+                with self.subTest(ranks=ranks, size=size, cell=cell):
+                    digits = len(cell.partition(".")[2])
+                    self.assertAlmostEqual(float(cell), figure, delta=0.51 * 10 ** -digits)
+
+    def test_a_larger_exchange_memory(self):
+        self.assertIn("1024 ranks needs 5122 words: `--what-if` forecasts with an exchange memory of 32768 bytes",
+                      text_of("docs/backends/cclo.md"))
+        told = offramp(*"predict bcast --backend cclo -n 1024 --bytes 8 --what-if".split())
+        self.assertIn("of 1024 ranks needs 5122 words", told)
+        self.assertIn("with an exchange memory of 32768 bytes", told)
+
+    def test_edges_of_trees_that_share_memory(self):
+        self.assertIn("92 of 126 and 187 of 254 edges share memory (refined: 123 and 247)", text_of("docs/backends/aie.md"))
+        for ranks, placement, edges in ((127, "auto", 92), (255, "auto", 187), (127, "refined", 123), (255, "refined", 247)):
+            told = offramp("explain", "limits", "--backend", "aie", "--set", f"placement={placement}", f"ranks={ranks}",
+                           "bytes=16")
+            self.assertRegex(told, rf"windows in shared memory +{edges} ")
+
+    def test_trees_of_many_children(self):
+        self.assertIn("| 400 kernels, arity 11 to 13 | declined", text_of("docs/backends/aie.md"))
+        for arity, fits in ((10, True), (11, False)):
+            told = offramp("explain", "limits", "--backend", "aie", "--set", f"arity={arity}", "ranks=400", "bytes=16")
+            self.assertEqual("does not fit" not in told, fits, arity)
 
 
 class Carried(unittest.TestCase):
@@ -221,7 +499,9 @@ class Carried(unittest.TestCase):
                    ("allreduce", "aie", ["--type", "int16"], True), ("allreduce", "aie", ["--type", "float64"], False),
                    ("bcast", "dpu", ["-n", "64", "--set", "ranks_per_node=1", "--set", "service_processes=4"], True),
                    ("bcast", "dpu", ["-n", "65", "--set", "ranks_per_node=1", "--set", "service_processes=4"], False),
-                   ("allreduce", "dpu", ["--function", "user"], False)]
+                   ("allreduce", "dpu", ["--function", "user"], False),
+                   ("alltoall", "tinsel", ["-n", "2001"], False),
+                   ("bcast", "tinsel", ["-n", "49153"], False)]
         self.assertIn("72 ranks in a communicator (layout `seed`, 16 RX buffers), 174 in `dump`, 310 in `gen2`",
                       text_of("docs/backends/cclo.md"))
         for profile, most in (("seed", 72), ("dump", 174), ("gen2", 310)):
