@@ -260,16 +260,11 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
 
 }  // namespace
 
-bool calls_no_mpi(const std::string& path) {
+MpiUse survey_of(const std::string& path) {
   Survey survey;
-  return survey.walk(path, true).empty() && survey.missing.empty() && survey.mpi.empty() &&
-         survey.functions.empty() && !survey.own_mpi && !survey.loads;
-}
-
-std::string other_mpi_of(const std::string& program) {
-  Survey survey;
-  (void)survey.walk(program, true);  // what is no ELF file may still start one
-  return survey.other_mpi();
+  const bool readable = survey.walk(path, true).empty();  // what is no ELF file may still start one
+  return {survey.other_mpi(), readable && survey.missing.empty() && survey.mpi.empty() &&
+                                  survey.functions.empty() && !survey.own_mpi && !survey.loads};
 }
 
 int check(const CheckOptions& options) {

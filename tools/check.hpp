@@ -15,11 +15,11 @@ struct CheckOptions {
 /// is nothing to put Offramp in front of, with the reason.
 int check(const CheckOptions& options);
 
-/// Whether a compiled program neither uses MPI nor can load something at run time that does. False where that
-/// cannot be told: scripts, interpreters.
-bool calls_no_mpi(const std::string& path);
-
-/// That a program is linked to an MPI library which Offramp does not support, in words; else empty.
-std::string other_mpi_of(const std::string& program);
+/// What a program's file and its libraries tell about its use of MPI.
+struct MpiUse {
+  std::string other_mpi;  // that it is linked to an MPI library which Offramp does not support; else empty
+  bool none = false;      // it neither uses MPI nor can load anything that does; false for scripts
+};
+MpiUse survey_of(const std::string& path);
 
 }  // namespace offramp::tool

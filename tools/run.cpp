@@ -133,7 +133,8 @@ int become(const Plan& plan) {
   return kNotExecutable;
 }
 
-int check_command(const std::string& name) {
+/// use: what the program's file tells, where it can be started.
+int check_command(const std::string& name, MpiUse& use) {
   const std::string path = find_program(name);
   if (path.empty()) {
     const bool here = name.find('/') == std::string::npos && std::filesystem::exists(name);
@@ -145,8 +146,9 @@ int check_command(const std::string& name) {
     complain(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
     return kNotExecutable;
   }
-  if (const std::string problem = other_mpi_of(path); !problem.empty()) {
-    complain(fmt::format("cannot run {}: {}", in_quotes(name), problem));
+  use = survey_of(path);
+  if (!use.other_mpi.empty()) {
+    complain(fmt::format("cannot run {}: {}", in_quotes(name), use.other_mpi));
     return kNotExecutable;
   }
   return kDone;
@@ -173,7 +175,8 @@ int run(const RunOptions& options) {
     complain(problem);
     return kUsage;
   }
-  if (const int problem = check_command(options.command.front()); problem != kDone) return problem;
+  MpiUse use;
+  if (const int problem = check_command(options.command.front(), use); problem != kDone) return problem;
   const std::string mpirun = find_program(options.mpirun);
   if (mpirun.empty()) {
     complain(
@@ -185,7 +188,7 @@ int run(const RunOptions& options) {
     complain("cannot find libofframp.so beside this program; build or install it");
     return kBroken;
   }
-  if (calls_no_mpi(find_program(options.command.front())))
+  if (use.none)
     complain(fmt::format(
         "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
