@@ -45,6 +45,7 @@ Json describe_keys(const Registry& registry) {
   for (const Key& key : configuration_keys()) {
     keys.push_back({{"key", key.path},
                     {"variable", key.variable},
+                    {"unit", key.unit},
                     {"default", key.default_text},
                     {"allowed", allowed_text(key, registry)},
                     {"description", key.description}});
@@ -126,7 +127,8 @@ void print_overview(const Machine& machine, const Registry& registry, const Conf
     if (!setting.is_default() || setting.key == "backend")
       line(setting.key, fmt::format("{} ({})", printable(setting.value), printable(setting.source)));
   }
-  line("defaults", fmt::format("{} more keys; all: offramp info -c", defaults));
+  line("defaults", fmt::format("{} their defaults; offramp info -c lists them",
+                               defaults == 1 ? "1 key has" : fmt::format("{} keys have", defaults)));
 }
 
 void print_text(const InfoOptions& options, const Registry& registry, const Configuration* configuration,

@@ -54,7 +54,7 @@ std::map<std::string, std::string> exported(const Surroundings& surroundings,
     const auto found = names.find(resolved_key(o, registry));
     if (found == names.end()) continue;
     variables[found->second] = o.value;
-    options.push_back(found->second);
+    options.push_back(fmt::format("{}={}", found->second, o.origin));
   }
   variables.erase("OFFRAMP_OPTIONS");
   if (!options.empty()) variables["OFFRAMP_OPTIONS"] = fmt::format("{}", fmt::join(options, ","));

@@ -185,7 +185,7 @@ constexpr Row kRows[] = {
       "calls whose stages the report keeps, for offramp explain --call; of each rank, counted from 1"},
      [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); }},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
-      "every rank prints what it waits for after this long without progress; 0: never"},
+      "every rank prints what it waits for after this long without progress; 0: never", "s"},
      [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},
     {{"plugin_path", "OFFRAMP_PLUGIN_PATH", "", true, "absolute paths separated by colons; empty: none",
       "directories of backend plugins (*.so)"},
@@ -208,13 +208,13 @@ constexpr Row kRows[] = {
       "the probability that a packet, and what is behind it, is held up"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); }},
     {{"faults.delay_time", "OFFRAMP_FAULTS_DELAY_TIME", "10", false, "0 .. 1e9 us, or a time such as \"2ms\"",
-      "how long such a packet is held up"},
+      "how long such a packet is held up", "us"},
      [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); }},
     {{"faults.outage", "OFFRAMP_FAULTS_OUTAGE", "0", false, "0 .. 1",
       "the probability that a link is down, both ways, for one outage_time"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); }},
     {{"faults.outage_time", "OFFRAMP_FAULTS_OUTAGE_TIME", "100", false,
-      "0.001 .. 1e9 us, or a time such as \"2ms\"", "length of an outage"},
+      "0.001 .. 1e9 us, or a time such as \"2ms\"", "length of an outage", "us"},
      [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); }},
     {{"faults.script", "OFFRAMP_FAULTS_SCRIPT", "", true, "lines such as lose 0>1 packet 3, or @ and a path",
       "faults that happen for certain: see docs/reliability.md"},
@@ -227,10 +227,11 @@ constexpr Row kRows[] = {
       "scan, exscan, gatherv, scatterv, allgatherv, reduce_scatterv, alltoallv",
       "the operations that this route takes"},
      [](Target& t, const RawValue& v) { return set_operation(t.route.operation, v); }},
-    {{"route.min_bytes", "", "0", false, "a size in bytes, or \"64K\", \"1MiB\"", "the smallest message"},
+    {{"route.min_bytes", "", "0", false, "a size in bytes, or \"64K\", \"1MiB\"", "the smallest message",
+      "B"},
      [](Target& t, const RawValue& v) { return set_count(t.route.min_bytes, v, "B"); }},
     {{"route.max_bytes", "", "\"1GiB\"", false, "a size in bytes, or \"64K\", \"1MiB\"",
-      "the largest message; by default any"},
+      "the largest message; by default any", "B"},
      [](Target& t, const RawValue& v) { return set_count(t.route.max_bytes, v, "B"); }},
     {{"route.min_ranks", "", "0", false, "a whole number", "the smallest communicator"},
      [](Target& t, const RawValue& v) { return set_count(t.route.min_ranks, v, "1"); }},
@@ -240,8 +241,8 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_backend(t.route.backend, v, t.registry, false); }},
     {{"", "OFFRAMP_CONFIG", "", false, "the path of a file", "read this file instead of ./offramp.toml"},
      nullptr},
-    {{"", "OFFRAMP_OPTIONS", "", false, "names of variables with commas between them",
-      "set by offramp run: the variables that stand for its options, for the report"},
+    {{"", "OFFRAMP_OPTIONS", "", false, "VARIABLE=OPTION, with commas between them",
+      "set by offramp run: which variables stand for which of its options, for the report"},
      nullptr},
 };
 
@@ -277,6 +278,12 @@ std::vector<string> backends_in_use(const Configuration& configuration) {
     if (std::find(names.begin(), names.end(), route.backend) == names.end()) names.push_back(route.backend);
   }
   return names;
+}
+
+/// A value of a key in the key's unit, in whatever unit it was written.
+string text_in_unit(const Key& key, string_view written) {
+  const auto number = key.unit.empty() ? std::nullopt : parse_quantity(written, key.unit);
+  return number ? fmt::format("{} {}", *number, key.unit) : string(written);
 }
 
 string route_text(const Route& route) {
@@ -363,8 +370,15 @@ class Loader {
   [[nodiscard]] string origin_of(const string& variable) const {
     const auto options = surroundings_.environment.find(kOptionsVariable);
     if (options == surroundings_.environment.end()) return variable;
-    const string list = "," + options->second + ",";
-    return list.find("," + variable + ",") == string::npos ? variable : fmt::format("option ({})", variable);
+    for (string_view rest = options->second; !rest.empty();) {
+      const string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      const string_view name = item.substr(0, item.find('='));
+      if (name != variable) continue;
+      if (name.size() == item.size()) return fmt::format("option, {}", variable);
+      return fmt::format("option {}", printable(item.substr(name.size() + 1), 60));
+    }
+    return variable;
   }
 
   string read_variables() {
@@ -609,8 +623,9 @@ std::vector<SettingInForce> settings_in_force(const Configuration& configuration
     const string path(row.path);
     if (path.empty() || section_of(path) == "route") continue;
     const auto found = configuration.written.find(path);
-    add(path, found == configuration.written.end() ? string(row.default_text) : found->second.text,
-        configuration.written, path);
+    const string_view text =
+        found == configuration.written.end() ? row.default_text : string_view(found->second.text);
+    add(path, text_in_unit(row, text), configuration.written, path);
   }
   for (std::size_t i = 0; i < configuration.routes.size(); ++i)
     all.push_back({fmt::format("route {}", i + 1), route_text(configuration.routes[i]),

@@ -143,6 +143,7 @@ struct Key {
   bool quoted;
   std::string_view allowed;
   std::string_view description;
+  std::string_view unit = {};  // of a number without one
 };
 std::span<const Key> configuration_keys();
 

@@ -545,7 +545,7 @@ TEST_F(ConfigurationFrom, EverySourceIsNamedBesideTheValueInForce) {
   EXPECT_EQ(found["zrlmpi.timeout"],
             std::pair(std::string("2000 ns"), std::string("OFFRAMP_ZRLMPI_TIMEOUT")));
   EXPECT_EQ(found["zrlmpi.preset"], std::pair(std::string("extended"), std::string("default")));
-  EXPECT_EQ(found["clock"], std::pair(std::string("model"), std::string("option (OFFRAMP_CLOCK)")));
+  EXPECT_EQ(found["clock"], std::pair(std::string("model"), std::string("option, OFFRAMP_CLOCK")));
   EXPECT_EQ(found["route 1"], std::pair(std::string("any, up to 1024 B: host"), file + "4"));
 }
 

@@ -56,12 +56,13 @@ def facts(arguments, tally):
             file.write('[cclo]\nlink = 50\n[[route]]\noperation = "bcast"\nbackend = "zrlmpi"\n')
         command = [os.path.join(arguments.build, "tests/exchange"), "1", "two words"]
         result, report = report_of(arguments, "cclo", 3, command, {"OFFRAMP_CONFIG": path, "OFFRAMP_CCLO_LATENCY": "2us",
-                                                                   "OFFRAMP_OPTIONS": "OFFRAMP_BACKEND"})
+                                                                   "OFFRAMP_OPTIONS": "OFFRAMP_BACKEND=--backend"})
     ok = result.ok and report is not None
     if ok:
         settings = {name: (setting["value"], setting["source"]) for name, setting in report["settings"].items()}
-        ok = (settings["backend"] == ("cclo", "option (OFFRAMP_BACKEND)") and settings["cclo.link"] == ("50 Gb/s", f"{path}:2")
+        ok = (settings["backend"] == ("cclo", "option --backend") and settings["cclo.link"] == ("50 Gb/s", f"{path}:2")
               and settings["cclo.latency"] == ("2000 ns", "OFFRAMP_CCLO_LATENCY") and settings["clock"] == ("wall", "default")
+              and settings["hang_timeout"][0].endswith(" s") and settings["faults.delay_time"] == ("10 us", "default")
               and settings["route 1"] == ("bcast: zrlmpi", f"{path}:3") and "zrlmpi.link" in settings
               and "dpu.link" not in settings and report["arguments"] == command[1:] and report["program"] == command[0]
               and report["mpi"].startswith("Open MPI v4.1") and report["ucx"].count(".") == 2
