@@ -166,7 +166,8 @@ class RunCommand {
 class QuestionOptions {
  public:
   QuestionOptions(CLI::App& app, PredictOptions& options) : options_(options) {
-    app.add_option("--backend", options.backends, "the hardware; several, with commas, are compared; all")
+    app.add_option("--backend", options.backends,
+                   "the hardware: one backend, several with commas between them, which are compared, or all")
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
@@ -184,7 +185,8 @@ class QuestionOptions {
     app.add_option("--type", options.type,
                    "element type (float64, double, MPI_DOUBLE); int32 where something is reduced, else byte")
         ->type_name("TYPE");
-    app.add_option("--function", options.function, "of a reduction (max, maximum, MPI_MAX); sum")
+    app.add_option("--function", options.function,
+                   "the reduction's function (max, maximum, MPI_MAX); by default sum")
         ->type_name("FUNCTION");
     app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
         ->type_name("KEY=VALUE")

@@ -101,7 +101,7 @@ const std::vector<Parameter>& parameters() {
        {},
        {},
        "design: small sends do not wait",
-       "up to here the receiving engine grants a request nobody has posted a receive for"},
+       "up to here the receiving engine grants a request that has no posted receive yet"},
       {"command",
        Kind::kReal,
        "ns",
