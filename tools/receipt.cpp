@@ -11,6 +11,7 @@
 #include "lib/core/names.hpp"
 #include "lib/report/read_report.hpp"
 #include "lib/report/receipt.hpp"
+#include "lib/report/words.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <set>
 
@@ -137,11 +135,6 @@ std::string headline(const std::vector<ShownLane>& lanes) {
       best->label, ratio);
 }
 
-std::string place_text(const ReportPlace& place) {
-  return fmt::format("{} x {}{}{} at {}", place.times, place.call, place.communicator.empty() ? "" : " on ",
-                     place.communicator, place.where);
-}
-
 std::vector<std::string> facts_of(const RunReport& report) {
   std::vector<std::string> lines;
   std::vector<std::string> versions = {"offramp " + report.version};
@@ -170,20 +163,20 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
     for (const std::string& warning : report.warnings) warnings.push_back(where + warning);
     if (report.lanes.size() == 1 && report.arrival_order_dependences > 0)
       warnings.push_back(
-          where +
-          fmt::format("the modelled time depends on arrival order or polling, {} times, and may differ "
-                      "from run to run",
-                      report.arrival_order_dependences));
+          where + fmt::format("the modelled time depends on arrival order or polling, {}, and may differ "
+                              "from run to run",
+                              counted(report.arrival_order_dependences, "time")));
     if (report.lanes.front().given_up > 0)
-      warnings.push_back(where + fmt::format("{} could not repair the faults of {} operations",
-                                             report.lanes.front().backend, report.lanes.front().given_up));
+      warnings.push_back(where + fmt::format("{} could not repair the faults of {}",
+                                             report.lanes.front().backend,
+                                             counted(report.lanes.front().given_up, "operation")));
     double routed = 0;
     for (const ReportLane& lane : report.lanes) routed = std::max(routed, carried(lane).routed);
     if (routed > 0)
-      warnings.push_back(where +
-                         fmt::format("routes gave {:.0f} operations to other backends than the lane's own, "
-                                     "in every lane: no lane is that hardware alone",
-                                     routed));
+      warnings.push_back(
+          where + fmt::format("routes gave {} to other backends than the lane's own, "
+                              "in every lane: no lane is that hardware alone",
+                              counted(static_cast<std::uint64_t>(std::min(routed, 0x1p63)), "operation")));
     if (report.compute != "none")
       warnings.push_back(where +
                          "CPU time between MPI calls was added: modelled times depend on the machine");
@@ -229,7 +222,7 @@ class Columns {
 
 void print_overview(const std::vector<ShownLane>& lanes) {
   const ShownLane* const host = baseline_of(lanes);
-  Columns table({"", "communication", "to host", "modelled time", "carried", "declined", "native"});
+  Columns table({"", "communication", "of host", "modelled time", "carried", "declined", "native"});
   for (const ShownLane& shown : lanes) {
     const Carried sum = carried(*shown.lane);
     const bool compared = host != nullptr && &shown != host;
@@ -261,8 +254,6 @@ void print_calls(const std::vector<ShownLane>& lanes) {
   table.print();
 }
 
-constexpr std::size_t kShownPlaces = 3;
-
 void print_run(const RunReport& report) {
   fmt::print("{}: {}: {}\n", printable(report.file), counted(report.ranks, "rank"),
              printable(report.command));
@@ -286,9 +277,11 @@ void print_text(const std::vector<RunReport>& reports) {
       fmt::print("{}: certificate {}\n", printable(shown.label), printable(shown.lane->certificate));
   }
   for (const RunReport& report : reports) {
-    for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i)
+    for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i) {
+      const ReportPlace& place = report.places[i];
       fmt::print("{}: arrival decides {}\n", printable(report.file),
-                 printable(place_text(report.places[i]), 400));
+                 printable(place_text(place.times, place.call, place.communicator, place.where), 400));
+    }
   }
   for (const std::string& warning : warnings_of(reports))
     fmt::print("warning: {}\n", printable(warning, 400));

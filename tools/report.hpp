@@ -45,10 +45,7 @@ std::vector<std::string> facts_of(const RunReport& report);
 /// Everything that a reader has to be warned of, also across the reports.
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
-/// "1800 x MPI_Irecv on MPI_COMM_WORLD at wildcards+0x2365".
-std::string place_text(const ReportPlace& place);
-
-/// The sizes of a class: "0 B", "4 to 7 B", "64 to 128 KiB".
+/// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".
 std::string size_class_text(const ReportSize& size);
 
 /// The whole page, which needs nothing else: no network, no fonts, no scripts.

@@ -273,13 +273,6 @@ string_view closest(string_view word, std::span<const string_view> candidates) {
   return best;
 }
 
-std::string percent_text(double part, double whole, int digits) {
-  const double last = std::pow(10.0, -digits);
-  double percent = whole > 0 ? 100 * part / whole : 0;
-  if (part > 0 && part < whole) percent = std::clamp(percent, last, 100 - last);
-  return fmt::format("{:.{}f} %", percent, digits);
-}
-
 std::string printable(string_view text, std::size_t longest) {
   std::string result;
   for (const char c : text.substr(0, longest)) {

@@ -38,10 +38,6 @@ std::optional<bool> parse_boolean(std::string_view text);
 /// is free).
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// A part of a whole, or of nothing, in percent: "73.0 %". What is not all is never rounded to 100, and what
-/// is not nothing never to 0.
-std::string percent_text(double part, double whole, int digits = 1);
-
 /// A text for a message: unprintable bytes escaped, cut when it is longer.
 std::string printable(std::string_view text, std::size_t longest = 200);
 /// The same in double quotes and shorter: for values.

@@ -240,7 +240,6 @@ Json path_json(const CriticalPath& path) {
 }
 
 constexpr std::size_t kMostPlaces = 64;  // in a report
-constexpr std::size_t kShownPlaces = 3;  // in the summary
 
 /// All ranks' places together, those with the most first.
 class PlaceSum {
@@ -273,17 +272,17 @@ std::string count_of_places(std::uint64_t count) {
 /// The lines of the summary.
 std::string places_text(const Json& report) {
   const Json& places = report.at("arrival_order_places");
-  std::string out =
-      fmt::format("offramp: the modelled time depends on arrival order or polling at {}, {} times{}:\n",
-                  count_of_places(whole(places, "count")), whole(report, "arrival_order_dependences"),
-                  places.at("most").size() > kShownPlaces ? "; those with the most" : "");
+  std::string out = fmt::format(
+      "offramp: the modelled time depends on arrival order or polling at {}, {}{}:\n",
+      count_of_places(whole(places, "count")), counted(whole(report, "arrival_order_dependences"), "time"),
+      places.at("most").size() > kShownPlaces ? "; those with the most" : "");
   for (std::size_t i = 0; i < std::min(kShownPlaces, places.at("most").size()); ++i) {
     const Json& row = places.at("most")[i];
     const auto text = [&row](const char* key) { return row.at(key).get<std::string>(); };
-    const std::string communicator = text("communicator");
-    out += fmt::format("offramp: {} x {}{}{} at {}\n", whole(row, "times"), text("call"),
-                       communicator.empty() ? "" : " on ", printable(communicator),
-                       printable(to_string({text("object"), whole(row, "offset"), text("symbol")})));
+    out +=
+        fmt::format("offramp: {}\n",
+                    place_text(whole(row, "times"), text("call"), printable(text("communicator")),
+                               printable(to_string({text("object"), whole(row, "offset"), text("symbol")}))));
   }
   return out;
 }
@@ -292,15 +291,15 @@ std::string places_text(const Json& report) {
 void add_comparison_warnings(const Json& report, Json& warnings) {
   if (const std::uint64_t n = whole(report, "clock_reads"); n > 0)
     warnings.push_back(fmt::format(
-        "the program read the modelled clock {} times and saw that of {}; what it did then may differ in a "
+        "the program read the modelled clock {} and saw that of {}; what it did then may differ in a "
         "run over other hardware",
-        n, report.at("backend").get<std::string>()));
+        counted(n, "time"), report.at("backend").get<std::string>()));
   if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
     warnings.push_back(
-        fmt::format("at {} it looked {} times at which message came first, or whether one had come; all "
+        fmt::format("at {} it looked {} at which message came first, or whether one had come; all "
                     "lanes saw the same "
                     "answer, and a run over other hardware may see another",
-                    count_of_places(whole(report.at("arrival_order_places"), "count")), n));
+                    count_of_places(whole(report.at("arrival_order_places"), "count")), counted(n, "time")));
 }
 
 /// One row for each machine, with its number of ranks.
@@ -364,16 +363,23 @@ std::string share(const Json& lane) {
 
 /// Calls and operations are not the same number: which functions make more than one of each, or none.
 std::string why_not_one_each(const Json& calls) {
-  std::string several;
-  std::string none;
+  std::vector<std::string> several;
+  std::vector<std::string> none;
   for (const auto& [name, call] : calls.items()) {
     const std::uint64_t operations = operations_of(call);
-    if (operations > whole(call, "count") && several.empty()) several = name;
-    if (operations == 0 && none.empty()) none = name;
+    if (operations > whole(call, "count")) several.push_back(name);
+    if (operations == 0) none.push_back(name);
   }
-  if (several.empty() && none.empty()) return {};
-  return fmt::format(" ({}{}{})", several.empty() ? "" : several + " makes several",
-                     several.empty() || none.empty() ? "" : ", ", none.empty() ? "" : none + " none");
+  std::vector<std::string> parts;
+  const auto add = [&parts](const std::vector<std::string>& names, const char* how_many) {
+    if (names.empty()) return;
+    const bool one = names.size() == 1;
+    parts.push_back(
+        fmt::format("{}{} {} {}", names.front(), one ? "" : " and others", one ? "makes" : "make", how_many));
+  };
+  add(several, "several");
+  add(none, "none");
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
 }
 
 /// Every lane on a line, against the host.
@@ -466,7 +472,7 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
       if (rank.contains("host")) add_host(hosts, rank.at("host"));
       if (rank.contains("data")) data += rank.at("data").get<std::string>();
       if (const auto bad = whole(rank, "malformed_messages"); bad > 0)
-        warnings.push_back(fmt::format("rank {} dropped {} malformed messages", i, bad));
+        warnings.push_back(fmt::format("rank {} dropped {}", i, counted(bad, "malformed message")));
       readable.emplace_back(i, std::move(rank));
     } catch (const Json::exception& e) {
       warnings.push_back(fmt::format("the contribution of rank {} is not readable: {}", i, e.what()));
@@ -523,11 +529,12 @@ std::string summary(const std::string& text) {
   const auto backend = report.at("backend").get<std::string>();
   std::string out = fmt::format(
       "offramp: backend {}, {}, modelled time {}\n"
-      "offramp: {} MPI calls, {}; {} of {} operations{} carried by {} ({} declined, {}{} native)\n",
+      "offramp: {}, {}; {} of {}{} carried by {} ({} declined, {}{} native)\n",
       backend, counted(whole(report, "ranks"), "rank"),
-      time_text(report.at("modelled_time_ns").get<double>()), count, bytes_text(static_cast<double>(bytes)),
-      share(report), operations, operations == count ? "" : why_not_one_each(report.at("calls")), backend,
-      declined, routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
+      time_text(report.at("modelled_time_ns").get<double>()), counted(count, "MPI call"),
+      bytes_text(static_cast<double>(bytes)), share(report), counted(operations, "operation"),
+      operations == count ? "" : why_not_one_each(report.at("calls")), backend, declined,
+      routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());

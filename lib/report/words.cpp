@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -47,6 +48,19 @@ std::string ratio_text(double value, double baseline) {
 
 std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string percent_text(double part, double whole, int digits) {
+  const double last = std::pow(10.0, -digits);
+  double percent = whole > 0 ? 100 * part / whole : 0;
+  if (part > 0 && part < whole) percent = std::clamp(percent, last, 100 - last);
+  return fmt::format("{:.{}f} %", percent, digits);
+}
+
+std::string place_text(std::uint64_t times, std::string_view call, std::string_view communicator,
+                       std::string_view where) {
+  return fmt::format("{} x {}{}{} at {}", times, call, communicator.empty() ? "" : " on ", communicator,
+                     where);
 }
 
 }  // namespace offramp

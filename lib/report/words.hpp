@@ -1,6 +1,7 @@
 // Figures as people read them, in the summary, in reports and on pages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,5 +18,14 @@ std::string count_text(double count);
 std::string ratio_text(double value, double baseline);
 /// "1 rank", "4 ranks".
 std::string counted(std::uint64_t count, std::string_view noun);
+/// A part of a whole, or of nothing, in percent: "73.0 %". What is not all is never rounded to 100, and what
+/// is not nothing never to 0.
+std::string percent_text(double part, double whole, int digits = 1);
+
+/// As many places as a summary or a report in text names.
+constexpr std::size_t kShownPlaces = 3;
+/// "1800 x MPI_Irecv on MPI_COMM_WORLD at wildcards+0x2365".
+std::string place_text(std::uint64_t times, std::string_view call, std::string_view communicator,
+                       std::string_view where);
 
 }  // namespace offramp

@@ -498,19 +498,6 @@ TEST(Names, OfMpiAndCMeanTheSame) {
   EXPECT_FALSE(parse_element_type(std::string(1000, 'x')));
 }
 
-TEST(Percent, IsAllOrNothingOnlyWhenItIs) {
-  EXPECT_EQ(percent_text(4548, 4550), "99.9 %");
-  EXPECT_EQ(percent_text(4550, 4550), "100.0 %");
-  EXPECT_EQ(percent_text(1, 1e9), "0.1 %");
-  EXPECT_EQ(percent_text(1e9 - 1, 1e9), "99.9 %");
-  EXPECT_EQ(percent_text(0, 1e9), "0.0 %");
-  EXPECT_EQ(percent_text(0, 0), "0.0 %");
-  EXPECT_EQ(percent_text(1, 3), "33.3 %");
-  EXPECT_EQ(percent_text(0.996, 1, 0), "99 %");
-  EXPECT_EQ(percent_text(0.004, 1, 0), "1 %");
-  EXPECT_EQ(percent_text(3, 2), "150.0 %");  // several at once
-}
-
 TEST(Quantities, ConvertExactlyWithinADimensionOnly) {
   EXPECT_EQ(parse_quantity("2.5us", "ns"), 2500);
   EXPECT_EQ(parse_quantity("1 ns", "ps"), 1000);
