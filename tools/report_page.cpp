@@ -409,8 +409,8 @@ class Page {
           rank, bar({{path.by_rank_ns[rank] / all, colour(index)}}, "time on this rank"),
           percent_text(path.by_rank_ns[rank], all));
     }
-    add("</div><p>{} {} of other ranks were waited for, one after the other: {} of the path.",
-        count_text(static_cast<double>(path.messages)), path.messages == 1 ? "message" : "messages",
+    add("</div><p>{} of other ranks {} waited for, one after the other: {} of the path.",
+        counted(path.messages, "message"), path.messages == 1 ? "was" : "were",
         percent_text(path.in_messages_ns, all));
     if (!path.longest.empty()) {
       const ReportPath::Step& step = path.longest.front();
@@ -428,19 +428,19 @@ class Page {
         "Where the order of arrival decides",
         "Calls that take a message from any source, choose among several requests, or ask whether something "
         "has come. Modelled time may differ from run to run by what they find. addr2line finds the line of "
-        "an "
-        "address in a program with debugging information.");
-    add("<div class=\"scroll\"><table><thead><tr><th>times</th><th class=\"text\">call</th><th "
-        "class=\"text\">"
-        "communicator</th><th class=\"text\">in the program</th></tr></thead><tbody>\n");
+        "an address in a program with debugging information.");
     for (const RunReport& run : reports_) {
+      if (run.places.empty()) continue;
+      add("<h3>{}</h3>\n<div class=\"scroll\"><table><thead><tr><th>times</th><th class=\"text\">call</th>"
+          "<th class=\"text\">communicator</th><th class=\"text\">in the program</th></tr></thead><tbody>\n",
+          escaped(run.file));
       for (const ReportPlace& place : run.places)
         add("<tr><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td><td "
             "class=\"text\"><code>{}</code></td></tr>\n",
             count_text(static_cast<double>(place.times)), escaped(place.call), escaped(place.communicator),
             escaped(place.where));
+      end_table();
     }
-    end_table();
     end_section();
   }
 

@@ -200,6 +200,18 @@ def places_are_named(arguments, tally):
         # A call may take several lines.
         ok = ok and binary == "wildcards" and communicator == "MPI_COMM_WORLD" and call in "".join(lines[line - 3:line])
     tally.record(label, ok, f"{result.output}\n{found}{places}", result.seconds)
+    label = "reports/the page has places by run"
+    with tempfile.TemporaryDirectory() as folder:
+        files = [os.path.join(folder, name) for name in ("first.json", "second.json")]
+        for path, (_, one) in zip(files, runs):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(one, file)
+        offramp, page = os.path.join(arguments.build, "bin/offramp"), os.path.join(folder, "page.html")
+        subprocess.run([offramp, "report", *files, "--html", page], check=True)
+        with open(page, encoding="utf-8") as file:
+            section = file.read().split("Where the order of arrival decides")[1].split("</section>")[0]
+    headed = re.findall(r"<h3>(.*?)</h3>\s*<div class=\"scroll\"><table>", section)
+    tally.record(label, headed == files, section)
 
 
 def polls_are_one_place(arguments, tally):
