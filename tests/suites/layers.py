@@ -1,4 +1,6 @@
-"""The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include."""
+"""The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include. The offload
+service (lib/dpu_service) stands beside the models, on the kernel alone, and its model uses its formats: backends/dpu all of
+them, simulators/dpu the placement."""
 
 import os
 import re
