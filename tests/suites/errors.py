@@ -1,10 +1,11 @@
 """The same mistakes natively and over every backend: the same error classes, line by line; and an error that ends the
-job names the function that the program called."""
+job names the function that the program called. Each such function is tried over one backend, with --thorough over all."""
 
 import os
 import re
 
 from launch import mpirun
+from mpi_programs import in_turn
 
 # Program -> what its mistakes are about, and at least how many there are.
 TABLES = {"errors": ("in messages and collectives", 100),
@@ -27,7 +28,7 @@ RAISING = ["MPI_Bsend", "MPI_Ibsend", "MPI_Start", "MPI_Startall", "MPI_Recv", "
 
 def named_function(arguments, backend, function):
     """What the message says in which the error occurred. mpirun loses such messages at times: a few attempts."""
-    for _ in range(20):
+    for _ in range(8):
         result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi/fatal_errors"), function],
                         60, {"OFFRAMP_SUMMARY": "false"})
         if found := re.search(r"An error occurred in (\w+)", result.output):
@@ -36,10 +37,11 @@ def named_function(arguments, backend, function):
 
 
 def run(arguments, tally):
-    for backend in arguments.backends:
+    for number, backend in enumerate(arguments.backends):
         label = f"errors/that end the job name the function, {backend}"
         if tally.wants(label):
-            seen = {function: named_function(arguments, backend, function) for function in RAISING}
+            functions = RAISING if arguments.thorough else in_turn(RAISING, number, len(arguments.backends))
+            seen = {function: named_function(arguments, backend, function) for function in functions}
             wrong = {function: (name, result.output) for function, (result, name) in seen.items() if name != function}
             tally.record(label, not wrong, str(wrong), sum(result.seconds for result, _ in seen.values()))
     for program, (what, enough) in TABLES.items():
