@@ -24,6 +24,16 @@ def cases(build):
                           env=base_environment(), timeout=60).stdout.split()
 
 
+def least_ranks(name):
+    """How many ranks a program needs for all that it checks: its file says so where that is more than one."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi", f"{name}.c")
+    if not os.path.exists(path):
+        return 1
+    with open(path, encoding="utf-8") as file:
+        found = re.search(r"^// Ranks: at least (\d+)\.$", file.read(), re.M)
+    return int(found.group(1)) if found else 1
+
+
 def in_turn(names, turn, turns):
     """The names whose turn it is: each name has one of the turns."""
     return [name for i, name in enumerate(names) if i % turns == turn % turns]

@@ -1,4 +1,5 @@
 // No message waits for ever because its receiver computes, polls somewhere else, or is flooded by others.
+// Ranks: at least 3.
 #include <stdbool.h>
 #include <time.h>
 
