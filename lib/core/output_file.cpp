@@ -23,18 +23,25 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
-constexpr mode_t kMode = S_IRUSR | S_IWUSR;  // outputs tell what a program did, and may hold its data
+constexpr int kMostLinks = 40;  // as the kernel has it
 
 string folder_of(const string& path) {
   const string folder = fs::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
 }
 
-/// A link stays, and what it leads to is replaced.
+/// A link stays, and what it leads to is replaced, or made if it is not there yet.
 string resolved(const string& path) {
   std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  return error ? path : target.string();
+  const fs::path canonical = fs::canonical(path, error);
+  if (!error) return canonical.string();
+  if (fs::exists(path, error)) return path;  // /dev/stdout may lead to what has no name
+  fs::path target = path;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target.string();
 }
 
 /// Whether there is something under the name that is no regular file.
@@ -43,13 +50,20 @@ bool is_special(const string& path) {
   return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-int open_aside(const string& target, string& aside) {
+mode_t mode_of(Readers readers) {
+  if (readers == Readers::kOwner) return S_IRUSR | S_IWUSR;
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+int open_aside(const string& target, string& aside, Readers readers = Readers::kOwner) {
   aside = (fs::path(folder_of(target)) / ".offramp-XXXXXX").string();
   const int file = mkostemp(aside.data(), O_CLOEXEC);
   if (file < 0) return file;
   struct stat old {};
   const bool replaces = stat(target.c_str(), &old) == 0;
-  (void)fchmod(file, replaces ? old.st_mode & 0777 : kMode);
+  (void)fchmod(file, replaces ? old.st_mode & 0777 : mode_of(readers));
   return file;
 }
 
@@ -80,11 +94,11 @@ string output_problem(const string& path) {
   return {};
 }
 
-Result<OutputFile> OutputFile::create(const string& path) {
+Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
   const string target = resolved(path);
   string aside;
   const bool special = is_special(target);
-  const int file = special ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : open_aside(target, aside);
+  const int file = special ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : open_aside(target, aside, readers);
   if (file < 0) return Result<OutputFile>::failure(reason(target, errno));
   return OutputFile(target, special ? string() : aside, file);
 }
@@ -145,8 +159,8 @@ string OutputFile::leave(string& aside) {
   return problem_;
 }
 
-string write_output(const string& path, std::string_view text) {
-  Result<OutputFile> file = OutputFile::create(path);
+string write_output(const string& path, std::string_view text, Readers readers) {
+  Result<OutputFile> file = OutputFile::create(path, readers);
   if (!file) return file.error();
   file->write(text);
   return file->finish();

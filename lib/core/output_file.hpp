@@ -18,9 +18,12 @@ inline constexpr int kOutputLost = 74;
 /// Why a file could not be written under this name; empty: it could. Leaves nothing behind.
 std::string output_problem(const std::string& path);
 
+/// Whose a new file is to read. What a run writes tells what the program did, and may hold its data.
+enum class Readers { kOwner, kAsUmask };
+
 class OutputFile {
  public:
-  static Result<OutputFile> create(const std::string& path);
+  static Result<OutputFile> create(const std::string& path, Readers readers = Readers::kOwner);
   /// Goes on with what another process has left to this one.
   static Result<OutputFile> resume(const std::string& path, const std::string& aside);
   OutputFile(OutputFile&& other) noexcept;
@@ -48,7 +51,7 @@ class OutputFile {
 };
 
 /// The whole of it. Empty, or why it could not be written.
-std::string write_output(const std::string& path, std::string_view text);
+std::string write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
 
 /// Replaces a file by what follows from its contents (empty: there is none), one process after the other.
 /// Nothing happens with what is no regular file.

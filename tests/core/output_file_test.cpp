@@ -90,6 +90,24 @@ TEST_F(OutputFileTest, LinksAndPermissionsStay) {
   EXPECT_EQ(status.st_mode & 0777, 0640U);
 }
 
+TEST_F(OutputFileTest, ALinkToNothingStaysAndItsTargetIsMade) {
+  fs::create_symlink("target", path("first"));
+  fs::create_symlink("first", path("link"));
+  ASSERT_EQ(write_output(path("link"), "new"), "");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_TRUE(fs::is_symlink(path("first")));
+  EXPECT_EQ(contents(path("target")), "new");
+}
+
+TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
+  const mode_t before = umask(027);
+  ASSERT_EQ(write_output(path("a"), "text", Readers::kAsUmask), "");
+  umask(before);
+  struct stat status {};
+  ASSERT_EQ(stat(path("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640U);
+}
+
 TEST_F(OutputFileTest, RewritingSeesWhatWasThere) {
   const auto with_letter = [](const std::string& old) { return old + "x"; };
   EXPECT_EQ(rewrite_output(path("a"), with_letter), "");
