@@ -106,6 +106,8 @@ Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
 Result<OutputFile> OutputFile::resume(const string& path, const string& aside) {
   const string target = resolved(path);
   const int file = open((aside.empty() ? target : aside).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT)
+    return Result<OutputFile>::failure("rank 0's file is not here; the folder has to be shared by all hosts");
   if (file < 0) return Result<OutputFile>::failure(reason(target, errno));
   return OutputFile(target, aside, file);
 }

@@ -72,6 +72,12 @@ TEST_F(OutputFileTest, OneProcessGoesOnWithWhatAnotherLeft) {
   EXPECT_EQ(contents(path("a")), "first, second");
 }
 
+TEST_F(OutputFileTest, WhatAnotherHostHasCannotBeResumed) {
+  const Result<OutputFile> file = OutputFile::resume(path("a"), path(".offramp-none"));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error(), "rank 0's file is not here; the folder has to be shared by all hosts");
+}
+
 TEST_F(OutputFileTest, AFullDeviceIsAnError) {
   EXPECT_EQ(write_output("/dev/full", "text"), "No space left on device");
 }
