@@ -78,6 +78,13 @@ string reason(const string& path, int error) {
 
 }  // namespace
 
+string output_target(const string& path) {
+  std::error_code error;
+  if (is_special(path)) return {};
+  const fs::path target = fs::weakly_canonical(fs::absolute(resolved(path), error), error);
+  return error ? path : target.string();
+}
+
 string output_problem(const string& path) {
   const string target = resolved(path);
   struct stat status {};

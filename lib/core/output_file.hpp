@@ -15,6 +15,9 @@ namespace offramp {
 /// sysexits.h calls it EX_IOERR.
 inline constexpr int kOutputLost = 74;
 
+/// The file that a name leads to; empty: it is no regular one. Two names of one file give the same.
+std::string output_target(const std::string& path);
+
 /// Why a file could not be written under this name; empty: it could. Leaves nothing behind.
 std::string output_problem(const std::string& path);
 
