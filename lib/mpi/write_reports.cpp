@@ -145,7 +145,7 @@ std::vector<std::optional<CriticalPath>> gather_paths(Session& session) {
 
 RunFacts facts_of(Session& session) {
   RunFacts facts;
-  facts.command = own_command();
+  for (const std::string& word : own_command()) facts.command.push_back(clean_text(word));
   facts.date = date_text();
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
