@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
+constexpr std::size_t kMarkWithin = 4096;
 constexpr int kMostLinks = 40;  // as the kernel has it
 
 string folder_of(const string& path) {
@@ -74,6 +75,16 @@ string reason(const string& path, int error) {
     return fmt::format("there is no folder {}", in_quotes(folder_of(path)));
   if (error == EISDIR) return "it is a folder";
   return std::strerror(error);
+}
+
+string marked_contents(const string& path, std::string_view mark) {
+  std::ifstream file(path, std::ios::binary);
+  string contents(kMarkWithin, '\0');
+  file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
+  contents.resize(static_cast<std::size_t>(file.gcount()));
+  if (contents.find(mark) == string::npos) return {};
+  contents.append(std::istreambuf_iterator<char>(file), {});
+  return contents;
 }
 
 }  // namespace
@@ -185,16 +196,15 @@ bool output_lost() {
   return loser == getpid();
 }
 
-string rewrite_output(const string& path, const std::function<string(const string&)>& rewrite) {
+string rewrite_output(const string& path, std::string_view mark,
+                      const std::function<string(const string&)>& rewrite) {
   const string target = resolved(path);
   if (is_special(target)) return {};
   // A lock of the folder, which stays where the file is replaced. Where there are no locks, the last one
   // wins.
   const int folder = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) (void)flock(folder, LOCK_EX);
-  std::ifstream file(target, std::ios::binary);
-  const string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  string problem = write_output(path, rewrite(contents));
+  string problem = write_output(path, rewrite(marked_contents(target, mark)));
   if (folder >= 0) close(folder);
   return problem;
 }

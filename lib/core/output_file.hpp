@@ -56,9 +56,10 @@ class OutputFile {
 /// The whole of it. Empty, or why it could not be written.
 std::string write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
 
-/// Replaces a file by what follows from its contents (empty: there is none), one process after the other.
-/// Nothing happens with what is no regular file.
-std::string rewrite_output(const std::string& path,
+/// Replaces a file by what follows from its contents, one process after the other. A file without the mark
+/// among its first bytes (4 KiB) is another's: its contents count as empty, and are not read. Nothing happens
+/// with what is no regular file.
+std::string rewrite_output(const std::string& path, std::string_view mark,
                            const std::function<std::string(const std::string&)>& rewrite);
 
 /// Says on standard error that an output is lost ("report", its name, the reason), and remembers it.

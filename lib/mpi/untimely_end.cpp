@@ -62,7 +62,7 @@ RankPart own_part(Session& session, const char* reason) {
 void rewrite(const char* what, const std::string& path,
              const std::function<std::string(const std::string&)>& with_part) {
   bool first = false;
-  const std::string problem = rewrite_output(path, [&](const std::string& old) {
+  const std::string problem = rewrite_output(path, run_id, [&](const std::string& old) {
     first = old.find(run_id) == std::string::npos;
     return with_part(old);
   });

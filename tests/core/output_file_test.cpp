@@ -116,9 +116,17 @@ TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
 
 TEST_F(OutputFileTest, RewritingSeesWhatWasThere) {
   const auto with_letter = [](const std::string& old) { return old + "x"; };
-  EXPECT_EQ(rewrite_output(path("a"), with_letter), "");
-  EXPECT_EQ(rewrite_output(path("a"), with_letter), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
   EXPECT_EQ(contents(path("a")), "xx");
+  EXPECT_EQ(rewrite_output(path("a"), "y", with_letter), "");
+  EXPECT_EQ(contents(path("a")), "x");
+  ASSERT_EQ(write_output(path("a"), "x" + std::string(10000, ' ')), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
+  EXPECT_EQ(contents(path("a")), "x" + std::string(10000, ' ') + "x");
+  ASSERT_EQ(write_output(path("a"), std::string(5000, ' ') + "x"), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
+  EXPECT_EQ(contents(path("a")), "x");
 }
 
 }  // namespace
