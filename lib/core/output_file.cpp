@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -66,6 +69,20 @@ int open_aside(const string& target, string& aside, Readers readers = Readers::k
   const bool replaces = stat(target.c_str(), &old) == 0;
   (void)fchmod(file, replaces ? old.st_mode & 0777 : mode_of(readers));
   return file;
+}
+
+/// The last file aside. It stays when that has got its name: nothing else has this one.
+std::array<char, PATH_MAX> unfinished{};
+
+/// A signal handler sees the whole name, or none.
+void note_unfinished(const string& aside) {
+  if (aside.empty() || aside.size() >= unfinished.size()) return;
+  unfinished.front() = '\0';
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::copy(aside.begin() + 1, aside.end(), unfinished.begin() + 1);
+  *(unfinished.begin() + aside.size()) = '\0';
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  unfinished.front() = aside.front();
 }
 
 std::atomic<pid_t> loser = 0;
@@ -131,7 +148,9 @@ Result<OutputFile> OutputFile::resume(const string& path, const string& aside) {
 }
 
 OutputFile::OutputFile(string target, string aside, int file)
-    : target_(std::move(target)), aside_(std::move(aside)), file_(file) {}
+    : target_(std::move(target)), aside_(std::move(aside)), file_(file) {
+  note_unfinished(aside_);
+}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : target_(std::move(other.target_)),
@@ -177,6 +196,10 @@ string OutputFile::leave(string& aside) {
   close_file();
   if (problem_.empty()) aside = std::exchange(aside_, {});
   return problem_;
+}
+
+void unlink_unfinished() {
+  if (unfinished.front() != '\0') (void)unlink(unfinished.data());
 }
 
 string write_output(const string& path, std::string_view text, Readers readers) {

@@ -53,6 +53,10 @@ class OutputFile {
   std::string problem_;
 };
 
+/// Removes the file aside that this process has begun last, if it has not got its name since. For signal
+/// handlers.
+void unlink_unfinished();
+
 /// The whole of it. Empty, or why it could not be written.
 std::string write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
 

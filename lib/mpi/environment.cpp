@@ -74,9 +74,9 @@ void end() {
   Session& session = *Session::current;
   session.add_compute_time();
   let_sends_leave(session);
-  stop_watching();
   write_reports(session);
   native.Barrier(MPI_COMM_WORLD);
+  stop_watching();                   // all files have their names
   session.engine.drop_unreceived();  // their senders are told, and let go of them
   native.Barrier(MPI_COMM_WORLD);
   let_sends_leave(session);

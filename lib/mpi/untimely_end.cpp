@@ -181,6 +181,7 @@ void leave_parts(const char* reason) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all,
                   &before);  // a program that waits for its children is not to see this one
+  unlink_unfinished();       // MPI_Finalize may have been writing
   const pid_t writer = _Fork();
   if (writer == 0) child(*session, reason);
   while (writer > 0 && waitpid(writer, nullptr, 0) < 0 && errno == EINTR) continue;

@@ -72,6 +72,16 @@ TEST_F(OutputFileTest, OneProcessGoesOnWithWhatAnotherLeft) {
   EXPECT_EQ(contents(path("a")), "first, second");
 }
 
+TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
+  ASSERT_EQ(write_output(path("a"), "whole"), "");
+  unlink_unfinished();
+  EXPECT_EQ(contents(path("a")), "whole");
+  const Result<OutputFile> file = OutputFile::create(path("b"));
+  EXPECT_EQ(files(), 2U);
+  unlink_unfinished();
+  EXPECT_EQ(files(), 1U);
+}
+
 TEST_F(OutputFileTest, WhatAnotherHostHasCannotBeResumed) {
   const Result<OutputFile> file = OutputFile::resume(path("a"), path(".offramp-none"));
   ASSERT_FALSE(file);

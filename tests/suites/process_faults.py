@@ -56,6 +56,7 @@ LEFT = {
     "error": "fatal MPI error in MPI_Send",
     "exit": "ended without MPI_Finalize",
     "interrupt": "signal 15 (Terminated)",
+    "finalize": "signal 15 (Terminated)",
 }
 
 
