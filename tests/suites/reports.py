@@ -303,9 +303,11 @@ def full_disk(arguments, tally):
     label = "reports/an output that is lost is the exit code of mpirun, and the program's own comes first"
     if tally.wants(label):
         lost = mpirun(arguments.build, "host", 2, app, 60, {"OFFRAMP_REPORT": "/dev/full"})
-        own = mpirun(arguments.build, "host", 2, ["sh", "-c", f"{app[0]}; exit 9"], 60, {"OFFRAMP_REPORT": "/dev/full"})
+        own = mpirun(arguments.build, "host", 2, [os.path.join(arguments.build, "tests/process_fault"), "result", "0"], 60,
+                     {"OFFRAMP_REPORT": "/dev/full"})
         ok = ("exit status 74" in lost.output and 'cannot write the report to "/dev/full"' in lost.output
-              and "ok fixed_pattern" in lost.output and "exit status 9" in own.output)
+              and "ok fixed_pattern" in lost.output and "ok process_fault" in own.output and "exit status 9" in own.output
+              and 'cannot write the report to "/dev/full"' in own.output)
         tally.record(label, ok, lost.output + own.output, lost.seconds)
     label = "reports/standard output that is full"
     if tally.wants(label):
