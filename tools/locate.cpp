@@ -23,7 +23,7 @@ std::string option_problem(std::string_view option, const std::string& path) {
 }
 
 int write_file(const std::string& path, std::string_view text) {
-  const std::string problem = write_output(path, text);
+  const std::string problem = write_output(path, text, Readers::kAsUmask);
   if (problem.empty()) return kDone;
   complain(fmt::format("cannot write {}: {}", in_quotes(path), problem));
   return kNotWritten;

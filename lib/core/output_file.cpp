@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,18 +26,26 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
-constexpr mode_t kMode = S_IRUSR | S_IWUSR;  // outputs tell what a program did, and may hold its data
+constexpr std::size_t kMarkWithin = 4096;
+constexpr int kMostLinks = 40;  // as the kernel has it
 
 string folder_of(const string& path) {
   const string folder = fs::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
 }
 
-/// A link stays, and what it leads to is replaced.
+/// A link stays, and what it leads to is replaced, or made if it is not there yet.
 string resolved(const string& path) {
   std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  return error ? path : target.string();
+  const fs::path canonical = fs::canonical(path, error);
+  if (!error) return canonical.string();
+  if (fs::exists(path, error)) return path;  // /dev/stdout may lead to what has no name
+  fs::path target = path;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target.string();
 }
 
 /// Whether there is something under the name that is no regular file.
@@ -43,14 +54,35 @@ bool is_special(const string& path) {
   return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-int open_aside(const string& target, string& aside) {
+mode_t mode_of(Readers readers) {
+  if (readers == Readers::kOwner) return S_IRUSR | S_IWUSR;
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+int open_aside(const string& target, string& aside, Readers readers = Readers::kOwner) {
   aside = (fs::path(folder_of(target)) / ".offramp-XXXXXX").string();
   const int file = mkostemp(aside.data(), O_CLOEXEC);
   if (file < 0) return file;
   struct stat old {};
   const bool replaces = stat(target.c_str(), &old) == 0;
-  (void)fchmod(file, replaces ? old.st_mode & 0777 : kMode);
+  (void)fchmod(file, replaces ? old.st_mode & 0777 : mode_of(readers));
   return file;
+}
+
+/// The last file aside. It stays when that has got its name: nothing else has this one.
+std::array<char, PATH_MAX> unfinished{};
+
+/// A signal handler sees the whole name, or none.
+void note_unfinished(const string& aside) {
+  if (aside.empty() || aside.size() >= unfinished.size()) return;
+  unfinished.front() = '\0';
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::copy(aside.begin() + 1, aside.end(), unfinished.begin() + 1);
+  *(unfinished.begin() + aside.size()) = '\0';
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  unfinished.front() = aside.front();
 }
 
 std::atomic<pid_t> loser = 0;
@@ -62,7 +94,24 @@ string reason(const string& path, int error) {
   return std::strerror(error);
 }
 
+string marked_contents(const string& path, std::string_view mark) {
+  std::ifstream file(path, std::ios::binary);
+  string contents(kMarkWithin, '\0');
+  file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
+  contents.resize(static_cast<std::size_t>(file.gcount()));
+  if (contents.find(mark) == string::npos) return {};
+  contents.append(std::istreambuf_iterator<char>(file), {});
+  return contents;
+}
+
 }  // namespace
+
+string output_target(const string& path) {
+  std::error_code error;
+  if (is_special(path)) return {};
+  const fs::path target = fs::weakly_canonical(fs::absolute(resolved(path), error), error);
+  return error ? path : target.string();
+}
 
 string output_problem(const string& path) {
   const string target = resolved(path);
@@ -80,11 +129,11 @@ string output_problem(const string& path) {
   return {};
 }
 
-Result<OutputFile> OutputFile::create(const string& path) {
+Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
   const string target = resolved(path);
   string aside;
   const bool special = is_special(target);
-  const int file = special ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : open_aside(target, aside);
+  const int file = special ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : open_aside(target, aside, readers);
   if (file < 0) return Result<OutputFile>::failure(reason(target, errno));
   return OutputFile(target, special ? string() : aside, file);
 }
@@ -92,12 +141,16 @@ Result<OutputFile> OutputFile::create(const string& path) {
 Result<OutputFile> OutputFile::resume(const string& path, const string& aside) {
   const string target = resolved(path);
   const int file = open((aside.empty() ? target : aside).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT)
+    return Result<OutputFile>::failure("rank 0's file is not here; the folder has to be shared by all hosts");
   if (file < 0) return Result<OutputFile>::failure(reason(target, errno));
   return OutputFile(target, aside, file);
 }
 
 OutputFile::OutputFile(string target, string aside, int file)
-    : target_(std::move(target)), aside_(std::move(aside)), file_(file) {}
+    : target_(std::move(target)), aside_(std::move(aside)), file_(file) {
+  note_unfinished(aside_);
+}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : target_(std::move(other.target_)),
@@ -145,8 +198,12 @@ string OutputFile::leave(string& aside) {
   return problem_;
 }
 
-string write_output(const string& path, std::string_view text) {
-  Result<OutputFile> file = OutputFile::create(path);
+void unlink_unfinished() {
+  if (unfinished.front() != '\0') (void)unlink(unfinished.data());
+}
+
+string write_output(const string& path, std::string_view text, Readers readers) {
+  Result<OutputFile> file = OutputFile::create(path, readers);
   if (!file) return file.error();
   file->write(text);
   return file->finish();
@@ -162,16 +219,15 @@ bool output_lost() {
   return loser == getpid();
 }
 
-string rewrite_output(const string& path, const std::function<string(const string&)>& rewrite) {
+string rewrite_output(const string& path, std::string_view mark,
+                      const std::function<string(const string&)>& rewrite) {
   const string target = resolved(path);
   if (is_special(target)) return {};
   // A lock of the folder, which stays where the file is replaced. Where there are no locks, the last one
   // wins.
   const int folder = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) (void)flock(folder, LOCK_EX);
-  std::ifstream file(target, std::ios::binary);
-  const string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  string problem = write_output(path, rewrite(contents));
+  string problem = write_output(path, rewrite(marked_contents(target, mark)));
   if (folder >= 0) close(folder);
   return problem;
 }

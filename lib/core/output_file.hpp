@@ -15,12 +15,18 @@ namespace offramp {
 /// sysexits.h calls it EX_IOERR.
 inline constexpr int kOutputLost = 74;
 
+/// The file that a name leads to; empty: it is no regular one. Two names of one file give the same.
+std::string output_target(const std::string& path);
+
 /// Why a file could not be written under this name; empty: it could. Leaves nothing behind.
 std::string output_problem(const std::string& path);
 
+/// Whose a new file is to read. What a run writes tells what the program did, and may hold its data.
+enum class Readers { kOwner, kAsUmask };
+
 class OutputFile {
  public:
-  static Result<OutputFile> create(const std::string& path);
+  static Result<OutputFile> create(const std::string& path, Readers readers = Readers::kOwner);
   /// Goes on with what another process has left to this one.
   static Result<OutputFile> resume(const std::string& path, const std::string& aside);
   OutputFile(OutputFile&& other) noexcept;
@@ -47,12 +53,17 @@ class OutputFile {
   std::string problem_;
 };
 
-/// The whole of it. Empty, or why it could not be written.
-std::string write_output(const std::string& path, std::string_view text);
+/// Removes the file aside that this process has begun last, if it has not got its name since. For signal
+/// handlers.
+void unlink_unfinished();
 
-/// Replaces a file by what follows from its contents (empty: there is none), one process after the other.
-/// Nothing happens with what is no regular file.
-std::string rewrite_output(const std::string& path,
+/// The whole of it. Empty, or why it could not be written.
+std::string write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
+
+/// Replaces a file by what follows from its contents, one process after the other. A file without the mark
+/// among its first bytes (4 KiB) is another's: its contents count as empty, and are not read. Nothing happens
+/// with what is no regular file.
+std::string rewrite_output(const std::string& path, std::string_view mark,
                            const std::function<std::string(const std::string&)>& rewrite);
 
 /// Says on standard error that an output is lost ("report", its name, the reason), and remembers it.

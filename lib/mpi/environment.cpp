@@ -74,9 +74,9 @@ void end() {
   Session& session = *Session::current;
   session.add_compute_time();
   let_sends_leave(session);
-  stop_watching();
   write_reports(session);
   native.Barrier(MPI_COMM_WORLD);
+  stop_watching();                   // all files have their names
   session.engine.drop_unreceived();  // their senders are told, and let go of them
   native.Barrier(MPI_COMM_WORLD);
   let_sends_leave(session);
@@ -168,8 +168,11 @@ void* find_native(const char* name) {
 void leave(const std::string& library) {
   constexpr const char* kNeeds = "Offramp needs Open MPI 4.1";
   if (!clear_preload()) {
-    say_once(fmt::format("the program is linked to libofframp and to another MPI library ({}), and {}",
-                         library, kNeeds));
+    say_once(fmt::format(
+        "libofframp is in a program of another MPI library ({}), and {}; it is not in LD_PRELOAD, "
+        "from where it could be taken: the program is linked to it, or ld.so --preload or "
+        "/etc/ld.so.preload names it",
+        library, kNeeds));
     _exit(1);
   }
   if (!is_off_by_environment())

@@ -10,11 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "lib/native/native.h"
+#include "lib/report/run_facts.hpp"
 
 namespace offramp {
 namespace {
@@ -126,14 +125,6 @@ bool names_own_file(const std::string& entry) {
   return entry == own || fs::equivalent(entry, own, ignored);
 }
 
-/// The words of the command line, those for a dynamic loader that was called by name included.
-std::vector<std::string> command_words() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
 }  // namespace
 
 std::string own_path() {
@@ -172,7 +163,7 @@ bool clear_preload() {
 }
 
 std::string restart_program() {
-  std::vector<std::string> words = command_words();
+  std::vector<std::string> words = own_command();
   if (words.empty()) return "its command line cannot be read";
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);

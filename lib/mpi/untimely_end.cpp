@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 
@@ -25,7 +26,14 @@
 namespace offramp {
 namespace {
 
-constexpr unsigned kPatience = 10;  // seconds that the writing may take
+// Seconds. A heap that is damaged or locked shows while the rank's part is put together; the rest waits for
+// other ranks, and for the disk.
+constexpr unsigned kPatienceForPart = 3;
+constexpr unsigned kPatience = 10;
+
+/// What the child is at, and its exit code if it does not come to an end with it.
+enum Output { kReport = 1, kTrace, kCapture };
+volatile std::sig_atomic_t at = kReport;
 
 struct Watched {
   int signal;
@@ -62,7 +70,7 @@ RankPart own_part(Session& session, const char* reason) {
 void rewrite(const char* what, const std::string& path,
              const std::function<std::string(const std::string&)>& with_part) {
   bool first = false;
-  const std::string problem = rewrite_output(path, [&](const std::string& old) {
+  const std::string problem = rewrite_output(path, run_id, [&](const std::string& old) {
     first = old.find(run_id) == std::string::npos;
     return with_part(old);
   });
@@ -76,25 +84,50 @@ void rewrite(const char* what, const std::string& path,
 
 void write_parts(Session& session, const char* reason) {
   const Configuration& configuration = session.configuration();
-  if (!configuration.report.empty())
-    rewrite("report", configuration.report, [&](const std::string& old) {
-      return partial_report(old, own_part(session, reason), facts_of(session), configuration);
-    });
-  if (const TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr)
+  if (!configuration.report.empty()) {
+    alarm(kPatienceForPart);
+    const RankPart part = own_part(session, reason);
+    const RunFacts facts = facts_of(session);
+    alarm(kPatience);
+    rewrite("report", configuration.report,
+            [&](const std::string& old) { return partial_report(old, part, facts, configuration); });
+  }
+  at = kTrace;
+  alarm(kPatience);
+  if (const TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr) {
+    const std::string events = trace_events(*trace);
     rewrite("trace", configuration.trace,
-            [&](const std::string& old) { return partial_trace(old, run_id, trace_events(*trace)); });
+            [&](const std::string& old) { return partial_trace(old, run_id, events); });
+  }
+  at = kCapture;
+  alarm(kPatience);
   if (session.observers().capture != nullptr) write_capture(session);
+}
+
+/// In the child: nothing half-written remains, and its parent says what is lost.
+void give_up(int) {
+  unlink_unfinished();
+  _exit(at);
+}
+
+void tell_lost_part(int rank, int status) {
+  const int output = WIFEXITED(status) ? WEXITSTATUS(status) : kReport;
+  const char* const name = output == kTrace ? "trace" : output == kCapture ? "capture" : "report";
+  std::array<char, 128> line{};
+  const int length =
+      std::snprintf(line.data(), line.size(),
+                    "offramp: rank %d: its part of the outputs is lost, from the %s on\n", rank, name);
+  (void)!write(STDERR_FILENO, line.data(), static_cast<std::size_t>(length));
 }
 
 /// In a group of its own, because launchers end all of a rank's.
 [[noreturn]] void child(Session& session, const char* reason) {
   setpgid(0, 0);
-  for (const Watched& watched : watched_signals) (void)signal(watched.signal, SIG_DFL);
-  (void)signal(SIGALRM, SIG_DFL);
+  for (const Watched& watched : watched_signals) (void)signal(watched.signal, give_up);
+  (void)signal(SIGALRM, give_up);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  alarm(kPatience);
   write_parts(session, reason);
   _exit(0);
 }
@@ -181,9 +214,12 @@ void leave_parts(const char* reason) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all,
                   &before);  // a program that waits for its children is not to see this one
+  unlink_unfinished();       // MPI_Finalize may have been writing
   const pid_t writer = _Fork();
   if (writer == 0) child(*session, reason);
-  while (writer > 0 && waitpid(writer, nullptr, 0) < 0 && errno == EINTR) continue;
+  int status = writer < 0 ? -1 : 0;
+  while (writer > 0 && waitpid(writer, &status, 0) < 0 && errno == EINTR) continue;
+  if (status != 0) tell_lost_part(session->engine.rank(), status);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

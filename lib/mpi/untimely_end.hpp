@@ -13,7 +13,7 @@ class Session;
 /// Collective over MPI_COMM_WORLD. Signals are watched only if the run has an output, and only those that the
 /// program leaves to the system or to the MPI library.
 void watch_for_untimely_end(const Session& session);
-/// MPI_Finalize has come.
+/// MPI_Finalize has come, and the outputs are written.
 void stop_watching();
 
 /// This rank ends now. Nothing happens the second time, nor if the run has no output. May be called in a

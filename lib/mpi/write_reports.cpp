@@ -1,5 +1,7 @@
 #include "lib/mpi/write_reports.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <climits>
 #include <cstdio>
@@ -56,7 +58,8 @@ std::string write_part(const std::string& path, Turn& turn, bool first, bool las
   return problem;
 }
 
-/// The ranks' parts of one file, one after the other; the first that cannot write stops those behind it.
+/// The ranks' parts of one file, one after the other; the first that cannot write stops those behind it. The
+/// last one tells rank 0 how it went, whose host has the file if another's has not.
 template <typename Part>
 void write_in_turn(Session& session, const std::string& path, const char* what, Part part) {
   const int rank = session.engine.rank();
@@ -69,7 +72,13 @@ void write_in_turn(Session& session, const std::string& path, const char* what, 
     if (!problem.empty()) tell_lost(what, path, problem);
     turn.going = problem.empty() ? 1 : 0;
   }
-  if (!last) native.Send(&turn, sizeof turn, MPI_BYTE, rank + 1, kTag, MPI_COMM_WORLD);
+  if (session.engine.ranks() == 1) return;
+  native.Send(&turn, sizeof turn, MPI_BYTE, last ? 0 : rank + 1, kTag, MPI_COMM_WORLD);
+  if (rank > 0) return;
+  const std::string own = turn.aside.data();
+  native.Recv(&turn, sizeof turn, MPI_BYTE, session.engine.ranks() - 1, kTag, MPI_COMM_WORLD,
+              MPI_STATUS_IGNORE);
+  if (turn.going == 0 && !own.empty()) (void)unlink(own.c_str());
 }
 
 void tell_dropped(Session& session, const char* what, std::uint64_t count) {
@@ -136,7 +145,7 @@ std::vector<std::optional<CriticalPath>> gather_paths(Session& session) {
 
 RunFacts facts_of(Session& session) {
   RunFacts facts;
-  facts.command = own_command();
+  for (const std::string& word : own_command()) facts.command.push_back(clean_text(word));
   facts.date = date_text();
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

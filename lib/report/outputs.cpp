@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 
 #include "lib/core/names.hpp"
 #include "lib/core/output_file.hpp"
@@ -22,10 +23,15 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
       Output{"capture (OFFRAMP_CAPTURE, --capture)", capture.empty() ? capture : capture_path(capture, rank)},
       Output{"faults.record (OFFRAMP_FAULTS_RECORD)", configuration.fault_record},
   };
+  std::map<std::string, const char*> taken;
   for (const auto& [names, path] : outputs) {
     if (path.empty()) continue;
     if (const std::string problem = output_problem(path); !problem.empty())
       return fmt::format("{}: cannot write {}: {}", names, in_quotes(path), problem);
+    const std::string target = output_target(path);
+    if (target.empty()) continue;
+    const auto [other, free] = taken.emplace(target, names);
+    if (!free) return fmt::format("{} and {} name the same file, {}", other->second, names, in_quotes(path));
   }
   return {};
 }

@@ -52,8 +52,8 @@ std::string partial_report(const std::string& old, const RankPart& part, const R
   std::vector<std::string> contributions;
   for (const Json& contribution : parts)
     contributions.push_back(contribution.is_null() ? std::string() : to_text(contribution, -1));
-  Json report = Json::parse(run_report(contributions, facts, configuration, {}));
-  report["run"] = part.run;
+  Json report = {{"run", part.run}};  // at the beginning, where the next rank looks for it
+  report.update(Json::parse(run_report(contributions, facts, configuration, {})));
   report["parts"] = std::move(parts);
   if (!part.receipts.empty()) {
     Json& receipts = report["receipts"];

@@ -14,10 +14,23 @@
 namespace offramp {
 namespace {
 
-void make_printable(std::string& text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
+/// Bytes of the character that the text begins with; 0: it is a control character, or no UTF-8 as RFC 3629
+/// has it (no surrogates, nothing longer than needed, nothing above U+10FFFF).
+std::size_t printable_bytes(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  const std::size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  if (text.size() < length) return 0;
+  std::uint32_t code = lead & (0xffU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3fU);
   }
+  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0xa0, 0x800, 0x10000};  // below U+00A0: C1 controls
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return code >= kLeast.at(length) && code <= 0x10ffff && !surrogate ? length : 0;
 }
 
 /// "model name	: AMD EPYC" has the key "model name" and the value "AMD EPYC".
@@ -47,19 +60,26 @@ HostFacts look_at_host() {
   // Virtual machines and other architectures may not tell cores from threads.
   facts.cores =
       !cores.empty() ? cores.size() : static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
-  make_printable(facts.name);
-  make_printable(facts.cpu);
+  facts.name = clean_text(facts.name);
+  facts.cpu = clean_text(facts.cpu);
   return facts;
 }
 
 std::vector<std::string> own_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) {
-    make_printable(word);
-    words.push_back(std::move(word));
-  }
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   return words;
+}
+
+std::string clean_text(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t bytes = printable_bytes(text);
+    result += bytes > 0 ? text.substr(0, bytes) : "?";
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return result;
 }
 
 std::string date_text() {

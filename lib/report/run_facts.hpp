@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/core/configuration.hpp"
@@ -27,8 +28,11 @@ struct HostFacts {
 
 HostFacts look_at_host();
 
-/// The words of this process's command line, with what is not printable as ?.
+/// The words of this process's command line, those for a dynamic loader that was called by name included.
 std::vector<std::string> own_command();
+
+/// The text with a ? for each control character and each byte that is not UTF-8.
+std::string clean_text(std::string_view text);
 
 /// Now, in UTC.
 std::string date_text();

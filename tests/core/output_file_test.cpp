@@ -72,6 +72,22 @@ TEST_F(OutputFileTest, OneProcessGoesOnWithWhatAnotherLeft) {
   EXPECT_EQ(contents(path("a")), "first, second");
 }
 
+TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
+  ASSERT_EQ(write_output(path("a"), "whole"), "");
+  unlink_unfinished();
+  EXPECT_EQ(contents(path("a")), "whole");
+  const Result<OutputFile> file = OutputFile::create(path("b"));
+  EXPECT_EQ(files(), 2U);
+  unlink_unfinished();
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(OutputFileTest, WhatAnotherHostHasCannotBeResumed) {
+  const Result<OutputFile> file = OutputFile::resume(path("a"), path(".offramp-none"));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error(), "rank 0's file is not here; the folder has to be shared by all hosts");
+}
+
 TEST_F(OutputFileTest, AFullDeviceIsAnError) {
   EXPECT_EQ(write_output("/dev/full", "text"), "No space left on device");
 }
@@ -90,11 +106,37 @@ TEST_F(OutputFileTest, LinksAndPermissionsStay) {
   EXPECT_EQ(status.st_mode & 0777, 0640U);
 }
 
+TEST_F(OutputFileTest, ALinkToNothingStaysAndItsTargetIsMade) {
+  fs::create_symlink("target", path("first"));
+  fs::create_symlink("first", path("link"));
+  ASSERT_EQ(write_output(path("link"), "new"), "");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_TRUE(fs::is_symlink(path("first")));
+  EXPECT_EQ(contents(path("target")), "new");
+}
+
+TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
+  const mode_t before = umask(027);
+  ASSERT_EQ(write_output(path("a"), "text", Readers::kAsUmask), "");
+  umask(before);
+  struct stat status {};
+  ASSERT_EQ(stat(path("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640U);
+}
+
 TEST_F(OutputFileTest, RewritingSeesWhatWasThere) {
   const auto with_letter = [](const std::string& old) { return old + "x"; };
-  EXPECT_EQ(rewrite_output(path("a"), with_letter), "");
-  EXPECT_EQ(rewrite_output(path("a"), with_letter), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
   EXPECT_EQ(contents(path("a")), "xx");
+  EXPECT_EQ(rewrite_output(path("a"), "y", with_letter), "");
+  EXPECT_EQ(contents(path("a")), "x");
+  ASSERT_EQ(write_output(path("a"), "x" + std::string(10000, ' ')), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
+  EXPECT_EQ(contents(path("a")), "x" + std::string(10000, ' ') + "x");
+  ASSERT_EQ(write_output(path("a"), std::string(5000, ' ') + "x"), "");
+  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
+  EXPECT_EQ(contents(path("a")), "x");
 }
 
 }  // namespace

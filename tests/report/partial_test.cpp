@@ -68,6 +68,10 @@ TEST(PartialReport, EveryPartIsAReportByItself) {
   for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(json.at("receipts").at(rank).at("rank"), rank);
 }
 
+TEST(PartialReport, TheRunStandsAtTheBeginning) {
+  EXPECT_LT(add("", part_of(0)).find("run-1"), 100U);
+}
+
 TEST(PartialReport, WhatAnotherRunLeftIsReplaced) {
   const std::string other = add("", part_of(0, "run-0"));
   for (const std::string& old :

@@ -1,6 +1,7 @@
 """Processes that come to grief: the others end with a message that names the rank, or go on and are right, and nothing is
 left behind. Each run has a machine to itself."""
 
+import fcntl
 import json
 import os
 import re
@@ -56,6 +57,7 @@ LEFT = {
     "error": "fatal MPI error in MPI_Send",
     "exit": "ended without MPI_Finalize",
     "interrupt": "signal 15 (Terminated)",
+    "finalize": "signal 15 (Terminated)",
 }
 
 
@@ -67,12 +69,14 @@ def incomplete_problem(folder, victim, ranks, reason):
     with open(os.path.join(folder, "trace.json"), encoding="utf-8") as file:
         trace = json.load(file)
     known = {rank: end["reason"] for end in report["ended"] for rank in end["ranks"]}
-    others = {known.get(rank) for rank in range(ranks) if rank != victim}
+    others = {reason for rank, reason in known.items() if rank != victim}
+    silent = [rank for rank in range(ranks) if rank not in known]  # mpirun may be too early with SIGKILL for one of the others
     expected = {"report.json", "trace.json", *(f"capture.{rank}.pcap" for rank in known)}
     problems = [
         (report["complete"] or trace["complete"], "it says that it is complete"),
         (known.get(victim) != reason, f"the victim: {known}"),
-        (report["missing"] != ([victim] if reason is None else []), f"missing: {report['missing']}"),
+        (report["missing"] != silent, f"missing: {report['missing']}"),
+        (len(set(silent) - {victim}) > 1, f"more than one of the others has left nothing: {silent}"),
         (others != {"signal 15 (Terminated)"}, f"the others: {known}"),
         (not report["warnings"][0].startswith("incomplete: "), f"warnings: {report['warnings']}"),
         (set(names) != expected, f"files: {names}"),
@@ -108,6 +112,20 @@ def incomplete(arguments, fault, backend, ranks):
               "warning: incomplete: the program did not come to MPI_Finalize" in told.stdout)
         result.output += f"\n{problem}\n{told.stdout}{told.stderr}"
         return ok, result
+
+
+def held_up(arguments, backend):
+    """The child that writes waits in vain for the folder, which is locked: the rank says so, and nothing is left aside. With
+    one rank: mpirun ends others by SIGKILL meanwhile, whose children go on waiting for a while."""
+    with tempfile.TemporaryDirectory() as folder:
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            result = run_alone(arguments, backend, 1, ["crash", 0, "reduce"], {"OFFRAMP_REPORT": f"{folder}/r.json"})
+        finally:
+            os.close(lock)
+        told = "offramp: rank 0: its part of the outputs is lost, from the report on" in result.output
+        return not result.ok and clean(result) and told and os.listdir(folder) == [], result
 
 
 def own_handlers(arguments, backend, ranks):
@@ -167,10 +185,12 @@ def cases(arguments):
         yield "stop for 5 s", backend, ranks, stopped, (backend, ranks, TRAFFIC[0])
     for j, backend in enumerate(backends if arguments.thorough else backends[:1]):
         ranks = arguments.ranks[j % len(arguments.ranks)]
+        most = arguments.ranks[-1]  # several write at once
         for name, shm, settings, options, network in SHORT_OF_MEMORY:
             yield f"shared memory: {name}", backend, ranks, short_of_memory, (backend, ranks, shm, settings, options, network)
         for fault in LEFT:
-            yield f"outputs after {fault}", backend, ranks, incomplete, (fault, backend, ranks)
+            yield f"outputs after {fault}", backend, most, incomplete, (fault, backend, most)
+        yield "outputs that cannot be written in time", backend, 1, held_up, (backend,)
         yield "own handlers of signals", backend, ranks, own_handlers, (backend, ranks)
         yield "shared memory: less than the user asked for", backend, ranks, asked_for_too_much, (backend, ranks)
         yield "shared memory: filled up on the way", backend, ranks, filled_up, (backend, ranks)

@@ -257,6 +257,10 @@ def failing_outputs(arguments, tally):
             "run --report": ([*run_with, "--report", f"{folder}/none/r.json", "--", *app], "--report", "none"),
             "run --trace": ([*run_with, "--trace", folder, "--", *app], "--trace", "it is a folder"),
             "run --capture": ([*run_with, "--capture", f"{folder}/none/c.pcap", "--", *app], "--capture", "c.0.pcap"),
+            "run --report and --trace": ([*run_with, "--report", f"{folder}/one", "--trace", f"{folder}/./one", "--", *app],
+                                         "--trace", "name the same file"),
+            "MPI_Init, twice": ([*preload, "-x", f"OFFRAMP_REPORT={folder}/c.1.pcap", "-x", f"OFFRAMP_CAPTURE={folder}/c.pcap",
+                                 *app], "OFFRAMP_CAPTURE", "name the same file"),
             "MPI_Init": ([*preload, "-x", f"OFFRAMP_REPORT={folder}/none/r.json", *app], "OFFRAMP_REPORT", "there is no folder"),
             "report --html": ([offramp, "report", "--html", f"{folder}/none/r.html", f"{folder}/r.json"], "--html", "none"),
             "predict --svg": ([offramp, "predict", "bcast", "--backend", "cclo", "--svg", f"{folder}/none/p.svg"], "--svg", "none"),
@@ -312,9 +316,11 @@ def full_disk(arguments, tally):
     label = "reports/an output that is lost is the exit code of mpirun, and the program's own comes first"
     if tally.wants(label):
         lost = mpirun(arguments.build, "host", 2, app, 60, {"OFFRAMP_REPORT": "/dev/full"})
-        own = mpirun(arguments.build, "host", 2, ["sh", "-c", f"{app[0]}; exit 9"], 60, {"OFFRAMP_REPORT": "/dev/full"})
+        own = mpirun(arguments.build, "host", 2, [os.path.join(arguments.build, "tests/process_fault"), "result", "0"], 60,
+                     {"OFFRAMP_REPORT": "/dev/full"})
         ok = ("exit status 74" in lost.output and 'cannot write the report to "/dev/full"' in lost.output
-              and "ok fixed_pattern" in lost.output and "exit status 9" in own.output)
+              and "ok fixed_pattern" in lost.output and "ok process_fault" in own.output and "exit status 9" in own.output
+              and 'cannot write the report to "/dev/full"' in own.output)
         tally.record(label, ok, lost.output + own.output, lost.seconds)
     label = "reports/standard output that is full"
     if tally.wants(label):
