@@ -59,10 +59,10 @@ class Engine final : public Fabric::Sink {
   /// The address in the program to which that function returns.
   const void* site = nullptr;
   MessagePool team_messages;
-  /// What vouches for this run; null: nobody asked for it.
+  /// What vouches for this run; null when no certificate was asked for.
   std::unique_ptr<Certificate> certificate;
 
-  /// Is told about the operations of lane 0. Null: nobody asks.
+  /// Receives the operations of lane 0; null when nothing records them.
   OperationLog* log = nullptr;
   /// Backends get the payload of what they send (Transfer::data), because packets are captured.
   bool shows_payload = false;
@@ -123,7 +123,7 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] std::size_t sends_in_flight() const { return sends_ + kept_count_; }
   /// Payload that completed sends have left in this rank's memory: the receivers' windows were full.
   [[nodiscard]] std::size_t kept_bytes() const { return kept_bytes_; }
-  /// Payload of messages that nobody has received yet: now, and the most that there was at once.
+  /// Payload of messages that are not received yet: now, and the most that there was at once.
   [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
   [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
   PayloadWindow window;
@@ -140,7 +140,7 @@ class Engine final : public Fabric::Sink {
   /// What this rank waits for: sends in flight, posted receives and unexpected messages, per peer.
   [[nodiscard]] std::string describe() const;
 
-  /// Nobody will receive anything any more: lets go of all messages, those too that wait at their senders.
+  /// Lets go of all messages, those too that wait at their senders: no receive will come any more.
   void drop_unreceived();
 
   void deliver(const Fabric::Inbound& inbound) override;

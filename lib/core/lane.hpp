@@ -117,7 +117,7 @@ class Lane {
 
   Time clock;
   Counters counters;
-  // For the report; null: nobody asked for one.
+  // For the report; null when none was asked for.
   std::unique_ptr<SizeTable> sizes;
   std::unique_ptr<PathLog> path;
 

@@ -290,7 +290,7 @@ class Call {
   Session::Lock lock_;
   Function function_;
   const void* site_;
-  Session::CallNotes* notes_;  // null: nobody asked for any
+  Session::CallNotes* notes_;  // null when none are taken
   Time began_;                 // in lane 0
 };
 

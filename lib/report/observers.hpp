@@ -18,7 +18,7 @@ struct Observers {
 
   std::vector<std::unique_ptr<UnitTimes>> units;  // of the lanes; empty: nobody asked for them
 
-  /// Who is told of the operations. Null: nobody asks.
+  /// Receives the operations; null when nothing records them.
   [[nodiscard]] OperationLog* log() const {
     return receipts != nullptr ? static_cast<OperationLog*>(receipts.get()) : trace.get();
   }

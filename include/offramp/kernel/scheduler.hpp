@@ -216,7 +216,7 @@ class SelfAwaiter {
 
 }  // namespace detail
 
-/// co_await delay(t) advances the calling process's clock by t and nobody else's.
+/// co_await delay(t) advances the calling process's clock by t, and no other clock.
 [[nodiscard]] inline detail::DelayAwaiter delay(Time span) {
   return detail::DelayAwaiter(span);
 }

@@ -81,7 +81,7 @@ struct BackendContext {
   const Settings& settings;
   FaultRates faults;
   SpanSink* spans = nullptr;
-  /// Wants the packets that this rank's hardware sends, each once. Null: nobody captures.
+  /// Receives each packet that this rank's hardware sends, once; null when no capture was asked for.
   PacketSink* packets = nullptr;
 };
 

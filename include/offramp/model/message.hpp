@@ -29,7 +29,7 @@ struct Transfer {
   bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
   std::uint32_t number = 0;
   std::uint64_t operation = 0;  // for spans
-  Bytes data = {};              // for a packet capture: the payload, or empty where nobody needs or has it
+  Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known
 };
 
 /// What a backend sends along with a message. first and last: when the message's first and last byte reach
