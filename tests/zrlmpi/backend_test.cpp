@@ -345,16 +345,16 @@ void expect_collectives_are_right(int ranks, const std::string& order) {
   for (int r = 1; r < ranks; ++r) expected = compose(expected, element_of(r));
   Buffer blocks;
   for (int r = 0; r < ranks; ++r) {
-    const Buffer block = noise(24, static_cast<std::uint32_t>(r));
+    const Buffer block = pattern(24, static_cast<std::uint32_t>(r));
     blocks.insert(blocks.end(), block.begin(), block.end());
   }
   const std::string stuck = cluster.run([&](RankHandle& rank) -> Task<void> {
-    const Buffer mine = noise(24, static_cast<std::uint32_t>(rank.rank()));
+    const Buffer mine = pattern(24, static_cast<std::uint32_t>(rank.rank()));
     const AffineMap element = element_of(rank.rank());
     for (int root = 0; root < ranks; ++root) {
       Buffer buffer = rank.rank() == root ? mine : Buffer(24);
       EXPECT_EQ(co_await rank.bcast(buffer, root), Outcome::kOk);
-      EXPECT_EQ(buffer, noise(24, static_cast<std::uint32_t>(root)));
+      EXPECT_EQ(buffer, pattern(24, static_cast<std::uint32_t>(root)));
       Buffer all(rank.rank() == root ? blocks.size() : 0);
       EXPECT_EQ(co_await rank.gather(mine, all, root), Outcome::kOk);
       if (rank.rank() == root) {

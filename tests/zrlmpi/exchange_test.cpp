@@ -232,7 +232,7 @@ TEST(ZrlmpiExchange, DeliversEveryByteAtEveryBoundary) {
       ExchangeRunner runner(spec);
       for (const FaultRates& faults : {FaultRates{}, harmless()}) {
         for (const std::size_t size : sizes_at_boundaries()) {
-          const Buffer data = noise(size, static_cast<std::uint32_t>(size));
+          const Buffer data = pattern(size, static_cast<std::uint32_t>(size));
           Buffer into(size);
           ExchangeRequest request = request_of(size);
           request.payload = data;

@@ -65,7 +65,7 @@ class ZrlmpiSingleLoss : public testing::Test {
   [[nodiscard]] Time header() const { return spec_.iterations(spec_.header_iterations()); }
 
   MpeSpec spec_;
-  Buffer data_ = noise(1000, 4);
+  Buffer data_ = pattern(1000, 4);
   Played whole_ = play(harmless(), data_);
 };
 
@@ -104,7 +104,7 @@ TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // fact sheet 2.6, 
 
 TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {  // C22
   const MpeSpec spec;
-  const Played it = play({1, 1, 0, 0}, noise(10, 1));
+  const Played it = play({1, 1, 0, 0}, pattern(10, 1));
   std::vector<Time> requests;
   for (const StateChange& change : it.states) {
     if (change.rank == 0 && change.state == State::kWait4Clear) requests.push_back(change.at);
@@ -122,7 +122,7 @@ TEST(ZrlmpiFaults, EndInAFailedCallWhenTheRetriesAreUsedUp) {
   for (const int retries : {0, 1, 3, 16}) {
     MpeSpec spec;
     spec.retries = retries;
-    const Played it = play({1, 1, 0, 0}, noise(3000, 1), spec);
+    const Played it = play({1, 1, 0, 0}, pattern(3000, 1), spec);
     EXPECT_FALSE(it.result.ok());
     EXPECT_FALSE(it.result.sent);
     EXPECT_FALSE(it.result.delivered);
@@ -149,7 +149,7 @@ TEST(ZrlmpiFaults, LeaveNoTimeOfAFailedCallBeforeItsBeginning) {
 TEST(ZrlmpiFaults, FailTheCallWhenAllAcksAreLost) {
   MpeSpec spec;
   spec.retries = 0;
-  const Buffer data = noise(500, 2);
+  const Buffer data = pattern(500, 2);
   const Played it = play(losing(Way::kBack, 1), data, spec);
   EXPECT_TRUE(it.result.delivered);
   EXPECT_EQ(it.into, data);
@@ -170,7 +170,7 @@ TEST(ZrlmpiFaults, NeverCorruptAMessage) {
     spec.format = i % 3 == 0 ? Format::kStrict : Format::kExtended;
     const std::size_t size = i % 50 == 0 ? 60000 : random() % 9000;
     const Buffer data = i % 5 == 0 ? fake_headers(size, request_of(0), spec.format)
-                                   : noise(size, static_cast<std::uint32_t>(i));
+                                   : pattern(size, static_cast<std::uint32_t>(i));
     const FaultRates faults{random(), rate(random), rate(random), rate(random)};
     const Played it = play(faults, data, spec);
     EXPECT_TRUE(!it.result.delivered || it.into == data) << i;
@@ -182,7 +182,7 @@ TEST(ZrlmpiFaults, NeverCorruptAMessage) {
 
 TEST(ZrlmpiFaults, ThatOnlyDuplicateAreRepairedWithoutATimer) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Buffer data = noise(20000, static_cast<std::uint32_t>(seed));
+    const Buffer data = pattern(20000, static_cast<std::uint32_t>(seed));
     const Played it = play({seed, 0, 0.2, 0}, data);
     EXPECT_TRUE(it.result.ok());
     EXPECT_EQ(it.into, data);
@@ -192,7 +192,7 @@ TEST(ZrlmpiFaults, ThatOnlyDuplicateAreRepairedWithoutATimer) {
 
 TEST(ZrlmpiFaults, AreTheSameOnEveryRun) {
   const FaultRates faults{3, 0.1, 0.1, 0.1};
-  EXPECT_EQ(play(faults, noise(9000, 1)).result.complete, play(faults, noise(9000, 1)).result.complete);
+  EXPECT_EQ(play(faults, pattern(9000, 1)).result.complete, play(faults, pattern(9000, 1)).result.complete);
 }
 
 TEST(ZrlmpiFaults, CostTheSameWithAndWithoutThePayload) {
@@ -200,7 +200,8 @@ TEST(ZrlmpiFaults, CostTheSameWithAndWithoutThePayload) {
     const FaultRates faults{seed, 0.1, 0.1, 0.1};
     ExchangeRequest request = request_of(9000);
     request.faults = faults;
-    EXPECT_EQ(ExchangeRunner(MpeSpec()).run(request).complete, play(faults, noise(9000, 1)).result.complete);
+    EXPECT_EQ(ExchangeRunner(MpeSpec()).run(request).complete,
+              play(faults, pattern(9000, 1)).result.complete);
   }
 }
 

@@ -101,7 +101,7 @@ TEST(ZrlmpiPath, PutsVectorV11OnTheWireToTheByte) {
 }
 
 TEST(ZrlmpiPath, PutsVectorV12OnTheWireWithOneHeader) {
-  const Buffer payload = noise(4216, 3);
+  const Buffer payload = pattern(4216, 3);
   const auto datagrams = datagrams_of(8, payload);
   ASSERT_EQ(datagrams.size(), 3U);
   Buffer joined;

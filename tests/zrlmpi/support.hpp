@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simulators/zrlmpi/exchange.hpp"
+#include "tests/pattern.hpp"
 
 namespace offramp::zrlmpi {
 
@@ -38,18 +39,8 @@ inline std::vector<std::byte> unhex(std::string_view text) {
   return out;
 }
 
-using Buffer = std::vector<std::byte>;
-
-/// Bytes that depend on seed and place.
-inline Buffer noise(std::size_t bytes, std::uint32_t seed) {
-  Buffer out(bytes);
-  std::uint32_t x = seed * 2654435761U + 1;
-  for (std::byte& b : out) {
-    x = x * 1664525U + 1013904223U;
-    b = static_cast<std::byte>(x >> 24U);
-  }
-  return out;
-}
+using test::Buffer;
+using test::pattern;
 
 /// Handshake packets of the call itself, one behind the other, and between them bytes of the magic number.
 inline Buffer fake_headers(std::size_t bytes, const ExchangeRequest& request, Format format) {
