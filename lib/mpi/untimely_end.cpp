@@ -149,7 +149,7 @@ void let_others_hear() {
   while (nanosleep(&left_over, &left_over) != 0 && errno == EINTR) continue;
 }
 
-/// The MPI library prints a stack trace, and the system ends the process: both as if nobody had been here.
+/// The MPI library prints a stack trace, and the system ends the process: both as without this handler.
 void on_signal(int signal, siginfo_t* info, void*) {
   const int error = errno;
   const Watched* const watched = find_watched(signal);
@@ -165,7 +165,7 @@ void on_fatal_error(const char* function) {
   leave_parts(fmt::format("fatal MPI error in {}", function != nullptr ? function : "an MPI call").c_str());
 }
 
-/// Nobody else has a use for the signal, or only the MPI library, whose handler then has its turn.
+/// The program has no use for the signal. The MPI library may have one: its handler has its turn afterwards.
 bool is_free(const struct sigaction& action) {
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return true;
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN) return false;

@@ -105,7 +105,7 @@ struct ReportHost {
 
 struct RunReport {
   std::string file;
-  // Of newer reports only; empty in others.
+  // Empty in reports of earlier versions.
   std::string date;
   std::string mpi;
   std::string ucx;
