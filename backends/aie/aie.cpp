@@ -9,6 +9,7 @@
 #include "backends/aie/messages.hpp"
 #include "backends/aie/setup.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/issue_order.hpp"
 
 namespace offramp {
 namespace {
@@ -19,7 +20,7 @@ using aie::Message;
 constexpr std::uint64_t kHandshake = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
 
-class AieBackend final : public Backend {
+class AieBackend final : public IssueOrderBackend {
  public:
   explicit AieBackend(const BackendContext& context)
       : setup_(context.settings),
@@ -51,7 +52,7 @@ class AieBackend final : public Backend {
       return departure;
     }
     const Message& message = message_of(transfer);
-    const Time begin = units.unit[kSendKernel].acquire(departure.host_free, message.complete).begin;
+    const Time begin = units[kSendKernel].acquire(departure.host_free, message.complete).begin;
     count(transfer, message);
     departure.handshake = transfer.synchronous || transfer.bytes > setup_.eager_limit;
     if (departure.handshake) {
@@ -82,7 +83,7 @@ class AieBackend final : public Backend {
       first = begin + message.first;
       last = begin + message.last;
     }
-    Time done = later(last, units.unit[kReceiveKernel].acquire(first, last - first).end);
+    Time done = later(last, units[kReceiveKernel].acquire(first, last - first).end);
     span("aie.core", "receive", done - (last - first), done, transfer.operation);
     if (!handshake && posted > departure.first) {  // it has moved on into the host's memory
       const Time begin = later(done, posted);
@@ -93,7 +94,7 @@ class AieBackend final : public Backend {
   }
 
   Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    const Time late = units.unit[kLateKernel].acquire(reply.first, reply.last - reply.first).end;
+    const Time late = units[kLateKernel].acquire(reply.first, reply.last - reply.first).end;
     span("aie.core", "send", late - (reply.last - reply.first), late, transfer.operation);
     return later(reply.last, late);
   }

@@ -13,6 +13,7 @@
 #include "backends/cclo/parameters.hpp"
 #include "backends/cclo/plans.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/issue_order.hpp"
 
 namespace offramp {
 namespace {
@@ -31,7 +32,7 @@ std::uint64_t failure_detail(Error error) {
   return error == Error::kNone ? 0 : Stamp::kFailed | static_cast<std::uint64_t>(error);
 }
 
-class CcloBackend final : public Backend {
+class CcloBackend final : public IssueOrderBackend {
  public:
   explicit CcloBackend(const BackendContext& context)
       : configuration_(configuration_of(context.settings)),
@@ -62,11 +63,11 @@ class CcloBackend final : public Backend {
     call(Scenario::kSend, transfer, transfer.destination, communicator);
     if (spec_.transport == Transport::kRdma && transfer.bytes > std::max(kEagerAlways, spec_.max_eager))
       return depart_rendezvous(transfer, departure, units);
-    Fate fate = fate_of(transfer, later(departure.host_free, units.unit[kSendCalls].free_at()));
+    Fate fate = fate_of(transfer, later(departure.host_free, units[kSendCalls].free_at()));
     Plan own;
     if (faults_.any()) own = plans_.eager(transfer.bytes, fate);
     const Plan& plan = faults_.any() ? own : plans_.eager(transfer.bytes);
-    const Time begin = units.unit[kSendCalls].acquire(departure.host_free, plan.complete).begin;
+    const Time begin = units[kSendCalls].acquire(departure.host_free, plan.complete).begin;
     departure.complete = begin + plan.complete + driver_.finish_cost();
     departure.stamp = {begin + plan.first, begin + plan.last, failure_detail(plan.error)};
     if (transfer.synchronous) departure.stamp.detail |= kSynchronous;
@@ -126,9 +127,9 @@ class CcloBackend final : public Backend {
     const Time packet =
         spec_.link_time(std::min<std::uint64_t>(transfer.bytes + kHeaderBytes, spec_.max_packet));
     const Time on_link = later(departure.first - packet, {});
-    shift += units.unit[kLinkIn].acquire(on_link, departure.last - on_link).begin - on_link;
+    shift += units[kLinkIn].acquire(on_link, departure.last - on_link).begin - on_link;
     Time done = later(begin + plan.late, departure.first + shift + plan.waiting);
-    done = units.unit[kReceiveCalls].acquire(done - plan.late, plan.late).end;
+    done = units[kReceiveCalls].acquire(done - plan.late, plan.late).end;
     done += buffers_for(transfer, plan, departure, begin, done, units);
     if (spans_ != nullptr) observe_receive(transfer, plan, departure, begin);
     return done + driver_.finish_cost();
@@ -136,7 +137,7 @@ class CcloBackend final : public Backend {
 
   Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
     // What waited for receivers shares the engine like the rest: one after the other.
-    const Time late = units.unit[kLateSends].acquire(reply.first, reply.last - reply.first).end;
+    const Time late = units[kLateSends].acquire(reply.first, reply.last - reply.first).end;
     if (observed() && (reply.detail & kRendezvous) != 0) {
       const Time begin = reply.first + later(late - reply.last, {});
       plans_.runner().watch_write(transfer.bytes, begin, fate_of(transfer, {}), watch(transfer));
@@ -188,8 +189,7 @@ class CcloBackend final : public Backend {
 
  private:
   enum Unit : std::size_t { kSendCalls, kReceiveCalls, kLinkIn, kLateSends, kBuffers };
-  static constexpr std::size_t kMostBuffers = Units::kMaximum - kBuffers;
-  [[nodiscard]] std::size_t buffers() const { return std::min<std::size_t>(spec_.rx_buffers, kMostBuffers); }
+  [[nodiscard]] std::size_t buffers() const { return spec_.rx_buffers; }
   static constexpr std::uint64_t kCollectivePackets = std::uint64_t{1} << 63;
 
   [[nodiscard]] bool fits(int ranks) const {
@@ -279,7 +279,7 @@ class CcloBackend final : public Backend {
 
   Departure depart_local(const Transfer& transfer, Departure departure, Units& units) {
     const Time copy = plans_.runner().copy(transfer.bytes);
-    const Time done = units.unit[kSendCalls].acquire(departure.host_free, copy).end;
+    const Time done = units[kSendCalls].acquire(departure.host_free, copy).end;
     departure.complete = done + driver_.finish_cost();
     departure.stamp = {departure.host_free, done, kLocal};
     return departure;
@@ -287,7 +287,7 @@ class CcloBackend final : public Backend {
 
   Departure depart_rendezvous(const Transfer& transfer, Departure departure, Units& units) {
     const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
-    const Time ready = units.unit[kSendCalls].acquire(departure.host_free, plan.complete).begin + plan.ready;
+    const Time ready = units[kSendCalls].acquire(departure.host_free, plan.complete).begin + plan.ready;
     Time repairs;
     Error error = Error::kNone;
     WireCounters wire = plan.wire;
@@ -330,9 +330,9 @@ class CcloBackend final : public Backend {
     if (!waits_for_buffers(transfer, plan) && segments > slots && begin > departure.last)
       displaced = segments - slots;
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(segments, slots); ++i) {
-      Arbiter* earliest = &units.unit[kBuffers];
+      Arbiter* earliest = &units[kBuffers];
       for (std::size_t k = 1; k < slots; ++k) {
-        Arbiter& other = units.unit[kBuffers + k];
+        Arbiter& other = units[kBuffers + k];
         if (other.free_at() < earliest->free_at()) earliest = &other;
       }
       if (earliest->free_at() > departure.first) ++displaced;

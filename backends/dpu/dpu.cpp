@@ -9,6 +9,7 @@
 #include "backends/dpu/support.hpp"
 #include "backends/dpu/timing.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/issue_order.hpp"
 #include "simulators/dpu/message.hpp"
 
 namespace offramp {
@@ -22,7 +23,7 @@ constexpr std::uint64_t kHandshake = std::uint64_t{1} << 0;
 constexpr std::uint64_t kLocal = std::uint64_t{1} << 1;   // to the rank itself
 constexpr std::uint64_t kByHost = std::uint64_t{1} << 2;  // past a service process that has failed
 
-class DpuBackend final : public Backend {
+class DpuBackend final : public IssueOrderBackend {
  public:
   explicit DpuBackend(const BackendContext& context)
       : driver_(dpu::driver_of(context.settings, context.faults)),
@@ -44,7 +45,7 @@ class DpuBackend final : public Backend {
         transfer.synchronous || static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
     const std::int64_t payload = handshake ? kRtsPayload : static_cast<std::int64_t>(transfer.bytes);
     const MessagePath::Reroute reroute = reroute_of(transfer, issued, units);
-    const dpu::HostUnits mine{units.unit[kUp], units.unit[kServiceOut], units.unit[kNicOut]};
+    const dpu::HostUnits mine{units[kUp], units[kServiceOut], units[kNicOut]};
     const Distance distance = distance_of(transfer);
     const int process = placement_.global_id(transfer.source);
     const MessagePath::Sent sent = reroute.needed ? path_.send_by_host(payload, distance, reroute.from, mine)
@@ -75,7 +76,7 @@ class DpuBackend final : public Backend {
   Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
     const auto bytes = static_cast<std::int64_t>(transfer.bytes);
     if ((departure.detail & kLocal) != 0) return later(departure.last, posted);
-    const dpu::ReceiveUnits mine{units.unit[kServiceIn], units.unit[kDown]};
+    const dpu::ReceiveUnits mine{units[kServiceIn], units[kDown]};
     const int process = placement_.global_id(transfer.destination);
     const bool by_host = (departure.detail & kByHost) != 0;
     Time done;
@@ -96,7 +97,7 @@ class DpuBackend final : public Backend {
     // Long messages share their host's memory and link: one READ after the other.
     const auto bytes = static_cast<std::int64_t>(transfer.bytes);
     const Time taken = driver_.platform.card.link.bytes(dpu::framed(bytes));
-    return later(reply.last, units.unit[kRead].acquire(reply.first, taken).end);
+    return later(reply.last, units[kRead].acquire(reply.first, taken).end);
   }
 
   [[nodiscard]] std::size_t units() const override { return kUnits; }
@@ -115,11 +116,11 @@ class DpuBackend final : public Backend {
       co_return co_await dpu::move_data(operation, team, buffers);
     }
     dpu::CollectiveTiming::Exchange exchange;
-    timing_.begin(exchange, operation, team, buffers, posted, team.units().unit[kServiceOut].free_at());
+    timing_.begin(exchange, operation, team, buffers, posted, (*team.units())[kServiceOut].free_at());
     Outcome outcome = co_await dpu::move_data(operation, team, buffers);
     const dpu::Completion completion = co_await timing_.end(exchange, team);
     if (outcome == Outcome::kOk) outcome = completion.outcome;
-    team.units().unit[kServiceOut].merge(completion.process_free);
+    (*team.units())[kServiceOut].merge(completion.process_free);
     team.clock = later(team.host_free, completion.done);
     team.host_begin = team.host_free;
     team.host_work = completion.host_work;
@@ -174,7 +175,7 @@ class DpuBackend final : public Backend {
     if (driver_.platform.failure.kind == dpu::Failure::kNone) return {};
     const dpu::CardSpec& card = driver_.platform.card;
     const Time taken =
-        later(issued + path_.emit() + card.pcie_latency, units.unit[kServiceOut].free_at()) + card.step() * 2;
+        later(issued + path_.emit() + card.pcie_latency, units[kServiceOut].free_at()) + card.step() * 2;
     const MessagePath::Reroute source = path_.reroute(placement_.global_id(transfer.source), issued, taken);
     const MessagePath::Reroute destination = path_.reroute(placement_.global_id(transfer.destination), issued,
                                                            taken + card.network_latency + card.step());

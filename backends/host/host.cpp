@@ -1,5 +1,6 @@
 #include "backends/host/host.hpp"
 
+#include <array>
 #include <vector>
 
 #include "backends/host/algorithms.hpp"
@@ -122,6 +123,9 @@ class HostBackend final : public Backend {
         overhead_(nanoseconds(context.settings, "overhead")),
         gap_(nanoseconds(context.settings, "gap")),
         link_(gigabits(context.settings, "bandwidth")),
+        resources_{{{"host.nic", Scope::kNode},
+                    {"host.link", Scope::kNode, Occupation::kForAWhile, link_.count()},
+                    {"host.link in", Scope::kNode, Occupation::kForAWhile, link_.count()}}},
         post_(nanoseconds(context.settings, "post")),
         eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
         costs_{gigabits(context.settings, "copy_bandwidth"), gigabits(context.settings, "combine_bandwidth"),
@@ -135,61 +139,61 @@ class HostBackend final : public Backend {
   [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
   [[nodiscard]] bool knows(OperationKind) const override { return true; }
 
-  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
-    const Time host_free = issued + overhead_;
-    const Time begin = units.unit[kNic].acquire(host_free, gap_).begin;
-    const Time occupied = bytes_time(transfer);
-    Departure departure;
-    departure.host_free = host_free;
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
+
+  void issue(const Transfer& transfer, Passage& passage) override {
+    passage.host_free = passage.begin = passage.complete = passage.issued + overhead_;
+    if (transfer.bytes > eager_limit_ || transfer.synchronous) passage.protocol = Protocol::kRendezvous;
     count(transfer);
-    span(transfer, "host.cpu", "send", issued, host_free);
-    if (transfer.bytes <= eager_limit_ && !transfer.synchronous) {
-      const Arbiter::Grant data = units.unit[kLinkOut].acquire(begin, occupied);
-      departure.complete = host_free;
-      departure.stamp = {data.begin + latency_, data.end + latency_, kEager};
-      span(transfer, "host.link", "data", data.begin, data.end);
-      span(transfer, "host.link", "in flight", data.end, data.end + latency_);
-      if (faulty_) repair(transfer, departure.stamp);
-      return departure;
+    span(transfer, "host.cpu", "send", passage.issued, passage.host_free);
+  }
+
+  void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    passage.latency = latency_;
+    const Time begin = sender.occupy(kNic, passage.begin, gap_).begin;
+    if (passage.protocol == Protocol::kDirect) {
+      send_data(transfer, passage, sender, begin);
+      if (faulty_) passage.latency += repair(transfer, passage, passage.leaves);
+    } else {
+      passage.requested = begin + latency_;
+      if (faulty_) passage.requested += repair(transfer, passage, begin);
     }
-    // The link is reserved for when a receiver that is ready would have answered; a later answer shifts this
-    // message only (match), and late messages queue for the link again at their completion (complete_send).
-    const Time request = begin + latency_;
-    const Time answer = request + overhead_ + latency_ + overhead_;
-    departure.handshake = true;
-    departure.stamp = {request, units.unit[kLinkOut].acquire(answer, occupied).begin, kHandshake};
-    if (faulty_) repair(transfer, departure.stamp);
-    return departure;
   }
 
-  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
-    const Time begin = data_begin(departure, posted);
-    return {begin, begin + bytes_time(transfer), departure.detail & Stamp::kFailed};
+  void grant(const Transfer&, Passage& passage) override {
+    passage.answered = passage.granted + overhead_ + latency_ + overhead_;
   }
 
-  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
-    const Time occupied = bytes_time(transfer);
-    const bool eager = (departure.detail & kHandshake) == 0;
-    const Time first = eager ? departure.first : data_begin(departure, posted) + latency_;
-    const Time arrived = units.unit[kLinkIn].acquire(first, occupied).end;
-    Time done = later(later(arrived, first + occupied), posted) + overhead_;
-    span(transfer, "host.cpu", "receive", done - overhead_, done);
-    if (eager && posted > departure.last) {
-      const Time copied = done + costs_.copy.bytes(static_cast<std::int64_t>(transfer.bytes));
-      span(transfer, "host.cpu", "unexpected message", done, copied);
-      done = copied;
-    }
-    return done;
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    passage.latency = latency_;
+    send_data(transfer, passage, sender, passage.answered);
+    passage.complete = passage.left;
   }
 
-  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    const Arbiter::Grant data = units.unit[kLinkLate].acquire(reply.first, bytes_time(transfer));
-    span(transfer, "host.link", "data", data.begin, data.end);
-    span(transfer, "host.link", "in flight", data.end, data.end + latency_);
-    return later(data.end, reply.last);
+  void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    const Arbiter::Grant in = receiver.carry(kLinkIn, passage.first, transfer.bytes);
+    passage.stored = later(in.end, passage.last);
   }
 
-  [[nodiscard]] std::size_t units() const override { return kUnits; }
+  Time receive(const Transfer& transfer, const Passage&, Time at, bool kept) override {
+    const Time done = at + overhead_;
+    span(transfer, "host.cpu", "receive", at, done);
+    if (!kept) return done;
+    const Time copied = done + copy_time(transfer.bytes);
+    span(transfer, "host.cpu", "unexpected message", done, copied);
+    return copied;
+  }
+
+  [[nodiscard]] Time copy_time(std::size_t bytes) const override {
+    return costs_.copy.bytes(static_cast<std::int64_t>(bytes));
+  }
+
+  [[nodiscard]] bool records() const override { return spans_ != nullptr; }
+  void record_sender(const Transfer& transfer, const Passage& passage) override {
+    span(transfer, "host.link", "data", passage.leaves, passage.left);
+    span(transfer, "host.link", "in flight", passage.left, passage.left + latency_);
+  }
+
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -238,41 +242,36 @@ class HostBackend final : public Backend {
   }
 
  private:
-  enum Unit : std::size_t { kNic, kLinkOut, kLinkIn, kLinkLate, kUnits };
-  enum Protocol : std::uint64_t { kEager, kHandshake };
+  enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kResources };
   // Ethernet with RoCE v2 framing: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4; MTU 4096.
   static constexpr std::uint64_t kFraming = 82;
   static constexpr std::uint64_t kMtu = 4096;
 
-  [[nodiscard]] Time bytes_time(const Transfer& t) const {
-    return link_.bytes(static_cast<std::int64_t>(t.bytes));
-  }
-
-  [[nodiscard]] Time data_begin(const Stamp& departure, Time posted) const {
-    return later(departure.last, later(departure.first, posted) + overhead_ + latency_ + overhead_);
+  void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
+    const Arbiter::Grant data = sender.carry(kLinkOut, at, transfer.bytes);
+    passage.leaves = data.begin;
+    passage.left = data.end;
   }
 
   static std::uint64_t packets_of(const Transfer& t) {
     return t.bytes == 0 ? 1 : (t.bytes + kMtu - 1) / kMtu;
   }
 
-  /// The transport puts the packets in order again, so that the repair of one holds up all behind it. A
-  /// message to the rank itself stays off the network.
-  void repair(const Transfer& transfer, Stamp& stamp) {
-    if (transfer.source == transfer.destination) return;
+  /// The transport puts the packets in order again, so that the repair of one holds up all behind it. Returns
+  /// by how much.
+  Time repair(const Transfer& transfer, Passage& passage, Time leaves) {
     const std::uint64_t link = Link::id(static_cast<std::uint64_t>(transfer.source),
                                         static_cast<std::uint64_t>(transfer.destination));
     const std::uint64_t first = std::uint64_t{transfer.number} << 32;
     Repair all;
     for (std::uint64_t i = 0; i < packets_of(transfer) && !all.gave_up; ++i) {
-      const Repair one = repair_of(faults_, transport_, link, first + i * transport_.numbers(),
-                                   later(stamp.first - latency_, {}) + all.time, wire_);
+      const Repair one =
+          repair_of(faults_, transport_, link, first + i * transport_.numbers(), leaves + all.time, wire_);
       all.time += one.time;
       all.gave_up = one.gave_up;
     }
-    stamp.first += all.time;
-    stamp.last += all.time;
-    if (all.gave_up) stamp.detail |= Stamp::kFailed;
+    passage.failed = all.gave_up;
+    return all.time;
   }
 
   void count(const Transfer& transfer) {
@@ -291,6 +290,7 @@ class HostBackend final : public Backend {
   Time overhead_;
   Time gap_;
   Bandwidth link_;
+  std::array<ResourceDescription, kResources> resources_;
   Time post_;
   std::size_t eager_limit_;
   host::LocalCosts costs_;

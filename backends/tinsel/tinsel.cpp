@@ -10,6 +10,7 @@
 #include "backends/tinsel/explain.hpp"
 #include "backends/tinsel/forecast.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/issue_order.hpp"
 
 namespace offramp {
 namespace tinsel {
@@ -23,7 +24,7 @@ constexpr std::uint64_t kLocal = 2;
 /// when the collective is.
 constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 
-class TinselBackend final : public Backend {
+class TinselBackend final : public IssueOrderBackend {
  public:
   explicit TinselBackend(const BackendContext& context)
       : configuration_(context.settings, context.ranks),
@@ -48,9 +49,9 @@ class TinselBackend final : public Backend {
       return departure;
     }
     departure.handshake = transfer.synchronous || transfer.bytes > configuration_.eager_limit;
-    const Time begin = later(called, units.unit[kSending].free_at());
+    const Time begin = later(called, units[kSending].free_at());
     const Trip trip = trip_of(transfer, departure.handshake ? 0 : transfer.bytes, begin);
-    units.unit[kSending].acquire(begin, trip.sent);
+    units[kSending].acquire(begin, trip.sent);
     const Time sent = begin + trip.sent;
     // A rank with one thread sends by itself; others leave it to the tile's threads.
     departure.host_free = configuration_.workers() == 1 ? sent : called;
@@ -88,14 +89,14 @@ class TinselBackend final : public Backend {
       first = begin + trip.first;
       last = begin + trip.last;
     }
-    last = later(last, units.unit[kReceiving].acquire(first, last - first).end);
+    last = later(last, units[kReceiving].acquire(first, last - first).end);
     const Time done = configuration_.taken_up(posted, first, last, transfer.bytes);
     device_.span("tinsel.threads", "receive", first, done, transfer.operation);
     return done;
   }
 
   Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    const Time late = units.unit[kLate].acquire(reply.first, reply.last - reply.first).end;
+    const Time late = units[kLate].acquire(reply.first, reply.last - reply.first).end;
     if (transfer.source != transfer.destination)
       device_.capture_unicast(transfer, transfer.bytes, late - (reply.last - reply.first));
     device_.span("tinsel.threads", "send", late - (reply.last - reply.first), late, transfer.operation);

@@ -165,12 +165,6 @@ zrlmpi::MpeSpec spec_of(const Settings& settings) {
   return spec;
 }
 
-// Stamp::detail of a departure: how it travels, and for an eager message the span from the request's arrival
-// to the first data at the receiver.
-constexpr std::uint64_t kHandshake = std::uint64_t{1} << 62;
-constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
-constexpr std::uint64_t kSpanMask = kLocal - 1;
-
 class ZrlmpiBackend final : public Backend {
  public:
   explicit ZrlmpiBackend(const BackendContext& context)
@@ -207,83 +201,65 @@ class ZrlmpiBackend final : public Backend {
     return strict_ ? supports_strictly(operation) : Verdict{};
   }
 
-  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
-    Departure departure;
-    departure.host_free = issued + command_;
-    if (transfer.source == transfer.destination) {  // never reaches the network: a copy in the role's memory
-      const Time done = departure.host_free + bounce_time(transfer.bytes);
-      departure.handshake = transfer.synchronous;
-      departure.complete = done;
-      departure.stamp = {departure.host_free, done, kLocal};
-      return departure;
-    }
-    const Time epoch = later(departure.host_free, units.unit[kSendMachine].free_at());
-    const Relative call = relative(transfer, epoch);
-    const Time begin = units.unit[kSendMachine].acquire(departure.host_free, call.complete).begin;
-    departure.handshake = transfer.synchronous || transfer.bytes > eager_limit_;
-    if (departure.handshake) {
-      departure.stamp = {begin, begin + call.complete, kHandshake};
-      return departure;
-    }
-    departure.complete = begin + call.complete;
-    departure.stamp = {begin + call.first, begin + call.last,
-                       static_cast<std::uint64_t>((call.first - call.request).count()) & kSpanMask};
-    if (!call.ok) departure.stamp.detail |= Stamp::kFailed;
-    count(call);
-    observe(transfer, begin, begin, End::kSender);
-    return departure;
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
+
+  void issue(const Transfer& transfer, Passage& passage) override {
+    passage.host_free = passage.begin = passage.issued + command_;
+    passage.protocol = transfer.synchronous || transfer.bytes > eager_limit_ ? Protocol::kRendezvous
+                                                                             : Protocol::kGranted;
   }
 
-  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
-    if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
-    const Relative call = exchange(transfer, departure.first, posted);
-    count(call);
-    // How late the receiver was, for those who watch the sender.
-    const Time late = later(posted - departure.first, {});
-    return {departure.first + call.data, departure.first + call.complete,
-            (static_cast<std::uint64_t>(late.count()) & kSpanMask) | (call.ok ? 0 : Stamp::kFailed)};
+  void depart(const Transfer& transfer, Passage& passage, const Resources&) override {
+    passage.requested = passage.begin + relative(transfer, passage.begin).request;
   }
 
-  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
-    if ((departure.detail & kLocal) != 0) return later(departure.last, posted) + command_;
-    Time first = departure.first;
-    Time last = departure.last;
-    bool direct = true;
-    if ((departure.detail & kHandshake) != 0) {
-      const Relative call = exchange(transfer, departure.first, posted);
-      first = departure.first + call.first;
-      last = departure.first + call.last;
-      observe(transfer, departure.first, posted, End::kReceiver);
-    } else {
-      const Time request = first - Time::ps(static_cast<std::int64_t>(departure.detail & kSpanMask));
-      direct = posted <= request;
-      if (observed()) {
-        const Time begin = begin_of(transfer, departure.first);
+  void grant(const Transfer&, Passage& passage) override { passage.answered = passage.granted; }
+
+  void transmit(const Transfer& transfer, Passage& passage, const Resources&) override {
+    const Relative call = exchange(transfer, passage);
+    passage.leaves = passage.begin + call.data;
+    passage.latency = call.first - call.data;
+    passage.left = passage.begin + call.last - passage.latency;
+    passage.complete = passage.begin + call.complete;
+    passage.failed = passage.failed || !call.ok;
+  }
+
+  void arrive(const Transfer&, Passage& passage, const Resources&) override {
+    passage.stored = passage.last;
+  }
+
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+    if (observed() && transfer.source != transfer.destination) {
+      if (passage.protocol == Protocol::kRendezvous) {
+        observe(transfer, passage.begin, passage.granted, End::kReceiver);
+      } else {
+        const Time begin = begin_of(transfer, passage.first);
         observe(transfer, begin, begin, End::kReceiver);
       }
     }
-    Time done = later(last, units.unit[kReceiveMachine].acquire(first, last - first).end);
-    if (!direct) {
-      const Time begin = later(done, posted);
-      done = begin + bounce_time(transfer.bytes);
+    Time done = at;
+    if (kept) {
+      done += copy_time(transfer.bytes);
       if (spans_ != nullptr)
-        spans_->record({"bounce memory", "unexpected message", begin, done, transfer.operation});
+        spans_->record({"bounce memory", "unexpected message", at, done, transfer.operation});
     }
-    return later(done, posted) + command_;
+    return done + command_;
   }
 
-  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    if (observed() && transfer.source != transfer.destination) {
-      const Time waited = Time::ps(static_cast<std::int64_t>(reply.detail & kSpanMask));
-      const Time begin = reply.first - exchange(transfer, Time(), waited).data;
-      observe(transfer, begin, begin + waited, End::kSender);
-    }
-    // Messages that waited for their receivers share the bus like others: one data phase after the other.
-    const Time late = units.unit[kLateData].acquire(reply.first, reply.last - reply.first).end;
-    return later(reply.last, late);
+  [[nodiscard]] Time copy_time(std::size_t bytes) const override {
+    return bounce_latency_ + bounce_.bytes(static_cast<std::int64_t>(bytes));
   }
 
-  [[nodiscard]] std::size_t units() const override { return kUnits; }
+  void count(const Transfer& transfer, const Passage& passage) override {
+    wire_ += exchange(transfer, passage).wire;
+  }
+
+  [[nodiscard]] bool records() const override { return observed(); }
+  void record_sender(const Transfer& transfer, const Passage& passage) override {
+    const bool waited = passage.protocol == Protocol::kRendezvous;
+    observe(transfer, passage.begin, waited ? passage.granted : passage.begin, End::kSender);
+  }
+
   [[nodiscard]] Time post_receive_cost() const override { return command_; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -293,7 +269,10 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  enum Unit : std::size_t { kSendMachine, kReceiveMachine, kLateData, kUnits };
+  // The engine works on one call at a time in either direction.
+  static constexpr std::array<ResourceDescription, 2> kResources{
+      {{"send machine", Scope::kRank, Occupation::kBySender},
+       {"receive machine", Scope::kRank, Occupation::kByReceiver}}};
 
   /// A call's times, counted from its beginning.
   struct Relative {
@@ -420,11 +399,11 @@ class ZrlmpiBackend final : public Backend {
     return run(request);
   }
 
-  [[nodiscard]] Time bounce_time(std::size_t bytes) const {
-    return bounce_latency_ + bounce_.bytes(static_cast<std::int64_t>(bytes));
+  /// The call of a message that was granted.
+  Relative exchange(const Transfer& transfer, const Passage& passage) {
+    return exchange(transfer, passage.begin,
+                    passage.granted > passage.requested ? passage.granted : Time());
   }
-
-  void count(const Relative& call) { wire_ += call.wire; }
 
   /// Without faults and packets the spans are the same for every message of a size whose receiver is as late:
   /// they are kept, and told again at their place in time.

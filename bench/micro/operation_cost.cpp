@@ -21,7 +21,7 @@ struct Work {
   int count;
 };
 
-Task<void> messages(RankHandle& rank, Work work) {
+Task<void> messages(ClusterRank& rank, Work work) {
   if (rank.rank() > 1) co_return;
   std::vector<std::byte> data(work.bytes);
   const int peer = 1 - rank.rank();
@@ -42,29 +42,29 @@ struct Buffers {
 };
 
 template <auto kCollective>
-Task<void> collectives(RankHandle& rank, Work work) {
+Task<void> collectives(ClusterRank& rank, Work work) {
   const std::vector<std::byte> from(work.bytes);
   std::vector<std::byte> into(work.bytes * static_cast<std::size_t>(rank.size()));
   Buffers buffers{from, MutableBytes(into).first(work.bytes), into, {}};
   for (int i = 0; i < work.count; ++i) co_await kCollective(rank, buffers);
 }
 
-using Run = Task<void> (*)(RankHandle& rank, Work work);
+using Run = Task<void> (*)(ClusterRank& rank, Work work);
 struct Named {
   std::string_view name;
   Run run;
 };
 constexpr std::array kOperations = {
     Named{"message", messages},
-    Named{"bcast", collectives<[](RankHandle& rank, Buffers& b) { return rank.bcast(b.one, 0); }>},
+    Named{"bcast", collectives<[](ClusterRank& rank, Buffers& b) { return rank.bcast(b.one, 0); }>},
     Named{"reduce",
-          collectives<[](RankHandle& rank, Buffers& b) { return rank.reduce(b.data, b.one, 0, b.sum); }>},
+          collectives<[](ClusterRank& rank, Buffers& b) { return rank.reduce(b.data, b.one, 0, b.sum); }>},
     Named{"allreduce",
-          collectives<[](RankHandle& rank, Buffers& b) { return rank.allreduce(b.data, b.one, b.sum); }>},
-    Named{"gather", collectives<[](RankHandle& rank, Buffers& b) { return rank.gather(b.data, b.all, 0); }>},
+          collectives<[](ClusterRank& rank, Buffers& b) { return rank.allreduce(b.data, b.one, b.sum); }>},
+    Named{"gather", collectives<[](ClusterRank& rank, Buffers& b) { return rank.gather(b.data, b.all, 0); }>},
     Named{"allgather",
-          collectives<[](RankHandle& rank, Buffers& b) { return rank.allgather(b.data, b.all); }>},
-    Named{"barrier", collectives<[](RankHandle& rank, Buffers&) { return rank.barrier(); }>},
+          collectives<[](ClusterRank& rank, Buffers& b) { return rank.allgather(b.data, b.all); }>},
+    Named{"barrier", collectives<[](ClusterRank& rank, Buffers&) { return rank.barrier(); }>},
 };
 
 Run find(std::string_view name) {
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   Cluster cluster(ranks, *backend);
   for (int rank = 0; report && rank < ranks; ++rank)
     cluster.engine(rank).lane(0).sizes = std::make_unique<SizeTable>();
-  const std::string stuck = cluster.run([=](RankHandle& rank) { return run(rank, work); });
+  const std::string stuck = cluster.run([=](ClusterRank& rank) { return run(rank, work); });
   if (!stuck.empty()) {
     std::cerr << stuck;
     return 1;

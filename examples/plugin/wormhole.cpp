@@ -48,9 +48,10 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 class Wormhole final : public Backend {
  public:
   explicit Wormhole(const BackendContext& context)
-      : latency_(Time::ps(static_cast<std::int64_t>(context.settings.real("latency") * 1e3 + 0.5))),
-        bandwidth_(Bandwidth::bits_per_second(
-            static_cast<std::int64_t>(context.settings.real("bandwidth") * 1e9 + 0.5))) {}
+      : latency_(Time::ps(static_cast<std::int64_t>(context.settings.real("latency") * 1e3 + 0.5))) {
+    mouth_.name = "wormhole.mouth";
+    mouth_.bits_per_second = static_cast<std::int64_t>(context.settings.real("bandwidth") * 1e9 + 0.5);
+  }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     switch (operation.kind) {
@@ -67,32 +68,42 @@ class Wormhole final : public Backend {
     }
   }
 
-  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
-    const Arbiter::Grant mouth = units.unit[kMouth].acquire(issued, bandwidth_.bytes(size_of(transfer)));
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {&mouth_, 1}; }
+
+  // The call costs the program nothing. A synchronous send asks the receiver first.
+  void issue(const Transfer& transfer, Passage& passage) override {
+    passage.host_free = passage.begin = passage.issued;
+    if (transfer.synchronous) passage.protocol = Protocol::kRendezvous;
+  }
+
+  void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     ++wire_.packets;
     wire_.payload_bytes += transfer.bytes;
     wire_.wire_bytes += transfer.bytes;
-    Departure departure;
-    departure.host_free = issued;
-    departure.complete = mouth.end;
-    departure.handshake = transfer.synchronous;
-    departure.stamp = {mouth.begin + latency_, mouth.end + latency_};
-    return departure;
+    if (passage.protocol == Protocol::kDirect) {
+      enter(transfer, passage, sender, passage.begin);
+    } else {
+      passage.requested = passage.begin + latency_;
+    }
   }
 
-  // A synchronous send is answered when the message is there and its receive is posted.
-  Stamp match(const Transfer& /*transfer*/, const Stamp& departure, Time posted) override {
-    const Time answered = later(departure.last, posted) + latency_;
-    return {answered, answered};
+  void grant(const Transfer& /*transfer*/, Passage& passage) override {
+    passage.answered = passage.granted + latency_;
   }
 
-  Time receive(const Transfer& /*transfer*/, const Stamp& departure, Time posted, Units& /*units*/) override {
-    return later(departure.last, posted);
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    enter(transfer, passage, sender, passage.answered);
   }
 
-  Time complete_send(const Transfer& /*transfer*/, const Stamp& reply, Units& /*units*/) override {
-    return reply.last;
+  void arrive(const Transfer& /*transfer*/, Passage& passage, const Resources& /*receiver*/) override {
+    passage.stored = passage.last;
   }
+
+  Time receive(const Transfer& /*transfer*/, const Passage& /*passage*/, Time at, bool /*kept*/) override {
+    return at;
+  }
+
+  [[nodiscard]] Time copy_time(std::size_t /*bytes*/) const override { return {}; }
 
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
 
@@ -104,11 +115,18 @@ class Wormhole final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  enum Unit : std::size_t { kMouth };
-  static std::int64_t size_of(const Transfer& transfer) { return static_cast<std::int64_t>(transfer.bytes); }
+  /// The message goes through the mouth of the sender's end, behind those that came before.
+  void enter(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) const {
+    const Arbiter::Grant mouth = sender.carry(kMouth, at, transfer.bytes);
+    passage.leaves = mouth.begin;
+    passage.left = passage.complete = mouth.end;
+    passage.latency = latency_;
+  }
+
+  static constexpr std::size_t kMouth = 0;
 
   Time latency_;
-  Bandwidth bandwidth_;
+  ResourceDescription mouth_;
   WireCounters wire_;
 };
 

@@ -29,9 +29,9 @@ std::uint64_t next_random(std::uint64_t& state) {  // xorshift; the state is nev
 
 // --- requests ---
 
-class RankHandle::SendRequest final : public RankRequest {
+class ClusterRank::SendRequest final : public ClusterRequest {
  public:
-  SendRequest(RankHandle& rank, const SendArguments& arguments) : rank_(rank) {
+  SendRequest(ClusterRank& rank, const SendArguments& arguments) : rank_(rank) {
     record_.owner = this;
     record_.on_complete = [](SendRecord& record) {
       const auto* self = static_cast<SendRequest*>(record.owner);
@@ -46,13 +46,13 @@ class RankHandle::SendRequest final : public RankRequest {
   }
 
  private:
-  RankHandle& rank_;
+  ClusterRank& rank_;
   SendRecord record_;
 };
 
-class RankHandle::ReceiveRequest final : public RankRequest {
+class ClusterRank::ReceiveRequest final : public ClusterRequest {
  public:
-  ReceiveRequest(RankHandle& rank, int from, int tag, MutableBytes into) : rank_(rank) {
+  ReceiveRequest(ClusterRank& rank, int from, int tag, MutableBytes into) : rank_(rank) {
     record_.owner = this;
     record_.on_complete = [](ReceiveRecord& record) {
       const auto* self = static_cast<ReceiveRequest*>(record.owner);
@@ -69,13 +69,13 @@ class RankHandle::ReceiveRequest final : public RankRequest {
   bool cancel() override { return rank_.engine().cancel(record_); }
 
  private:
-  RankHandle& rank_;
+  ClusterRank& rank_;
   ReceiveRecord record_;
 };
 
-class RankHandle::CollectiveRequest final : public RankRequest {
+class ClusterRank::CollectiveRequest final : public ClusterRequest {
  public:
-  CollectiveRequest(RankHandle& rank, const Operation& operation, const CollectiveBuffers& buffers,
+  CollectiveRequest(ClusterRank& rank, const Operation& operation, const CollectiveBuffers& buffers,
                     Reducer* reducer)
       : rank_(rank), collective_(rank.engine(), rank.collective_world()) {
     collective_.owner = this;
@@ -92,14 +92,14 @@ class RankHandle::CollectiveRequest final : public RankRequest {
   }
 
  private:
-  RankHandle& rank_;
+  ClusterRank& rank_;
   Collective collective_;
 };
 
 /// Suspends the program until a request is done.
-struct RankHandle::Completion {
-  RankHandle& rank;
-  const RankRequest& request;
+struct ClusterRank::Completion {
+  ClusterRank& rank;
+  const ClusterRequest& request;
   [[nodiscard]] bool await_ready() const { return request.done(); }
   void await_suspend(std::coroutine_handle<> waiter) const {
     rank.waiter_ = waiter;
@@ -108,7 +108,7 @@ struct RankHandle::Completion {
   void await_resume() const {}
 };
 
-void RankHandle::completed(const RankRequest& request) {
+void ClusterRank::completed(const ClusterRequest& request) {
   if (awaited_ != &request) return;
   awaited_ = nullptr;
   cluster_.ready_.push_back(std::exchange(waiter_, nullptr));
@@ -116,45 +116,45 @@ void RankHandle::completed(const RankRequest& request) {
 
 // --- one rank ---
 
-int RankHandle::size() const {
+int ClusterRank::size() const {
   return cluster_.ranks();
 }
-Engine& RankHandle::engine() {
+Engine& ClusterRank::engine() {
   return cluster_.engine(rank_);
 }
-Context& RankHandle::world() {
+Context& ClusterRank::world() {
   return *cluster_.worlds_[static_cast<std::size_t>(rank_)];
 }
-Context& RankHandle::collective_world() {
+Context& ClusterRank::collective_world() {
   return *cluster_.collective_worlds_[static_cast<std::size_t>(rank_)];
 }
-Time RankHandle::clock(std::size_t lane) {
+Time ClusterRank::clock(std::size_t lane) {
   return cluster_.clock(rank_, lane);
 }
 
-void RankHandle::compute(Time duration) {
+void ClusterRank::compute(Time duration) {
   for (auto& lane : engine().lanes()) lane->clock += duration;
 }
 
-Task<Outcome> RankHandle::send(int to, Bytes data, int tag, ElementType element) {
+Task<Outcome> ClusterRank::send(int to, Bytes data, int tag, ElementType element) {
   SendRequest request(*this, {world(), to, tag, data, element, false, engine().carries_payload()});
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
 
-Task<Outcome> RankHandle::ssend(int to, Bytes data, int tag, ElementType element) {
+Task<Outcome> ClusterRank::ssend(int to, Bytes data, int tag, ElementType element) {
   SendRequest request(*this, {world(), to, tag, data, element, true, engine().carries_payload()});
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
 
-Task<Received> RankHandle::receive(int from, MutableBytes into, int tag) {
+Task<Received> ClusterRank::receive(int from, MutableBytes into, int tag) {
   ReceiveRequest request(*this, from, tag, into);
   co_await Completion{*this, request};
   co_return request.observe();
 }
 
-Task<Received> RankHandle::sendrecv(int to, Bytes data, int from, MutableBytes into, int tag) {
+Task<Received> ClusterRank::sendrecv(int to, Bytes data, int from, MutableBytes into, int tag) {
   ReceiveRequest incoming(*this, from, tag, into);
   SendRequest outgoing(*this,
                        {world(), to, tag, data, ElementType::kByte, false, engine().carries_payload()});
@@ -166,31 +166,31 @@ Task<Received> RankHandle::sendrecv(int to, Bytes data, int from, MutableBytes i
   co_return received;
 }
 
-RankRequestPointer RankHandle::isend(int to, Bytes data, int tag, ElementType element) {
+ClusterRequestPointer ClusterRank::isend(int to, Bytes data, int tag, ElementType element) {
   return std::make_unique<SendRequest>(
       *this, SendArguments{world(), to, tag, data, element, false, engine().carries_payload()});
 }
 
-RankRequestPointer RankHandle::issend(int to, Bytes data, int tag, ElementType element) {
+ClusterRequestPointer ClusterRank::issend(int to, Bytes data, int tag, ElementType element) {
   return std::make_unique<SendRequest>(
       *this, SendArguments{world(), to, tag, data, element, true, engine().carries_payload()});
 }
 
-RankRequestPointer RankHandle::irecv(int from, MutableBytes into, int tag) {
+ClusterRequestPointer ClusterRank::irecv(int from, MutableBytes into, int tag) {
   return std::make_unique<ReceiveRequest>(*this, from, tag, into);
 }
 
-Task<Received> RankHandle::wait(RankRequestPointer& request) {
+Task<Received> ClusterRank::wait(ClusterRequestPointer& request) {
   co_await Completion{*this, *request};
   const Received received = request->observe();
   request.reset();
   co_return received;
 }
 
-Task<Outcome> RankHandle::wait_all(std::vector<RankRequestPointer>& requests) {
-  for (const RankRequestPointer& request : requests) co_await Completion{*this, *request};
+Task<Outcome> ClusterRank::wait_all(std::vector<ClusterRequestPointer>& requests) {
+  for (const ClusterRequestPointer& request : requests) co_await Completion{*this, *request};
   Outcome outcome = Outcome::kOk;
-  for (const RankRequestPointer& request : requests) {
+  for (const ClusterRequestPointer& request : requests) {
     const Outcome one = request->observe().outcome;
     if (outcome == Outcome::kOk) outcome = one;
   }
@@ -200,18 +200,18 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequestPointer>& requests) {
 
 // --- collectives of one rank ---
 
-RankRequestPointer RankHandle::start(const Operation& operation, const CollectiveBuffers& buffers,
+ClusterRequestPointer ClusterRank::start(const Operation& operation, const CollectiveBuffers& buffers,
                                      Reducer* reducer) {
   return std::make_unique<CollectiveRequest>(*this, operation, buffers, reducer);
 }
 
-Task<Outcome> RankHandle::collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer) {
+Task<Outcome> ClusterRank::collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer) {
   CollectiveRequest request(*this, operation, buffers, reducer);
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
 
-Operation RankHandle::operation(OperationKind kind, Elements elements, std::size_t bytes, int root) const {
+Operation ClusterRank::operation(OperationKind kind, Elements elements, std::size_t bytes, int root) const {
   Operation operation;
   operation.kind = kind;
   operation.element = elements.type;
@@ -222,7 +222,7 @@ Operation RankHandle::operation(OperationKind kind, Elements elements, std::size
   return operation;
 }
 
-Operation RankHandle::reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes,
+Operation ClusterRank::reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes,
                                 int root) const {
   Operation reduction = operation(kind, {reducer.kind().element, reducer.kind().element_bytes}, bytes, root);
   reduction.function = reducer.kind().function;
@@ -230,48 +230,48 @@ Operation RankHandle::reduction(OperationKind kind, const ElementReducer& reduce
   return reduction;
 }
 
-Task<Outcome> RankHandle::bcast(MutableBytes buffer, int root, Elements elements) {
+Task<Outcome> ClusterRank::bcast(MutableBytes buffer, int root, Elements elements) {
   return collective(operation(OperationKind::kBcast, elements, buffer.size(), root),
                     {buffer, buffer, buffer.size()});
 }
 
-Task<Outcome> RankHandle::reduce(Bytes data, MutableBytes into, int root, ElementReducer& reducer) {
+Task<Outcome> ClusterRank::reduce(Bytes data, MutableBytes into, int root, ElementReducer& reducer) {
   return collective(reduction(OperationKind::kReduce, reducer, data.size(), root),
                     {data, rank_ == root ? into : MutableBytes(), data.size()}, &reducer);
 }
 
-Task<Outcome> RankHandle::allreduce(Bytes data, MutableBytes into, ElementReducer& reducer) {
+Task<Outcome> ClusterRank::allreduce(Bytes data, MutableBytes into, ElementReducer& reducer) {
   return collective(reduction(OperationKind::kAllreduce, reducer, data.size(), 0), {data, into, data.size()},
                     &reducer);
 }
 
-Task<Outcome> RankHandle::gather(Bytes data, MutableBytes into, int root, Elements elements) {
+Task<Outcome> ClusterRank::gather(Bytes data, MutableBytes into, int root, Elements elements) {
   return collective(operation(OperationKind::kGather, elements, data.size(), root),
                     {data, rank_ == root ? into : MutableBytes(), data.size()});
 }
 
-Task<Outcome> RankHandle::allgather(Bytes data, MutableBytes into, Elements elements) {
+Task<Outcome> ClusterRank::allgather(Bytes data, MutableBytes into, Elements elements) {
   return collective(operation(OperationKind::kAllgather, elements, data.size(), 0),
                     {data, into, data.size()});
 }
 
-Task<Outcome> RankHandle::scatter(Bytes data, MutableBytes into, int root, Elements elements) {
+Task<Outcome> ClusterRank::scatter(Bytes data, MutableBytes into, int root, Elements elements) {
   return collective(operation(OperationKind::kScatter, elements, into.size(), root),
                     {rank_ == root ? data : Bytes(), into, into.size()});
 }
 
-Task<Outcome> RankHandle::reduce_scatter(Bytes data, MutableBytes into, ElementReducer& reducer) {
+Task<Outcome> ClusterRank::reduce_scatter(Bytes data, MutableBytes into, ElementReducer& reducer) {
   const std::size_t block = data.size() / static_cast<std::size_t>(size());
   return collective(reduction(OperationKind::kReduceScatter, reducer, block, 0),
                     {data, into.first(block), block}, &reducer);
 }
 
-Task<Outcome> RankHandle::alltoall(Bytes data, MutableBytes into, Elements elements) {
+Task<Outcome> ClusterRank::alltoall(Bytes data, MutableBytes into, Elements elements) {
   const std::size_t block = data.size() / static_cast<std::size_t>(size());
   return collective(operation(OperationKind::kAlltoall, elements, block, 0), {data, into, block});
 }
 
-Task<Outcome> RankHandle::barrier() {
+Task<Outcome> ClusterRank::barrier() {
   return collective(operation(OperationKind::kBarrier, {}, 0, 0), {});
 }
 
@@ -299,7 +299,7 @@ Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions
     engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(own), options_.payload));
     worlds_.push_back(&engines_.back()->open_context(0, rank, members));
     collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, members));
-    handles_.push_back(std::make_unique<RankHandle>(*this, rank));
+    handles_.push_back(std::make_unique<ClusterRank>(*this, rank));
   }
 }
 
@@ -337,7 +337,7 @@ std::string Cluster::run(const Program& program) {
 
 void Cluster::start_programs() {
   for (const int rank : order_) {
-    RankHandle& handle = *handles_[static_cast<std::size_t>(rank)];
+    ClusterRank& handle = *handles_[static_cast<std::size_t>(rank)];
     handle.program_ = program_(handle);
     handle.program_.start();
   }

@@ -1,7 +1,7 @@
 // A cluster: many ranks in one process over the memory fabric. For tests, and for predictions without mpirun.
 //
 // Each rank has an engine of its own, with lanes as under mpirun, and runs a program: a coroutine that
-// communicates through its RankHandle. The handle makes the same calls of the engine, in the same order, as
+// communicates through its ClusterRank. The handle makes the same calls of the engine, in the same order, as
 // the MPI face makes for the function of that name (operations are issued in program order and observed when
 // the program learns of their completion), so the modelled times are those of the same program under mpirun.
 #pragma once
@@ -51,34 +51,26 @@ struct Elements {
   std::size_t size = 1;
 };
 
-/// What a receive brought.
-struct Received {
-  Outcome outcome = Outcome::kOk;
-  int source = 0;
-  int tag = 0;
-  std::size_t bytes = 0;
-};
-
 /// A send, a receive or a collective in progress. Must be waited for (or, if it is a receive, cancelled and
 /// waited for).
-class RankRequest {
+class ClusterRequest {
  public:
-  virtual ~RankRequest() = default;
+  virtual ~ClusterRequest() = default;
   [[nodiscard]] virtual bool done() const = 0;
 
  protected:
-  friend class RankHandle;
+  friend class ClusterRank;
   virtual Received observe() = 0;
   virtual bool cancel() { return false; }
 };
-using RankRequestPointer = std::unique_ptr<RankRequest>;
+using ClusterRequestPointer = std::unique_ptr<ClusterRequest>;
 
 /// What a program sees of its rank. Buffers live until the operation that uses them is complete.
-class RankHandle {
+class ClusterRank {
  public:
-  RankHandle(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
-  RankHandle(const RankHandle&) = delete;
-  RankHandle& operator=(const RankHandle&) = delete;
+  ClusterRank(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
+  ClusterRank(const ClusterRank&) = delete;
+  ClusterRank& operator=(const ClusterRank&) = delete;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const;
@@ -97,18 +89,18 @@ class RankHandle {
   /// As MPI_Sendrecv: the receive is posted first.
   Task<Received> sendrecv(int to, Bytes data, int from, MutableBytes into, int tag = 0);
 
-  RankRequestPointer isend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
-  RankRequestPointer issend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
-  RankRequestPointer irecv(int from, MutableBytes into, int tag = kAnyTag);
-  Task<Received> wait(RankRequestPointer& request);
+  ClusterRequestPointer isend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
+  ClusterRequestPointer issend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
+  ClusterRequestPointer irecv(int from, MutableBytes into, int tag = kAnyTag);
+  Task<Received> wait(ClusterRequestPointer& request);
   /// As MPI_Waitall: observed in the order of the list.
-  Task<Outcome> wait_all(std::vector<RankRequestPointer>& requests);
+  Task<Outcome> wait_all(std::vector<ClusterRequestPointer>& requests);
   /// Takes a receive back; false when it is matched already.
-  bool cancel(RankRequest& request) { return request.cancel(); }
+  bool cancel(ClusterRequest& request) { return request.cancel(); }
 
   /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null where nothing is
   /// reduced.
-  RankRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers,
+  ClusterRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers,
                            Reducer* reducer = nullptr);
   Task<Outcome> collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer = nullptr);
 
@@ -134,18 +126,18 @@ class RankHandle {
 
   Operation operation(OperationKind kind, Elements elements, std::size_t bytes, int root) const;
   Operation reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes, int root) const;
-  void completed(const RankRequest& request);
+  void completed(const ClusterRequest& request);
 
   Cluster& cluster_;
   int rank_;
   Task<void> program_;
   std::coroutine_handle<> waiter_;        // the program, while it waits
-  const RankRequest* awaited_ = nullptr;  // for this
+  const ClusterRequest* awaited_ = nullptr;  // for this
 };
 
 class Cluster {
  public:
-  using Program = std::function<Task<void>(RankHandle& rank)>;
+  using Program = std::function<Task<void>(ClusterRank& rank)>;
 
   Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options = {});
   Cluster(int ranks, const BackendDescription& backend, const ClusterOptions& options = {});
@@ -166,7 +158,7 @@ class Cluster {
   [[nodiscard]] WireCounters wire(std::size_t lane = 0);
 
  private:
-  friend class RankHandle;
+  friend class ClusterRank;
   std::unique_ptr<Lane> make_lane(const ClusterLane& lane, int rank, SpanSink* spans) const;
   void start_programs();
   bool resume_ready();
@@ -183,7 +175,7 @@ class Cluster {
   std::vector<int> order_;  // of the ranks' turns
   std::uint64_t shuffle_;
   std::vector<std::coroutine_handle<>> ready_;
-  std::vector<std::unique_ptr<RankHandle>>
+  std::vector<std::unique_ptr<ClusterRank>>
       handles_;  // first to go: their operations are in the engines' lists
 };
 

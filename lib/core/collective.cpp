@@ -4,34 +4,21 @@
 
 #include "lib/core/meeting.hpp"
 #include "lib/core/operation_id.hpp"
+#include "simulators/model/no_memory.hpp"
 
 namespace offramp {
-namespace {
-
-// A lane that only watches hands its algorithm spans over no memory, in the same places relative to each
-// other as the real ones: algorithms see from the addresses what is in place already. No process of x86-64 or
-// AArch64 can have memory at these addresses (not canonical; the kernel's half).
-constexpr std::uintptr_t kNoMemory = (std::uintptr_t{1} << 62) | (std::uintptr_t{1} << 55);
-constexpr std::uintptr_t kNoScratch = kNoMemory | (std::uintptr_t{1} << 61);
-
-std::byte* no_memory(const std::byte* real) {
-  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(real) + kNoMemory);
-}
-
-}  // namespace
-
 class Collective::Run final : public Team, public detail::Pooled {
  public:
   Run(Collective& parent, std::size_t lane, std::uint8_t backend, int tag, Reducer* reducer)
       : Team(parent.context_.rank(), parent.context_.size(),
-             lane == 0 && !parent.watches_ && parent.engine_.carries_payload(),
-             parent.engine_.lane(lane).units(backend)),
+             lane == 0 && !parent.watches_ && parent.engine_.carries_payload()),
         parent_(parent),
         lane_(lane),
         backend_(backend),
         tag_(tag),
         reducer_(reducer),
-        units_at_issue_(units()) {
+        units_(parent.engine_.lane(lane).units(backend)),
+        units_at_issue_(units_) {
     clock = issued_ = parent.engine_.lane(lane).clock;
     operation = parent.operation_;
   }
@@ -76,15 +63,16 @@ class Collective::Run final : public Team, public detail::Pooled {
 
   void observe() {
     Lane& lane = parent_.engine_.lane(lane_);
-    const Time delay = lane.units(backend_).join(units(), units_at_issue_, issued_);
+    const Time delay = lane.units(backend_).join(units_, units_at_issue_, issued_);
     const Time host_done = later(lane.clock, host_begin) + host_work;
     lane.advance_to(clock + delay);
     if (host_work > Time()) lane.advance_to(host_done);
   }
 
+  Units* units() override { return &units_; }
+
   MutableBytes scratch(std::size_t bytes) override {
-    if (!carries_data())
-      return {reinterpret_cast<std::byte*>(std::exchange(no_scratch_, no_scratch_ + bytes + 1)), bytes};
+    if (!carries_data()) return no_memory_.take(bytes);
     return {scratch_.take(bytes), bytes};
   }
 
@@ -147,7 +135,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   }
 
  private:
-  TeamPosition position() { return {lane_, backend_, &clock, &units(), operation, failed_}; }
+  TeamPosition position() { return {lane_, backend_, &clock, &units_, operation, failed_}; }
 
   Collective& parent_;
   std::size_t lane_;
@@ -155,13 +143,14 @@ class Collective::Run final : public Team, public detail::Pooled {
   int tag_;
   Reducer* reducer_;
   Time issued_;
+  Units units_;
   Units units_at_issue_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
   bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
   Task<Outcome> task_;
   detail::PooledMemory scratch_;
-  std::uintptr_t no_scratch_ = kNoScratch;
+  NoMemory no_memory_;
   std::vector<Bytes> send_blocks_;  // without memory
   std::vector<MutableBytes> receive_blocks_;
 };

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "lib/core/rank_table.hpp"
+#include "simulators/model/rank_table.hpp"
 #include "lib/core/records.hpp"
 #include "lib/core/unexpected_index.hpp"
 

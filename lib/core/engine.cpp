@@ -200,7 +200,7 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   const LaneStamp& in = record.header.lanes[at.lane];
   const Transfer transfer = transfer_of(record.header, rank(), at.lane);
   const Time done =
-      lanes_[at.lane]->backend(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.units);
+      lanes_[at.lane]->messages(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.clock, *at.units);
   // Only a message that came after the receive was posted has made anybody wait.
   if (PathLog* path = lanes_[at.lane]->path.get();
       path != nullptr && done > *at.clock && in.stamp.last > record.posted[at.lane]) {
@@ -229,7 +229,7 @@ void Engine::send_reply(ReceiveRecord& record) {
     LaneStamp& at = reply.header.lanes[i];
     if (at.handshake == 0) continue;
     const Transfer transfer = transfer_of(record.header, rank(), i);
-    at.stamp = lanes_[i]->backend(at.backend).match(transfer, at.stamp, record.posted[i]);
+    at.stamp = lanes_[i]->messages(at.backend).match(transfer, at.stamp, record.posted[i]);
     if (!at.stamp.failed()) continue;
     ++lanes_[i]->counters.given_up;
     if (i == 0) record.outcome = Outcome::kFault;

@@ -66,7 +66,7 @@ Bytes copy_words(const Bytes& from) {
   if (shows_payload) transfer.data = record.data;
   if (lane.path != nullptr) lane.path->issued(record.header.envelope.operation, *at.clock);
   const Time issued = *at.clock;
-  const Departure departure = lane.backend(at.backend).depart(transfer, issued, *at.units);
+  const Departure departure = lane.messages(at.backend).depart(transfer, issued, *at.units);
   copy_words(departure.stamp, out.stamp);
   out.handshake = departure.handshake ? 1 : 0;
   if (departure.handshake) record.header.envelope.flags |= kWantsReply;
@@ -189,7 +189,7 @@ bool Engine::is_over(const SendRecord& record) const {
   } else if (out.handshake != 0 && record.outcome == Outcome::kOk) {
     Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
     if (shows_payload) transfer.data = record.kept;
-    complete = lanes_[at.lane]->backend(out.backend).complete_send(transfer, reply, *at.units);
+    complete = lanes_[at.lane]->messages(out.backend).complete_send(transfer, out.stamp, reply, *at.units);
   }
   if (log != nullptr && at.lane == 0 && out.handshake != 0)
     log->host(operation_of(record.header), kWaitForPeer, *at.clock, reply.last);

@@ -2,84 +2,42 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
-#include "lib/core/cluster.hpp"
+#include "simulators/model/world.hpp"
 
 namespace offramp {
 namespace {
 
-// Buffers of ranks that have no payload: sizes at addresses that nobody reads. Two, so that nothing seems to
-// be in place.
-std::byte* nowhere(int which) {
-  return reinterpret_cast<std::byte*>(std::uintptr_t{1} << (40 + which));
-}
-
-CollectiveBuffers buffers_of(const Operation& operation, int rank) {
-  const std::size_t block = operation.bytes;
-  const std::size_t all = block * static_cast<std::size_t>(operation.ranks);
-  const bool root = rank == operation.root;
-  const auto send = [](std::size_t bytes) { return Bytes(nowhere(0), bytes); };
-  const auto receive = [](std::size_t bytes) { return MutableBytes(nowhere(1), bytes); };
-  switch (operation.kind) {
-    case OperationKind::kBcast:
-      return {receive(block), receive(block), block};
-    case OperationKind::kReduce:
-      return {send(block), root ? receive(block) : MutableBytes(), block};
-    case OperationKind::kGather:
-      return {send(block), root ? receive(all) : MutableBytes(), block};
-    case OperationKind::kScatter:
-      return {root ? send(all) : Bytes(), receive(block), block};
-    case OperationKind::kAllgather:
-      return {send(block), receive(all), block};
-    case OperationKind::kReduceScatter:
-      return {send(all), receive(block), block};
-    case OperationKind::kAlltoall:
-      return {send(all), receive(all), block};
-    case OperationKind::kAllreduce:
-    case OperationKind::kScan:
-    case OperationKind::kExscan:
-      return {send(block), receive(block), block};
-    default:
-      return {};
-  }
-}
-
 Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& outcome) {
-  if (operation.kind != OperationKind::kSend) {
-    const Outcome own = co_await rank.collective(operation, buffers_of(operation, rank.rank()));
-    if (own != Outcome::kOk) outcome = own;
-    co_return;
-  }
+  Outcome own = Outcome::kOk;
   const int to = (operation.root + 1) % operation.ranks;
-  if (rank.rank() == operation.root) {
-    const Outcome own = co_await rank.send(to, Bytes(nowhere(0), operation.bytes), 0, operation.element);
-    if (own != Outcome::kOk) outcome = own;
+  if (operation.kind != OperationKind::kSend) {
+    own = co_await rank.collective(operation);
+  } else if (rank.rank() == operation.root) {
+    own = co_await rank.send(to, operation.bytes, 0, operation.element);
   } else if (rank.rank() == to) {
-    const Received own = co_await rank.receive(operation.root, MutableBytes(nowhere(1), operation.bytes));
-    if (own.outcome != Outcome::kOk) outcome = own.outcome;
+    own = (co_await rank.receive(operation.root, operation.bytes)).outcome;
   }
+  if (own != Outcome::kOk) outcome = own;
 }
 
 Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Outcome& outcome) {
   for (int i = 0; i < repeat; ++i) co_await one_operation(rank, operation, outcome);
 }
 
-Result<Forecast> on_cluster(const ForecastSetting& setting, const Operation& operation, int repeat) {
-  ClusterOptions options;
-  options.payload = false;
+Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat) {
+  WorldOptions options;
+  options.ranks = operation.ranks;
   options.faults = setting.faults;
-  Cluster cluster(operation.ranks, {ClusterLane(setting.backend, setting.settings)}, options);
+  World world(options, WorldBackend(setting.backend, setting.settings));
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
-      cluster.run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome); });
+      world.run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome); });
   if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
   if (outcome != Outcome::kOk)
     return Result<Forecast>::failure("the modelled protocol could not repair a fault");
   Forecast forecast;
-  for (const Time clock : cluster.clocks()) forecast.time = later(forecast.time, clock);
-  forecast.engine = forecast.time;
-  forecast.wire = cluster.wire();
+  forecast.time = forecast.engine = world.end();
+  forecast.wire = world.wire();
   return forecast;
 }
 
@@ -96,7 +54,7 @@ static std::string decline_of(const ForecastSetting& setting, const Operation& o
 
 static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,
                                            int repeat) {
-  if (setting.backend.forecast == nullptr) return on_cluster(setting, operation, repeat);
+  if (setting.backend.forecast == nullptr) return in_world(setting, operation, repeat);
   if (repeat != 1)
     return Result<Forecast>::failure(fmt::format(
         "{} forecasts one operation on all its hardware; it cannot repeat one", setting.backend.name));

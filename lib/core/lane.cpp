@@ -12,15 +12,12 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
       rules_(std::move(rules)),
       numbers_(members_.size()) {
   for (const Member& member : members_)
-    units_.emplace_back(std::min(member.backend->units(), Units::kMaximum));
+    units_.emplace_back(member.messages.units());
   counters.calls.resize(functions);
 }
 
 std::uint8_t Lane::route_of(const Operation& operation) const {
-  for (const RouteRule& rule : rules_) {
-    if (rule.matches(operation)) return rule.backend;
-  }
-  return primary_;
+  return offramp::route_of(rules_, operation, primary_);
 }
 
 Lane::Choice Lane::choose(const Operation& operation) {

@@ -13,26 +13,11 @@
 #include <vector>
 
 #include "lib/core/path_log.hpp"
-#include "lib/core/rank_table.hpp"
-#include "offramp/model/backend.hpp"
+#include "simulators/model/rank_table.hpp"
+#include "simulators/model/routing.hpp"
+#include "simulators/model/live_messages.hpp"
 
 namespace offramp {
-
-/// One routing rule; the first that matches wins. Limits are inclusive; bytes are Operation::bytes.
-struct RouteRule {
-  OperationKind operation = OperationKind::kCount;  // kCount: any
-  std::size_t min_bytes = 0;
-  std::size_t max_bytes = SIZE_MAX;
-  int min_ranks = 0;
-  int max_ranks = INT32_MAX;
-  std::uint8_t backend = 0;  // index in the lane
-
-  [[nodiscard]] bool matches(const Operation& operation_) const {
-    return (operation == OperationKind::kCount || operation == operation_.kind) &&
-           operation_.bytes >= min_bytes && operation_.bytes <= max_bytes && operation_.ranks >= min_ranks &&
-           operation_.ranks <= max_ranks;
-  }
-};
 
 /// Counts of one MPI function. count: calls; the next three: operations by how they went.
 struct CallCounter {
@@ -105,10 +90,11 @@ class Lane {
   struct Member {
     Member(std::string name_, std::unique_ptr<Backend> backend_,
            std::unique_ptr<Settings> settings_ = nullptr)
-        : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)) {}
+        : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)), messages(*backend) {}
     std::string name;
     std::unique_ptr<Settings> settings;  // what the backend was created with: it may keep the reference
     std::unique_ptr<Backend> backend;
+    LiveMessages messages;
   };
   static constexpr std::uint8_t kHost = 0;
 
@@ -122,6 +108,7 @@ class Lane {
   std::unique_ptr<PathLog> path;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
+  [[nodiscard]] LiveMessages& messages(std::uint8_t index) { return members_[index].messages; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
   /// The units of one backend's hardware.
   [[nodiscard]] Units& units(std::uint8_t backend) { return units_[backend]; }

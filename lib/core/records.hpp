@@ -20,9 +20,6 @@ namespace offramp {
 class Context;
 class Engine;
 
-inline constexpr int kAnySource = -1;
-inline constexpr int kAnyTag = -1;
-
 /// Records and messages end with a header. Where there may be a great many of them they are allocated without
 /// the lanes that this run has not, which would be half of their size, and with their payload behind.
 template <typename T>

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "offramp/model/backend.hpp"
+#include "simulators/model/live_messages.hpp"
 
 namespace offramp {
 
@@ -19,7 +19,7 @@ inline Transfer message_of(const Operation& operation) {
   return transfer;
 }
 
-/// The questions are the library's, in its order: see offramp/model/backend.hpp.
+/// The questions are the live clock's, in its order.
 inline Forecast forecast_message(const BackendDescription& description, const Operation& operation,
                                  const BackendContext& context) {
   const Transfer transfer = message_of(operation);
@@ -28,21 +28,23 @@ inline Forecast forecast_message(const BackendDescription& description, const Op
   };
   const std::unique_ptr<Backend> sender = backend_of(transfer.source);
   const std::unique_ptr<Backend> receiver = backend_of(transfer.destination);
-  Units sending;
-  Units receiving;
-  const Departure departure = sender->depart(transfer, {}, sending);
+  LiveMessages sends(*sender);
+  LiveMessages receives(*receiver);
+  Units sending(sends.units());
+  Units receiving(receives.units());
+  const Departure departure = sends.depart(transfer, {}, sending);
   const Time posted = receiver->post_receive_cost();
   Time sent = departure.complete;
   bool failed = departure.stamp.failed();
   if (departure.handshake) {
-    const Stamp reply = receiver->match(transfer, departure.stamp, posted);
+    const Stamp reply = receives.match(transfer, departure.stamp, posted);
     failed = failed || reply.failed();
-    sent = reply.failed() ? reply.last : sender->complete_send(transfer, reply, sending);
+    sent = reply.failed() ? reply.last : sends.complete_send(transfer, departure.stamp, reply, sending);
   }
   Forecast forecast;
   if (failed) forecast.declined = sender->failure(departure.stamp);
   forecast.time = later(later(posted, departure.host_free), sent);
-  forecast.time = later(forecast.time, receiver->receive(transfer, departure.stamp, posted, receiving));
+  forecast.time = later(forecast.time, receives.receive(transfer, departure.stamp, posted, posted, receiving));
   forecast.engine = forecast.time;
   forecast.wire = sender->wire();
   forecast.wire += receiver->wire();

@@ -6,6 +6,7 @@
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
 #include "tests/aie/support.hpp"
+#include "tests/live_backend.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -13,9 +14,9 @@ namespace {
 constexpr Time kCommand = Time::ns(500);  // the parameter's default
 
 struct Driver {
-  explicit Driver(int ranks = 40) : backend(aie_backend().create({0, ranks, settings, {}, nullptr})) {}
+  explicit Driver(int ranks = 40) : backend(live(aie_backend().create({0, ranks, settings, {}, nullptr}))) {}
   Settings settings = Settings::defaults(aie_backend().parameters);
-  std::unique_ptr<Backend> backend;
+  std::unique_ptr<LiveBackend> backend;
   Setup setup{settings};
   Messages network{setup};
 };
@@ -34,8 +35,8 @@ TEST(AieMessages, TakeTheTimeOfTheNetworkWheneverTheyAreSent) {
     for (const std::size_t bytes : {0U, 8U, 5000U, 65536U, 8U}) {
       const Message expected = driver.network.simulate(0, peer, bytes);
       for (const Time issued : {Time(), Time::us(77)}) {
-        Units sender;
-        Units receiver;
+        ManyUnits sender;
+        ManyUnits receiver;
         const Departure departure = driver.backend->depart(message(peer, bytes), issued, sender);
         EXPECT_FALSE(departure.handshake);
         EXPECT_EQ(departure.complete, issued + kCommand + expected.complete);
@@ -49,8 +50,8 @@ TEST(AieMessages, TakeTheTimeOfTheNetworkWheneverTheyAreSent) {
 
 TEST(AieMessages, ThatAreLongWaitForTheirReceiver) {
   Driver driver;
-  Units sender;
-  Units receiver;
+  ManyUnits sender;
+  ManyUnits receiver;
   const Transfer transfer = message(1, 70000);
   const Message expected = driver.network.simulate(0, 1, 70000);
   const Departure departure = driver.backend->depart(transfer, {}, sender);
@@ -63,7 +64,7 @@ TEST(AieMessages, ThatAreLongWaitForTheirReceiver) {
 
 TEST(AieMessages, OfEightBytesCostTheMachineFarLessThanAMicrosecond) {
   Driver driver;
-  Units units;
+  ManyUnits units;
   const Transfer transfer = message(2, 8);
   constexpr int kMessages = 200'000;
   const std::clock_t begin = std::clock();

@@ -62,7 +62,7 @@ std::int32_t sum_at(std::size_t i, int ranks) {
   return static_cast<std::int32_t>(i * 7) * ranks + 1000 * ranks * (ranks - 1) / 2;
 }
 
-Task<void> everything(RankHandle& rank, std::size_t count, bool in_place) {
+Task<void> everything(ClusterRank& rank, std::size_t count, bool in_place) {
   const int ranks = rank.size();
   const auto all = static_cast<std::size_t>(ranks);
   const std::size_t bytes = count * sizeof(std::int32_t);
@@ -134,7 +134,7 @@ TEST(AieCollectives, GiveTheResultsOfMpi) {
           ClusterOptions options;
           options.eager_limit = ranks % 2 == 0 ? 0 : 8192;
           Cluster cluster(ranks, {ClusterLane(aie_backend(), settings_with(values))}, options);
-          ASSERT_EQ(cluster.run([=](RankHandle& rank) { return everything(rank, count, count % 2 == 1); }),
+          ASSERT_EQ(cluster.run([=](ClusterRank& rank) { return everything(rank, count, count % 2 == 1); }),
                     "");
           expect_carried(cluster);
         }
@@ -146,7 +146,7 @@ TEST(AieCollectives, GiveTheResultsOfMpi) {
 TEST(AieCollectives, StreamWhatDoesNotFitIntoATile) {
   for (const int ranks : {2, 3, 7}) {
     Cluster cluster(ranks, aie_backend());
-    ASSERT_EQ(cluster.run([](RankHandle& rank) { return everything(rank, 60001, false); }), "");
+    ASSERT_EQ(cluster.run([](ClusterRank& rank) { return everything(rank, 60001, false); }), "");
     expect_carried(cluster);
   }
 }
@@ -159,9 +159,9 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
   std::size_t bytes() const { return std::get<1>(GetParam()); }
   static Time begin(int rank) { return Time::ps(rank * rank % 7 * 300'000); }
 
-  std::vector<Time> clocks(const Values& values, const std::function<Task<void>(RankHandle&)>& program) {
+  std::vector<Time> clocks(const Values& values, const std::function<Task<void>(ClusterRank&)>& program) {
     Cluster cluster(ranks(), {ClusterLane(aie_backend(), settings_with(tiles_only(values)))});
-    const auto late = [&program](RankHandle& rank) -> Task<void> {
+    const auto late = [&program](ClusterRank& rank) -> Task<void> {
       rank.compute(begin(rank.rank()));
       return program(rank);
     };
@@ -191,7 +191,7 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
 TEST_P(BetweenRanks, ReduceTakesTheTimeOfTheNetwork) {
   for (const std::size_t window : {std::size_t{64}, std::size_t{8192}}) {
     const std::vector<Time> clocks_seen =
-        clocks({{"window", {static_cast<double>(window), {}}}}, [this](RankHandle& rank) -> Task<void> {
+        clocks({{"window", {static_cast<double>(window), {}}}}, [this](ClusterRank& rank) -> Task<void> {
           std::vector<std::int32_t> own(bytes() / 4, 1);
           std::vector<std::int32_t> result(bytes() / 4);
           Int32Sum sum;
@@ -218,7 +218,7 @@ TEST_P(BetweenRanks, GatherAndScatterTakeTheTimeOfTheNetwork) {
                                        {"header", GatherDesign::kHeaderSerial},
                                        {"header_in_turns", GatherDesign::kHeaderInTurns}}) {
       const std::vector<Time> seen =
-          clocks({{"gather", {0, name}}, {"window", largest}}, [this](RankHandle& rank) -> Task<void> {
+          clocks({{"gather", {0, name}}, {"window", largest}}, [this](ClusterRank& rank) -> Task<void> {
             const Buffer own(bytes());
             Buffer all(bytes() * static_cast<std::size_t>(rank.size()));
             co_await rank.gather(own, all, 0);
@@ -229,7 +229,7 @@ TEST_P(BetweenRanks, GatherAndScatterTakeTheTimeOfTheNetwork) {
       ASSERT_TRUE(run.ok);
       EXPECT_EQ(seen, by_rank(tree, run.ends)) << name << ' ' << window;
     }
-    const std::vector<Time> seen = clocks({{"window", largest}}, [this](RankHandle& rank) -> Task<void> {
+    const std::vector<Time> seen = clocks({{"window", largest}}, [this](ClusterRank& rank) -> Task<void> {
       Buffer own(bytes());
       const Buffer all(bytes() * static_cast<std::size_t>(rank.size()));
       co_await rank.scatter(all, own, 0);
@@ -243,7 +243,7 @@ TEST_P(BetweenRanks, GatherAndScatterTakeTheTimeOfTheNetwork) {
 }
 
 TEST_P(BetweenRanks, BcastTakesTheTimeOfTheNetwork) {
-  const std::vector<Time> seen = clocks({{"window", {256, {}}}}, [this](RankHandle& rank) -> Task<void> {
+  const std::vector<Time> seen = clocks({{"window", {256, {}}}}, [this](ClusterRank& rank) -> Task<void> {
     Buffer data(bytes());
     co_await rank.bcast(data, 0);
   });
@@ -265,7 +265,7 @@ TEST_P(BetweenRanks, BcastTakesTheTimeOfTheNetwork) {
 TEST_P(BetweenRanks, ButterflyTakesTheTimeOfTheNetwork) {
   if (!std::has_single_bit(static_cast<unsigned>(ranks()))) GTEST_SKIP() << "not a power of two";
   const std::vector<Time> seen = clocks({{"allreduce", {0, "butterfly"}}, {"window", {256, {}}}},
-                                        [this](RankHandle& rank) -> Task<void> {
+                                        [this](ClusterRank& rank) -> Task<void> {
                                           std::vector<std::int32_t> own(bytes() / 4, 1);
                                           std::vector<std::int32_t> result(bytes() / 4);
                                           Int32Sum sum;
@@ -307,7 +307,7 @@ TEST(AieForecast, IsTheClusterThatBeginsAtZero) {
         const Forecast forecast = aie_backend().forecast(operation, {0, ranks, settings, {}, nullptr});
         ASSERT_EQ(forecast.declined, "");
         Cluster cluster(ranks, {ClusterLane(aie_backend(), settings)});
-        EXPECT_EQ(cluster.run([=](RankHandle& rank) -> Task<void> {
+        EXPECT_EQ(cluster.run([=](ClusterRank& rank) -> Task<void> {
           const std::size_t all = bytes * static_cast<std::size_t>(ranks);
           const bool root = rank.rank() == operation.root;
           Buffer send(kind == OperationKind::kScatter ? (root ? all : 0) : operation.bytes);

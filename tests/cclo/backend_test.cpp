@@ -6,6 +6,7 @@
 #include "backends/cclo/parameters.hpp"
 #include "backends/cclo/plans.hpp"
 #include "tests/cclo/support.hpp"
+#include "tests/live_backend.hpp"
 
 namespace offramp::cclo {
 namespace {
@@ -184,11 +185,11 @@ TEST(CcloFirmware, CutsChunksOfWholeElements) {  // V19, with the tail repaired
 struct Backendless {
   explicit Backendless(const Values& values = {}, const FaultRates& faults = {}, int ranks = 4)
       : settings(settings_with(values)),
-        backend(cclo_backend().create({0, ranks, settings, faults, nullptr})) {}
-  Backend* operator->() const { return backend.get(); }
+        backend(live(cclo_backend().create({0, ranks, settings, faults, nullptr}))) {}
+  LiveBackend* operator->() const { return backend.get(); }
   Settings settings;
-  std::unique_ptr<Backend> backend;
-  Units units;
+  std::unique_ptr<LiveBackend> backend;
+  ManyUnits units;
 };
 
 Operation operation(OperationKind kind, int ranks = 4) {
@@ -316,7 +317,7 @@ TEST(CcloBackend, LongMessagesWaitForBuffersThatALateReceiverHolds) {
     if (posted == Time::ms(5)) {
       EXPECT_GT(reply.last, posted);
     }
-    Units units;
+    ManyUnits units;
     const Time done = b->receive(message(bytes), departure.stamp, posted, units);
     EXPECT_GE(done, before);
     before = done;
@@ -337,9 +338,9 @@ TEST(CcloBackend, WaitingForAMatchOccupiesNothing) {
 TEST(CcloBackend, MessagesThatFindNoBufferComeBackFromHostMemory) {
   Backendless b;
   std::vector<Stamp> stamps;
-  Units sender;
+  ManyUnits sender;
   for (int i = 0; i < 20; ++i) stamps.push_back(b->depart(message(1000), {}, sender).stamp);
-  Units receiver;
+  ManyUnits receiver;
   Time last;
   std::vector<Time> steps;
   for (const Stamp& stamp : stamps) {
@@ -357,9 +358,9 @@ TEST(CcloBackend, LossIsRepairedOverTcpAndAnErrorOverUdp) {
   Backendless udp({{"transport", word("udp")}}, faults);
   int failed = 0;
   for (std::uint32_t i = 0; i < 100; ++i) {
-    Units units;
+    ManyUnits units;
     EXPECT_FALSE(tcp->depart(message(20000, false, i), {}, units).stamp.failed());
-    Units other;
+    ManyUnits other;
     const Departure departure = udp->depart(message(20000, false, i), {}, other);
     if (!departure.stamp.failed()) continue;
     ++failed;
@@ -376,8 +377,8 @@ TEST(CcloBackend, IsTheSameWithAndWithoutMemory) {
   for (const std::size_t bytes : {0U, 8U, 1000U, 65536U, 65537U, 2000000U}) {
     for (int i = 0; i < 3; ++i) {
       Backendless cold;
-      Units a;
-      Units b;
+      ManyUnits a;
+      ManyUnits b;
       const Departure x = warm->depart(message(bytes), Time::us(3), a);
       const Departure y = cold->depart(message(bytes), Time::us(3), b);
       EXPECT_EQ(x.complete, y.complete);
@@ -401,7 +402,7 @@ std::int32_t value(int rank, std::size_t i) {
 void expect_right(const Values& values, int ranks, std::size_t count) {
   Cluster cluster(ranks, {ClusterLane(cclo_backend(), settings_with(values))});
   const auto n = static_cast<std::size_t>(ranks);
-  const std::string stuck = cluster.run([&](RankHandle& rank) -> Task<void> {
+  const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
     Int32Sum sum;
     const int me = rank.rank();
     std::vector<std::int32_t> mine(count);
@@ -488,7 +489,7 @@ TEST(CcloCollectives, SurviveFaultsOverTcp) {
   std::vector<Time> clocks;
   for (int run = 0; run < 2; ++run) {
     Cluster cluster(4, cclo_backend(), options);
-    EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
       Int32Sum sum;
       std::vector<std::int32_t> data(20000, rank.rank());
       for (int i = 0; i < 5; ++i) {
@@ -512,7 +513,7 @@ TEST(CcloCollectives, TellEveryRankThatIsHurtByALossOverUdp) {
   Cluster cluster(4, {ClusterLane(cclo_backend(), settings_with({{"transport", word("udp")}}))}, options);
   int wrong = 0;
   int told = 0;
-  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     Int32Sum sum;
     for (int i = 0; i < 30; ++i) {
       std::vector<std::int32_t> data(3000, rank.rank());
@@ -535,7 +536,7 @@ TEST(CcloDeterminism, ShufflingChangesNoTime) {
       ClusterOptions options;
       options.shuffle_seed = seed;
       Cluster cluster(5, {ClusterLane(cclo_backend(), settings_with({{"profile", word(profile)}}))}, options);
-      EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+      EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
         Int32Sum sum;
         std::vector<std::int32_t> data(9000, 1);
         std::vector<std::int32_t> total(9000);

@@ -20,7 +20,7 @@ const BackendDescription& host() {
 TEST(ACluster, RunsOneProgramOnEveryRank) {
   Cluster cluster(5, host());
   std::vector<int> seen;
-  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     seen.push_back(rank.rank());
     co_return;
   }),
@@ -30,7 +30,7 @@ TEST(ACluster, RunsOneProgramOnEveryRank) {
 
 TEST(ACluster, RunsOneProgramAfterAnotherOnTheSameClocks) {
   Cluster cluster(2, host());
-  const auto ping = [](RankHandle& rank) -> Task<void> {
+  const auto ping = [](ClusterRank& rank) -> Task<void> {
     Buffer data(100);
     if (rank.rank() == 0) co_await rank.send(1, data);
     if (rank.rank() == 1) co_await rank.receive(0, data);
@@ -44,7 +44,7 @@ TEST(ACluster, RunsOneProgramAfterAnotherOnTheSameClocks) {
 
 TEST(ACluster, PassesARingOfEverySize) {
   Cluster cluster(3, host());
-  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
     const int right = (rank.rank() + 1) % rank.size();
     const int left = (rank.rank() + rank.size() - 1) % rank.size();
     for (const std::size_t bytes : {0, 100, 9000, 70000, 1000000}) {
@@ -55,11 +55,11 @@ TEST(ACluster, PassesARingOfEverySize) {
       EXPECT_EQ(got.source, left);
       EXPECT_EQ(got.bytes, bytes);
       EXPECT_EQ(into, pattern(bytes, static_cast<std::uint32_t>(left)));
-      std::vector<RankRequestPointer> requests;
+      std::vector<ClusterRequestPointer> requests;
       requests.push_back(rank.irecv(kAnySource, into));
       requests.push_back(rank.issend(right, data, 6));
       EXPECT_EQ(co_await rank.wait_all(requests), Outcome::kOk);
-      RankRequestPointer request = rank.isend(left, data, 7);
+      ClusterRequestPointer request = rank.isend(left, data, 7);
       EXPECT_EQ((co_await rank.receive(right, into, 7)).outcome, Outcome::kOk);
       EXPECT_EQ((co_await rank.wait(request)).outcome, Outcome::kOk);
     }
@@ -69,7 +69,7 @@ TEST(ACluster, PassesARingOfEverySize) {
 
 TEST(ACluster, TellsWhatEachRankWaitsForInADeadlock) {
   Cluster cluster(3, host());
-  const std::string text = cluster.run([](RankHandle& rank) -> Task<void> {
+  const std::string text = cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer data(100000);
     if (rank.rank() == 0) co_await rank.send(1, data, 4);
     if (rank.rank() == 1) co_await rank.receive(2, data, 5);
@@ -83,9 +83,9 @@ TEST(ACluster, TellsWhatEachRankWaitsForInADeadlock) {
 TEST(ACluster, TellsOfTheFirstOfManyRequestsAndHowManyMoreThereAre) {
   constexpr int kRequests = 1000;
   Cluster cluster(2, host());
-  const std::string text = cluster.run([](RankHandle& rank) -> Task<void> {
+  const std::string text = cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer data(100000);
-    std::vector<RankRequestPointer> requests;
+    std::vector<ClusterRequestPointer> requests;
     for (int i = 0; i < kRequests; ++i) {
       requests.push_back(rank.rank() == 0 ? rank.issend(1, data, i) : rank.irecv(0, data, kRequests + i));
     }
@@ -102,7 +102,7 @@ TEST(ACluster, TellsOfTheFirstOfManyRequestsAndHowManyMoreThereAre) {
 
 TEST(ACluster, TellsOfADeadlockInsideACollective) {
   Cluster cluster(4, host());
-  const std::string text = cluster.run([](RankHandle& rank) -> Task<void> {
+  const std::string text = cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer data(10);
     if (rank.rank() != 2) co_await rank.bcast(data, 2);
   });
@@ -111,9 +111,9 @@ TEST(ACluster, TellsOfADeadlockInsideACollective) {
 
 TEST(ACluster, LetsAProgramTakeAReceiveBack) {
   Cluster cluster(2, host());
-  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer into(10);
-    RankRequestPointer request = rank.irecv(1 - rank.rank(), into);
+    ClusterRequestPointer request = rank.irecv(1 - rank.rank(), into);
     EXPECT_TRUE(rank.cancel(*request));
     EXPECT_EQ((co_await rank.wait(request)).outcome, Outcome::kCancelled);
   }),
@@ -122,7 +122,7 @@ TEST(ACluster, LetsAProgramTakeAReceiveBack) {
 
 TEST(ACluster, RunsThousandsOfRanks) {
   Cluster cluster(2000, host());
-  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
     Int32Sum sum;
     std::int32_t own = rank.rank();
     std::int32_t total = 0;
@@ -138,7 +138,7 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   Cluster with(3, test::backend_named("zrlmpi"));
   EXPECT_EQ(with.engine(0).lane(0).name(), "zrlmpi");
   EXPECT_EQ(with.engine(0).lane(0).members().size(), 2U);
-  EXPECT_EQ(with.run([&](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(with.run([&](ClusterRank& rank) -> Task<void> {
     Buffer mine = pattern(24, 1);
     Buffer got(24);
     EXPECT_EQ(co_await rank.alltoall(mine, got), Outcome::kOk);

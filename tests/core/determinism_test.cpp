@@ -14,7 +14,7 @@ using test::Buffer;
 using test::pattern;
 
 /// A mixture of everything, drawn from a seed that is the same on all ranks.
-Task<void> mixture(RankHandle& rank, std::uint32_t seed) {
+Task<void> mixture(ClusterRank& rank, std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto draw = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   Int32Sum sum;
@@ -40,7 +40,7 @@ Task<void> mixture(RankHandle& rank, std::uint32_t seed) {
         co_await rank.sendrecv(to, Bytes(other).first(bytes), from, MutableBytes(own).first(bytes), 1);
         break;
       case 1: {
-        std::vector<RankRequestPointer> requests;
+        std::vector<ClusterRequestPointer> requests;
         for (int i = 0; i < 4; ++i) requests.push_back(rank.irecv(from, MutableBytes(own).first(bytes), i));
         for (int i = 3; i >= 0; --i)
           requests.push_back(i % 2 == 0 ? rank.isend(to, Bytes(other).first(bytes), i)
@@ -49,14 +49,14 @@ Task<void> mixture(RankHandle& rank, std::uint32_t seed) {
         break;
       }
       case 2: {  // a collective and messages at the same time
-        RankRequestPointer receive = rank.irecv(from, MutableBytes(other).first(bytes), 9);
+        ClusterRequestPointer receive = rank.irecv(from, MutableBytes(other).first(bytes), 9);
         Operation operation;
         operation.kind = OperationKind::kBcast;
         operation.bytes = bytes;
         operation.ranks = rank.size();
         operation.root = root;
         const MutableBytes buffer = MutableBytes(own).first(bytes);
-        RankRequestPointer collective = rank.start(operation, {buffer, buffer, bytes});
+        ClusterRequestPointer collective = rank.start(operation, {buffer, buffer, bytes});
         co_await rank.send(to, Bytes(other).first(bytes), 9);
         co_await rank.wait(receive);
         co_await rank.wait(collective);
@@ -95,7 +95,7 @@ Task<void> mixture(RankHandle& rank, std::uint32_t seed) {
 }
 
 Cluster::Program program(std::uint32_t seed) {
-  return [seed](RankHandle& rank) { return mixture(rank, seed); };
+  return [seed](ClusterRank& rank) { return mixture(rank, seed); };
 }
 
 std::vector<Time> clocks_of(int ranks, const std::vector<ClusterLane>& lanes, const ClusterOptions& options,
@@ -192,7 +192,7 @@ TEST(ALaneThatWatches, MovesNoPayload) {
 TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
   struct Failing {
     static std::unique_ptr<Backend> create(const BackendContext&) {
-      class FailingBackend final : public Backend {
+      class FailingBackend final : public IssueOrderBackend {
         [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
         Departure depart(const Transfer&, Time issued, Units&) override {
           return {issued, issued, false, {}};
@@ -200,6 +200,7 @@ TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
         Stamp match(const Transfer&, const Stamp& departure, Time) override { return departure; }
         Time receive(const Transfer&, const Stamp&, Time posted, Units&) override { return posted; }
         Time complete_send(const Transfer&, const Stamp& reply, Units&) override { return reply.last; }
+        [[nodiscard]] std::size_t units() const override { return 0; }
         [[nodiscard]] Time post_receive_cost() const override { return {}; }
         Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override {
           co_return Outcome::kFault;
@@ -215,7 +216,7 @@ TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
     std::vector<ClusterLane> lanes = {lane_of("host"), ClusterLane(failing)};
     if (!watches) std::swap(lanes[0], lanes[1]);
     Cluster cluster(2, lanes);
-    EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
       EXPECT_EQ(co_await rank.barrier(), watches ? Outcome::kOk : Outcome::kFault);
     }),
               "");

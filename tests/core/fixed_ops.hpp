@@ -17,7 +17,7 @@ using FixedOpsReport = std::function<void(const std::string& step, int rank, Tim
 
 class FixedOps {
  public:
-  FixedOps(RankHandle& rank, const FixedOpsReport& report) : rank_(rank), report_(report) {}
+  FixedOps(ClusterRank& rank, const FixedOpsReport& report) : rank_(rank), report_(report) {}
 
   Task<void> run() {
     for (const std::size_t bytes : {0, 8, 1000, 65536, 65537, 300000}) co_await around("send", bytes, false);
@@ -61,7 +61,7 @@ class FixedOps {
   Task<void> neighbours(std::size_t bytes) {
     Buffer in(bytes);
     const Buffer out(bytes);
-    std::vector<RankRequestPointer> requests;
+    std::vector<ClusterRequestPointer> requests;
     requests.push_back(rank_.irecv(left(), in, 2));
     requests.push_back(rank_.isend(right(), out, 2));
     co_await rank_.wait_all(requests);
@@ -71,7 +71,7 @@ class FixedOps {
   /// Eight messages in flight from rank 1 to rank 0, waited for in reverse order.
   Task<void> window(std::size_t bytes) {
     std::vector<Buffer> data(8, Buffer(bytes));
-    std::vector<RankRequestPointer> requests;
+    std::vector<ClusterRequestPointer> requests;
     for (Buffer& one : data) {
       if (rank_.rank() == 0) requests.push_back(rank_.irecv(1, one, 3));
       if (rank_.rank() == 1) requests.push_back(rank_.isend(0, one, 3));
@@ -144,13 +144,13 @@ class FixedOps {
     report("barrier", count);
   }
 
-  RankHandle& rank_;
+  ClusterRank& rank_;
   const FixedOpsReport& report_;
 };
 
 /// Runs the list on a cluster of three ranks; returns the deadlock's text, or nothing.
 inline std::string run_fixed_ops(Cluster& cluster, const FixedOpsReport& report) {
-  return cluster.run([&](RankHandle& rank) -> Task<void> {
+  return cluster.run([&](ClusterRank& rank) -> Task<void> {
     FixedOps list(rank, report);
     co_await list.run();
   });

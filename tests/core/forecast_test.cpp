@@ -29,7 +29,7 @@ TEST(AForecast, RepeatsAnOperationAsALoopInAProgramDoes) {
   ASSERT_TRUE(three) << three.error();
   Cluster cluster(8, test::backend_named("host"));
   std::array<std::byte, 100> data{};
-  const auto program = [&](RankHandle& rank) -> Task<void> {
+  const auto program = [&](ClusterRank& rank) -> Task<void> {
     for (int i = 0; i < 3; ++i) co_await rank.bcast(data, 0);
   };
   ASSERT_EQ(cluster.run(program), "");
@@ -63,7 +63,7 @@ Carried carried(const ForecastSetting& setting, const Operation& operation) {
   options.faults = setting.faults;
   Cluster cluster(operation.ranks, {ClusterLane(setting.backend, setting.settings)}, options);
   const int to = (operation.root + 1) % operation.ranks;
-  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     test::Buffer data(operation.bytes);
     if (rank.rank() == operation.root) co_await rank.send(to, data);
     if (rank.rank() == to) co_await rank.receive(operation.root, data);

@@ -70,7 +70,7 @@ class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_
 };
 
 TEST_P(HostCollectives, BcastGivesEveryRankTheRootsBytes) {
-  run([](RankHandle& rank) -> Task<void> {
+  run([](ClusterRank& rank) -> Task<void> {
     for (const std::size_t bytes : kBlocks) {
       for (int root = 0; root < rank.size(); ++root) {
         const Buffer expected = pattern(bytes, static_cast<std::uint32_t>(root));
@@ -86,7 +86,7 @@ TEST_P(HostCollectives, ReduceCombinesInTheOrderOfRanks) {
   with_reducers([&](ElementReducer& reducer, std::size_t bytes) {
     const auto parts = contributions(bytes);
     const Buffer expected = combined(parts, reducer);
-    run([&](RankHandle& rank) -> Task<void> {
+    run([&](ClusterRank& rank) -> Task<void> {
       const Buffer& own = parts[static_cast<std::size_t>(rank.rank())];
       for (int root = 0; root < rank.size(); ++root) {
         for (const bool in_place : {false, true}) {
@@ -105,7 +105,7 @@ TEST_P(HostCollectives, AllreduceGivesEveryRankTheSameCombination) {
   with_reducers([&](ElementReducer& reducer, std::size_t bytes) {
     const auto parts = contributions(bytes);
     const Buffer expected = combined(parts, reducer);
-    run([&](RankHandle& rank) -> Task<void> {
+    run([&](ClusterRank& rank) -> Task<void> {
       const Buffer& own = parts[static_cast<std::size_t>(rank.rank())];
       for (const bool in_place : {false, true}) {
         Buffer result = own;
@@ -121,7 +121,7 @@ TEST_P(HostCollectives, ReduceScatterGivesEachRankItsBlockOfTheCombination) {
   with_reducers([&](ElementReducer& reducer, std::size_t block) {
     const auto parts = contributions(block * static_cast<std::size_t>(ranks()));
     const Buffer expected = combined(parts, reducer);
-    run([&](RankHandle& rank) -> Task<void> {
+    run([&](ClusterRank& rank) -> Task<void> {
       const Buffer& own = parts[static_cast<std::size_t>(rank.rank())];
       for (const bool in_place : {false, true}) {
         Buffer result = own;
@@ -134,7 +134,7 @@ TEST_P(HostCollectives, ReduceScatterGivesEachRankItsBlockOfTheCombination) {
 }
 
 TEST_P(HostCollectives, GatherPutsTheBlocksInTheOrderOfRanks) {
-  run([this](RankHandle& rank) -> Task<void> {
+  run([this](ClusterRank& rank) -> Task<void> {
     for (const std::size_t block : kBlocks) {
       const auto parts = contributions(block);
       const Buffer expected = joined(parts);
@@ -161,7 +161,7 @@ TEST_P(HostCollectives, GatherPutsTheBlocksInTheOrderOfRanks) {
 }
 
 TEST_P(HostCollectives, ScatterGivesEachRankItsBlock) {
-  run([this](RankHandle& rank) -> Task<void> {
+  run([this](ClusterRank& rank) -> Task<void> {
     for (const std::size_t block : kBlocks) {
       const Buffer all = joined(contributions(block));
       for (int root = 0; root < rank.size(); ++root) {
@@ -174,7 +174,7 @@ TEST_P(HostCollectives, ScatterGivesEachRankItsBlock) {
 }
 
 TEST_P(HostCollectives, AllgatherGivesEveryRankAllBlocks) {
-  run([this](RankHandle& rank) -> Task<void> {
+  run([this](ClusterRank& rank) -> Task<void> {
     for (const std::size_t block : kBlocks) {
       const auto parts = contributions(block);
       for (const bool in_place : {false, true}) {
@@ -191,7 +191,7 @@ TEST_P(HostCollectives, AllgatherGivesEveryRankAllBlocks) {
 }
 
 TEST_P(HostCollectives, AlltoallTransposesTheBlocks) {
-  run([this](RankHandle& rank) -> Task<void> {
+  run([this](ClusterRank& rank) -> Task<void> {
     for (const std::size_t block : {std::size_t{0}, std::size_t{5}, std::size_t{1000}, std::size_t{20011}}) {
       const auto rows = contributions(block * static_cast<std::size_t>(ranks()));
       std::vector<Buffer> column;
@@ -207,7 +207,7 @@ TEST_P(HostCollectives, AlltoallTransposesTheBlocks) {
 }
 
 TEST_P(HostCollectives, BarrierLetsNobodyOutBeforeTheLastIsIn) {
-  run([](RankHandle& rank) -> Task<void> {
+  run([](ClusterRank& rank) -> Task<void> {
     for (int late = 0; late < rank.size(); ++late) {
       const Time before = rank.clock();
       if (rank.rank() == late) rank.compute(Time::ms(1));

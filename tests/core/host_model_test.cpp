@@ -25,7 +25,7 @@ struct OneMessage {
 
 OneMessage one_message(std::size_t bytes, bool synchronous = false, Time receiver_late = {}) {
   Cluster cluster(2, test::backend_named("host"));
-  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     Buffer data(bytes);
     if (rank.rank() == 1) {
       rank.compute(receiver_late);
@@ -78,8 +78,8 @@ TEST(TheHost, CopiesAnEagerMessageThatCameBeforeItsReceive) {
 /// When the last of n messages, sent one after the other without waiting, is there.
 Time window(int messages, std::size_t bytes) {
   Cluster cluster(2, test::backend_named("host"));
-  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
-    std::vector<RankRequestPointer> requests;
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+    std::vector<ClusterRequestPointer> requests;
     std::vector<Buffer> data(static_cast<std::size_t>(messages), Buffer(bytes));
     for (Buffer& one : data) requests.push_back(rank.rank() == 0 ? rank.isend(1, one) : rank.irecv(0, one));
     co_await rank.wait_all(requests);
@@ -112,7 +112,7 @@ TEST(TheHost, NeverTakesLessForMoreBytes) {
 TEST(TheHost, NeverTakesLessForMoreBytesOrRanksInACollective) {
   const auto bcast = [](int ranks, std::size_t bytes) {
     Cluster cluster(ranks, test::backend_named("host"));
-    EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
       Buffer data(bytes);
       co_await rank.bcast(data, 0);
     }),
@@ -131,7 +131,7 @@ TEST(TheHost, NeverTakesLessForMoreBytesOrRanksInACollective) {
 
 TEST(TheHost, CountsWhatGoesOverTheWire) {
   Cluster cluster(2, test::backend_named("host"));
-  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer data(10000);
     if (rank.rank() == 0) co_await rank.send(1, data);
     if (rank.rank() == 1) co_await rank.receive(0, data);

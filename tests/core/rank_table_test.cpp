@@ -1,4 +1,4 @@
-#include "lib/core/rank_table.hpp"
+#include "simulators/model/rank_table.hpp"
 
 #include <gtest/gtest.h>
 

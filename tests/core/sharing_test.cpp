@@ -39,11 +39,11 @@ class Sharing : public testing::TestWithParam<const char*> {
 
   /// So many collectives at once, beside so many messages from rank 0 to rank 1, all waited for in order.
   static double at_once(OperationKind kind, int collectives, int messages) {
-    return clock_after([=](RankHandle& rank) -> Task<void> {
+    return clock_after([=](ClusterRank& rank) -> Task<void> {
       std::vector<Buffer> buffers(static_cast<std::size_t>(collectives + messages), Buffer(kMessage));
       std::vector<Buffer> results(static_cast<std::size_t>(collectives), Buffer(kMessage));
       DoubleSum sum;
-      std::vector<RankRequestPointer> requests;
+      std::vector<ClusterRequestPointer> requests;
       const Operation operation = operation_of(kind, rank.size());
       for (std::size_t i = 0; i < buffers.size(); ++i) {
         Buffer& buffer = buffers[i];

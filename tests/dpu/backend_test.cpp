@@ -17,7 +17,7 @@ using test::pattern;
 
 using dpu::settings_with;
 
-Task<void> every_collective(RankHandle& rank, std::size_t block) {
+Task<void> every_collective(ClusterRank& rank, std::size_t block) {
   const int ranks = rank.size();
   const auto own = static_cast<std::uint32_t>(rank.rank());
   Buffer blocks;
@@ -59,7 +59,7 @@ Task<void> every_collective(RankHandle& rank, std::size_t block) {
   EXPECT_EQ(co_await rank.barrier(), Outcome::kOk);
 }
 
-Task<void> every_reduction(RankHandle& rank, std::size_t count) {
+Task<void> every_reduction(ClusterRank& rank, std::size_t count) {
   Int32Sum sum;
   const auto ranks = static_cast<std::size_t>(rank.size());
   const int total = rank.size() * (rank.size() + 1) / 2;
@@ -87,7 +87,7 @@ TEST(DpuBackend, CollectivesAreRightForEveryRootAndPlatform) {
       const Settings settings =
           settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {processes, {}}}});
       Cluster cluster(ranks, {ClusterLane(dpu_backend(), settings)});
-      EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+      EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
         for (const std::size_t block : {0, 1, 1000, 70001}) co_await every_collective(rank, block);
         for (const std::size_t count : {0, 1, 3000, 30000}) co_await every_reduction(rank, count);
       }),
@@ -115,10 +115,10 @@ struct Seen {
 Seen nonblocking_allgather(const Settings& settings, int ranks, std::size_t bytes, Time compute) {
   Cluster cluster(ranks, {ClusterLane(dpu_backend(), settings)});
   Seen seen;
-  EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     const Buffer mine(bytes);
     Buffer all(bytes * static_cast<std::size_t>(ranks));
-    RankRequestPointer request = rank.start(allgather_of(ranks, bytes), {mine, all, bytes});
+    ClusterRequestPointer request = rank.start(allgather_of(ranks, bytes), {mine, all, bytes});
     if (rank.rank() == 0) seen.returned = rank.clock();
     rank.compute(compute);
     co_await rank.wait(request);
@@ -170,7 +170,7 @@ TEST(DpuBackend, RemembersWhatAPlatformTakesWithoutError) {
   std::vector<Time> durations;
   Cluster cluster(4, {ClusterLane(dpu_backend(), settings)});
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
       co_await rank.barrier();
       Buffer data(5000);
       co_await rank.bcast(data, 1);
@@ -182,7 +182,7 @@ TEST(DpuBackend, RemembersWhatAPlatformTakesWithoutError) {
   for (int i = 0; i < 5; ++i) {
     Cluster fresh(4, {ClusterLane(dpu_backend(), settings)});
     for (int j = 0; j <= i; ++j) {
-      EXPECT_EQ(fresh.run([&](RankHandle& rank) -> Task<void> {
+      EXPECT_EQ(fresh.run([&](ClusterRank& rank) -> Task<void> {
         co_await rank.barrier();
         Buffer data(5000);
         co_await rank.bcast(data, 1);
@@ -226,7 +226,7 @@ TEST(DpuBackend, RanksWhoseSettingsDifferGetAnErrorAndDoNotHang) {
                                      .parameters = dpu_backend().parameters,
                                      .create = Differing::create};
   Cluster cluster(3, differing);
-  EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
     EXPECT_EQ(co_await rank.barrier(), Outcome::kFault);
     Buffer data(100);
     EXPECT_EQ(co_await rank.bcast(data, 1), Outcome::kFault);
@@ -245,7 +245,7 @@ TEST(DpuBackend, LosesNothingWhenAServiceProcessDies) {
     Cluster whole(5, dpu_backend());
     Cluster hurt(5, {ClusterLane(dpu_backend(), settings)});
     for (Cluster* cluster : {&whole, &hurt}) {
-      EXPECT_EQ(cluster->run([](RankHandle& rank) -> Task<void> {
+      EXPECT_EQ(cluster->run([](ClusterRank& rank) -> Task<void> {
         for (int round = 0; round < 3; ++round) {
           const int right = (rank.rank() + 1) % rank.size();
           const int left = (rank.rank() + rank.size() - 1) % rank.size();
@@ -274,7 +274,7 @@ TEST(DpuBackend, RepairsLossesOnTheNetworkAtACost) {
   Cluster whole(4, dpu_backend());
   Cluster hurt(4, dpu_backend(), options);
   for (Cluster* cluster : {&whole, &hurt}) {
-    EXPECT_EQ(cluster->run([](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster->run([](ClusterRank& rank) -> Task<void> {
       for (int i = 0; i < 30; ++i) {
         Buffer data(static_cast<std::size_t>(i) * 3000);
         Buffer into(data.size());
@@ -351,7 +351,7 @@ TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
       operation.elements = operation.bytes / 4;
       operation.function = ReduceFunction::kSum;
       Cluster cluster(1, {ClusterLane(dpu_backend(), settings)});
-      EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+      EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
         Buffer send(operation.bytes);
         Buffer receive(operation.bytes);
         Int32Sum sum;

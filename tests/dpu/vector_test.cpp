@@ -48,7 +48,7 @@ struct Blocks {
   }
 };
 
-Task<void> gather_and_scatter(RankHandle& rank, std::size_t unit, int root) {
+Task<void> gather_and_scatter(ClusterRank& rank, std::size_t unit, int root) {
   const int ranks = rank.size();
   const int own = rank.rank();
   const Buffer mine = pattern(size_of(own, 0, unit), seed_of(own, 0));
@@ -73,7 +73,7 @@ Task<void> gather_and_scatter(RankHandle& rank, std::size_t unit, int root) {
   EXPECT_EQ(back, mine);
 }
 
-Task<void> all_to_all(RankHandle& rank, std::size_t unit) {
+Task<void> all_to_all(ClusterRank& rank, std::size_t unit) {
   const int ranks = rank.size();
   const int own = rank.rank();
   const Buffer mine = pattern(size_of(own, 0, unit), seed_of(own, 0));
@@ -104,7 +104,7 @@ Task<void> all_to_all(RankHandle& rank, std::size_t unit) {
     EXPECT_EQ(in.memory[static_cast<std::size_t>(r)], pattern(size_of(r, own, unit), seed_of(r, own)));
 }
 
-Task<void> reduce_and_scatter(RankHandle& rank, std::size_t unit) {
+Task<void> reduce_and_scatter(ClusterRank& rank, std::size_t unit) {
   Int32Sum sum;
   std::vector<std::size_t> counts;
   for (int r = 0; r < rank.size(); ++r) counts.push_back(size_of(r, 0, unit));
@@ -129,7 +129,7 @@ Task<void> reduce_and_scatter(RankHandle& rank, std::size_t unit) {
   EXPECT_EQ(result, std::vector<std::int32_t>(result.size(), total));
 }
 
-Task<void> every_vector_collective(RankHandle& rank) {
+Task<void> every_vector_collective(ClusterRank& rank) {
   for (const std::size_t unit : {1, 500, 30000}) {
     for (int root = 0; root < rank.size(); ++root) co_await gather_and_scatter(rank, unit, root);
     co_await all_to_all(rank, unit);

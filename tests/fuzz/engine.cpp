@@ -15,7 +15,7 @@ constexpr int kRanks = 3;
 constexpr std::uint64_t kContext = 77;
 
 /// Everything takes no time. Large and synchronous messages need an answer.
-class Instant final : public Backend {
+class Instant final : public IssueOrderBackend {
  public:
   [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
   Departure depart(const Transfer& transfer, Time issued, Units&) override {
@@ -25,6 +25,7 @@ class Instant final : public Backend {
   Time receive(const Transfer&, const Stamp& departure, Time posted, Units&) override {
     return later(departure.last, posted);
   }
+  [[nodiscard]] std::size_t units() const override { return 0; }
   Time complete_send(const Transfer&, const Stamp& reply, Units&) override { return reply.last; }
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
   Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override { co_return Outcome::kOk; }

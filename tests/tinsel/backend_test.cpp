@@ -9,6 +9,7 @@
 #include "lib/core/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/tinsel/support.hpp"
+#include "tests/live_backend.hpp"
 
 namespace offramp::tinsel {
 namespace {
@@ -27,14 +28,14 @@ struct Driver {
   explicit Driver(const Values& values = {}, const FaultRates& faults = {}, int ranks = 8)
       : settings(settings_with(values)),
         configuration(settings, ranks),
-        backend(tinsel_backend().create({0, ranks, settings, faults, nullptr})) {}
-  Backend* operator->() const { return backend.get(); }
+        backend(live(tinsel_backend().create({0, ranks, settings, faults, nullptr}))) {}
+  LiveBackend* operator->() const { return backend.get(); }
 
   Settings settings;
   Configuration configuration;
-  std::unique_ptr<Backend> backend;
-  Units sender;
-  Units receiver;
+  std::unique_ptr<LiveBackend> backend;
+  ManyUnits sender;
+  ManyUnits receiver;
 };
 
 Transfer message(std::size_t bytes, bool synchronous = false, int to = 1) {
@@ -71,8 +72,8 @@ TEST(TinselBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
   const Configuration& c = driver.configuration;
   for (const Time issued : {Time(), Time::ns(12345), Time::ms(77)}) {
     for (const std::size_t bytes : {0U, 8U, 44U, 1000U, 65536U}) {
-      Units a;
-      Units b;
+      ManyUnits a;
+      ManyUnits b;
       const Departure departure = driver->depart(message(bytes), issued, a);
       const Trip trip = device.unicast(0, 1, bytes, 0);
       const Time begin = issued + c.send_call;
@@ -110,8 +111,8 @@ TEST(TinselBackend, LongAndSynchronousMessagesWaitForTheirReceive) {
 TEST(TinselBackend, AnEarlyMessageIsCopiedFromMemory) {
   Driver driver;
   const Departure departure = driver->depart(message(4096), {}, driver.sender);
-  Units on_time;
-  Units late;
+  ManyUnits on_time;
+  ManyUnits late;
   const Time posted = departure.stamp.last + Time::us(1);
   const Configuration& c = driver.configuration;
   EXPECT_EQ(driver->receive(message(4096), departure.stamp, {}, on_time),
@@ -144,8 +145,8 @@ TEST(TinselBackend, FaultsCostTimeAndNothingElse) {
   for (std::uint32_t number = 0; number < 60; ++number) {
     Transfer transfer = message(3000, false, 90);
     transfer.number = number;
-    Units a;
-    Units b;
+    ManyUnits a;
+    ManyUnits b;
     const Departure good = clean->depart(transfer, {}, a);
     const Departure bad = hurt->depart(transfer, {}, b);
     EXPECT_FALSE(bad.stamp.failed());
@@ -264,7 +265,7 @@ void expect_collectives_are_right(int ranks, const Values& values) {
     const Buffer block = pattern(24, static_cast<std::uint32_t>(r));
     blocks.insert(blocks.end(), block.begin(), block.end());
   }
-  const std::string stuck = cluster.run([&](RankHandle& rank) -> Task<void> {
+  const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
     const Buffer mine = pattern(24, static_cast<std::uint32_t>(rank.rank()));
     Int32Sum sum;
     const std::vector<std::int32_t> ones(2000, rank.rank() + 1);
@@ -338,7 +339,7 @@ std::vector<Time> clocks_of(int ranks, const Values& values, std::uint64_t shuff
 }
 
 TEST(TinselCollectives, TakeTheSameTimeInEveryOrderOfDelivery) {
-  const auto program = [](RankHandle& rank) -> Task<void> {
+  const auto program = [](ClusterRank& rank) -> Task<void> {
     Buffer buffer(5000);
     for (int root = 0; root < rank.size(); root += 7) co_await rank.bcast(buffer, root);
     Int32Sum sum;
@@ -355,16 +356,16 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
   const Values values;
   const Configuration configuration(settings_with(values), 6);
   const Time idle = idle_barrier(configuration.machine, configuration.idle);
-  const auto quiet = [](RankHandle& rank) -> Task<void> { co_await rank.barrier(); };
+  const auto quiet = [](ClusterRank& rank) -> Task<void> { co_await rank.barrier(); };
   for (const Time clock : clocks_of(6, values, 0, quiet)) EXPECT_EQ(clock, idle);
   // Also where the tree that tells the model of it would take longer.
   const Configuration many(settings_with(values), 96);
   const Time rounds = idle_barrier(many.machine, many.idle);
   for (const Time clock : clocks_of(96, values, 0, quiet)) EXPECT_EQ(clock, rounds);
   // A message crosses the barrier: the hardware would wait for ever, so a tree does it.
-  const auto crossing = [](RankHandle& rank) -> Task<void> {
+  const auto crossing = [](ClusterRank& rank) -> Task<void> {
     Buffer data(8);
-    RankRequestPointer request;
+    ClusterRequestPointer request;
     if (rank.rank() == 2) request = rank.isend(4, data);
     co_await rank.barrier();
     if (rank.rank() == 2) co_await rank.wait(request);
@@ -375,7 +376,7 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
 }
 
 TEST(TinselMulticast, TheHardwareFeaturePays) {
-  const auto program = [](RankHandle& rank) -> Task<void> {
+  const auto program = [](ClusterRank& rank) -> Task<void> {
     Buffer buffer(64);
     for (int i = 0; i < 2; ++i) co_await rank.bcast(buffer, 0);
   };

@@ -50,7 +50,7 @@ TEST(TinselForecast, AgreesWithTheDriverWhereNothingIsShared) {
   for (const std::size_t bytes : {8U, 5000U}) {
     Cluster cluster(5, {ClusterLane(tinsel_backend())});
     std::vector<Time> begins(5);
-    EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
       test::Buffer buffer(bytes);
       co_await rank.bcast(buffer, 2);
       rank.compute(Time::ms(1) - rank.clock());
@@ -70,7 +70,7 @@ TEST(TinselForecast, CountsThePacketsOfARun) {
     for (const std::size_t bytes : {8U, 3000U, 20000U}) {
       const Operation gather = operation(OperationKind::kGather, 5, bytes, 2);
       Cluster cluster(5, {ClusterLane(tinsel_backend(), settings)});
-      EXPECT_EQ(cluster.run([&](RankHandle& rank) -> Task<void> {
+      EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
         test::Buffer own(bytes);
         test::Buffer all(rank.rank() == 2 ? 5 * bytes : 0);
         co_await rank.gather(own, all, 2);

@@ -8,6 +8,7 @@
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "lib/core/cluster.hpp"
 #include "tests/zrlmpi/support.hpp"
+#include "tests/live_backend.hpp"
 
 namespace {
 thread_local std::uint64_t allocations = 0;
@@ -38,14 +39,14 @@ struct Driver {
   explicit Driver(const std::vector<std::pair<std::string, Settings::Value>>& values = {},
                   const FaultRates& faults = {}, int ranks = 4) {
     for (const auto& [name, value] : values) settings.set(name, value);
-    backend = zrlmpi_backend().create({0, ranks, settings, faults, nullptr});
+    backend = live(zrlmpi_backend().create({0, ranks, settings, faults, nullptr}));
   }
-  Backend* operator->() const { return backend.get(); }
+  LiveBackend* operator->() const { return backend.get(); }
 
   Settings settings = Settings::defaults(zrlmpi_backend().parameters);
-  std::unique_ptr<Backend> backend;
-  Units sender;
-  Units receiver;
+  std::unique_ptr<LiveBackend> backend;
+  ManyUnits sender;
+  ManyUnits receiver;
 };
 
 Transfer message(std::size_t bytes, bool synchronous = false, std::uint32_t number = 0) {
@@ -76,8 +77,8 @@ TEST(ZrlmpiBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
   Driver driver;
   for (const Time issued : {Time(), Time::ns(12345), Time::ms(77)}) {
     for (const std::size_t bytes : {0U, 1U, 1000U, 1384U, 1385U, 20000U, 65536U}) {
-      Units sender;
-      Units receiver;
+      ManyUnits sender;
+      ManyUnits receiver;
       const Departure departure = driver->depart(message(bytes), issued, sender);
       const ExchangeResult call = network(default_spec(), bytes, issued + kCommand, {});
       EXPECT_FALSE(departure.handshake);
@@ -94,13 +95,13 @@ TEST(ZrlmpiBackend, AnUnexpectedMessageWaitsInBounceMemory) {
   Driver driver;
   const Departure departure = driver->depart(message(1000), {}, driver.sender);
   const ExchangeResult call = network(default_spec(), 1000, kCommand, {});
-  Units early;
+  ManyUnits early;
   EXPECT_EQ(driver->receive(message(1000), departure.stamp, call.request, early), call.last + kCommand);
-  Units late;
+  ManyUnits late;
   const Time copy = kBounceLatency + Time::ns(100);  // 1000 bytes at 10 GB/s
   EXPECT_EQ(driver->receive(message(1000), departure.stamp, call.request + Time::ps(1), late),
             call.last + copy + kCommand);
-  Units later;
+  ManyUnits later;
   EXPECT_EQ(driver->receive(message(1000), departure.stamp, Time::ms(9), later),
             Time::ms(9) + copy + kCommand);
 }
@@ -143,7 +144,7 @@ TEST(ZrlmpiBackend, TimersShorterThanARoundTripAreNotMemorised) {
     Transfer transfer = message(100);
     transfer.source = rank;
     transfer.destination = 3;
-    Units units;
+    ManyUnits units;
     ExchangeRequest request = request_of(100);
     request.source = rank;
     request.destination = 3;
@@ -216,8 +217,8 @@ TEST(ZrlmpiBackend, FaultsMakeTimeGrowAndNothingElse) {
   for (std::uint32_t number = 0; number < 200; ++number) {
     Driver faulty({}, {1, 0.02, 0.02, 0.02});
     for (const std::size_t bytes : {10U, 5000U, 70000U}) {
-      Units a;
-      Units b;
+      ManyUnits a;
+      ManyUnits b;
       const Departure good = whole->depart(message(bytes, false, number), {}, a);
       const Departure bad = faulty->depart(message(bytes, false, number), {}, b);
       EXPECT_EQ(good.handshake, bad.handshake);
@@ -225,7 +226,7 @@ TEST(ZrlmpiBackend, FaultsMakeTimeGrowAndNothingElse) {
       EXPECT_FALSE(bad.stamp.failed());
       EXPECT_GE(bad.complete, good.complete);
       if (bad.complete > good.complete + Time::ms(100)) ++slower;
-      Units c;
+      ManyUnits c;
       EXPECT_GE(faulty->receive(message(bytes, false, number), bad.stamp, {}, c),
                 whole->receive(message(bytes, false, number), good.stamp, {}, a));
     }
@@ -348,7 +349,7 @@ void expect_collectives_are_right(int ranks, const std::string& order) {
     const Buffer block = pattern(24, static_cast<std::uint32_t>(r));
     blocks.insert(blocks.end(), block.begin(), block.end());
   }
-  const std::string stuck = cluster.run([&](RankHandle& rank) -> Task<void> {
+  const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
     const Buffer mine = pattern(24, static_cast<std::uint32_t>(rank.rank()));
     const AffineMap element = element_of(rank.rank());
     for (int root = 0; root < ranks; ++root) {
@@ -397,7 +398,7 @@ TEST(ZrlmpiCollectives, TheTreeBeatsTheLinearOrderBeyondOneGroup) {
     Settings settings = Settings::defaults(zrlmpi_backend().parameters);
     settings.set("collectives", {0, order});
     Cluster cluster(17, {ClusterLane(zrlmpi_backend(), settings)});
-    EXPECT_EQ(cluster.run([](RankHandle& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
       Buffer buffer(1000);
       EXPECT_EQ(co_await rank.bcast(buffer, 0), Outcome::kOk);
     }),

@@ -51,6 +51,13 @@ class EventQueue {
     insert({at, std::uint64_t{rank} << kNumberBits | number_++, event});
   }
 
+  /// The same with an order of the caller's among the events of one time and rank: below 2^40. Not to be
+  /// mixed with the other in one queue.
+  void push(Time at, std::uint32_t rank, std::uint64_t order, const Event& event) {
+    assert(rank <= kMaximumRank && at >= Time() && order >> kNumberBits == 0);
+    insert({at, std::uint64_t{rank} << kNumberBits | order, event});
+  }
+
   /// The earliest event, or null. Valid until the next push or pop.
   [[nodiscard]] const Entry* next() {
     if (near_.empty() && !refill()) return nullptr;

@@ -1,17 +1,22 @@
-// The Backend interface: what a model of communication hardware offers to Offramp, for one rank.
+// The Backend interface: what a model of communication hardware offers to Offramp.
 //
-// The library moves every byte and does MPI's matching; a backend says what it would take the hardware.
-// Point-to-point is four questions, each asked at a moment that the program's own order fixes, so that the
-// answers are reproducible:
+// The library moves every byte and does MPI's matching; a backend says what it would take the hardware. A
+// message passes these stages, each at a moment of modelled time:
 //
-//   sender, when the program issues the send   depart()         -> a stamp that travels with the message
-//   receiver, when a receive is matched        match()          -> a reply (after a handshake departure)
-//   receiver, when completion is observed      receive()        -> the receiver's time
-//   sender, when completion is observed        complete_send()  -> the sender's time (after a handshake)
+//   issue()     the sender's program calls: what that costs it, and when its device gets the command
+//   depart()    the sender's device begins: the data leaves, or a request does
+//   grant()     the receiver's device answers the request         (not where the data leaves at once)
+//   transmit()  the answer is at the sender: the data leaves      (not where the data leaves at once)
+//   arrive()    the data is at the receiver's device
+//   receive()   the receiver's program learns of it
 //
-// Collectives are coroutines over a Team. One backend object serves one rank in one lane; it is used by one
-// thread at a time and keeps no state outside itself. Every function is noexcept in effect: errors are
-// values.
+// A world calls the stages of all messages in the order of modelled time, with the resources that ranks
+// really share. The live clock of a run calls the same stages rank by rank, with the resources of that rank
+// (simulators/model/live_messages.hpp). Messages of a rank to itself pass none but issue() and receive().
+//
+// Collectives are coroutines over a Team, the same in both. A backend object serves any number of ranks and
+// is used by one thread at a time; what belongs to a rank is in its resources. Every function is noexcept in
+// effect: errors are values.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +33,13 @@
 #include "offramp/model/message.hpp"
 #include "offramp/model/operation.hpp"
 #include "offramp/model/parameter.hpp"
+#include "offramp/model/resource.hpp"
 #include "offramp/model/team.hpp"
 
 namespace offramp {
 
-class PacketSink;  // offramp/kernel/packet.hpp
+class PacketSink;          // offramp/kernel/packet.hpp
+class IssueOrderMessages;  // simulators/model/issue_order.hpp
 
 class Backend {
  public:
@@ -49,13 +56,34 @@ class Backend {
   /// Of the kinds after kBarrier, which came later: only a backend that says so is asked about one.
   [[nodiscard]] virtual bool knows(OperationKind) const { return false; }
 
-  virtual Departure depart(const Transfer& transfer, Time issued, Units& units) = 0;
-  /// posted: the host clock at which the receive was issued. Only after a handshake departure.
-  virtual Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) = 0;
-  virtual Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) = 0;
-  virtual Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) = 0;
-  /// How many of Units the hardware uses: those with an index below.
-  [[nodiscard]] virtual std::size_t units() const { return Units::kMaximum; }
+  /// The same for the life of the backend. Stages name them by index.
+  [[nodiscard]] virtual std::span<const ResourceDescription> resources() const = 0;
+
+  /// At passage.issued. Sets host_free, begin, protocol, and complete if it is known now (the data was taken).
+  virtual void issue(const Transfer& transfer, Passage& passage) = 0;
+  /// At passage.begin. Of a direct message sets leaves, left, latency, and complete if it is
+  /// not; of others requested.
+  virtual void depart(const Transfer& transfer, Passage& passage, const Resources& sender) = 0;
+  /// At passage.granted. Sets answered.
+  virtual void grant(const Transfer& /*transfer*/, Passage& /*passage*/) {}
+  /// At passage.answered. Sets leaves, left, latency and complete.
+  virtual void transmit(const Transfer& /*transfer*/, Passage& /*passage*/, const Resources& /*sender*/) {}
+  /// At passage.first. Sets stored.
+  virtual void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) = 0;
+  /// The receiver's program, whose clock shows `at`, learns of the message: not before it is stored and the
+  /// receive was posted. kept: the data came before the receive, and has to be copied. Returns when the
+  /// program goes on.
+  virtual Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) = 0;
+  /// A copy within the memory of a rank: of a message to itself.
+  [[nodiscard]] virtual Time copy_time(std::size_t bytes) const = 0;
+
+  /// Counts a message that was requested, once; a direct one counts itself when it departs.
+  virtual void count(const Transfer& /*transfer*/, const Passage& /*passage*/) {}
+  /// Whether spans or packets are recorded: then record_sender() is called.
+  [[nodiscard]] virtual bool records() const { return false; }
+  /// Spans and packets of the sender's end, once all its times are known.
+  virtual void record_sender(const Transfer& /*transfer*/, const Passage& /*passage*/) {}
+
   /// What posting a receive costs the host.
   [[nodiscard]] virtual Time post_receive_cost() const = 0;
 
@@ -67,16 +95,19 @@ class Backend {
   /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
   virtual void forget(std::uint64_t /*context*/) {}
 
-  /// What a failed stamp means, in the hardware's words: for the text of the MPI error. Lives as long as the
-  /// backend.
+  /// What a failed message means, in the hardware's words: for the text of the MPI error. Lives as long as
+  /// the backend.
   [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
     return "the modelled protocol could not repair a fault";
   }
+
+  /// Not null: a backend of the first interface, whose messages do not pass stages.
+  [[nodiscard]] virtual IssueOrderMessages* issue_order() { return nullptr; }
 };
 
 /// What a backend is created with. The references outlive it.
 struct BackendContext {
-  int rank = 0;   // world rank
+  int rank = 0;   // world rank; of a backend that serves them all, the first
   int ranks = 1;  // of the world
   const Settings& settings;
   FaultRates faults;

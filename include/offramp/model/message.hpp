@@ -1,13 +1,10 @@
-// One point-to-point message as a model sees it: what is sent, when it leaves, and what travels with it.
+// One point-to-point message as a model sees it: what is sent, and when it passes the stages of the hardware.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
-#include "offramp/kernel/arbiter.hpp"
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/operation.hpp"
 
@@ -32,63 +29,51 @@ struct Transfer {
   Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known
 };
 
-/// What a backend sends along with a message. first and last: when the message's first and last byte reach
-/// the receiving device (or, after a handshake departure, whatever match() needs); detail is the backend's
-/// own. Times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is
-/// dropped).
+/// Who decides when the data of a message may leave.
+enum class Protocol : std::uint8_t {
+  kDirect,      // the sender's device alone: the data leaves at once
+  kGranted,     // the receiver's device answers a request by itself, and keeps the data for a later receive
+  kRendezvous,  // the receiver's device answers a request once a receive was posted
+};
+
+/// One message on its way: the moments of modelled time at which it passes the stages of the hardware. Each
+/// stage (see Backend) reads what earlier ones have found, and sets its own.
+struct Passage {
+  Time issued;     // the program calls
+  Time host_free;  // a nonblocking call returns to the program
+  Time begin;      // the sender's device begins with it
+  // Between the devices, unless the data leaves at once.
+  Time requested;  // the request is at the receiver's device
+  Time granted;    // the receiver's device answers
+  Time answered;   // the answer is at the sender's device
+  // The data: at the sender's port, how long the way is, at the receiver's port.
+  Time leaves;  // first byte
+  Time left;    // last byte
+  Time latency;
+  Time first;
+  Time last;
+  Time stored;                   // all of it is in the receiver's memory
+  Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
+  Protocol protocol = Protocol::kDirect;
+  bool failed = false;  // the protocol gave up on the message: both ends get an error
+
+  /// Whether the data came before the receive and had to be kept.
+  [[nodiscard]] bool came_before(Time posted) const {
+    return protocol == Protocol::kDirect ? posted > last
+                                         : protocol == Protocol::kGranted && posted > granted;
+  }
+};
+
+/// What a live run sends along with a message. The fields are those of whoever computes the live clock; times
+/// are positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
 struct Stamp {
   Time first;
   Time last;
-  std::uint64_t detail = 0;  // bit 63 is kFailed on every backend
+  std::uint64_t detail = 0;
 
   static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
   /// The protocol gave up on the message: both ends get an error.
   [[nodiscard]] bool failed() const { return (detail & kFailed) != 0; }
-};
-
-/// Availability of a device's units, charged in issue order. The index is the backend's own. A collective
-/// works on a copy taken when it is issued, so that operations in flight never depend on each other's
-/// progress. The copy is joined with the original when the program sees the operation's completion.
-/// Only as many units are copied as the hardware has (Backend::units()).
-struct Units {
-  static constexpr std::size_t kMaximum = 24;
-
-  explicit Units(std::size_t count = kMaximum) : count_(count) {
-    std::uninitialized_fill_n(unit.begin(), count_, Arbiter());
-  }
-  Units(const Units& other) : count_(other.count_) {
-    std::uninitialized_copy_n(other.unit.begin(), count_, unit.begin());
-  }
-  Units& operator=(const Units& other) {
-    count_ = other.count_;
-    std::uninitialized_copy_n(other.unit.begin(), count_, unit.begin());
-    return *this;
-  }
-
-  [[nodiscard]] std::span<const Arbiter> all() const { return {unit.data(), count_}; }
-
-  /// See Arbiter::join(). Returns by how much the operation is later than it found out by itself: the wait
-  /// for that unit which others used most.
-  Time join(const Units& used, const Units& taken, Time begun) {
-    Time delay;
-    for (std::size_t i = 0; i < count_; ++i)
-      delay = later(delay, unit[i].join(used.unit[i], taken.unit[i], begun));
-    return delay;
-  }
-
-  union {  // those beyond the count stay untouched
-    std::array<Arbiter, kMaximum> unit;
-  };
-
- private:
-  std::size_t count_;
-};
-
-struct Departure {
-  Time host_free;          // when a nonblocking call returns to the program
-  Time complete;           // when the send is complete at the sender (no handshake)
-  bool handshake = false;  // completion needs the receiver: match() there, complete_send() here
-  Stamp stamp;
 };
 
 /// The outcome of a message or an algorithm.
@@ -97,6 +82,17 @@ enum class Outcome : std::uint8_t {
   kTruncated,  // the message was longer than the receive
   kFault,      // the modelled protocol could not repair a fault
   kCancelled
+};
+
+inline constexpr int kAnySource = -1;
+inline constexpr int kAnyTag = -1;
+
+/// What a receive or a probe found.
+struct Received {
+  Outcome outcome = Outcome::kOk;
+  int source = 0;  // rank in the communicator
+  int tag = 0;
+  std::size_t bytes = 0;
 };
 
 }  // namespace offramp

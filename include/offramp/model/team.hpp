@@ -12,6 +12,8 @@
 
 namespace offramp {
 
+class Units;  // simulators/model/units.hpp
+
 /// The ranks of one collective operation as its algorithm sees them: ranks are those of the communicator. The
 /// clock is the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
 class Team {
@@ -25,9 +27,9 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// The units as they were when the operation was issued; joined with the rank's when the program sees its
-  /// completion.
-  [[nodiscard]] Units& units() { return units_; }
+  /// Of backends whose messages do not pass stages: the units as they were when the operation was issued,
+  /// joined with the rank's when the program sees its completion.
+  [[nodiscard]] virtual Units* units() { return nullptr; }
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.
   std::uint64_t operation = 0;
@@ -98,9 +100,7 @@ class Team {
   virtual MutableBytes scratch(std::size_t bytes) = 0;
 
  protected:
-  Team(int rank, int size, bool carries_data) : Team(rank, size, carries_data, Units()) {}
-  Team(int rank, int size, bool carries_data, const Units& units)
-      : rank_(rank), size_(size), carries_data_(carries_data), units_(units) {}
+  Team(int rank, int size, bool carries_data) : rank_(rank), size_(size), carries_data_(carries_data) {}
   [[nodiscard]] bool carries_data() const { return carries_data_; }
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
   /// stamp: of a token; null: the backend's point-to-point model prices the message.
@@ -115,7 +115,6 @@ class Team {
   int rank_;
   int size_;
   bool carries_data_;
-  Units units_;
 };
 
 /// Buffers of a collective, packed (contiguous, in type-map order). send: this rank's contribution; receive:

@@ -1,0 +1,178 @@
+#include "simulators/model/live_messages.hpp"
+
+#include <array>
+
+namespace offramp {
+namespace {
+
+// Stamp of a message whose data leaves without the receiver: when the data is at its device; and how long
+// before that the device granted the request, if there was one. Stamp of a rendezvous: when the sender's
+// device began, when the data leaves if the receiver is ready, and how long after the beginning the request
+// is there. Its reply: when the data leaves, when the send is complete, and how long after the beginning the
+// receiver answered.
+constexpr std::uint64_t kRendezvous = std::uint64_t{1} << 62;
+constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
+constexpr std::uint64_t kGranted = std::uint64_t{1} << 60;
+constexpr std::uint64_t kSpanMask = kGranted - 1;
+
+std::uint64_t span(Time begin, Time end) {
+  return static_cast<std::uint64_t>((end - begin).count()) & kSpanMask;
+}
+Time span_of(const Stamp& stamp) {
+  return Time::ps(static_cast<std::int64_t>(stamp.detail & kSpanMask));
+}
+std::uint64_t failure(bool failed) {
+  return failed ? Stamp::kFailed : 0;
+}
+
+/// A wire of its own between the two ports.
+void cross(Passage& passage) {
+  passage.first = passage.leaves + passage.latency;
+  passage.last = passage.left + passage.latency;
+}
+
+/// The rank's own resources, whoever shares them.
+class View {
+ public:
+  View(std::span<const ResourceDescription> descriptions, Units& units) : descriptions_(descriptions) {
+    blocks_.fill(units.all().data());
+  }
+  [[nodiscard]] Resources resources() const { return {descriptions_, blocks_.data(), nullptr}; }
+
+ private:
+  std::span<const ResourceDescription> descriptions_;
+  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> blocks_;
+};
+
+}  // namespace
+
+LiveMessages::LiveMessages(Backend& backend)
+    : backend_(backend),
+      old_(backend.issue_order()),
+      resources_(backend.resources()),
+      late_(resources_.size()),
+      sender_hold_(find(Occupation::kBySender)),
+      receiver_hold_(find(Occupation::kByReceiver)),
+      records_(backend.records()),
+      idle_(resources_.size()) {}
+
+std::size_t LiveMessages::find(Occupation occupation) const {
+  for (std::size_t i = 0; i < resources_.size(); ++i) {
+    if (resources_[i].occupation == occupation) return i;
+  }
+  return kNone;
+}
+
+Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& units) {
+  if (old_ != nullptr) return old_->depart(transfer, issued, units);
+  Passage passage;
+  passage.issued = issued;
+  backend_.issue(transfer, passage);
+  if (transfer.source == transfer.destination) return depart_local(transfer, passage);
+  if (sender_hold_ != kNone) passage.begin = later(passage.begin, units[sender_hold_].free_at());
+  const View view(resources_, units);
+  backend_.depart(transfer, passage, view.resources());
+  Departure departure;
+  departure.host_free = passage.host_free;
+  if (passage.protocol == Protocol::kDirect) {
+    cross(passage);
+    departure.stamp = {passage.first, passage.last, failure(passage.failed)};
+  } else {
+    passage.granted = passage.requested;
+    departure.stamp = {passage.begin, {}, failure(passage.failed) | kRendezvous};
+    backend_.grant(transfer, passage);
+    backend_.transmit(transfer, passage, view.resources());
+    cross(passage);
+    departure.handshake = passage.protocol == Protocol::kRendezvous;
+    if (departure.handshake) {
+      departure.stamp.last = passage.leaves;
+      departure.stamp.detail |= span(passage.begin, passage.requested);
+    } else {
+      backend_.count(transfer, passage);
+      departure.stamp = {passage.first, passage.last,
+                         failure(passage.failed) | kGranted | span(passage.granted, passage.first)};
+    }
+  }
+  departure.complete = passage.complete;
+  if (sender_hold_ != kNone) units[sender_hold_].acquire(passage.begin, passage.complete - passage.begin);
+  if (records_ && !departure.handshake) backend_.record_sender(transfer, passage);
+  return departure;
+}
+
+Departure LiveMessages::depart_local(const Transfer& transfer, Passage& passage) const {
+  Departure departure;
+  departure.host_free = passage.host_free;
+  departure.complete = passage.host_free + backend_.copy_time(transfer.bytes);
+  departure.handshake = transfer.synchronous;
+  departure.stamp = {passage.host_free, departure.complete, kLocal};
+  return departure;
+}
+
+void LiveMessages::resume(const Transfer& transfer, const Stamp& departure, Time posted, Passage& passage) {
+  passage.protocol = Protocol::kRendezvous;
+  passage.failed = departure.failed();
+  passage.begin = departure.first;
+  passage.requested = departure.first + span_of(departure);
+  passage.granted = later(passage.requested, posted);
+  backend_.grant(transfer, passage);
+  // What the sender's port has to serve before is known to the sender alone.
+  passage.answered = later(passage.answered, departure.last);
+  idle_.clear();
+  backend_.transmit(transfer, passage, View(resources_, idle_).resources());
+  cross(passage);
+}
+
+Stamp LiveMessages::match(const Transfer& transfer, const Stamp& departure, Time posted) {
+  if (old_ != nullptr) return old_->match(transfer, departure, posted);
+  if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
+  Passage passage;
+  resume(transfer, departure, posted, passage);
+  backend_.count(transfer, passage);
+  return {passage.leaves, passage.complete, span(passage.begin, passage.granted) | failure(passage.failed)};
+}
+
+Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Time posted, Time now,
+                           Units& units) {
+  if (old_ != nullptr) return old_->receive(transfer, departure, posted, units);
+  Passage passage;
+  const Time there = later(posted, now);
+  if ((departure.detail & kLocal) != 0)
+    return backend_.receive(transfer, passage, later(departure.last, there), false);
+  if ((departure.detail & kRendezvous) != 0) {
+    resume(transfer, departure, posted, passage);
+  } else {
+    passage.failed = departure.failed();
+    passage.first = departure.first;
+    passage.last = departure.last;
+    if ((departure.detail & kGranted) != 0) {
+      passage.protocol = Protocol::kGranted;
+      passage.granted = departure.first - span_of(departure);
+    }
+  }
+  backend_.arrive(transfer, passage, View(resources_, units).resources());
+  if (receiver_hold_ != kNone) {
+    const Time held = passage.last - passage.first;
+    passage.stored = later(passage.stored, units[receiver_hold_].acquire(passage.first, held).end);
+  }
+  return backend_.receive(transfer, passage, later(passage.stored, there), passage.came_before(posted));
+}
+
+Time LiveMessages::complete_send(const Transfer& transfer, const Stamp& departure, const Stamp& reply,
+                                 Units& units) {
+  if (old_ != nullptr) return old_->complete_send(transfer, reply, units);
+  if ((departure.detail & kLocal) != 0) return reply.last;
+  const Arbiter::Grant data = units[late_].acquire(reply.first, reply.last - reply.first);
+  if (records_) {
+    Passage passage;
+    passage.protocol = Protocol::kRendezvous;
+    passage.begin = departure.first;
+    passage.granted = departure.first + span_of(reply);
+    passage.leaves = data.begin;
+    passage.left = data.end;
+    passage.complete = later(reply.last, data.end);
+    backend_.record_sender(transfer, passage);
+  }
+  return later(reply.last, data.end);
+}
+
+}  // namespace offramp

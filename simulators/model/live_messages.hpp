@@ -1,0 +1,57 @@
+// The live clock's view of messages: the stages of a backend, asked rank by rank in the order in which its
+// program issues operations.
+//
+// Each end knows its own resources only. The sender takes the receiver to be ready; when it was not, its
+// reply shifts the message. What a rank's own resources serve adds up, so that they never go faster than
+// their rates; what other ranks do to shared ones is left to a world. The answers come at moments that the
+// program's own order fixes, so they are reproducible:
+//
+//   sender, when the program issues the send   depart()         -> a stamp that travels with the message
+//   receiver, when a receive is matched        match()          -> a reply (after a handshake departure)
+//   receiver, when completion is observed      receive()        -> the receiver's time
+//   sender, when completion is observed        complete_send()  -> the sender's time (after a handshake)
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "offramp/model/backend.hpp"
+#include "simulators/model/issue_order.hpp"
+#include "simulators/model/units.hpp"
+
+namespace offramp {
+
+class LiveMessages {
+ public:
+  /// The backend outlives this.
+  explicit LiveMessages(Backend& backend);
+
+  /// How many units depart() and the others use.
+  [[nodiscard]] std::size_t units() const { return old_ != nullptr ? old_->units() : late_ + 1; }
+
+  Departure depart(const Transfer& transfer, Time issued, Units& units);
+  /// posted: the host clock at which the receive was issued. Only after a handshake departure.
+  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted);
+  /// now: the host clock at which the program learns of the message.
+  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Time now, Units& units);
+  Time complete_send(const Transfer& transfer, const Stamp& departure, const Stamp& reply, Units& units);
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  [[nodiscard]] std::size_t find(Occupation occupation) const;
+  Departure depart_local(const Transfer& transfer, Passage& passage) const;
+  /// The message as its sender saw it, from the moment at which the request arrived.
+  void resume(const Transfer& transfer, const Stamp& departure, Time posted, Passage& passage);
+
+  Backend& backend_;
+  IssueOrderMessages* old_;
+  std::span<const ResourceDescription> resources_;
+  std::size_t late_;  // the unit of data whose receivers were late
+  std::size_t sender_hold_;
+  std::size_t receiver_hold_;
+  bool records_;
+  Units idle_;
+};
+
+}  // namespace offramp

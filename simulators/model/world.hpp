@@ -1,0 +1,253 @@
+// A world: all ranks, all devices and the network between them in one process, in the order of modelled time.
+//
+// Each rank runs a program: a coroutine that communicates through its RankHandle, as an MPI program does.
+// Buffers are sizes; no payload is carried. What ranks and operations share is one resource, occupied in the
+// order of modelled time.
+//
+//   World world({.ranks = 4}, {WorldBackend(host_backend())});
+//   const std::string stuck = world.run([](RankHandle& rank) -> Task<void> {
+//     if (rank.rank() == 0) co_await rank.send(1, 4096);
+//     if (rank.rank() == 1) co_await rank.receive(0, 4096);
+//   });
+//   Time end = world.clock(1);
+//
+// A program runs ahead of the world as long as it only issues operations: its clock moves, and what it issues
+// takes effect at its own time. It waits for the world where what it asks for depends on others.
+//
+// Thread rule: one thread at a time. The result depends on nothing but the arguments.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "offramp/model/backend.hpp"
+#include "simulators/model/network.hpp"
+#include "simulators/model/routing.hpp"
+
+namespace offramp {
+
+class RankHandle;
+class World;
+namespace world {
+class Core;
+class Rank;
+struct Operation;
+}  // namespace world
+
+/// The hardware under a world: a backend, and the host that carries what the backend declines.
+struct WorldBackend {
+  explicit WorldBackend(const BackendDescription& chosen)
+      : WorldBackend(chosen, Settings::defaults(chosen.parameters)) {}
+  WorldBackend(const BackendDescription& chosen, Settings values)
+      : backend(&chosen), settings(std::move(values)) {}
+
+  const BackendDescription* backend;  // lives as long as the world
+  Settings settings;
+  const BackendDescription* host = nullptr;  // null: what is declined cannot be done, and ends the run
+  std::optional<Settings> host_settings;     // the defaults if not set
+  std::vector<RouteRule> rules;              // 0 is the host, 1 the backend (0 too when that is the host)
+};
+
+struct WorldOptions {
+  int ranks = 1;
+  int ranks_per_node = 1;     // neighbouring ranks share a node's resources
+  FaultRates faults;          // of the modelled wires
+  Network* network = nullptr; // null: Wires
+  bool check = false;         // verify the invariants all the time: see World::violations()
+  std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
+  Time poll = Time::ns(100);  // what a question that may find nothing (test, iprobe) costs the program
+};
+
+/// A communicator as one of its ranks holds it. Copies are the same communicator.
+class Communicator {
+ public:
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const;
+  [[nodiscard]] std::uint64_t context() const;
+  /// The world rank of a rank.
+  [[nodiscard]] int world(int rank) const;
+
+ private:
+  friend class RankHandle;
+  friend class world::Core;
+  friend class world::Rank;
+  struct Group;
+  struct Local;  // what this rank counts
+  std::shared_ptr<const Group> group_;
+  std::shared_ptr<Local> local_;
+  int rank_ = 0;
+};
+
+/// Sizes of a collective's buffers at one rank, in bytes. For all but the v-collectives sizes_of() knows them.
+struct CollectiveSizes {
+  std::size_t send = 0;
+  std::size_t receive = 0;
+  std::size_t block = 0;                      // of one rank
+  bool in_place = false;                      // send and receive are one memory
+  std::vector<std::size_t> send_blocks = {};  // see CollectiveBuffers
+  std::vector<std::size_t> receive_blocks = {};
+};
+CollectiveSizes sizes_of(const Operation& operation, int rank);
+
+/// An operation in progress. Must be waited for (or tested until it is done; or, if it is a receive,
+/// cancelled and waited for). Movable; empty once it was waited for.
+class RankRequest {
+ public:
+  RankRequest() = default;
+  RankRequest(RankRequest&& other) noexcept : operation_(std::exchange(other.operation_, nullptr)) {}
+  RankRequest& operator=(RankRequest&& other) noexcept {
+    std::swap(operation_, other.operation_);
+    return *this;
+  }
+  RankRequest(const RankRequest&) = delete;
+  RankRequest& operator=(const RankRequest&) = delete;
+  ~RankRequest();
+  [[nodiscard]] bool empty() const { return operation_ == nullptr; }
+
+ private:
+  friend class RankHandle;
+  friend class world::Rank;
+  explicit RankRequest(world::Operation* operation) : operation_(operation) {}
+  world::Operation* operation_ = nullptr;
+};
+
+/// Arguments that are used again and again (MPI_Send_init and so on): start() gives a request each time.
+struct PersistentMessage {
+  bool sends = false;
+  bool synchronous = false;
+  Communicator communicator;
+  int peer = 0;
+  int tag = 0;
+  std::size_t bytes = 0;
+  ElementType element = ElementType::kByte;
+};
+
+/// What a program sees of its rank. Where no communicator is given it is that of all ranks. Peers and roots
+/// are ranks of the communicator.
+class RankHandle {
+ public:
+  RankHandle(const RankHandle&) = delete;
+  RankHandle& operator=(const RankHandle&) = delete;
+
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+  /// The rank's position in modelled time.
+  [[nodiscard]] Time clock() const;
+  [[nodiscard]] const Communicator& world() const;
+  /// The program computes for a while.
+  void compute(Time duration);
+
+  Task<Outcome> send(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte);
+  Task<Outcome> ssend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte);
+  /// bytes: the room for the message.
+  Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag);
+  /// As MPI_Sendrecv: the receive is posted first.
+  Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
+
+  RankRequest isend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
+                    ElementType element = ElementType::kByte, bool synchronous = false);
+  RankRequest irecv(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
+  RankRequest isend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
+    return isend(world(), to, bytes, tag, element);
+  }
+  RankRequest irecv(int from, std::size_t bytes, int tag = kAnyTag) {
+    return irecv(world(), from, bytes, tag);
+  }
+  RankRequest start(const PersistentMessage& message);
+
+  Task<Received> wait(RankRequest& request);
+  /// Observed in the order of the list, which is empty afterwards.
+  Task<Outcome> wait_all(std::vector<RankRequest>& requests);
+  /// The one that is done first (of those at the same time the one with the lowest index), and its index.
+  /// Empty requests are passed over; not all may be empty.
+  Task<std::pair<std::size_t, Received>> wait_any(std::vector<RankRequest>& requests);
+  /// Nothing: not done yet.
+  Task<std::optional<Received>> test(RankRequest& request);
+  /// Takes a receive back; false when it is matched already. Either way it is still to be waited for.
+  Task<bool> cancel(RankRequest& request);
+  /// Waits until a message is there that a receive would match, and leaves it there.
+  Task<Received> probe(const Communicator& communicator, int from, int tag = kAnyTag);
+  Task<std::optional<Received>> iprobe(const Communicator& communicator, int from, int tag = kAnyTag);
+
+  /// Collectives. operation.ranks, and where it has one operation.root, are the communicator's.
+  RankRequest start(const Communicator& communicator, const Operation& operation,
+                    const CollectiveSizes& sizes);
+  RankRequest start(const Communicator& communicator, const Operation& operation) {
+    return start(communicator, operation, sizes_of(operation, communicator.rank()));
+  }
+  Task<Outcome> collective(const Communicator& communicator, Operation operation);
+  Task<Outcome> collective(Operation operation) { return collective(world(), operation); }
+
+  Task<Outcome> bcast(std::size_t bytes, int root);
+  Task<Outcome> reduce(std::size_t bytes, int root);     // sums of doubles
+  Task<Outcome> allreduce(std::size_t bytes);            // the same
+  Task<Outcome> gather(std::size_t block, int root);
+  Task<Outcome> scatter(std::size_t block, int root);
+  Task<Outcome> allgather(std::size_t block);
+  Task<Outcome> alltoall(std::size_t block);
+  Task<Outcome> barrier();
+
+  /// The clocks of all members go to the latest one among them, as in a call that nobody leaves before all
+  /// have entered.
+  Task<void> synchronize(const Communicator& communicator);
+  /// As MPI_Comm_split, which takes no modelled time but that the members wait for each other. Nothing: a
+  /// negative color.
+  Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
+  Task<Communicator> duplicate(const Communicator& communicator);
+
+ private:
+  friend class world::Rank;
+  explicit RankHandle(world::Rank& rank) : rank_(rank) {}
+  world::Rank& rank_;
+};
+
+class World {
+ public:
+  using Program = std::function<Task<void>(RankHandle& rank)>;
+
+  World(const WorldOptions& options, const WorldBackend& backend);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has
+  /// not ended waits for when none of them can go on (the world is of no more use then, but for its clocks).
+  [[nodiscard]] std::string run(const Program& program);
+  /// The same on some ranks only: the others need no memory.
+  [[nodiscard]] std::string run(const Program& program, std::span<const int> ranks);
+
+  [[nodiscard]] int ranks() const;
+  [[nodiscard]] Time clock(int rank) const;
+  /// The latest one.
+  [[nodiscard]] Time end() const;
+  [[nodiscard]] WireCounters wire() const;
+  /// Since the beginning: messages that were sent, events that were taken from the queue.
+  [[nodiscard]] std::uint64_t messages() const;
+  [[nodiscard]] std::uint64_t events() const;
+
+  /// One resource that somebody has used.
+  struct ResourceUse {
+    std::string_view name;
+    int first_rank = 0;  // of those that share it
+    Time busy;
+    Time waited;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] std::vector<ResourceUse> resources() const;
+  /// What broke an invariant (with WorldOptions::check), the first few of them; and once the program has
+  /// ended, messages that were sent and never received.
+  [[nodiscard]] std::vector<std::string> violations() const;
+
+ private:
+  std::unique_ptr<world::Core> core_;
+};
+
+}  // namespace offramp

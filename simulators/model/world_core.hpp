@@ -1,0 +1,265 @@
+// The inside of a world: its events, the messages on their way, and the hardware of its ranks.
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "offramp/kernel/event_queue.hpp"
+#include "simulators/model/audit.hpp"
+#include "simulators/model/live_messages.hpp"
+#include "simulators/model/match_queue.hpp"
+#include "simulators/model/rank_table.hpp"
+#include "simulators/model/world.hpp"
+
+namespace offramp::world {
+
+class Core;
+class Rank;
+struct Message;
+struct Operation;
+struct Meeting;
+
+/// A resource that one message holds at a time; others wait for it in the order in which they came.
+struct Hold {
+  Message* owner = nullptr;
+  Message* first_waiting = nullptr;
+  Message* last_waiting = nullptr;
+};
+
+/// Resources of one scope, and of one backend.
+struct Block {
+  explicit Block(std::size_t count) : resources(count), holds(count) {}
+  std::vector<Resource> resources;
+  std::vector<Hold> holds;
+};
+
+/// One backend of a rank: what its device reaches.
+struct Device {
+  Backend* backend = nullptr;  // null: not used yet
+  std::array<Block*, static_cast<std::size_t>(Scope::kCount)> blocks{};
+  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};
+  // Of a backend whose messages pass no stages: it serves this rank alone.
+  IssueOrderMessages* old = nullptr;
+  std::unique_ptr<Backend> own;
+  std::unique_ptr<Settings> settings;
+  std::unique_ptr<Units> units;
+};
+
+/// Messages of a rank to another one that have not been matched with a receive or put among the unexpected
+/// ones, in the order of issue: MPI's order, whatever overtakes what on the way.
+struct Flow {
+  std::array<std::uint32_t, 2> issued{};  // by backend
+  std::uint32_t early = 0;  // of the list: arrived before one in front of them
+  Message* head = nullptr;
+  Message* tail = nullptr;
+};
+
+struct Message : Matchable {
+  Transfer transfer;
+  Passage passage;
+  Rank* source = nullptr;
+  Rank* destination = nullptr;
+  Operation* send = nullptr;     // null: the sender knows all that it needs
+  Operation* receive = nullptr;  // null: not matched
+  Flow* flow = nullptr;
+  Message* next_in_flow = nullptr;
+  Message* next_waiting = nullptr;  // for a hold
+  int source_in_group = 0;
+  std::uint8_t backend = 0;
+  bool arrived = false;   // its envelope is there
+  bool is_stored = false;  // passage.stored is known
+  bool token = false;
+  bool local = false;  // to the rank itself
+  bool old = false;
+  bool was_requested = false;
+  bool holds_sender = false;
+  bool holds_receiver = false;
+  bool parked = false;  // gave up the sender's device while it waited for the receiver
+  Time held_since;      // the sender's device
+  // Of tokens and old backends.
+  Stamp stamp;
+  Stamp reply;
+  bool handshake = false;
+};
+
+/// A send, a receive, or a collective of one rank; or a message of a collective.
+struct Operation : Matchable {
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
+  Operation(Kind kind_, Rank& rank_) : kind(kind_), rank(&rank_) {}
+  virtual ~Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  static void* operator new(std::size_t size) { return detail::FramePool::allocate(size); }
+  static void operator delete(void* memory, std::size_t size) noexcept {
+    detail::FramePool::release(memory, size);
+  }
+
+  Kind kind;
+  bool done = false;
+  bool cancelled = false;
+  bool watched = false;  // its rank waits for the first of several
+  Outcome outcome = Outcome::kOk;
+  Rank* rank;
+  Message* message = nullptr;
+  std::coroutine_handle<> waiter;
+  Time posted;             // of a receive
+  Time done_at;            // known once it is done
+  std::size_t bytes = 0;   // of a receive: room
+  int source_in_group = 0;
+};
+
+struct SendArguments {
+  int destination = 0;  // world rank
+  int source_in_group = 0;
+  std::uint64_t context = 0;
+  int tag = 0;
+  std::size_t bytes = 0;
+  ElementType element = ElementType::kByte;
+  bool synchronous = false;
+  std::uint8_t backend = 0;
+  bool failed = false;           // descends from a message that failed
+  const Stamp* token = nullptr;  // priced by its algorithm
+  std::uint64_t operation = 0;
+};
+
+/// Events at one time and rank are taken in this order.
+enum class EventKind : std::uint8_t {
+  kRelease,    // of a hold
+  kArrive,     // of data, tokens and messages of old backends
+  kRequested,  // a request
+  kGranted,    // a receive was posted: the receiver's device may answer
+  kAnswered,   // the answer is at the sender
+  kDepart,     // the sender's device begins
+  kWake        // a program goes on
+};
+struct Event {
+  void* object = nullptr;
+  EventKind kind = EventKind::kWake;
+  std::uint32_t number = 0;  // kWake: which one is awaited
+};
+
+class Core {
+ public:
+  Core(const WorldOptions& options, const WorldBackend& backend);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  std::string run(const World::Program& program, std::span<const int> ranks);
+
+  [[nodiscard]] const WorldOptions& options() const { return options_; }
+  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] Rank& rank(int rank);
+  [[nodiscard]] Rank* rank_if_used(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
+  [[nodiscard]] const Communicator& everyone() const { return everyone_; }
+  /// What posting a receive costs the program.
+  [[nodiscard]] Time post_cost(Rank& rank) { return device(rank, primary_).backend->post_receive_cost(); }
+
+  /// The backend of an operation, and its device at a rank.
+  [[nodiscard]] std::uint8_t choose(const offramp::Operation& operation, Rank& rank);
+  [[nodiscard]] Device& device(Rank& rank, std::uint8_t backend);
+
+  /// Sends at `at`. Returns when a nonblocking call goes on. `send` is done at once if nothing has to be
+  /// waited for.
+  Time send(Rank& source, Operation& send, const SendArguments& arguments, Time at);
+  /// posted: when the receive is there for the receiver's device.
+  void receive(Operation& receive, Time posted);
+  /// The program, whose clock shows `at`, learns that a receive is done. Returns when it goes on.
+  Time observe_receive(Operation& receive, Time at);
+  /// Instead of observe_receive(), for a token.
+  Stamp take_token(Operation& receive);
+  /// The number-th meeting of a communicator: all its members go on together.
+  void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
+
+  void done(Operation& operation, Time at);
+  /// Its program sleeps no longer than until then.
+  void wake(Rank& rank, Time at);
+
+  [[nodiscard]] std::uint64_t messages() const { return messages_; }
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] WireCounters wire() const;
+  [[nodiscard]] Time end() const;
+  [[nodiscard]] std::vector<World::ResourceUse> resources() const;
+  [[nodiscard]] std::vector<std::string> violations() const;
+
+ private:
+  struct Member {
+    const BackendDescription* description = nullptr;
+    Settings settings;
+    std::unique_ptr<Backend> backend;  // serves all ranks, unless `old`
+    bool old = false;
+    std::size_t sender_hold = SIZE_MAX;
+    std::size_t receiver_hold = SIZE_MAX;
+    std::size_t count = 0;
+    std::array<std::vector<std::unique_ptr<Block>>, static_cast<std::size_t>(Scope::kCount)> blocks;
+  };
+
+  void add_member(const BackendDescription& description, const Settings& settings);
+  [[nodiscard]] int sharers(const ResourceDescription& description) const;
+  [[nodiscard]] Block* block(Member& member, Scope scope, int rank);
+  [[nodiscard]] static Hold& hold(const Device& device, std::size_t index);
+  [[nodiscard]] Resources view(const Device& device) const {
+    return {device.backend->resources(), device.resources.data(), audit_.get()};
+  }
+
+  void push(Time at, const Rank& rank, EventKind kind, void* object, std::uint64_t order,
+            std::uint32_t number = 0);
+  void push(Time at, const Rank& rank, EventKind kind, Message& message);
+  void handle(const Event& event);
+
+  Message& make_message();
+  void free(Message& message);
+
+  Time send_old(Message& message, Time at);
+  Time send_local(Message& message);
+  void depart(Message& message);
+  void cross(Message& message);
+  void requested(Message& message);
+  void park(Message& message);
+  void grant(Message& message);
+  void answered(Message& message);
+  void arrive(Message& message);
+  void sent(Message& message, Time at);
+  bool acquire(Hold& hold, Message& message);
+  void release(Hold& hold);
+  void release_sender(Message& message, Time at);
+  void released(Hold& hold);
+
+  void envelope(Message& message);
+  void deliver(Message& message);
+  void deliver_early(Flow& flow);
+  void attach(Message& message, Operation& receive);
+  void attach_old(Message& message, Operation& receive);
+  [[nodiscard]] std::string deadlock() const;
+  void make_communicator(std::span<Meeting* const> members);
+
+  WorldOptions options_;
+  Wires wires_;
+  Network* network_;
+  std::vector<Member> members_;
+  std::uint8_t primary_ = 0;
+  std::vector<RouteRule> rules_;
+  bool faulty_;
+  std::string declined_;
+  std::unique_ptr<Audit> audit_;
+  std::mt19937_64 shuffle_;
+  EventQueue<Event> queue_;
+  std::vector<EventQueue<Event>::Entry> staged_;
+  Time now_;
+  std::uint64_t contexts_ = 0;  // made so far; each has two, and the world's are 0 and 1
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Meeting*>> meetings_;
+  std::uint64_t messages_ = 0;
+  std::uint64_t events_ = 0;
+  std::vector<std::unique_ptr<Message[]>> chunks_;
+  Message* unused_ = nullptr;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  Communicator everyone_;
+  World::Program program_;
+};
+
+}  // namespace offramp::world

@@ -1,0 +1,44 @@
+// Meetings of a communicator's members: clock synchronisation, and new communicators.
+#include <algorithm>
+#include <tuple>
+
+#include "simulators/model/world_rank.hpp"
+
+namespace offramp::world {
+
+void Core::meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting) {
+  const auto place = std::pair(communicator.context(), number);
+  std::vector<Meeting*>& here = meetings_[place];
+  here.push_back(&meeting);
+  if (static_cast<int>(here.size()) < communicator.size()) return;
+  std::vector<Meeting*> members = std::move(here);
+  meetings_.erase(place);
+  // By color, key and rank, as MPI orders them.
+  std::sort(members.begin(), members.end(), [](const Meeting* a, const Meeting* b) {
+    return std::tuple(a->color, a->key, a->rank_in_group) < std::tuple(b->color, b->key, b->rank_in_group);
+  });
+  Time latest;
+  for (const Meeting* member : members) latest = later(latest, member->rank->clock);
+  for (auto first = members.begin(); first != members.end();) {
+    const auto last = std::find_if(first, members.end(),
+                                   [&](const Meeting* other) { return other->color != (*first)->color; });
+    if ((*first)->color >= 0) make_communicator({first, last});
+    first = last;
+  }
+  for (Meeting* const member : members) done(*member, latest);
+}
+
+void Core::make_communicator(std::span<Meeting* const> members) {
+  auto group = std::make_shared<Communicator::Group>();
+  group->context = 2 * ++contexts_;
+  group->size = static_cast<int>(members.size());
+  for (const Meeting* member : members) group->members.push_back(member->rank->number());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Communicator& made = members[i]->made.emplace();
+    made.group_ = group;
+    made.local_ = std::make_shared<Communicator::Local>();
+    made.rank_ = static_cast<int>(i);
+  }
+}
+
+}  // namespace offramp::world

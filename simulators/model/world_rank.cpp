@@ -1,0 +1,388 @@
+#include "simulators/model/world_rank.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "simulators/model/world_team.hpp"
+
+namespace offramp {
+
+namespace world {
+
+MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
+  return {communicator.context(), from < 0 ? kAnySource : communicator.world(from), tag};
+}
+
+void Rank::start_send(Operation& send, const PersistentMessage& message) {
+  offramp::Operation question;
+  question.element = message.element;
+  question.bytes = message.bytes;
+  question.tag = message.tag;
+  SendArguments arguments;
+  arguments.destination = message.communicator.world(message.peer);
+  arguments.source_in_group = message.communicator.rank();
+  arguments.context = message.communicator.context();
+  arguments.tag = message.tag;
+  arguments.bytes = message.bytes;
+  arguments.element = message.element;
+  arguments.synchronous = message.synchronous;
+  arguments.backend = core_.choose(question, *this);
+  clock = later(clock, core_.send(*this, send, arguments, clock));
+}
+
+void Rank::start_receive(Operation& receive, const PersistentMessage& message) {
+  receive.key = key_of(message.communicator, message.peer, message.tag);
+  receive.bytes = message.bytes;
+  clock += core_.post_cost(*this);
+  core_.receive(receive, clock);
+}
+
+Received Rank::observe(Operation& operation) {
+  switch (operation.kind) {
+    case Operation::Kind::kSend:
+    case Operation::Kind::kMeeting:
+      clock = later(clock, operation.done_at);
+      return {operation.outcome};
+    case Operation::Kind::kReceive:
+      clock = core_.observe_receive(operation, clock);
+      return {operation.outcome, operation.source_in_group, operation.key.tag, operation.bytes};
+    case Operation::Kind::kCollective:
+      clock = static_cast<Collective&>(operation).observe(clock);
+      return {operation.outcome};
+  }
+  return {};
+}
+
+}  // namespace world
+
+using world::Done;
+using world::Until;
+using Kind = world::Operation::Kind;
+
+int Communicator::size() const {
+  return group_->size;
+}
+std::uint64_t Communicator::context() const {
+  return group_->context;
+}
+int Communicator::world(int rank) const {
+  return group_->members.empty() ? rank : group_->members[static_cast<std::size_t>(rank)];
+}
+
+RankRequest::~RankRequest() {
+  delete operation_;
+}
+
+CollectiveSizes sizes_of(const Operation& operation, int rank) {
+  const std::size_t block = operation.bytes;
+  const std::size_t all = block * static_cast<std::size_t>(operation.ranks);
+  const bool root = rank == operation.root;
+  switch (operation.kind) {
+    case OperationKind::kBcast:
+      return {block, block, block, true};
+    case OperationKind::kReduce:
+      return {block, root ? block : 0, block};
+    case OperationKind::kGather:
+      return {block, root ? all : 0, block};
+    case OperationKind::kScatter:
+      return {root ? all : 0, block, block};
+    case OperationKind::kAllgather:
+      return {block, all, block};
+    case OperationKind::kReduceScatter:
+      return {all, block, block};
+    case OperationKind::kAlltoall:
+      return {all, all, block};
+    case OperationKind::kAllreduce:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+      return {block, block, block};
+    default:
+      return {};
+  }
+}
+
+// --- messages ---
+
+int RankHandle::rank() const {
+  return rank_.number();
+}
+int RankHandle::size() const {
+  return rank_.everyone().size();
+}
+Time RankHandle::clock() const {
+  return rank_.clock;
+}
+const Communicator& RankHandle::world() const {
+  return rank_.everyone();
+}
+void RankHandle::compute(Time duration) {
+  rank_.clock += duration;
+}
+
+Task<Outcome> RankHandle::send(int to, std::size_t bytes, int tag, ElementType element) {
+  world::Operation operation(Kind::kSend, rank_);
+  rank_.start_send(operation, {true, false, world(), to, tag, bytes, element});
+  if (!operation.done) co_await Done{operation};
+  co_return rank_.observe(operation).outcome;
+}
+
+Task<Outcome> RankHandle::ssend(int to, std::size_t bytes, int tag, ElementType element) {
+  world::Operation operation(Kind::kSend, rank_);
+  rank_.start_send(operation, {true, true, world(), to, tag, bytes, element});
+  co_await Done{operation};
+  co_return rank_.observe(operation).outcome;
+}
+
+Task<Received> RankHandle::receive(int from, std::size_t bytes, int tag) {
+  world::Operation operation(Kind::kReceive, rank_);
+  rank_.start_receive(operation, {false, false, world(), from, tag, bytes});
+  co_await Done{operation};
+  co_return rank_.observe(operation);
+}
+
+Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag) {
+  world::Operation incoming(Kind::kReceive, rank_);
+  world::Operation outgoing(Kind::kSend, rank_);
+  rank_.start_receive(incoming, {false, false, world(), from, tag, room});
+  rank_.start_send(outgoing, {true, false, world(), to, tag, bytes});
+  co_await Done{outgoing};
+  co_await Done{incoming};
+  const Outcome sent = rank_.observe(outgoing).outcome;
+  Received received = rank_.observe(incoming);
+  if (received.outcome == Outcome::kOk) received.outcome = sent;
+  co_return received;
+}
+
+RankRequest RankHandle::start(const PersistentMessage& message) {
+  RankRequest request(new world::Operation(message.sends ? Kind::kSend : Kind::kReceive, rank_));
+  message.sends ? rank_.start_send(*request.operation_, message)
+                : rank_.start_receive(*request.operation_, message);
+  return request;
+}
+
+RankRequest RankHandle::isend(const Communicator& communicator, int to, std::size_t bytes, int tag,
+                              ElementType element, bool synchronous) {
+  return start({true, synchronous, communicator, to, tag, bytes, element});
+}
+
+RankRequest RankHandle::irecv(const Communicator& communicator, int from, std::size_t bytes, int tag) {
+  return start({false, false, communicator, from, tag, bytes});
+}
+
+// --- completion ---
+
+Task<Received> RankHandle::wait(RankRequest& request) {
+  co_await Done{*request.operation_};
+  const Received received = rank_.observe(*request.operation_);
+  request = RankRequest();
+  co_return received;
+}
+
+Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests) {
+  for (const RankRequest& request : requests) {
+    if (!request.empty()) co_await Done{*request.operation_};
+  }
+  Outcome outcome = Outcome::kOk;
+  for (const RankRequest& request : requests) {
+    if (request.empty()) continue;
+    const Outcome one = rank_.observe(*request.operation_).outcome;
+    if (outcome == Outcome::kOk) outcome = one;
+  }
+  requests.clear();
+  co_return outcome;
+}
+
+Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
+  std::size_t first = requests.size();
+  for (;;) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const world::Operation* const operation = requests[i].operation_;
+      if (operation == nullptr || !operation->done || later(operation->done_at, rank_.clock) > rank_.core().now())
+        continue;
+      if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
+    }
+    if (first < requests.size()) break;
+    Time next = Time::never();
+    for (const RankRequest& request : requests) {
+      if (request.empty()) continue;
+      request.operation_->watched = true;
+      if (request.operation_->done) next = earlier(next, later(rank_.clock, request.operation_->done_at));
+    }
+    if (next < Time::never()) rank_.core().wake(rank_, next);
+    co_await world::Asleep{rank_};
+    for (const RankRequest& request : requests) {
+      if (!request.empty()) request.operation_->watched = false;
+    }
+  }
+  const Received received = rank_.observe(*requests[first].operation_);
+  requests[first] = RankRequest();
+  co_return std::pair<std::size_t, Received>(first, received);
+}
+
+Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
+  rank_.clock += rank_.core().options().poll;
+  co_await Until{rank_, rank_.clock};
+  if (!request.operation_->done || request.operation_->done_at > rank_.clock) co_return std::nullopt;
+  const Received received = rank_.observe(*request.operation_);
+  request = RankRequest();
+  co_return received;
+}
+
+Task<bool> RankHandle::cancel(RankRequest& request) {
+  co_await Until{rank_, rank_.clock};
+  world::Operation& operation = *request.operation_;
+  if (operation.done || !operation.queued) co_return false;
+  rank_.posted.remove(operation);
+  operation.cancelled = true;
+  operation.outcome = Outcome::kCancelled;
+  operation.done = true;
+  operation.done_at = rank_.clock;
+  co_return true;
+}
+
+static std::optional<Received> look(world::Rank& rank, const world::MatchKey& key) {
+  const world::Matchable* const found = rank.unexpected.find_message(key);
+  if (found == nullptr) return std::nullopt;
+  const auto& message = static_cast<const world::Message&>(*found);
+  return Received{Outcome::kOk, message.source_in_group, message.key.tag, message.transfer.bytes};
+}
+
+Task<Received> RankHandle::probe(const Communicator& communicator, int from, int tag) {
+  const world::MatchKey key = world::Rank::key_of(communicator, from, tag);
+  co_await Until{rank_, rank_.clock};
+  std::optional<Received> found = look(rank_, key);
+  while (!found) {
+    co_await world::Probing{rank_, key};
+    rank_.clock = later(rank_.clock, rank_.core().now());
+    found = look(rank_, key);
+  }
+  co_return *found;
+}
+
+Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
+  rank_.clock += rank_.core().options().poll;
+  co_await Until{rank_, rank_.clock};
+  co_return look(rank_, world::Rank::key_of(communicator, from, tag));
+}
+
+// --- collectives ---
+
+RankRequest RankHandle::start(const Communicator& communicator, const Operation& operation,
+                              const CollectiveSizes& sizes) {
+  const std::uint8_t backend = rank_.core().choose(operation, rank_);
+  auto* const collective =
+      new world::Collective(rank_, communicator, backend, communicator.local_->collectives++);
+  RankRequest request(collective);
+  collective->start(operation, sizes);
+  return request;
+}
+
+Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation operation) {
+  operation.ranks = communicator.size();
+  RankRequest request = start(communicator, operation);
+  co_await Done{*request.operation_};
+  co_return rank_.observe(*request.operation_).outcome;
+}
+
+namespace {
+Operation bytes_of(OperationKind kind, std::size_t bytes, int root = 0) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = operation.elements = bytes;
+  operation.root = root;
+  return operation;
+}
+Operation sum_of_doubles(OperationKind kind, std::size_t bytes, int root = 0) {
+  Operation operation = bytes_of(kind, bytes, root);
+  operation.element = ElementType::kFloat64;
+  operation.function = ReduceFunction::kSum;
+  operation.elements = bytes / sizeof(double);
+  return operation;
+}
+}  // namespace
+
+Task<Outcome> RankHandle::bcast(std::size_t bytes, int root) {
+  return collective(bytes_of(OperationKind::kBcast, bytes, root));
+}
+Task<Outcome> RankHandle::reduce(std::size_t bytes, int root) {
+  return collective(sum_of_doubles(OperationKind::kReduce, bytes, root));
+}
+Task<Outcome> RankHandle::allreduce(std::size_t bytes) {
+  return collective(sum_of_doubles(OperationKind::kAllreduce, bytes));
+}
+Task<Outcome> RankHandle::gather(std::size_t block, int root) {
+  return collective(bytes_of(OperationKind::kGather, block, root));
+}
+Task<Outcome> RankHandle::scatter(std::size_t block, int root) {
+  return collective(bytes_of(OperationKind::kScatter, block, root));
+}
+Task<Outcome> RankHandle::allgather(std::size_t block) {
+  return collective(bytes_of(OperationKind::kAllgather, block));
+}
+Task<Outcome> RankHandle::alltoall(std::size_t block) {
+  return collective(bytes_of(OperationKind::kAlltoall, block));
+}
+Task<Outcome> RankHandle::barrier() {
+  return collective(bytes_of(OperationKind::kBarrier, 0));
+}
+
+// --- communicators ---
+
+Task<void> RankHandle::synchronize(const Communicator& communicator) {
+  (void)co_await split(communicator, -1, 0);
+}
+
+Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
+  co_return *co_await split(communicator, 0, communicator.rank());
+}
+
+Task<std::optional<Communicator>> RankHandle::split(const Communicator& communicator, int color, int key) {
+  world::Meeting meeting(rank_, communicator.rank(), color, key);
+  rank_.core().meet(communicator, communicator.local_->collectives++, meeting);
+  co_await Done{meeting};
+  (void)rank_.observe(meeting);
+  co_return std::move(meeting.made);
+}
+
+// --- the world ---
+
+World::World(const WorldOptions& options, const WorldBackend& backend)
+    : core_(std::make_unique<world::Core>(options, backend)) {}
+World::~World() = default;
+
+std::string World::run(const Program& program) {
+  std::vector<int> all(static_cast<std::size_t>(ranks()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  return run(program, all);
+}
+std::string World::run(const Program& program, std::span<const int> ranks) {
+  return core_->run(program, ranks);
+}
+int World::ranks() const {
+  return core_->options().ranks;
+}
+Time World::clock(int rank) const {
+  const world::Rank* const used = core_->rank_if_used(rank);
+  return used != nullptr ? used->clock : Time();
+}
+Time World::end() const {
+  return core_->end();
+}
+WireCounters World::wire() const {
+  return core_->wire();
+}
+std::uint64_t World::messages() const {
+  return core_->messages();
+}
+std::uint64_t World::events() const {
+  return core_->events();
+}
+std::vector<World::ResourceUse> World::resources() const {
+  return core_->resources();
+}
+std::vector<std::string> World::violations() const {
+  return core_->violations();
+}
+
+}  // namespace offramp

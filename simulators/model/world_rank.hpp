@@ -1,0 +1,117 @@
+// One rank of a world: its clock, its program, and what it waits for.
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <memory>
+#include <vector>
+
+#include "simulators/model/world_core.hpp"
+
+namespace offramp {
+
+struct Communicator::Group {
+  std::uint64_t context = 0;   // of its messages; that of its collectives is one higher
+  int size = 0;
+  std::vector<int> members;    // world ranks; empty: rank i is world rank i
+};
+struct Communicator::Local {
+  std::uint32_t collectives = 0;
+};
+
+}  // namespace offramp
+
+namespace offramp::world {
+
+/// One member's part in a meeting of a communicator.
+struct Meeting final : Operation {
+  Meeting(Rank& rank_, int rank_in_group_, int color_, int key_)
+      : Operation(Kind::kMeeting, rank_), rank_in_group(rank_in_group_), color(color_), key(key_) {}
+  int rank_in_group;
+  int color;  // negative: no new communicator
+  int key;
+  std::optional<Communicator> made;
+};
+
+class Rank {
+ public:
+  Rank(Core& core, int number, Communicator everyone)
+      : core_(core), number_(number), everyone_(std::move(everyone)), handle_(*this) {}
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  [[nodiscard]] Core& core() { return core_; }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] const Communicator& everyone() const { return everyone_; }
+  [[nodiscard]] RankHandle& handle() { return handle_; }
+  [[nodiscard]] Flow& flow(int destination) { return flows_[destination]; }
+
+  Time clock;
+  Task<void> program;
+  MatchQueue posted;
+  MatchQueue unexpected;
+  std::array<Device, 2> devices;
+
+  // What its program waits for, besides an operation.
+  std::uint32_t wakes = 0;           // asked for so far
+  std::uint32_t wakes_passed = 0;    // those have no meaning any more
+  std::coroutine_handle<> sleeper;   // goes on with the first one of the others
+  std::coroutine_handle<> prober;    // goes on with a message that `probed` accepts
+  MatchKey probed;
+
+  void start_send(Operation& send, const PersistentMessage& message);
+  void start_receive(Operation& receive, const PersistentMessage& message);
+  /// The program learns that an operation is done.
+  Received observe(Operation& operation);
+
+  [[nodiscard]] static MatchKey key_of(const Communicator& communicator, int from, int tag);
+
+ private:
+  Core& core_;
+  int number_;
+  Communicator everyone_;
+  RankHandle handle_;
+  RankTable<Flow> flows_;
+};
+
+/// Suspends until an operation is done.
+struct Done {
+  Operation& operation;
+  [[nodiscard]] bool await_ready() const { return operation.done; }
+  void await_suspend(std::coroutine_handle<> waiter) const { operation.waiter = waiter; }
+  void await_resume() const {}
+};
+
+/// Suspends until Core::wake().
+struct Asleep {
+  Rank& rank;
+  [[nodiscard]] bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiter) const { rank.sleeper = waiter; }
+  void await_resume() const {}
+};
+
+/// Suspends until a message is unexpected that a receive with this key would take.
+struct Probing {
+  Rank& rank;
+  MatchKey key;
+  [[nodiscard]] bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiter) const {
+    rank.probed = key;
+    rank.prober = waiter;
+  }
+  void await_resume() const {}
+};
+
+/// Suspends until the world has come to a time.
+struct Until {
+  Rank& rank;
+  Time at;
+  [[nodiscard]] bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiter) const {
+    rank.sleeper = waiter;
+    rank.core().wake(rank, at);
+  }
+  void await_resume() const {}
+};
+
+}  // namespace offramp::world

@@ -1,0 +1,50 @@
+// A collective of one rank in a world: the team that the backend's algorithm sees.
+#pragma once
+
+#include <vector>
+
+#include "simulators/model/no_memory.hpp"
+#include "simulators/model/world_rank.hpp"
+
+namespace offramp::world {
+
+class Collective final : public Operation, public Team {
+ public:
+  Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend, std::uint32_t number);
+
+  void start(const offramp::Operation& question, const CollectiveSizes& sizes);
+  /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
+  [[nodiscard]] Time observe(Time at) const;
+
+  [[nodiscard]] int world_rank(int rank) const override { return communicator_.world(rank); }
+  [[nodiscard]] std::uint64_t context() const override { return communicator_.context() + 1; }
+  Units* units() override { return core().device(own(), backend_).units.get(); }
+  MutableBytes scratch(std::size_t size) override { return no_memory_.take(size); }
+
+ protected:
+  void combine_elements(Bytes, MutableBytes) override {}
+  Handle start_send(int peer, Bytes data, const Stamp* stamp) override;
+  Handle start_receive(int peer, MutableBytes data, bool token) override;
+  bool ready(Handle handle) override { return static_cast<Operation*>(handle)->done; }
+  void wait(Handle handle, std::coroutine_handle<> algorithm) override {
+    static_cast<Operation*>(handle)->waiter = algorithm;
+  }
+  Outcome finish(Handle handle) override;
+  Arrival take(Handle handle) override;
+
+ private:
+  Rank& own() { return *Operation::rank; }
+  Core& core() { return own().core(); }
+  void ended();
+
+  Communicator communicator_;
+  std::uint8_t backend_;
+  int tag_;
+  bool failed_ = false;  // a message has: the algorithm goes on, and those it sends to get to know
+  NoMemory no_memory_;
+  std::vector<Bytes> send_blocks_;
+  std::vector<MutableBytes> receive_blocks_;
+  Task<Outcome> task_;
+};
+
+}  // namespace offramp::world
