@@ -37,8 +37,9 @@ class AieBackend final : public Backend {
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (operation.kind != OperationKind::kSend) return Verdict{aie::collective_decline(planner_, operation)};
-    return Verdict{too_many_};
+    const bool message = operation.kind == OperationKind::kSend;
+    return Verdict::accept(operation, kRegularOperations)
+        .unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {

@@ -46,11 +46,12 @@ class CcloBackend final : public Backend {
         world_fits_(fits(context.ranks)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (!driver_.problem().empty()) return Verdict::decline(driver_.problem());
-    if (operation.bytes > kMostBytes) return Verdict::decline("byte_count has 32 bits: 4294967295 at most");
-    if (operation.kind == OperationKind::kSend) return {};
-    if (!fits(operation.ranks)) return Verdict::decline(too_large(operation.ranks));
-    return supports_call(operation);
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    if (!driver_.problem().empty()) return verdict.unless(driver_.problem());
+    if (operation.bytes > kMostBytes) return verdict.unless("byte_count has 32 bits: 4294967295 at most");
+    if (operation.kind == OperationKind::kSend) return verdict;
+    if (!fits(operation.ranks)) return verdict.unless(too_large(operation.ranks));
+    return verdict.unless(objection_to_call(operation));
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
@@ -205,23 +206,19 @@ class CcloBackend final : public Backend {
     return text;
   }
 
-  [[nodiscard]] Verdict supports_call(const Operation& operation) const {
+  [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const {
     const bool first = spec_.generation == Generation::kFirst;
     if (operation.kind == OperationKind::kAlltoall || operation.kind == OperationKind::kBarrier) {
-      if (first) return Verdict::decline("the first generation has no ALLTOALL and no BARRIER call");
-      if (spec_.transport != Transport::kRdma)
-        return Verdict::decline("ALLTOALL and BARRIER need rendezvous, which only RDMA has");
+      if (first) return "the first generation has no ALLTOALL and no BARRIER call";
+      return spec_.transport == Transport::kRdma
+                 ? ""
+                 : "ALLTOALL and BARRIER need rendezvous, which only RDMA has";
+    }
+    if (!reduces(operation.kind) ||
+        find_lane(spec_.generation, operation.element, operation.function) != nullptr)
       return {};
-    }
-    const bool reduces = operation.kind == OperationKind::kReduce ||
-                         operation.kind == OperationKind::kAllreduce ||
-                         operation.kind == OperationKind::kReduceScatter;
-    if (reduces && find_lane(spec_.generation, operation.element, operation.function) == nullptr) {
-      return Verdict::decline(
-          first ? "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only"
-                : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only");
-    }
-    return {};
+    return first ? "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only"
+                 : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only";
   }
 
   static Scenario scenario_of_kind(OperationKind kind) {

@@ -36,8 +36,6 @@ class DpuBackend final : public Backend {
     return dpu::supports(driver_.platform, ranks_, operation);
   }
 
-  [[nodiscard]] bool knows(OperationKind kind) const override { return dpu::knows(kind); }
-
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
     if (transfer.source == transfer.destination) return keep(transfer, issued);
     const bool handshake =

@@ -132,8 +132,9 @@ class HostBackend final : public Backend {
         faulty_(faults_.any()),
         spans_(context.spans) {}
 
-  [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
-  [[nodiscard]] bool knows(OperationKind) const override { return true; }
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    return Verdict::accept(operation, kRegularOperations | kPrefixReductions | kVectorCollectives);
+  }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
     const Time host_free = issued + overhead_;

@@ -32,9 +32,10 @@ class TinselBackend final : public Backend {
                               configuration_.memory() >> 20U)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (!configuration_.fits) return Verdict::decline(configuration_.too_many);
-    if (held_bytes(operation) > configuration_.memory()) return Verdict::decline(too_long_);
-    return {};
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    if (!configuration_.fits) return verdict.unless(configuration_.too_many);
+    if (held_bytes(operation) > configuration_.memory()) return verdict.unless(too_long_);
+    return verdict;
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {

@@ -53,18 +53,9 @@ class Wormhole final : public Backend {
             static_cast<std::int64_t>(context.settings.real("bandwidth") * 1e9 + 0.5))) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    switch (operation.kind) {
-      case OperationKind::kSend:
-      case OperationKind::kBcast:
-      case OperationKind::kGather:
-        return {};
-      case OperationKind::kReduce:
-      case OperationKind::kAllreduce:
-      case OperationKind::kReduceScatter:
-        return Verdict::decline("a wormhole carries bytes and does not add them");
-      default:
-        return Verdict::decline("this example has no algorithm for it");
-    }
+    if (reduces(operation.kind)) return Verdict::decline("a wormhole carries bytes and does not add them");
+    return Verdict::accept(operation, {OperationKind::kSend, OperationKind::kBcast, OperationKind::kGather},
+                           "this example has no algorithm for it");
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {

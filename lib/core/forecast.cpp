@@ -91,7 +91,7 @@ static std::string decline_of(const ForecastSetting& setting, const Operation& o
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
   if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
-  return std::string(backend->answer(asked).reason);
+  return std::string(backend->supports(asked).reason);
 }
 
 static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,

@@ -247,7 +247,7 @@ TEST(CcloBackend, GivesEachDeclineItsTrueReason) {
   const Backendless first;
   const Backendless second({{"profile", word("gen2")}});
   const Backendless tcp({{"profile", word("gen2")}, {"transport", word("tcp")}});
-  const auto reason = [](const Backendless& b, const Operation& o) { return b.backend->answer(o).reason; };
+  const auto reason = [](const Backendless& b, const Operation& o) { return b.backend->supports(o).reason; };
   for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kBarrier}) {
     EXPECT_EQ(reason(first, operation(kind)), "the first generation has no ALLTOALL and no BARRIER call");
     EXPECT_EQ(reason(tcp, operation(kind)), "ALLTOALL and BARRIER need rendezvous, which only RDMA has");

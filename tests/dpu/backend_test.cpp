@@ -293,7 +293,7 @@ TEST(DpuBackend, RepairsLossesOnTheNetworkAtACost) {
 TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   const Settings settings = settings_with({{"ranks_per_node", {2, {}}}, {"service_processes", {2, {}}}});
   const auto reason = [](const Settings& of, int ranks, const Operation& operation) {
-    return std::string(dpu_backend().create({0, ranks, of, {}, nullptr})->answer(operation).reason);
+    return std::string(dpu_backend().create({0, ranks, of, {}, nullptr})->supports(operation).reason);
   };
   Operation send;
   EXPECT_EQ(reason(settings, 256, send), "");  // 128 nodes with two service processes each

@@ -29,6 +29,7 @@
 #include "offramp/model/operation.hpp"
 #include "offramp/model/parameter.hpp"
 #include "offramp/model/team.hpp"
+#include "offramp/model/verdict.hpp"
 
 namespace offramp {
 
@@ -38,16 +39,10 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// What the library asks: supports(), for the kinds of operation that the backend knows at all.
-  [[nodiscard]] Verdict answer(const Operation& operation) const {
-    if (operation.kind > OperationKind::kBarrier && !knows(operation.kind))
-      return Verdict::decline("the hardware has no such collective");
-    return supports(operation);
-  }
-
+  /// Whether the hardware carries the operation. Called for every message and collective: allocates nothing
+  /// on a yes, and nothing on a no that it has given before. All ranks of a collective must come to the same
+  /// answer, so it may depend on the operation and on what the backend was created with only.
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
-  /// Of the kinds after kBarrier, which came later: only a backend that says so is asked about one.
-  [[nodiscard]] virtual bool knows(OperationKind) const { return false; }
 
   virtual Departure depart(const Transfer& transfer, Time issued, Units& units) = 0;
   /// posted: the host clock at which the receive was issued. Only after a handshake departure.
