@@ -37,9 +37,10 @@ class AieBackend final : public Backend {
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    if (!verdict.yes()) return verdict;  // the planner has no place for other kinds
     const bool message = operation.kind == OperationKind::kSend;
-    return Verdict::accept(operation, kRegularOperations)
-        .unless(message ? too_many_ : aie::collective_decline(planner_, operation));
+    return verdict.unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
