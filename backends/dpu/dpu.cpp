@@ -101,8 +101,8 @@ class DpuBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    const auto own = static_cast<std::int64_t>(operation.kind > OperationKind::kBarrier ? buffers.send.size()
-                                                                                        : operation.bytes);
+    const auto own = static_cast<std::int64_t>(
+        has_blocks_of_different_sizes(operation.kind) ? buffers.send.size() : operation.bytes);
     const dpu::HostCost cost =
         dpu::host_cost(driver_.platform, operation.kind, own, team.size(), team.rank() == operation.root);
     const Time issued = team.clock;

@@ -123,11 +123,7 @@ class TinselBackend final : public Backend {
   /// What one rank has to hold at once.
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
     const auto ranks = static_cast<std::uint64_t>(std::max(1, operation.ranks));
-    const bool all = operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter ||
-                     operation.kind == OperationKind::kAllgather ||
-                     operation.kind == OperationKind::kAlltoall ||
-                     operation.kind == OperationKind::kReduceScatter;
-    if (!all) return operation.bytes;
+    if (!has_block_per_rank(operation.kind)) return operation.bytes;
     return operation.bytes > ~std::uint64_t{0} / ranks ? ~std::uint64_t{0} : operation.bytes * ranks;
   }
 

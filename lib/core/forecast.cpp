@@ -119,7 +119,7 @@ bool could_be_larger(const ForecastSetting& setting, const Operation& operation)
 
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat,
                           bool what_if) {
-  if (operation.kind > OperationKind::kExscan)
+  if (has_blocks_of_different_sizes(operation.kind))
     return Result<Forecast>::failure(
         fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
   const int least = operation.kind == OperationKind::kSend ? 2 : 1;

@@ -41,6 +41,30 @@ TEST(OperationKinds, AreToldApartByWhatTheyDo) {
             (Names{"allgather", "alltoall", "gather", "reduce_scatter", "scatter"}));
 }
 
+TEST(ReduceFunctions, AreToldApartByWhatTheyDo) {
+  Names logical;
+  Names bitwise;
+  for (int i = 0; i <= static_cast<int>(ReduceFunction::kUser); ++i) {
+    const auto function = static_cast<ReduceFunction>(i);
+    if (is_logical(function)) logical.push_back(to_string(function));
+    if (is_bitwise(function)) bitwise.push_back(to_string(function));
+  }
+  EXPECT_EQ(logical, (Names{"land", "lor", "lxor"}));
+  EXPECT_EQ(bitwise, (Names{"band", "bor", "bxor"}));
+}
+
+TEST(ElementTypes, AreToldApartByTheirValues) {
+  Names integers;
+  Names reals;
+  for (int i = 0; i <= static_cast<int>(ElementType::kMixed); ++i) {
+    const auto type = static_cast<ElementType>(i);
+    if (is_integer(type)) integers.push_back(to_string(type));
+    if (is_floating_point(type)) reals.push_back(to_string(type));
+  }
+  EXPECT_EQ(integers, (Names{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}));
+  EXPECT_EQ(reals, (Names{"float32", "float64", "float_extended"}));
+}
+
 TEST(AVerdict, IsYesOnlyToTheKindsOfItsList) {
   constexpr OperationSet kCarried = {OperationKind::kSend, OperationKind::kAlltoallv};
   EXPECT_TRUE(Verdict::accept(of(OperationKind::kSend), kCarried).yes());

@@ -106,6 +106,26 @@ enum class ElementType : std::uint8_t {
 };
 std::string_view to_string(ElementType type);
 
+constexpr bool is_integer(ElementType type) {
+  switch (type) {
+    case ElementType::kInt8:
+    case ElementType::kInt16:
+    case ElementType::kInt32:
+    case ElementType::kInt64:
+    case ElementType::kUint8:
+    case ElementType::kUint16:
+    case ElementType::kUint32:
+    case ElementType::kUint64:
+      return true;
+    default:
+      return false;
+  }
+}
+constexpr bool is_floating_point(ElementType type) {
+  return type == ElementType::kFloat32 || type == ElementType::kFloat64 ||
+         type == ElementType::kFloatExtended;
+}
+
 enum class ReduceFunction : std::uint8_t {
   kNone,
   kSum,
