@@ -47,10 +47,12 @@ class CcloBackend final : public Backend {
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     const Verdict verdict = Verdict::accept(operation, kRegularOperations);
-    if (!driver_.problem().empty()) return verdict.unless(driver_.problem());
+    if (!driver_.problem().empty())
+      return verdict.unless(driver_.problem(), driver_.buffers_fit() ? nullptr : &larger_memory(ranks_));
     if (operation.bytes > kMostBytes) return verdict.unless("byte_count has 32 bits: 4294967295 at most");
     if (operation.kind == OperationKind::kSend) return verdict;
-    if (!fits(operation.ranks)) return verdict.unless(too_large(operation.ranks));
+    if (!fits(operation.ranks))
+      return verdict.unless(too_large(operation.ranks), &larger_memory(operation.ranks));
     return verdict.unless(objection_to_call(operation));
   }
 
@@ -204,6 +206,18 @@ class CcloBackend final : public Backend {
       text = fmt::format("a communicator of {} ranks needs {} words, {} free", ranks,
                          driver_.words(static_cast<std::uint64_t>(ranks)), driver_.free_words());
     return text;
+  }
+
+  /// A communicator takes five words per rank and two of its own (published: Communicator) beside the
+  /// buffers.
+  [[nodiscard]] const Remedy& larger_memory(int ranks) const {
+    Remedy& remedy = remedies_[ranks];
+    if (remedy.note.empty()) {
+      const std::uint64_t bytes = std::bit_ceil(4096 + 4 * (5 * static_cast<std::uint64_t>(ranks) + 64));
+      remedy = {"exchange_memory", static_cast<double>(bytes),
+                fmt::format("with an exchange memory of {} bytes", bytes)};
+    }
+    return remedy;
   }
 
   [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const {
@@ -368,18 +382,10 @@ class CcloBackend final : public Backend {
   int ranks_;
   bool world_fits_;
   std::uint64_t collectives_ = 0;
-  mutable std::map<int, std::string> reasons_;
+  mutable std::map<int, std::string> reasons_;  // both by ranks
+  mutable std::map<int, Remedy> remedies_;
   WireCounters wire_;
 };
-
-/// A communicator takes five words per rank and two of its own (published: Communicator) beside the buffers.
-std::string enlarge(const Operation& operation, Settings& settings) {
-  const std::uint64_t bytes =
-      std::bit_ceil(4096 + 4 * (5 * static_cast<std::uint64_t>(operation.ranks) + 64));
-  if (bytes > 16777216) return {};
-  settings.set("exchange_memory", {static_cast<double>(bytes), {}});
-  return fmt::format("with an exchange memory of {} bytes", bytes);
-}
 
 }  // namespace
 
@@ -394,7 +400,6 @@ const BackendDescription& cclo_backend() {
     };
     d.clock_parameter = "clock";
     d.topics = topics();
-    d.enlarge = enlarge;
     d.without_effect = without_effect;
     return d;
   }());

@@ -213,6 +213,25 @@ TEST(CcloBackend, DeclinesACommunicatorThatDoesNotFitWithItsFigures) {
   EXPECT_FALSE(b->supports(send).yes());
 }
 
+TEST(CcloBackend, NamesTheMemoryThatWouldHoldTheCommunicator) {
+  Backendless b;
+  const Operation large = operation(OperationKind::kBcast, 128);
+  const Verdict verdict = b->supports(large);
+  ASSERT_NE(verdict.remedy, nullptr);
+  EXPECT_EQ(verdict.remedy->parameter, "exchange_memory");
+  EXPECT_EQ(verdict.remedy->value, 8192);
+  EXPECT_EQ(verdict.remedy->note, "with an exchange memory of 8192 bytes");
+  EXPECT_TRUE(Backendless({{"exchange_memory", number(verdict.remedy->value)}})->supports(large).yes());
+  const Verdict again = b->supports(large);  // made once
+  EXPECT_EQ(again.reason.data(), verdict.reason.data());
+  EXPECT_EQ(again.remedy, verdict.remedy);
+  EXPECT_NE(Backendless({{"rx_buffers", number(100)}})->supports(large).remedy, nullptr);
+  for (const Verdict& other :
+       {b->supports(operation(OperationKind::kBcast)), b->supports(operation(OperationKind::kBarrier)),
+        b->supports(operation(OperationKind::kScan, 128))})
+    EXPECT_EQ(other.remedy, nullptr) << other.reason;
+}
+
 TEST(CcloBackend, DeclinesWhatTheArithmeticUnitLacks) {
   Backendless first;
   Backendless second({{"profile", word("gen2")}});

@@ -420,10 +420,10 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   EXPECT_EQ(registry.add(&quiet(), "x"), "x: there already is a backend \"host\"");
   EXPECT_EQ(registry.add(nullptr, "x"), "x: offramp_backend_v1 returned no description");
   BackendDescription other = engine();
-  other.abi = 99;
+  other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 99, but this offramp has abi 2; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 2; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;

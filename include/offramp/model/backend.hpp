@@ -128,9 +128,6 @@ struct BackendDescription {
   /// share). Null: forecasts run one backend per rank.
   Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
   std::span<const ExplainTopic> topics = {};
-  /// For forecasts of what the hardware declines only because one of its memories is full: makes it larger in
-  /// the settings, and says what was done. Empty: that is not the reason. Null: never is.
-  std::string (*enlarge)(const Operation& operation, Settings& settings) = nullptr;
   /// The parameters that make no difference beside the others' values, whether the user has set them or not:
   /// those that are set are reported. Null: all of them always count.
   std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;
