@@ -34,7 +34,6 @@ class LiveBackend {
     return live_.complete_send(transfer, departed_, reply, units);
   }
 
-  [[nodiscard]] Verdict answer(const Operation& operation) const { return backend_->answer(operation); }
   [[nodiscard]] Verdict supports(const Operation& operation) const { return backend_->supports(operation); }
   [[nodiscard]] Time post_receive_cost() const { return backend_->post_receive_cost(); }
   [[nodiscard]] WireCounters wire() const { return backend_->wire(); }

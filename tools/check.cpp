@@ -133,7 +133,7 @@ struct Verdicts {
         operation.function = ReduceFunction::kSum;
         operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : 64;
         operation.elements = operation.bytes / 4;
-        if (backend->answer(operation).yes()) by[operation.kind].emplace_back(description->name);
+        if (backend->supports(operation).yes()) by[operation.kind].emplace_back(description->name);
       }
     }
   }

@@ -59,18 +59,6 @@ int parse_ranks(const std::string& text) {
   return static_cast<int>(*value);
 }
 
-bool reduces(OperationKind kind) {
-  return kind == OperationKind::kReduce || kind == OperationKind::kAllreduce ||
-         kind == OperationKind::kReduceScatter || kind == OperationKind::kScan ||
-         kind == OperationKind::kExscan;
-}
-
-bool rooted(OperationKind kind) {
-  return kind == OperationKind::kSend || kind == OperationKind::kBcast || kind == OperationKind::kReduce ||
-         kind == OperationKind::kGather || kind == OperationKind::kScatter ||
-         kind == OperationKind::kGatherv || kind == OperationKind::kScatterv;
-}
-
 Operation operation_of(const PredictOptions& options) {
   Operation operation;
   operation.kind = parse_name<OperationKind>(options.operation, "operation",
@@ -88,7 +76,7 @@ Operation operation_of(const PredictOptions& options) {
           options.function, "function", static_cast<int>(ReduceFunction::kUser) + 1, parse_reduce_function);
   }
   operation.ranks = options.ranks;
-  operation.root = rooted(operation.kind) ? options.root : 0;
+  operation.root = has_root(operation.kind) ? options.root : 0;
   const std::size_t bytes = parse_bytes(options.bytes);
   operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : bytes;
   return operation;

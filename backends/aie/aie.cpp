@@ -38,8 +38,10 @@ class AieBackend final : public IssueOrderBackend {
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (operation.kind != OperationKind::kSend) return Verdict{aie::collective_decline(planner_, operation)};
-    return Verdict{too_many_};
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    if (!verdict.yes()) return verdict;  // the planner has no place for other kinds
+    const bool message = operation.kind == OperationKind::kSend;
+    return verdict.unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {

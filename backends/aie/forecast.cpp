@@ -184,7 +184,8 @@ std::string_view collective_decline(Planner& planner, const Operation& operation
         return "the kernels know sum, product, maximum, minimum, logical and bit functions";
       if (!operation.commutative)
         return "the tree combines in the order of its root's subtrees, not in that of the ranks";
-      if (operation.element == ElementType::kFloat32 && operation.function >= ReduceFunction::kLogicalAnd)
+      if (operation.element == ElementType::kFloat32 &&
+          (is_logical(operation.function) || is_bitwise(operation.function)))
         return "the kernels have no logical or bit functions of floats";
       break;
     default:

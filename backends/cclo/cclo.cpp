@@ -47,11 +47,14 @@ class CcloBackend final : public IssueOrderBackend {
         world_fits_(fits(context.ranks)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (!driver_.problem().empty()) return Verdict::decline(driver_.problem());
-    if (operation.bytes > kMostBytes) return Verdict::decline("byte_count has 32 bits: 4294967295 at most");
-    if (operation.kind == OperationKind::kSend) return {};
-    if (!fits(operation.ranks)) return Verdict::decline(too_large(operation.ranks));
-    return supports_call(operation);
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    if (!driver_.problem().empty())
+      return verdict.unless(driver_.problem(), driver_.buffers_fit() ? nullptr : &larger_memory(ranks_));
+    if (operation.bytes > kMostBytes) return verdict.unless("byte_count has 32 bits: 4294967295 at most");
+    if (operation.kind == OperationKind::kSend) return verdict;
+    if (!fits(operation.ranks))
+      return verdict.unless(too_large(operation.ranks), &larger_memory(operation.ranks));
+    return verdict.unless(objection_to_call(operation));
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
@@ -205,23 +208,31 @@ class CcloBackend final : public IssueOrderBackend {
     return text;
   }
 
-  [[nodiscard]] Verdict supports_call(const Operation& operation) const {
+  /// A communicator takes five words per rank and two of its own (published: Communicator) beside the
+  /// buffers.
+  [[nodiscard]] const Remedy& larger_memory(int ranks) const {
+    Remedy& remedy = remedies_[ranks];
+    if (remedy.note.empty()) {
+      const std::uint64_t bytes = std::bit_ceil(4096 + 4 * (5 * static_cast<std::uint64_t>(ranks) + 64));
+      remedy = {"exchange_memory", static_cast<double>(bytes),
+                fmt::format("with an exchange memory of {} bytes", bytes)};
+    }
+    return remedy;
+  }
+
+  [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const {
     const bool first = spec_.generation == Generation::kFirst;
     if (operation.kind == OperationKind::kAlltoall || operation.kind == OperationKind::kBarrier) {
-      if (first) return Verdict::decline("the first generation has no ALLTOALL and no BARRIER call");
-      if (spec_.transport != Transport::kRdma)
-        return Verdict::decline("ALLTOALL and BARRIER need rendezvous, which only RDMA has");
+      if (first) return "the first generation has no ALLTOALL and no BARRIER call";
+      return spec_.transport == Transport::kRdma
+                 ? ""
+                 : "ALLTOALL and BARRIER need rendezvous, which only RDMA has";
+    }
+    if (!reduces(operation.kind) ||
+        find_lane(spec_.generation, operation.element, operation.function) != nullptr)
       return {};
-    }
-    const bool reduces = operation.kind == OperationKind::kReduce ||
-                         operation.kind == OperationKind::kAllreduce ||
-                         operation.kind == OperationKind::kReduceScatter;
-    if (reduces && find_lane(spec_.generation, operation.element, operation.function) == nullptr) {
-      return Verdict::decline(
-          first ? "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only"
-                : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only");
-    }
-    return {};
+    return first ? "the arithmetic unit has SUM of fp32, fp64, int32 and int64 only"
+                 : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only";
   }
 
   static Scenario scenario_of_kind(OperationKind kind) {
@@ -371,18 +382,10 @@ class CcloBackend final : public IssueOrderBackend {
   int ranks_;
   bool world_fits_;
   std::uint64_t collectives_ = 0;
-  mutable std::map<int, std::string> reasons_;
+  mutable std::map<int, std::string> reasons_;  // both by ranks
+  mutable std::map<int, Remedy> remedies_;
   WireCounters wire_;
 };
-
-/// A communicator takes five words per rank and two of its own (published: Communicator) beside the buffers.
-std::string enlarge(const Operation& operation, Settings& settings) {
-  const std::uint64_t bytes =
-      std::bit_ceil(4096 + 4 * (5 * static_cast<std::uint64_t>(operation.ranks) + 64));
-  if (bytes > 16777216) return {};
-  settings.set("exchange_memory", {static_cast<double>(bytes), {}});
-  return fmt::format("with an exchange memory of {} bytes", bytes);
-}
 
 }  // namespace
 
@@ -397,7 +400,6 @@ const BackendDescription& cclo_backend() {
     };
     d.clock_parameter = "clock";
     d.topics = topics();
-    d.enlarge = enlarge;
     d.without_effect = without_effect;
     return d;
   }());

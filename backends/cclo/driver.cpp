@@ -48,7 +48,7 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
     problem_ = "the first generation has UDP and TCP engines only";
     return;
   }
-  if (layout_.most_buffers(2) < buffers_) {
+  if (!buffers_fit()) {
     problem_ = fmt::format("{} RX descriptors of {} words need more than the exchange memory has: {} fit",
                            buffers_, layout_.descriptor_words(), layout_.most_buffers(2));
     return;

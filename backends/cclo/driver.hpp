@@ -24,6 +24,8 @@ class Driver {
   /// What was wrong at set-up: the return code of the first configuration call that failed, or too many RX
   /// buffers for the exchange memory.
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  /// The RX buffers and a communicator of two ranks do.
+  [[nodiscard]] bool buffers_fit() const { return layout_.most_buffers(2) >= buffers_; }
 
   /// Words for communicators in all, and those that one of `ranks` ranks needs.
   [[nodiscard]] std::uint64_t free_words() const { return layout_.free_words(buffers_); }

@@ -37,8 +37,6 @@ class DpuBackend final : public IssueOrderBackend {
     return dpu::supports(driver_.platform, ranks_, operation);
   }
 
-  [[nodiscard]] bool knows(OperationKind kind) const override { return dpu::knows(kind); }
-
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
     if (transfer.source == transfer.destination) return keep(transfer, issued);
     const bool handshake =
@@ -104,8 +102,8 @@ class DpuBackend final : public IssueOrderBackend {
   [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    const auto own = static_cast<std::int64_t>(operation.kind > OperationKind::kBarrier ? buffers.send.size()
-                                                                                        : operation.bytes);
+    const auto own = static_cast<std::int64_t>(
+        has_blocks_of_different_sizes(operation.kind) ? buffers.send.size() : operation.bytes);
     const dpu::HostCost cost =
         dpu::host_cost(driver_.platform, operation.kind, own, team.size(), team.rank() == operation.root);
     const Time issued = team.clock;

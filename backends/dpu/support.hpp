@@ -6,8 +6,6 @@
 
 namespace offramp::dpu {
 
-/// All but prefix reductions, which no service is known for.
-bool knows(OperationKind kind);
 /// ranks: of the world.
 Verdict supports(const PlatformSpec& spec, int ranks, const Operation& operation);
 

@@ -136,14 +136,19 @@ class HostBackend final : public Backend {
         faulty_(faults_.any()),
         spans_(context.spans) {}
 
-  [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
-  [[nodiscard]] bool knows(OperationKind) const override { return true; }
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    return Verdict::accept(operation, kRegularOperations | kPrefixReductions | kVectorCollectives);
+  }
 
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
 
   void issue(const Transfer& transfer, Passage& passage) override {
-    passage.host_free = passage.begin = passage.complete = passage.issued + overhead_;
-    if (transfer.bytes > eager_limit_ || transfer.synchronous) passage.protocol = Protocol::kRendezvous;
+    passage.host_free = passage.begin = passage.issued + overhead_;
+    if (transfer.bytes > eager_limit_ || transfer.synchronous) {
+      passage.protocol = Protocol::kRendezvous;
+    } else {
+      passage.complete = passage.host_free;
+    }
     count(transfer);
     span(transfer, "host.cpu", "send", passage.issued, passage.host_free);
   }

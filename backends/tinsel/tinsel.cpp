@@ -33,9 +33,10 @@ class TinselBackend final : public IssueOrderBackend {
                               configuration_.memory() >> 20U)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (!configuration_.fits) return Verdict::decline(configuration_.too_many);
-    if (held_bytes(operation) > configuration_.memory()) return Verdict::decline(too_long_);
-    return {};
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    if (!configuration_.fits) return verdict.unless(configuration_.too_many);
+    if (held_bytes(operation) > configuration_.memory()) return verdict.unless(too_long_);
+    return verdict;
   }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) override {
@@ -123,11 +124,7 @@ class TinselBackend final : public IssueOrderBackend {
   /// What one rank has to hold at once.
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
     const auto ranks = static_cast<std::uint64_t>(std::max(1, operation.ranks));
-    const bool all = operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter ||
-                     operation.kind == OperationKind::kAllgather ||
-                     operation.kind == OperationKind::kAlltoall ||
-                     operation.kind == OperationKind::kReduceScatter;
-    if (!all) return operation.bytes;
+    if (!has_block_per_rank(operation.kind)) return operation.bytes;
     return operation.bytes > ~std::uint64_t{0} / ranks ? ~std::uint64_t{0} : operation.bytes * ranks;
   }
 

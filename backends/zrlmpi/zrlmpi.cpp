@@ -191,14 +191,7 @@ class ZrlmpiBackend final : public Backend {
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    if (ranks_ > zrlmpi::kMaximumNodes) return Verdict::decline("the shell knows 64 nodes");
-    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
-      return Verdict::decline("the tool chain has no such collective");
-    if (operation.bytes > zrlmpi::kMaximumMessageBytes)
-      return Verdict::decline("a message is at most 2^32 - 1 words of 32 bits");
-    if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
-      return Verdict::decline("a message of several ranks' blocks is at most 2^32 - 1 words of 32 bits");
-    return strict_ ? supports_strictly(operation) : Verdict{};
+    return Verdict::accept(operation, kRegularOperations).unless(objection_to(operation));
   }
 
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
@@ -302,6 +295,18 @@ class ZrlmpiBackend final : public Backend {
     Relative call;
   };
 
+  /// Empty: none.
+  [[nodiscard]] std::string_view objection_to(const Operation& operation) const {
+    if (ranks_ > zrlmpi::kMaximumNodes) return "the shell knows 64 nodes";
+    if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
+      return "the tool chain has no such collective";
+    if (operation.bytes > zrlmpi::kMaximumMessageBytes)
+      return "a message is at most 2^32 - 1 words of 32 bits";
+    if (longest_message(operation) > zrlmpi::kMaximumMessageBytes)
+      return "a message of several ranks' blocks is at most 2^32 - 1 words of 32 bits";
+    return strict_ ? strict_objection_to(operation) : std::string_view();
+  }
+
   /// Of the algorithm: a replicator moves the blocks of its group at once.
   [[nodiscard]] std::uint64_t longest_message(const Operation& operation) const {
     const auto ranks = static_cast<std::uint64_t>(operation.ranks);
@@ -313,16 +318,14 @@ class ZrlmpiBackend final : public Backend {
     return bytes > zrlmpi::kMaximumMessageBytes ? bytes : bytes * blocks;
   }
 
-  [[nodiscard]] Verdict supports_strictly(const Operation& operation) const {
+  static std::string_view strict_objection_to(const Operation& operation) {
     if (operation.kind == OperationKind::kBarrier) return {};  // the protocol has a call for it
-    if (operation.tag != 0) return Verdict::decline("the strict header has no tag");
+    if (operation.tag != 0) return "the strict header has no tag";
     if (operation.bytes > 0 && operation.element != ElementType::kInt32 &&
         operation.element != ElementType::kFloat32)
-      return Verdict::decline("the strict header knows INT and FLOAT only");
-    if (operation.kind == OperationKind::kReduce || operation.kind == OperationKind::kAllreduce) {
-      if (operation.function != ReduceFunction::kSum)
-        return Verdict::decline("the tool chain reduces with SUM only");
-    }
+      return "the strict header knows INT and FLOAT only";
+    if (reduces(operation.kind) && operation.function != ReduceFunction::kSum)
+      return "the tool chain reduces with SUM only";
     return {};
   }
 

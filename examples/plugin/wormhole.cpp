@@ -54,18 +54,9 @@ class Wormhole final : public Backend {
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
-    switch (operation.kind) {
-      case OperationKind::kSend:
-      case OperationKind::kBcast:
-      case OperationKind::kGather:
-        return {};
-      case OperationKind::kReduce:
-      case OperationKind::kAllreduce:
-      case OperationKind::kReduceScatter:
-        return Verdict::decline("a wormhole carries bytes and does not add them");
-      default:
-        return Verdict::decline("this example has no algorithm for it");
-    }
+    if (reduces(operation.kind)) return Verdict::decline("a wormhole carries bytes and does not add them");
+    return Verdict::accept(operation, {OperationKind::kSend, OperationKind::kBcast, OperationKind::kGather},
+                           "this example has no algorithm for it");
   }
 
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {&mouth_, 1}; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 #include "lib/core/configuration_file.hpp"
 #include "lib/core/envelope.hpp"
@@ -33,7 +34,37 @@ struct Target {
 
 struct Row : Key {
   bool (*set)(Target& target, const RawValue& value);  // false: not allowed
+  /// What of it all ranks must have alike. Null: each may have its own.
+  string (*agreed)(const Configuration& configuration) = nullptr;
 };
+
+template <typename Value>
+string plain(const Value& value) {
+  if constexpr (std::is_enum_v<Value>) {
+    return fmt::format("{}", static_cast<int>(value));
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+string plain(Time time) {
+  return plain(time.count());
+}
+string plain(const Compute& compute) {
+  return fmt::format("{} {}", static_cast<int>(compute.kind), compute.factor);
+}
+string plain(const CallRange& calls) {
+  return fmt::format("{}-{}", calls.first, calls.last);
+}
+
+/// The value of a member.
+template <auto member>
+string text_of(const Configuration& configuration) {
+  return plain(configuration.*member);
+}
+template <auto member>
+string text_of_fault(const Configuration& configuration) {
+  return plain(configuration.faults.*member);
+}
 
 bool set_text(string& where, const RawValue& value) {
   if (value.type != RawValue::Type::kText) return false;
@@ -151,39 +182,49 @@ constexpr string_view kAPath = "a path in quotes; empty: none";
 constexpr Row kRows[] = {
     {{"backend", "OFFRAMP_BACKEND", "host", true, kOffOrBackends,
       "the hardware that carries the communication"},
-     [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); }},
+     [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); },
+     text_of<&Configuration::backend>},
     {{"compare", "OFFRAMP_COMPARE", "", true, "all, or some with commas between them: BACKENDS",
       "other hardware that models the same operations in the same run; the host is always among them"},
-     [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); }},
+     [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
+     [](const Configuration& c) { return fmt::format("{}", fmt::join(c.lane_backends(), ",")); }},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model",
       "what MPI_Wtime returns: the machine's time, or modelled time"},
-     [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); }},
+     [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
+     text_of<&Configuration::clock>},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
       "how CPU time between MPI calls moves the modelled clock"},
-     [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); }},
+     [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); },
+     text_of<&Configuration::compute>},
     {{"reductions", "OFFRAMP_REDUCTIONS", "hardware", true, "hardware, native",
       "whose order of operands the results of reductions have: the hardware's, or the MPI library's own, bit "
       "for bit"},
-     [](Target& t, const RawValue& v) { return set_reductions(t.all.reductions, v); }},
+     [](Target& t, const RawValue& v) { return set_reductions(t.all.reductions, v); },
+     text_of<&Configuration::reductions>},
     {{"summary", "OFFRAMP_SUMMARY", "true", false, "true, false",
       "print a summary on standard error at MPI_Finalize"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},
     {{"report", "OFFRAMP_REPORT", "", true, kAPath, "write a report in JSON at MPI_Finalize"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.report, v); }},
+     [](Target& t, const RawValue& v) { return set_text(t.all.report, v); },
+     // All ranks write the receipts into one report; otherwise only whether there is one matters.
+     [](const Configuration& c) { return c.receipts.any() ? c.report : plain(c.report.empty()); }},
     {{"certificate", "OFFRAMP_CERTIFICATE", "false", false, "true, false",
       "hash every call, its time and its data for the report; reads all data once more"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},
     {{"details", "OFFRAMP_DETAILS", "false", false, "true, false",
       "report also how long each unit of the hardware is busy, and the critical path; costs time"},
-     [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); }},
+     [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); },
+     text_of<&Configuration::details>},
     {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time that Perfetto opens"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.trace, v); }},
+     [](Target& t, const RawValue& v) { return set_text(t.all.trace, v); },
+     text_of<&Configuration::trace>},
     {{"capture", "OFFRAMP_CAPTURE", "", true, kAPath,
       "write the modelled packets as pcap, one file per rank"},
      [](Target& t, const RawValue& v) { return set_text(t.all.capture, v); }},
     {{"receipts", "OFFRAMP_RECEIPTS", "none", true, "none, all, a call (127), several (100-200)",
       "calls whose stages the report keeps, for offramp explain --call; of each rank, counted from 1"},
-     [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); }},
+     [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
+     text_of<&Configuration::receipts>},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
       "every rank prints what it waits for after this long without progress; 0: never", "s"},
      [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},
@@ -192,36 +233,47 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_text(t.all.plugin_path, v); }},
     {{"faults.seed", "OFFRAMP_FAULTS_SEED", "0", false, "a whole number from 0",
       "the same seed gives the same faults on every run"},
-     [](Target& t, const RawValue& v) { return set_seed(t.all.faults.seed, v); }},
+     [](Target& t, const RawValue& v) { return set_seed(t.all.faults.seed, v); },
+     text_of_fault<&FaultRates::seed>},
     {{"faults.loss", "OFFRAMP_FAULTS_LOSS", "0", false, "0 .. 1", "the probability that a packet is lost"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.loss, v, 0, 1); }},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.loss, v, 0, 1); },
+     text_of_fault<&FaultRates::loss>},
     {{"faults.duplication", "OFFRAMP_FAULTS_DUPLICATION", "0", false, "0 .. 1",
       "the probability that a packet arrives twice"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.duplication, v, 0, 1); }},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.duplication, v, 0, 1); },
+     text_of_fault<&FaultRates::duplication>},
     {{"faults.reordering", "OFFRAMP_FAULTS_REORDERING", "0", false, "0 .. 1",
       "the probability that a packet is overtaken by the next"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.reordering, v, 0, 1); }},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.reordering, v, 0, 1); },
+     text_of_fault<&FaultRates::reordering>},
     {{"faults.corruption", "OFFRAMP_FAULTS_CORRUPTION", "0", false, "0 .. 1",
       "the probability that a packet arrives damaged, and is dropped for its checksum"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.corruption, v, 0, 1); }},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.corruption, v, 0, 1); },
+     text_of_fault<&FaultRates::corruption>},
     {{"faults.delay", "OFFRAMP_FAULTS_DELAY", "0", false, "0 .. 1",
       "the probability that a packet, and what is behind it, is held up"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); }},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); },
+     text_of_fault<&FaultRates::delay>},
     {{"faults.delay_time", "OFFRAMP_FAULTS_DELAY_TIME", "10", false, "0 .. 1e9 us, or a time such as \"2ms\"",
       "how long such a packet is held up", "us"},
-     [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); }},
+     [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); },
+     text_of_fault<&FaultRates::delay_time>},
     {{"faults.outage", "OFFRAMP_FAULTS_OUTAGE", "0", false, "0 .. 1",
       "the probability that a link is down, both ways, for one outage_time"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); }},
+     [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); },
+     text_of_fault<&FaultRates::outage>},
     {{"faults.outage_time", "OFFRAMP_FAULTS_OUTAGE_TIME", "100", false,
       "0.001 .. 1e9 us, or a time such as \"2ms\"", "length of an outage", "us"},
-     [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); }},
+     [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); },
+     text_of_fault<&FaultRates::outage_time>},
     {{"faults.script", "OFFRAMP_FAULTS_SCRIPT", "", true, "lines such as lose 0>1 packet 3, or @ and a path",
       "faults that happen for certain: see docs/reliability.md"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.fault_script, v); }},
+     [](Target& t, const RawValue& v) { return set_text(t.all.fault_script, v); },
+     text_of<&Configuration::fault_script>},
     {{"faults.record", "OFFRAMP_FAULTS_RECORD", "", true, kAPath,
       "write every fault that happens, as a script that repeats it"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.fault_record, v); }},
+     [](Target& t, const RawValue& v) { return set_text(t.all.fault_record, v); },
+     text_of<&Configuration::fault_record>},
     {{"route.operation", "", "any", true,
       "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier, "
       "scan, exscan, gatherv, scatterv, allgatherv, reduce_scatterv, alltoallv",
@@ -641,6 +693,18 @@ std::vector<SettingInForce> settings_in_force(const Configuration& configuration
           section == configuration.sections.end() ? Section() : section->second, string(parameter.name));
   }
   return all;
+}
+
+string agreed_settings(const Configuration& configuration) {
+  string text;
+  for (const Row& row : kRows) {
+    if (row.agreed != nullptr) text += fmt::format("{}={};", row.path, row.agreed(configuration));
+  }
+  for (const Route& route : configuration.routes) text += fmt::format("route={};", route_text(route));
+  for (const auto& [name, section] : configuration.sections) {
+    for (const auto& [key, written] : section) text += fmt::format("{}.{}={};", name, key, written.text);
+  }
+  return text;
 }
 
 std::vector<string> settings_without_effect(const Configuration& configuration,

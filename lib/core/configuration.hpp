@@ -128,6 +128,10 @@ struct SettingInForce {
 /// All general keys, routes, and the parameters of every backend of the lanes and routes.
 std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry);
 
+/// What all ranks must have alike, as one text to compare: the values of the keys that the table says so of,
+/// the routes, and what is written in the sections of the backends.
+std::string agreed_settings(const Configuration& configuration);
+
 /// Parameters that the user has set and that have no effect or next to none, each with what limits or decides
 /// instead.
 std::vector<std::string> settings_without_effect(const Configuration& configuration,

@@ -1,6 +1,9 @@
 #include "lib/core/forecast.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
 
 #include "simulators/model/world.hpp"
 
@@ -41,15 +44,23 @@ Result<Forecast> in_world(const ForecastSetting& setting, const Operation& opera
   return forecast;
 }
 
+/// A verdict without the backend that gave it.
+struct Ruling {
+  std::string declined;  // empty: not
+  std::optional<Remedy> remedy;
+};
+
 }  // namespace
 
-/// Why the hardware declines; empty: it does not.
-static std::string decline_of(const ForecastSetting& setting, const Operation& operation) {
+static Ruling ruling_on(const ForecastSetting& setting, const Operation& operation) {
   const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
   if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
-  return std::string(backend->answer(asked).reason);
+  const Verdict verdict = backend->supports(asked);
+  Ruling ruling{std::string(verdict.reason), {}};
+  if (verdict.remedy != nullptr) ruling.remedy = *verdict.remedy;
+  return ruling;
 }
 
 static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,
@@ -63,21 +74,32 @@ static Result<Forecast> forecast_supported(const ForecastSetting& setting, const
   return whole;
 }
 
-/// Makes a full memory larger, if that is all that is in the way: what was done, or nothing.
-static std::string enlarged(ForecastSetting& setting, const Operation& operation) {
-  if (setting.backend.enlarge == nullptr) return {};
-  const std::string done = setting.backend.enlarge(operation, setting.settings);
-  return decline_of(setting, operation).empty() ? done : std::string();
+/// Sets in `setting` what lifts the reason of `ruling`, and asks again, as long as that goes on: `ruling` is
+/// the last answer. What was done, or nothing.
+static std::string apply_remedies(ForecastSetting& setting, const Operation& operation, Ruling& ruling) {
+  std::vector<std::string> done;
+  while (ruling.remedy) {
+    const Remedy remedy = *ruling.remedy;
+    const Parameter* const parameter = find_parameter(setting.backend.parameters, remedy.parameter);
+    if (parameter == nullptr || remedy.value > parameter->maximum ||
+        remedy.value <= setting.settings.real(std::string(remedy.parameter)))
+      break;
+    setting.settings.set(remedy.parameter, {remedy.value, {}});
+    done.push_back(remedy.note);
+    ruling = ruling_on(setting, operation);
+  }
+  return fmt::format("{}", fmt::join(done, ", "));
 }
 
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation) {
   ForecastSetting larger = setting;
-  return !enlarged(larger, operation).empty();
+  Ruling ruling = ruling_on(setting, operation);
+  return !apply_remedies(larger, operation, ruling).empty() && ruling.declined.empty();
 }
 
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat,
                           bool what_if) {
-  if (operation.kind > OperationKind::kExscan)
+  if (has_blocks_of_different_sizes(operation.kind))
     return Result<Forecast>::failure(
         fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
   const int least = operation.kind == OperationKind::kSend ? 2 : 1;
@@ -87,20 +109,20 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
     return Result<Forecast>::failure(
         fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
 
-  Forecast declined;
-  declined.declined = decline_of(setting, operation);
-  if (declined.declined.empty()) return forecast_supported(setting, operation, repeat);
-  if (!what_if) return declined;
+  Ruling ruling = ruling_on(setting, operation);
+  if (ruling.declined.empty()) return forecast_supported(setting, operation, repeat);
+  const std::string reason = ruling.declined;
   ForecastSetting larger = setting;
-  const std::string done = enlarged(larger, operation);
-  if (done.empty()) {
-    declined.declined = decline_of(larger, operation);  // what is in the way besides
+  const std::string done = what_if ? apply_remedies(larger, operation, ruling) : std::string();
+  if (!ruling.declined.empty()) {  // after a remedy: what is in the way besides
+    Forecast declined;
+    declined.declined = ruling.declined;
     return declined;
   }
   Result<Forecast> result = forecast_supported(larger, operation, repeat);
   if (result) {
     result->what_if = true;
-    result->note = fmt::format("what if: {}: {}", declined.declined, done);
+    result->note = fmt::format("what if: {}: {}", reason, done);
   }
   return result;
 }

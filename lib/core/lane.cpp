@@ -23,7 +23,7 @@ std::uint8_t Lane::route_of(const Operation& operation) const {
 Lane::Choice Lane::choose(const Operation& operation) {
   const std::uint8_t chosen = route_of(operation);
   if (chosen == kHost) return {kHost, false};
-  const Verdict verdict = members_[chosen].backend->answer(operation);
+  const Verdict verdict = members_[chosen].backend->supports(operation);
   if (verdict.yes()) return {chosen, false};
   count_decline(operation.kind, verdict.reason);
   return {kHost, true};

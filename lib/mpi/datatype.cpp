@@ -205,8 +205,8 @@ bool reducible(ReduceFunction function, const TypeInfo& type) {
   if (!type.predefined || type.element == E::kMixed) return false;
   if (type.type == MPI_WCHAR || type.type == MPI_PACKED) return false;  // no numbers and no bytes to MPI
   const E e = type.element;
-  const bool integer = e >= E::kInt8 && e <= E::kUint64;
-  const bool real = e >= E::kFloat32 && e <= E::kFloatExtended;
+  const bool integer = is_integer(e);
+  const bool real = is_floating_point(e);
   switch (function) {
     case ReduceFunction::kSum:
     case ReduceFunction::kProduct:

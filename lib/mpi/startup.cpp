@@ -29,27 +29,6 @@ bool same_everywhere(const std::string& text) {
   return true;
 }
 
-std::string fingerprint(const Configuration& c) {
-  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|", c.backend, static_cast<int>(c.clock),
-                                 static_cast<int>(c.compute.kind), c.compute.factor, c.faults.seed,
-                                 c.faults.loss, c.faults.duplication, c.faults.reordering);
-  text +=
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|", c.faults.corruption, c.faults.delay, c.faults.delay_time.count(),
-                  c.faults.outage, c.faults.outage_time.count(), c.fault_script, c.fault_record);
-  // Every rank takes part in writing the trace and the receipts, and in finding the critical path.
-  text += fmt::format("{}|{}-{}|{}|", c.trace, c.receipts.first, c.receipts.last,
-                      c.receipts.any() ? c.report : std::string());
-  text += fmt::format("{} {} {}|", c.report.empty(), c.details, static_cast<int>(c.reductions));
-  for (const std::string& name : c.lane_backends()) text += name + "|";
-  for (const Route& r : c.routes)
-    text += fmt::format("[{} {} {} {} {} {}]", r.operation ? static_cast<int>(*r.operation) : -1, r.min_bytes,
-                        r.max_bytes, r.min_ranks, r.max_ranks, r.backend);
-  for (const auto& [name, section] : c.sections) {
-    for (const auto& [key, value] : section) text += fmt::format("{}.{}={};", name, key, value.text);
-  }
-  return text;
-}
-
 /// Every rank calls it: the first one empties the file before the others write into it.
 void record_faults(Configuration& configuration, std::string& error) {
   for (const bool first : {true, false}) {
@@ -113,8 +92,8 @@ std::unique_ptr<Session> make_session(bool threads) {
   static Registry& registry = immortal(Registry{built_in_backends()});
   Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
   agree(configuration ? std::string() : configuration.error());
-  agree(same_everywhere(fingerprint(*configuration)) ? std::string()
-                                                     : "the ranks have different configurations");
+  agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
+                                                         : "the ranks have different configurations");
   if (configuration->off()) return nullptr;
   fix_folder_of_files(*configuration);
   name_files_of_spawned(*configuration);

@@ -124,7 +124,7 @@ std::uint8_t Core::choose(const offramp::Operation& operation, Rank& rank) {
   const std::uint8_t chosen = route_of(rules_, operation, primary_);
   if (members_.size() > 1 && chosen == 0) return 0;  // the host declines nothing
   const Backend& backend = members_[chosen].old ? *device(rank, chosen).backend : *members_[chosen].backend;
-  const Verdict verdict = backend.answer(operation);
+  const Verdict verdict = backend.supports(operation);
   if (verdict.yes()) return chosen;
   if (members_.size() == 1 && declined_.empty())
     declined_ = fmt::format("{} declines {}: {}", members_[0].description->name, to_string(operation.kind),

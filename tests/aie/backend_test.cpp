@@ -106,7 +106,7 @@ std::string_view reason_of(const Backend& backend, OperationKind kind, int ranks
   operation.element = element;
   operation.function = function;
   operation.commutative = commutative;
-  return backend.answer(operation).reason;
+  return backend.supports(operation).reason;
 }
 
 TEST(AieBackend, GivesEachDeclineItsTrueReason) {
@@ -141,7 +141,7 @@ TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {
   small.set("columns", {10, {}});
   const Operation send;
   const auto reason = [&](int ranks) {
-    return std::string(aie_backend().create({0, ranks, small, {}, nullptr})->answer(send).reason);
+    return std::string(aie_backend().create({0, ranks, small, {}, nullptr})->supports(send).reason);
   };
   EXPECT_EQ(reason(20), "");
   EXPECT_EQ(reason(21), "21 ranks, and the array has 20 tiles");  // 65 could be told apart

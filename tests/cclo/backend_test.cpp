@@ -214,6 +214,25 @@ TEST(CcloBackend, DeclinesACommunicatorThatDoesNotFitWithItsFigures) {
   EXPECT_FALSE(b->supports(send).yes());
 }
 
+TEST(CcloBackend, NamesTheMemoryThatWouldHoldTheCommunicator) {
+  Backendless b;
+  const Operation large = operation(OperationKind::kBcast, 128);
+  const Verdict verdict = b->supports(large);
+  ASSERT_NE(verdict.remedy, nullptr);
+  EXPECT_EQ(verdict.remedy->parameter, "exchange_memory");
+  EXPECT_EQ(verdict.remedy->value, 8192);
+  EXPECT_EQ(verdict.remedy->note, "with an exchange memory of 8192 bytes");
+  EXPECT_TRUE(Backendless({{"exchange_memory", number(verdict.remedy->value)}})->supports(large).yes());
+  const Verdict again = b->supports(large);  // made once
+  EXPECT_EQ(again.reason.data(), verdict.reason.data());
+  EXPECT_EQ(again.remedy, verdict.remedy);
+  EXPECT_NE(Backendless({{"rx_buffers", number(100)}})->supports(large).remedy, nullptr);
+  for (const Verdict& other :
+       {b->supports(operation(OperationKind::kBcast)), b->supports(operation(OperationKind::kBarrier)),
+        b->supports(operation(OperationKind::kScan, 128))})
+    EXPECT_EQ(other.remedy, nullptr) << other.reason;
+}
+
 TEST(CcloBackend, DeclinesWhatTheArithmeticUnitLacks) {
   Backendless first;
   Backendless second({{"profile", word("gen2")}});
@@ -248,7 +267,7 @@ TEST(CcloBackend, GivesEachDeclineItsTrueReason) {
   const Backendless first;
   const Backendless second({{"profile", word("gen2")}});
   const Backendless tcp({{"profile", word("gen2")}, {"transport", word("tcp")}});
-  const auto reason = [](const Backendless& b, const Operation& o) { return b.backend->answer(o).reason; };
+  const auto reason = [](const Backendless& b, const Operation& o) { return b.backend->supports(o).reason; };
   for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kBarrier}) {
     EXPECT_EQ(reason(first, operation(kind)), "the first generation has no ALLTOALL and no BARRIER call");
     EXPECT_EQ(reason(tcp, operation(kind)), "ALLTOALL and BARRIER need rendezvous, which only RDMA has");

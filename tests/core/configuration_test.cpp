@@ -420,10 +420,10 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   EXPECT_EQ(registry.add(&quiet(), "x"), "x: there already is a backend \"host\"");
   EXPECT_EQ(registry.add(nullptr, "x"), "x: offramp_backend_v1 returned no description");
   BackendDescription other = engine();
-  other.abi = 99;
+  other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 99, but this offramp has abi 2; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 2; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;
@@ -534,6 +534,44 @@ TEST_F(ConfigurationFrom, EverySourceIsNamedBesideTheValueInForce) {
   EXPECT_EQ(found["zrlmpi.preset"], std::pair(std::string("extended"), std::string("default")));
   EXPECT_EQ(found["clock"], std::pair(std::string("model"), std::string("option, OFFRAMP_CLOCK")));
   EXPECT_EQ(found["route 1"], std::pair(std::string("any, up to 1024 B: host"), file + "4"));
+}
+
+TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
+  const std::map<std::string, std::string> others = {{"backend", "zrlmpi"},
+                                                     {"compare", "zrlmpi"},
+                                                     {"clock", "model"},
+                                                     {"compute", "measured"},
+                                                     {"reductions", "native"},
+                                                     {"summary", "false"},
+                                                     {"certificate", "true"},
+                                                     {"details", "true"},
+                                                     {"receipts", "1-2"},
+                                                     {"plugin_path", directory_},
+                                                     {"faults.script", "lose 0>1 packet 3"}};
+  const std::string before = agreed_settings(*load());
+  std::vector<std::string> free;
+  for (const Key& key : configuration_keys()) {
+    if (key.path.empty() || key.variable.empty()) continue;
+    const auto other = others.find(std::string(key.path));
+    const std::string value = other != others.end() ? other->second : key.quoted ? "name" : "1";
+    around_.environment = {{std::string(key.variable), value}};
+    auto configuration = load();
+    ASSERT_TRUE(configuration) << configuration.error();
+    if (agreed_settings(*configuration) == before) free.emplace_back(key.path);
+  }
+  EXPECT_EQ(free,
+            (std::vector<std::string>{"summary", "certificate", "capture", "hang_timeout", "plugin_path"}));
+}
+
+TEST_F(ConfigurationFrom, RanksAgreeOnValuesAndNotOnHowTheyAreWritten) {
+  const auto agreed = [this](const std::string& text) { return agreed_settings(*load(text)); };
+  EXPECT_EQ(agreed("[faults]\nloss = 0.5"), agreed("[faults]\nloss = '5e-1'\ndelay_time = '10us'"));
+  EXPECT_EQ(agreed("report = 'a'"), agreed("report = 'b'"));
+  EXPECT_NE(agreed("report = 'a'"), agreed(""));
+  EXPECT_NE(agreed("report = 'a'\nreceipts = 'all'"), agreed("report = 'b'\nreceipts = 'all'"));
+  EXPECT_NE(agreed("[[route]]\nmax_bytes = 8\nbackend = 'host'"),
+            agreed("[[route]]\nmax_bytes = 9\nbackend = 'host'"));
+  EXPECT_NE(agreed("[zrlmpi]\nmtu = 512"), agreed(""));
 }
 
 TEST(Suggestions, AreNearAndNeverSilly) {

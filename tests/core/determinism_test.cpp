@@ -193,7 +193,9 @@ TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
   struct Failing {
     static std::unique_ptr<Backend> create(const BackendContext&) {
       class FailingBackend final : public IssueOrderBackend {
-        [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
+        [[nodiscard]] Verdict supports(const Operation& operation) const override {
+          return Verdict::accept(operation, kRegularOperations);
+        }
         Departure depart(const Transfer&, Time issued, Units&) override {
           return {issued, issued, false, {}};
         }

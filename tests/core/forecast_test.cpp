@@ -124,5 +124,99 @@ TEST(AForecast, OfASendGoesPastAFailedServiceProcess) {
   expect_all_as_carried(setting);
 }
 
+/// Hardware with two memories: a rank needs a slot in each. Messages and times are the host's.
+class Slots final : public Backend {
+ public:
+  static std::unique_ptr<Backend> create(const BackendContext& context) {
+    return std::make_unique<Slots>(context);
+  }
+  explicit Slots(const BackendContext& context)
+      : host_(test::backend_named("host").create({context.rank, context.ranks, defaults(), {}})),
+        inner_(context.settings.real("inner")),
+        outer_(context.settings.real("outer")) {}
+
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    const Verdict verdict = Verdict::accept(operation, kRegularOperations);
+    need_inner_ = {"inner", static_cast<double>(operation.ranks), "with more inside"};
+    need_outer_ = {"outer", static_cast<double>(operation.ranks), "with more outside"};
+    if (inner_ < operation.ranks) return verdict.unless("full inside", &need_inner_);
+    if (outer_ < operation.ranks) return verdict.unless("full outside", &need_outer_);
+    return verdict.unless(operation.root == 0 ? "" : "only from the first");
+  }
+  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
+    return host_->depart(transfer, issued, units);
+  }
+  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
+    return host_->match(transfer, departure, posted);
+  }
+  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
+    return host_->receive(transfer, departure, posted, units);
+  }
+  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
+    return host_->complete_send(transfer, reply, units);
+  }
+  [[nodiscard]] Time post_receive_cost() const override { return host_->post_receive_cost(); }
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    return host_->collective(operation, team, buffers);
+  }
+  [[nodiscard]] WireCounters wire() const override { return host_->wire(); }
+
+ private:
+  static const Settings& defaults() {
+    static const Settings settings = Settings::defaults(test::backend_named("host").parameters);
+    return settings;
+  }
+  std::unique_ptr<Backend> host_;
+  double inner_;
+  double outer_;
+  mutable Remedy need_inner_;
+  mutable Remedy need_outer_;
+};
+
+const Parameter kSlots[] = {{"inner", ParameterKind::kInteger, "1", 4, 1, 16, {}, {}, "invented", "slots"},
+                            {"outer", ParameterKind::kInteger, "1", 8, 1, 32, {}, {}, "invented", "slots"}};
+const BackendDescription kSlotsBackend{BackendDescription::kAbi, "slots", "two memories", kSlots,
+                                       Slots::create};
+
+struct WhatIf {
+  Forecast without;
+  Forecast with;
+  bool could_be;
+};
+WhatIf what_if(int ranks, int root = 0) {
+  const ForecastSetting setting{kSlotsBackend, Settings::defaults(kSlots), {}};
+  Operation operation = operation_of(OperationKind::kBcast, 100);
+  operation.ranks = ranks;
+  operation.root = root;
+  Result<Forecast> without = forecast(setting, operation);
+  Result<Forecast> with = forecast(setting, operation, 1, true);
+  EXPECT_TRUE(without && with);
+  return {*without, *with, could_be_larger(setting, operation)};
+}
+
+TEST(AForecast, GivesMemoriesThatAreFullWhatTheirDeclinesAskFor) {
+  const WhatIf fits = what_if(4);
+  EXPECT_EQ(fits.without.declined, "");
+  EXPECT_FALSE(fits.with.what_if || fits.could_be);
+  const WhatIf one = what_if(8);
+  EXPECT_EQ(one.without.declined, "full inside");
+  EXPECT_EQ(one.with.declined, "");
+  EXPECT_EQ(one.with.note, "what if: full inside: with more inside");
+  EXPECT_TRUE(one.with.what_if && one.could_be && one.with.time > Time());
+  const WhatIf both = what_if(16);
+  EXPECT_EQ(both.with.note, "what if: full inside: with more inside, with more outside");
+  EXPECT_TRUE(both.with.what_if && both.could_be);
+}
+
+TEST(AForecast, SaysWhatIsInTheWayBesidesAFullMemory) {
+  const WhatIf beyond = what_if(17);  // of the first parameter's range
+  EXPECT_EQ(beyond.with.declined, "full inside");
+  EXPECT_FALSE(beyond.with.what_if || beyond.could_be);
+  const WhatIf rooted = what_if(8, 1);
+  EXPECT_EQ(rooted.without.declined, "full inside");
+  EXPECT_EQ(rooted.with.declined, "only from the first");
+  EXPECT_FALSE(rooted.with.what_if || rooted.could_be);
+}
+
 }  // namespace
 }  // namespace offramp

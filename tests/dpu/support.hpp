@@ -41,7 +41,7 @@ inline CollectiveRequest request_of(const PlatformSpec& spec, OperationKind kind
   const HostCost cost = host_cost(spec, kind, bytes, ranks, false);
   for (int rank = 0; rank < ranks; ++rank) request.members.push_back({rank, cost.post, {}});
   // Blocks that may differ, and do not.
-  if (kind > OperationKind::kBarrier)
+  if (has_blocks_of_different_sizes(kind))
     request.sizes.assign(static_cast<std::size_t>(kind == OperationKind::kAlltoallv ? ranks * ranks : ranks),
                          bytes);
   return request;

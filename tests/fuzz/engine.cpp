@@ -17,7 +17,9 @@ constexpr std::uint64_t kContext = 77;
 /// Everything takes no time. Large and synchronous messages need an answer.
 class Instant final : public IssueOrderBackend {
  public:
-  [[nodiscard]] Verdict supports(const Operation&) const override { return {}; }
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    return Verdict::accept(operation, kRegularOperations);
+  }
   Departure depart(const Transfer& transfer, Time issued, Units&) override {
     return {issued, issued, transfer.synchronous, {issued, issued, 0}};
   }

@@ -20,7 +20,7 @@ Operation operation(OperationKind kind, int ranks, std::size_t bytes, int root =
   op.root = root;
   op.element = ElementType::kFloat32;
   op.elements = bytes / 4;
-  if (kind == OperationKind::kReduce || kind == OperationKind::kAllreduce) op.function = ReduceFunction::kSum;
+  if (reduces(kind)) op.function = ReduceFunction::kSum;
   return op;
 }
 

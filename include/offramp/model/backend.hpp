@@ -35,6 +35,7 @@
 #include "offramp/model/parameter.hpp"
 #include "offramp/model/resource.hpp"
 #include "offramp/model/team.hpp"
+#include "offramp/model/verdict.hpp"
 
 namespace offramp {
 
@@ -45,16 +46,10 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// What the library asks: supports(), for the kinds of operation that the backend knows at all.
-  [[nodiscard]] Verdict answer(const Operation& operation) const {
-    if (operation.kind > OperationKind::kBarrier && !knows(operation.kind))
-      return Verdict::decline("the hardware has no such collective");
-    return supports(operation);
-  }
-
+  /// Whether the hardware carries the operation. Called for every message and collective: allocates nothing
+  /// on a yes, and nothing on a no that it has given before. All ranks of a collective must come to the same
+  /// answer, so it may depend on the operation and on what the backend was created with only.
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
-  /// Of the kinds after kBarrier, which came later: only a backend that says so is asked about one.
-  [[nodiscard]] virtual bool knows(OperationKind) const { return false; }
 
   /// The same for the life of the backend. Stages name them by index.
   [[nodiscard]] virtual std::span<const ResourceDescription> resources() const = 0;
@@ -164,9 +159,6 @@ struct BackendDescription {
   /// share). Null: forecasts run one backend per rank.
   Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
   std::span<const ExplainTopic> topics = {};
-  /// For forecasts of what the hardware declines only because one of its memories is full: makes it larger in
-  /// the settings, and says what was done. Empty: that is not the reason. Null: never is.
-  std::string (*enlarge)(const Operation& operation, Settings& settings) = nullptr;
   /// The parameters that make no difference beside the others' values, whether the user has set them or not:
   /// those that are set are reported. Null: all of them always count.
   std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;
