@@ -25,11 +25,13 @@ std::string_view objection_to_reduction(const Operation& operation) {
 
 Verdict supports(const PlatformSpec& spec, int ranks, const Operation& operation) {
   const Verdict verdict = Verdict::accept(operation, kCarried);
+  if (!verdict.yes()) return verdict;
   const Placement placement = placement_of(spec);
   if (placement.nodes(ranks) * placement.per_node() > kMostProcesses)
-    return verdict.unless("the service knows 256 service processes");
-  if (ranks > kMostPeers) return verdict.unless("the service knows 10000 peers");
-  return reduces(operation.kind) ? verdict.unless(objection_to_reduction(operation)) : verdict;
+    return Verdict::decline("the service knows 256 service processes");
+  if (ranks > kMostPeers) return Verdict::decline("the service knows 10000 peers");
+  if (!reduces(operation.kind)) return verdict;
+  return verdict.unless(objection_to_reduction(operation));
 }
 
 }  // namespace offramp::dpu

@@ -146,7 +146,7 @@ class Figures(unittest.TestCase):
         ("docs/backends/cclo.md", "after three duplicate acknowledgements", "simulators/cclo/network.cpp",
          "kDuplicatesBeforeRepeat = 3;"),
         ("docs/backends/cclo.md", "sends up to 64 KiB never wait", "backends/cclo/cclo.cpp", "kEagerAlways = 64 * 1024;"),
-        ("docs/backends/cclo.md", "up to 16 MiB; no hardware", "backends/cclo/cclo.cpp", "bytes > 16777216"),
+        ("docs/backends/cclo.md", "up to 16 MiB; no hardware", "backends/cclo/parameters.cpp", "16777216"),
         ("docs/backends/zrlmpi.md", "takes two cycles (initiation interval 2)", "simulators/zrlmpi/spec.hpp",
          "initiation_interval = 2;"),
         ("docs/backends/zrlmpi.md", "at most 1416 bytes of UDP payload: 1384 bytes", "simulators/zrlmpi/spec.hpp",
