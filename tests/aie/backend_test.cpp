@@ -111,7 +111,7 @@ std::string_view reason_of(const Backend& backend, OperationKind kind, int ranks
 
 TEST(AieBackend, GivesEachDeclineItsTrueReason) {
   const Driver driver;
-  const Backend& backend = *driver.backend;
+  const Backend& backend = driver.backend->backend();
   for (const int ranks : {2, 4, 40}) {
     for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kReduceScatter})
       EXPECT_EQ(reason_of(backend, kind, ranks, 8),

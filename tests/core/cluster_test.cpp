@@ -147,8 +147,8 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   EXPECT_EQ(with.engine(0).lane(0).counters.calls[0].declined, 1U);
   // The hardware that declined was not used.
   Lane& lane = with.engine(0).lane(0);
-  EXPECT_GT(lane.units(Lane::kHost).unit[0].free_at(), Time());
-  for (const Arbiter& unit : lane.units(1).all()) EXPECT_EQ(unit.free_at(), Time());
+  EXPECT_GT(lane.units(Lane::kHost)[0].free_at(), Time());
+  for (const Resource& unit : lane.units(1).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
 }
 
 /// A collective goes on by itself between two of its messages, when nothing else holds its communicator.

@@ -143,18 +143,22 @@ class Slots final : public Backend {
     if (outer_ < operation.ranks) return verdict.unless("full outside", &need_outer_);
     return verdict.unless(operation.root == 0 ? "" : "only from the first");
   }
-  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
-    return host_->depart(transfer, issued, units);
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return host_->resources(); }
+  void issue(const Transfer& transfer, Passage& passage) override { host_->issue(transfer, passage); }
+  void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    host_->depart(transfer, passage, sender);
   }
-  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
-    return host_->match(transfer, departure, posted);
+  void grant(const Transfer& transfer, Passage& passage) override { host_->grant(transfer, passage); }
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    host_->transmit(transfer, passage, sender);
   }
-  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
-    return host_->receive(transfer, departure, posted, units);
+  void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    host_->arrive(transfer, passage, receiver);
   }
-  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    return host_->complete_send(transfer, reply, units);
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+    return host_->receive(transfer, passage, at, kept);
   }
+  [[nodiscard]] Time copy_time(std::size_t bytes) const override { return host_->copy_time(bytes); }
   [[nodiscard]] Time post_receive_cost() const override { return host_->post_receive_cost(); }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
     return host_->collective(operation, team, buffers);

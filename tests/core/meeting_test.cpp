@@ -85,7 +85,7 @@ TEST(AMeeting, CostsNothingAndIsNoOperation) {
     EXPECT_EQ(lane.clock, Time::us(1));
     EXPECT_EQ(lane.wire().packets, 0U);
     EXPECT_EQ(lane.counters.calls[0].offloaded + lane.counters.calls[0].declined, 0U);
-    for (const Arbiter& unit : lane.units(Lane::kHost).all()) EXPECT_EQ(unit.free_at(), Time());
+    for (const Resource& unit : lane.units(Lane::kHost).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
     EXPECT_EQ(members.context(rank).pending, 0);
   }
 }

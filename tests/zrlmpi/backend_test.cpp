@@ -247,7 +247,7 @@ TEST(ZrlmpiBackend, GivesBothEndsTheFaultAndTimesThatMayTravel) {
       for (const Time at : {departure.stamp.first, departure.stamp.last, told.first, told.last})
         EXPECT_GE(at, issued);
       EXPECT_GE(departure.stamp.last, departure.stamp.first);
-      EXPECT_GE(driver.sender.unit[0].free_at(), issued);
+      EXPECT_GE(driver.sender[0].free_at(), issued);
       EXPECT_GE(driver->receive(transfer, departure.stamp, issued, driver.receiver), issued);
       failed += told.failed() ? 1 : 0;
       // The sender and the receiver learn the same: one stamp goes both ways.
