@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/zrlmpi/algorithms.hpp"
+#include "backends/zrlmpi/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 
@@ -18,153 +19,6 @@ using zrlmpi::End;
 using zrlmpi::ExchangeRequest;
 using zrlmpi::ExchangeResult;
 
-const std::vector<Parameter>& parameters() {
-  using Kind = ParameterKind;
-  static const auto& table = immortal(std::vector<Parameter>{
-      {"preset",
-       Kind::kChoice,
-       "",
-       0,
-       0,
-       0,
-       "seed",
-       {"seed", "mpe2"},
-       "original document; MPE v2 (read in code)",
-       "which engine: the original document's (8-bit bus) or the reference's second version (64 bit)"},
-      {"bus_width",
-       Kind::kChoice,
-       "bit",
-       0,
-       0,
-       0,
-       "preset",
-       {"preset", "8", "32", "64"},
-       "original document (8); read in code (32, 64)",
-       "of the role and network streams"},
-      {"strict",
-       Kind::kBoolean,
-       "",
-       0,
-       0,
-       1,
-       {},
-       {},
-       "original document",
-       "only what the original carries: INT and FLOAT, tag 0; the rest is declined"},
-      {"clock",
-       Kind::kReal,
-       "MHz",
-       156.25,
-       1,
-       1000,
-       {},
-       {},
-       "read in code: 6.4 ns",
-       "of the engine and the shell"},
-      {"link", Kind::kReal, "Gb/s", 10, 0.1, 400, {}, {}, "published: 10 GbE per FPGA", "of the network"},
-      {"latency",
-       Kind::kReal,
-       "ns",
-       1000,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed: one switch, MACs and PHYs",
-       "one way, besides shell and serialisation"},
-      {"timer",
-       Kind::kReal,
-       "ms",
-       100,
-       0.001,
-       1e4,
-       {},
-       {},
-       "read in code: 15 625 000 counts, 100 ms in the comments, twice that at II = 2",
-       "base of the retry timers, as the comments count it"},
-      {"retries",
-       Kind::kInteger,
-       "1",
-       16,
-       0,
-       1000,
-       {},
-       {},
-       "ours: the reference stops after 3 and waits for ever",
-       "repetitions of a packet before the engine waits silently"},
-      {"eager_limit",
-       Kind::kInteger,
-       "B",
-       65536,
-       0,
-       1e9,
-       {},
-       {},
-       "design: small sends do not wait",
-       "up to here the receiving engine grants a request that has no posted receive yet"},
-      {"command",
-       Kind::kReal,
-       "ns",
-       200,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed: a posted write and a flag read over PCIe",
-       "the host's time to hand over a command"},
-      {"bounce_bandwidth",
-       Kind::kReal,
-       "Gb/s",
-       80,
-       0.1,
-       10000,
-       {},
-       {},
-       "published: FPGA DDR, 10 GB/s per bank",
-       "of the memory where granted messages wait for their receive"},
-      {"bounce_latency",
-       Kind::kInteger,
-       "cycles",
-       52,
-       0,
-       1e6,
-       {},
-       {},
-       "published: m_axi latency, measured there",
-       "of that memory"},
-      {"collectives",
-       Kind::kChoice,
-       "",
-       0,
-       0,
-       0,
-       "tree",
-       {"linear", "tree"},
-       "read in code: com_opt 0 and 1",
-       "order of the collectives: linear, or groups of four behind replicators"}});
-  return table;
-}
-
-Time in_units(const Settings& settings, const char* name, double picoseconds) {
-  return Time::ps(static_cast<std::int64_t>(settings.real(name) * picoseconds + 0.5));
-}
-Bandwidth gigabits(const Settings& settings, const char* name) {
-  return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 1e9 + 0.5));
-}
-
-zrlmpi::MpeSpec spec_of(const Settings& settings) {
-  zrlmpi::MpeSpec spec;
-  spec.clock = Frequency::hertz(static_cast<std::int64_t>(settings.real("clock") * 1e6 + 0.5));
-  const std::string& width = settings.choice("bus_width");
-  spec.bus_bits = width != "preset" ? std::stoi(width) : settings.choice("preset") == "mpe2" ? 64 : 8;
-  spec.format = settings.flag("strict") ? zrlmpi::Format::kStrict : zrlmpi::Format::kExtended;
-  spec.line.latency = in_units(settings, "latency", 1e3);
-  spec.line.bandwidth = gigabits(settings, "link");
-  spec.timer_counts = spec.clock.cycles_in(in_units(settings, "timer", 1e9));
-  spec.retries = static_cast<int>(settings.integer("retries"));
-  return spec;
-}
-
 // Stamp::detail of a departure: how it travels, and for an eager message the span from the request's arrival
 // to the first data at the receiver.
 constexpr std::uint64_t kHandshake = std::uint64_t{1} << 62;
@@ -174,13 +28,13 @@ constexpr std::uint64_t kSpanMask = kLocal - 1;
 class ZrlmpiBackend final : public Backend {
  public:
   explicit ZrlmpiBackend(const BackendContext& context)
-      : spec_(spec_of(context.settings)),
+      : spec_(zrlmpi::spec_of(context.settings)),
         runner_(spec_),
         ranks_(context.ranks),
         strict_(context.settings.flag("strict")),
         eager_limit_(static_cast<std::uint64_t>(context.settings.integer("eager_limit"))),
-        command_(in_units(context.settings, "command", 1e3)),
-        bounce_(gigabits(context.settings, "bounce_bandwidth")),
+        command_(context.settings.nanoseconds("command")),
+        bounce_(context.settings.gigabits("bounce_bandwidth")),
         bounce_latency_(spec_.cycles(context.settings.integer("bounce_latency"))),
         faults_(context.faults),
         spans_(context.spans),
@@ -497,7 +351,7 @@ constexpr ExplainTopic kTopics[] = {
 const BackendDescription& zrlmpi_backend() {
   static const auto& description = immortal(BackendDescription{
       BackendDescription::kAbi, "zrlmpi",
-      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", parameters(),
+      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", zrlmpi::parameters(),
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<ZrlmpiBackend>(context);
       },

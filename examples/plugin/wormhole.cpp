@@ -10,9 +10,9 @@ namespace {
 
 using namespace offramp;  // NOLINT(google-build-using-namespace): an example of one file
 
-const auto& parameters = immortal(std::vector<Parameter>{
-    {"latency", ParameterKind::kReal, "ns", 100, 0, 1e9, {}, {}, "invented", "from one mouth to the other"},
-    {"bandwidth", ParameterKind::kReal, "Gb/s", 400, 0.001, 100000, {}, {}, "invented", "of one mouth"}});
+const auto& parameters = immortal(
+    std::vector<Parameter>{real("latency", "ns", 100, {0, 1e9}, "invented", "from one mouth to the other"),
+                           real("bandwidth", "Gb/s", 400, {0.001, 100000}, "invented", "of one mouth")});
 
 void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
@@ -48,9 +48,8 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 class Wormhole final : public Backend {
  public:
   explicit Wormhole(const BackendContext& context)
-      : latency_(Time::ps(static_cast<std::int64_t>(context.settings.real("latency") * 1e3 + 0.5))),
-        bandwidth_(Bandwidth::bits_per_second(
-            static_cast<std::int64_t>(context.settings.real("bandwidth") * 1e9 + 0.5))) {}
+      : latency_(context.settings.nanoseconds("latency")),
+        bandwidth_(context.settings.gigabits("bandwidth")) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     switch (operation.kind) {
