@@ -24,15 +24,10 @@ Transport transport_of(const std::string& name, Generation generation) {
   return Transport::kRdma;
 }
 
-/// Framing per packet: preamble, gap, Ethernet 38; IP 20; UDP 8, TCP 20, RoCE v2 8 + 12 + 4.
-std::uint32_t overhead_of(Transport transport) {
-  return transport == Transport::kUdp ? 66 : transport == Transport::kTcp ? 78 : 82;
-}
-
 void read_network(const Settings& settings, Spec& spec) {
   spec.transport = transport_of(settings.choice("transport"), spec.generation);
-  spec.max_packet = spec.generation == Generation::kFirst ? 1536 : 4096;
-  spec.overhead = overhead_of(spec.transport);
+  spec.max_packet = max_packet_of(spec.generation);
+  spec.overhead = framing_of(spec.transport);
   spec.link = settings.gigabits("link");
   spec.latency = settings.nanoseconds("latency");
   if (spec.transport == Transport::kUdp) {  // the engine's bus: a word per cycle
@@ -62,74 +57,83 @@ void read_firmware(const Settings& settings, FirmwareCosts& costs) {
 }  // namespace
 
 const std::vector<Parameter>& parameters() {
+  const Spec spec;
+  const FirmwareCosts& firmware = spec.firmware;
+  const HostCosts host;
   static const auto& table = immortal(std::vector<Parameter>{
       choice("profile", "seed", {"seed", "dump", "gen2"},
              "original document: its text; its register dump; the second generation (read in code)",
              "generation and register layout"),
       choice("transport", "profile", {"profile", "tcp", "udp", "rdma"},
              "original document: TCP or UDP; rdma: second generation only", "profile: tcp, for gen2 rdma"),
-      real("clock", "MHz", 250, {1, 1000}, "original document: up to 250 MHz",
+      real("clock", "MHz", in_megahertz(spec.clock), {1, 1000}, "original document: up to 250 MHz",
            "of the engine and its control processor"),
-      real("link", "Gb/s", 100, kGigabits, "published: 100 GbE", "of the network"),
-      real("latency", "ns", 1362, kNanoseconds,
+      real("link", "Gb/s", in_gigabits(spec.link), kGigabits, "published: 100 GbE", "of the network"),
+      real("latency", "ns", in_nanoseconds(kLatency), kNanoseconds,
            "fitted to the published 1380 ns of 64 B over UDP through one switch",
            "one way, besides engines and serialisation"),
-      real("stack_latency", "ns", 1000, kNanoseconds,
+      real("stack_latency", "ns", in_nanoseconds(kStackLatency), kNanoseconds,
            "inferred: TCP and RDMA stacks take 0.5 to 1.5 us longer", "one way, added for tcp and rdma"),
-      real("tcp_bandwidth", "Gb/s", 91.5, kGigabits, "published: 91 to 92 Gb/s between two FPGAs",
-           "of the TCP engine"),
-      real("rdma_bandwidth", "Gb/s", 95, kGigabits, "published: 95 Gb/s peak", "of the RDMA engine"),
-      real("retransmission", "us", 200, {1, 1e7}, "assumed", "timer of the TCP and RDMA engines"),
-      integer("retries", "1", 10, {0, 1000}, "assumed",
+      real("tcp_bandwidth", "Gb/s", in_gigabits(spec.engine), kGigabits,
+           "published: 91 to 92 Gb/s between two FPGAs", "of the TCP engine"),
+      real("rdma_bandwidth", "Gb/s", in_gigabits(kRdmaBandwidth), kGigabits, "published: 95 Gb/s peak",
+           "of the RDMA engine"),
+      real("retransmission", "us", in_microseconds(spec.retransmission), {1, 1e7}, "assumed",
+           "timer of the TCP and RDMA engines"),
+      integer("retries", "1", spec.retries, {0, 1000}, "assumed",
               "repetitions of one packet before the engine gives up"),
-      integer("rx_buffers", "1", 16, {1, 1000}, "original document's dump; published benchmark",
+      integer("rx_buffers", "1", spec.rx_buffers, {1, 1000}, "original document's dump; published benchmark",
               "RX buffers of a device"),
       integer("rx_buffer_bytes", "B", 0, {0, 8388544},
               "seed: assumed 65536 (its driver lets the user choose); gen2: 1024 (read in code)",
               "size of an RX buffer and of a segment; 0: the profile's"),
-      integer("window", "1", 10, {1, 20}, "read in code: the driver sets 10, the firmware 20",
+      integer("window", "1", spec.window, {1, 20}, "read in code: the driver sets 10, the firmware 20",
               "segments in flight, first generation"),
       integer("max_eager", "B", 0, {0, 1e9},
               "read in code: the driver of the second generation takes the RX buffer's size",
               "larger collectives wait for the receiver's address; 0: rx_buffer_bytes"),
-      integer("timeout", "polls", 10000000, {1, 4294967295.0}, "published set-up: 10 000 000 polls",
+      integer("timeout", "polls", kTimeoutPolls, {1, 4294967295.0}, "published set-up: 10 000 000 polls",
               "after which a receive gives up a message that was lost"),
       integer("exchange_memory", "B", 0, {0, 16777216},
               "0: the layout's; others are what-if studies, no hardware has them",
               "memory for descriptors and communicators"),
-      integer("fw_fetch", "cycles", 83, kCycles, "fitted to 235 cycles of a configuration call",
+      integer("fw_fetch", "cycles", firmware.fetch, kCycles, "fitted to 235 cycles of a configuration call",
               "to take and dispatch a call"),
-      integer("fw_finish", "cycles", 40, kCycles, "fitted to 235 cycles of a configuration call",
+      integer("fw_finish", "cycles", firmware.finish, kCycles, "fitted to 235 cycles of a configuration call",
               "to complete a call"),
-      integer("fw_axi", "cycles", 8, kCycles, "inferred: 7 to 9", "one access to a register of a peripheral"),
-      integer("fw_word", "cycles", 2, kCycles, "inferred: stream instructions of the MicroBlaze",
+      integer("fw_axi", "cycles", firmware.axi, kCycles, "inferred: 7 to 9",
+              "one access to a register of a peripheral"),
+      integer("fw_word", "cycles", firmware.word, kCycles, "inferred: stream instructions of the MicroBlaze",
               "one word of a command"),
-      integer("fw_step", "cycles", 10, kCycles, "inferred: branches around a group of commands",
+      integer("fw_step", "cycles", firmware.step, kCycles, "inferred: branches around a group of commands",
               "one step of the firmware"),
-      integer("fw_interrupt", "cycles", 200, kCycles, "inferred: 150 to 300",
+      integer("fw_interrupt", "cycles", firmware.interrupt, kCycles, "inferred: 150 to 300",
               "service of a filled RX buffer, first generation"),
-      integer("fw_move", "cycles", 40, kCycles, "inferred: 40 to 80 with its 7 to 12 words",
+      integer("fw_move", "cycles", firmware.move, kCycles, "inferred: 40 to 80 with its 7 to 12 words",
               "issue of a move besides its words, second generation"),
-      integer("mover_decode", "cycles", 32, kCycles, "inferred: 20, and six reads of the communicator",
-              "decoding of a move, second generation"),
-      integer("mover_retire", "cycles", 10, kCycles, "inferred", "retiring of a move, second generation"),
-      integer("rx_engine", "cycles", 20, kCycles, "inferred",
+      integer("mover_decode", "cycles", firmware.decode, kCycles,
+              "inferred: 20, and six reads of the communicator", "decoding of a move, second generation"),
+      integer("mover_retire", "cycles", firmware.retire, kCycles, "inferred",
+              "retiring of a move, second generation"),
+      integer("rx_engine", "cycles", firmware.enqueue, kCycles, "inferred",
               "service of a filled RX buffer by hardware, second generation"),
-      integer("memory", "cycles", 50, kCycles, "read in code: default of its simulation",
+      integer("memory", "cycles", spec.memory_cycles, kCycles, "read in code: default of its simulation",
               "first word of device memory"),
-      integer("arithmetic", "cycles", 10, kCycles, "inferred: one word per cycle, pipelined",
-              "depth of the arithmetic unit"),
-      real("mmio_read", "ns", 900, kNanoseconds,
+      integer("arithmetic", "cycles", spec.arithmetic_cycles, kCycles,
+              "inferred: one word per cycle, pipelined", "depth of the arithmetic unit"),
+      real("mmio_read", "ns", in_nanoseconds(host.read), kNanoseconds,
            "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published)",
            "the host reads a register"),
-      real("mmio_write", "ns", 100, kNanoseconds,
+      real("mmio_write", "ns", in_nanoseconds(host.write), kNanoseconds,
            "inferred: a posted PCIe write; XRT on a U250 takes 83 000 (published)",
            "the host writes a register"),
-      real("queue", "ns", 30, kNanoseconds, "assumed", "the host hands a receive to the driver"),
-      real("host_memory", "Gb/s", 97, kGigabits, "published: 12126 MB/s through host memory",
+      real("queue", "ns", in_nanoseconds(host.queue), kNanoseconds, "assumed",
+           "the host hands a receive to the driver"),
+      real("host_memory", "Gb/s", in_gigabits(host.memory), kGigabits,
+           "published: 12126 MB/s through host memory",
            "messages that found no RX buffer wait in host memory"),
-      real("host_memory_latency", "ns", 3100, kNanoseconds, "published: 3.1 us for 256 B through host memory",
-           "of that way"),
+      real("host_memory_latency", "ns", in_nanoseconds(host.memory_latency), kNanoseconds,
+           "published: 3.1 us for 256 B through host memory", "of that way"),
   });
   return table;
 }
@@ -148,16 +152,14 @@ Configuration configuration_of(const Settings& settings) {
   spec.memory_cycles = settings.integer("memory");
   spec.arithmetic_cycles = settings.integer("arithmetic");
   const auto asked = static_cast<std::uint32_t>(settings.integer("rx_buffer_bytes"));
-  const bool second = spec.generation == Generation::kSecond;
   // Segments are whole words, so that no element is torn.
   spec.rx_buffer_bytes =
-      asked == 0 ? (second ? 1024U : 65536U) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
+      asked == 0 ? rx_buffer_bytes_of(spec.generation) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
   spec.rx_buffers = static_cast<std::uint32_t>(settings.integer("rx_buffers"));
   spec.window = static_cast<std::uint32_t>(settings.integer("window"));
   const auto eager = static_cast<std::uint64_t>(settings.integer("max_eager"));
   spec.max_eager = eager == 0 ? spec.rx_buffer_bytes : eager;
-  // One poll reads a descriptor's status.
-  spec.timeout = spec.cycles(settings.integer("timeout") * (spec.firmware.axi + spec.firmware.step));
+  spec.timeout = spec.polls(settings.integer("timeout"));
   c.rx_buffers = spec.rx_buffers;
   c.host.read = settings.nanoseconds("mmio_read");
   c.host.write = settings.nanoseconds("mmio_write");

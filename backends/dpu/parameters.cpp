@@ -61,23 +61,27 @@ FailureSpec failure_of(const Settings& s) {
 }
 
 std::vector<Parameter> platform_parameters() {
+  const PlatformSpec spec;
   return {
       choice("card", "bf2", {"bf2", "bf3"}, "published: BlueField-2 and -3", "DPU of every host"),
-      integer("ranks_per_node", "1", 2, {1, 4096}, "assumed: one process per DPU would share nothing",
+      integer("ranks_per_node", "1", spec.ranks_per_node, {1, 4096},
+              "assumed: one process per DPU would share nothing",
               "ranks on one host, which lie block by block"),
-      integer("dpus_per_node", "1", 1, {1, 16}, "read in code: one; several: inferred",
+      integer("dpus_per_node", "1", spec.dpus, {1, 16}, "read in code: one; several: inferred",
               "DPUs of one host, each with its own PCIe and network link"),
-      integer("service_processes", "1", 1, {1, 64}, "original document's default; read in code",
+      integer("service_processes", "1", spec.processes, {1, 64}, "original document's default; read in code",
               "per DPU; a rank's is its local rank modulo this"),
-      integer("reads", "1", 4, {1, 1024}, "published: MAX_RECVS of the measured runs",
+      integer("reads", "1", spec.reads, {1, 1024}, "published: MAX_RECVS of the measured runs",
               "outstanding READs per service process"),
-      choice("data_path", "gvmi", {"gvmi", "staging"}, "read in code: both exist",
-             "host to host by lent keys, or through the DPU's memory"),
-      choice("delivery", "hosts", {"hosts", "dpu"}, "inferred from the published times",
+      choice("data_path", spec.path == DataPath::kStaging ? "staging" : "gvmi", {"gvmi", "staging"},
+             "read in code: both exist", "host to host by lent keys, or through the DPU's memory"),
+      choice("delivery", spec.host_delivers ? "hosts" : "dpu", {"hosts", "dpu"},
+             "inferred from the published times",
              "allgather: blocks reach a node once and hosts copy them, or service processes do all"),
-      choice("broadcast", "flat", {"flat", "tree"}, "read in code: flat",
+      choice("broadcast", spec.tree ? "tree" : "flat", {"flat", "tree"}, "read in code: flat",
              "all pull from the root, or along a binomial tree"),
-      integer("slice", "B", 65536, {1, 1e9}, "assumed", "least part of a reduction for one service process"),
+      integer("slice", "B", spec.slice, {1, 1e9}, "assumed",
+              "least part of a reduction for one service process"),
       integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
               "up to here a message waits in the receiver's DPU")};
 }
@@ -99,46 +103,56 @@ std::vector<Parameter> arm_parameters() {
 }
 
 std::vector<Parameter> host_parameters() {
+  const CardSpec card;
   return {
       real("emit", "ns", 300, kNanoseconds, "assumed", "the host's time for the notification of a message"),
-      real("post", "ns", 1500, kNanoseconds, "assumed", "the host's time to start a collective"),
-      real("post_per_rank", "ns", 66, kNanoseconds, "fitted: 9.9 us at 128 ranks",
-           "counts and displacements of allgather and alltoall"),
-      real("poll", "ns", 300, kNanoseconds, "assumed", "until the program sees a flag"),
-      real("own_copy", "Gb/s", 296, kGigabits, "fitted: 912 us at 1 MiB",
+      real("post", "ns", in_nanoseconds(card.post), kNanoseconds, "assumed",
+           "the host's time to start a collective"),
+      real("post_per_rank", "ns", in_nanoseconds(card.post_per_rank), kNanoseconds,
+           "fitted: 9.9 us at 128 ranks", "counts and displacements of allgather and alltoall"),
+      real("poll", "ns", in_nanoseconds(card.poll), kNanoseconds, "assumed", "until the program sees a flag"),
+      real("own_copy", "Gb/s", in_gigabits(card.own_copy), kGigabits, "fitted: 912 us at 1 MiB",
            "own blocks of a node's ranks together"),
-      real("core_copy", "Gb/s", 80, kGigabits, "assumed", "a copy by one core"),
-      real("shared_block", "ns", 600, kNanoseconds, "fitted: wait of 81 us for 128 blocks",
-           "a block through shared buffers"),
-      real("shared_copy", "Gb/s", 1280, kGigabits, "fitted: wait of 273 us at 8 KiB",
+      real("core_copy", "Gb/s", in_gigabits(card.core_copy), kGigabits, "assumed", "a copy by one core"),
+      real("shared_block", "ns", in_nanoseconds(card.shared_block), kNanoseconds,
+           "fitted: wait of 81 us for 128 blocks", "a block through shared buffers"),
+      real("shared_copy", "Gb/s", in_gigabits(card.shared_copy), kGigabits, "fitted: wait of 273 us at 8 KiB",
            "shared buffers of a node"),
-      real("single_block", "ns", 8060, kNanoseconds, "fitted: wait of 1032 us at 16 KiB",
-           "least time of a block by single copy"),
-      real("single_copy", "Gb/s", 712, kGigabits, "fitted: 47 us per KiB at 128 ranks",
-           "single copies of a node"),
-      integer("single_copy_from", "B", 16384, {1, 1e9}, "fitted: step in the published wait",
+      real("single_block", "ns", in_nanoseconds(card.single_block), kNanoseconds,
+           "fitted: wait of 1032 us at 16 KiB", "least time of a block by single copy"),
+      real("single_copy", "Gb/s", in_gigabits(card.single_copy), kGigabits,
+           "fitted: 47 us per KiB at 128 ranks", "single copies of a node"),
+      integer("single_copy_from", "B", card.single_copy_from, {1, 1e9}, "fitted: step in the published wait",
               "blocks from here on are copied once")};
 }
 
 std::vector<Parameter> way_parameters() {
+  const CardSpec card;
+  const Transport transport;
   return {
-      real("pcie_latency", "ns", 1200, kNanoseconds,
+      real("pcie_latency", "ns", in_nanoseconds(card.pcie_latency), kNanoseconds,
            "assumed: about 4 us to the DPU and back (published, crude)", "host to service process, one way"),
-      real("local_latency", "ns", 500, kNanoseconds, "assumed", "between service processes of one DPU"),
-      real("network_latency", "ns", 1500, kNanoseconds, "assumed: NICs and one switch", "NIC to NIC"),
-      real("retry_timeout", "us", 67108.864, {0, 1e9}, "InfiniBand: 4.096 us x 2^14",
-           "of the reliable transport, per lost notification"),
-      integer("retries", "1", 7, {0, 7}, "InfiniBand: 3-bit counter", "before the transport gives up")};
+      real("local_latency", "ns", in_nanoseconds(card.local_latency), kNanoseconds, "assumed",
+           "between service processes of one DPU"),
+      real("network_latency", "ns", in_nanoseconds(card.network_latency), kNanoseconds,
+           "assumed: NICs and one switch", "NIC to NIC"),
+      real("retry_timeout", "us", in_microseconds(transport.retry_timeout), {0, 1e9},
+           "InfiniBand: 4.096 us x 2^14", "of the reliable transport, per lost notification"),
+      integer("retries", "1", transport.retries, {0, 7}, "InfiniBand: 3-bit counter",
+              "before the transport gives up")};
 }
 
 std::vector<Parameter> failure_parameters() {
-  return {choice("failure", "none", {"none", "never", "dies", "stalls"}, "ours",
-                 "what one service process does wrong"),
-          integer("failure_process", "1", 0, {0, 1e6}, "ours", "its global id"),
-          real("failure_at", "us", 0, {0, 1e12}, "ours", "modelled time of its death or pause"),
-          real("failure_stall", "us", 0, {0, 1e12}, "ours", "length of its pause"),
-          real("failure_detect", "us", 1000, {0, 1e9}, "ours",
-               "silence after which it is given up; a longer pause counts as death")};
+  const FailureSpec failure;
+  return {
+      choice("failure", "none", {"none", "never", "dies", "stalls"}, "ours",
+             "what one service process does wrong"),
+      integer("failure_process", "1", failure.process, {0, 1e6}, "ours", "its global id"),
+      real("failure_at", "us", in_microseconds(failure.at), {0, 1e12}, "ours",
+           "modelled time of its death or pause"),
+      real("failure_stall", "us", in_microseconds(failure.stall), {0, 1e12}, "ours", "length of its pause"),
+      real("failure_detect", "us", in_microseconds(failure.detect), {0, 1e9}, "ours",
+           "silence after which it is given up; a longer pause counts as death")};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "backends/host/parameters.hpp"
 
 #include "offramp/kernel/immortal.hpp"
+#include "offramp/kernel/repair.hpp"
 
 namespace offramp::host {
 
@@ -23,9 +24,9 @@ const std::vector<Parameter>& parameters() {
       real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
            "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
            "reductions in host software"),
-      real("retry_timeout", "us", 67108.864, {0, 1e9}, "InfiniBand: 4.096 us x 2^14",
-           "after which a packet without an acknowledgement is sent again"),
-      integer("retries", "1", 7, {0, 7}, "InfiniBand: 3-bit counter",
+      real("retry_timeout", "us", in_microseconds(ReliableTransport{}.retry_timeout), {0, 1e9},
+           "InfiniBand: 4.096 us x 2^14", "after which a packet without an acknowledgement is sent again"),
+      integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "InfiniBand: 3-bit counter",
               "of one packet, before the connection is given up")});
   return table;
 }

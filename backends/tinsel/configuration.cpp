@@ -55,7 +55,7 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
                          machine.mesh.boards(), room, ranks);
   machine.clock = settings.megahertz("clock");
   machine.link_mac = settings.nanoseconds("link_latency");
-  machine.link_bits_per_second = settings.gigabits("link").count();
+  machine.link = settings.gigabits("link");
   machine.link_cycles = count(settings, "link_cycles");
   machine.packet_gap_cycles = count(settings, "link_gap");
   machine.flit_link_bytes = count(settings, "flit_bytes");

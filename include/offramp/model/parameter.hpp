@@ -65,6 +65,24 @@ inline Parameter choice(std::string_view name, std::string_view value, std::vect
   return {name, ParameterKind::kChoice, unit, 0, 0, 0, value, std::move(choices), source, description};
 }
 
+// What a simulator's specification says, as the default of a parameter in that unit. A default stands in one
+// place: the specification, if it has the value, else the table.
+constexpr double in_nanoseconds(Time time) {
+  return static_cast<double>(time.count()) / 1e3;
+}
+constexpr double in_microseconds(Time time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+constexpr double in_milliseconds(Time time) {
+  return static_cast<double>(time.count()) / 1e9;
+}
+constexpr double in_gigabits(Bandwidth rate) {
+  return static_cast<double>(rate.count()) / 1e9;
+}
+constexpr double in_megahertz(Frequency clock) {
+  return static_cast<double>(clock.count()) / 1e6;
+}
+
 /// The values of one backend's parameters: complete (defaults filled in) and checked against its table.
 /// Reading a name that is not in the table is a bug of the backend and throws std::out_of_range at creation.
 class Settings {
