@@ -14,10 +14,6 @@ const auto& parameters = immortal(
     std::vector<Parameter>{real("latency", "ns", 100, {0, 1e9}, "invented", "from one mouth to the other"),
                            real("bandwidth", "Gb/s", 400, {0.001, 100000}, "invented", "of one mouth")});
 
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
-
 // Collectives are coroutines over a Team. What they need comes in as arguments, because captures would not
 // live on.
 

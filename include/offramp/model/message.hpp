@@ -99,4 +99,10 @@ enum class Outcome : std::uint8_t {
   kCancelled
 };
 
+/// The first step that fails gives an algorithm its outcome. The algorithm itself goes on, so that the other
+/// ranks do not wait for ever.
+inline void note(Outcome& outcome, Outcome step) {
+  if (outcome == Outcome::kOk) outcome = step;
+}
+
 }  // namespace offramp
