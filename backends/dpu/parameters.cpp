@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "offramp/kernel/hash.hpp"
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp::dpu {
@@ -190,10 +191,8 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults) {
 }
 
 std::uint32_t fingerprint_of(const Settings& settings) {
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  const auto mix = [&hash](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  };
+  std::uint32_t hash = fnv1a_32({});
+  const auto mix = [&hash](std::string_view text) { hash = fnv1a_32(bytes_of(text), hash); };
   for (const Parameter& p : parameters()) {
     mix(p.name);
     const std::string name(p.name);
