@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
+#include <memory>
 #include <vector>
 
 #include "backends/zrlmpi/algorithms.hpp"
 #include "backends/zrlmpi/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 
 namespace offramp {
@@ -39,7 +40,7 @@ class ZrlmpiBackend final : public Backend {
         faults_(context.faults),
         spans_(context.spans),
         packets_(context.packets),
-        seen_(context.spans == nullptr ? 0 : kSeen) {
+        seen_(context.spans == nullptr ? nullptr : std::make_unique<SeenSpans>()) {
     collectives_.order =
         context.settings.choice("collectives") == "linear" ? zrlmpi::Order::kLinear : zrlmpi::Order::kTree;
     // The role moves a word of the bus per cycle, and reduces one 32-bit word per cycle (inferred: its loops
@@ -160,21 +161,22 @@ class ZrlmpiBackend final : public Backend {
     WireCounters wire;
     bool ok = true;
   };
-  /// One end's spans of a call that begins at time 0.
-  struct Seen final : SpanSink {
-    Seen() = default;
-    Seen(std::uint64_t size, Time lateness, End which, std::vector<Span> none)
-        : bytes(size), late(lateness), end(which), spans(std::move(none)) {}
-    std::uint64_t bytes = ~std::uint64_t{0};
+  /// One end's view of a call that begins at time 0.
+  struct View {
+    std::uint64_t bytes = 0;
     Time late;
     End end = End::kBoth;
+    friend bool operator==(const View&, const View&) = default;
+  };
+  struct ViewHash {
+    std::uint64_t operator()(const View& view) const {
+      return view.bytes * 7 + static_cast<std::uint64_t>(view.late.count()) * 2 + (view.end == End::kSender);
+    }
+  };
+  using SeenSpans = DirectMappedCache<View, std::vector<Span>, 257, ViewHash>;
+  struct SpanList final : SpanSink {
     std::vector<Span> spans;
     void record(const Span& span) override { spans.push_back(span); }
-  };
-  static constexpr std::size_t kSeen = 257;
-  struct Memo {
-    std::uint64_t key = ~std::uint64_t{0};
-    Relative call;
   };
 
   /// Of the algorithm: a replicator moves the blocks of its group at once.
@@ -240,11 +242,10 @@ class ZrlmpiBackend final : public Backend {
       request.epoch = epoch;
       return run(request);
     }
-    Memo& memo = memos_[transfer.bytes % memos_.size()];
-    if (memo.key == transfer.bytes) return memo.call;
+    if (const Relative* const known = calls_.find(transfer.bytes)) return *known;
     const Relative call = run(request_for(transfer));
     // Timers that are shorter than a round trip repeat packets even so, and they depend on the ranks.
-    if (call.wire.retransmissions == 0) memo = {transfer.bytes, call};
+    if (call.wire.retransmissions == 0) calls_.store(transfer.bytes, call);
     return call;
   }
 
@@ -283,18 +284,16 @@ class ZrlmpiBackend final : public Backend {
   /// Without faults and packets the spans are the same for every message of a size whose receiver is as late:
   /// they are kept, and told again at their place in time.
   void replay(const Transfer& transfer, Time begin, Time late, End end) {
-    const auto hash =
-        transfer.bytes * 7 + static_cast<std::uint64_t>(late.count()) * 2 + (end == End::kSender);
-    Seen& seen = seen_[hash % seen_.size()];
-    if (seen.bytes != transfer.bytes || seen.late != late || seen.end != end) {
-      seen = {transfer.bytes, late, end, {}};
+    const auto run_once = [&] {
+      SpanList list;
       ExchangeRequest request = request_for(transfer);
       request.ready = late;
-      request.spans = &seen;
+      request.spans = &list;
       request.observed = end;
       (void)runner_.run(request);
-    }
-    for (const Span& span : seen.spans)
+      return std::move(list.spans);
+    };
+    for (const Span& span : seen_->get({transfer.bytes, late, end}, run_once))
       spans_->record({span.unit, span.what, begin + span.begin, begin + span.end, transfer.operation});
   }
 
@@ -331,8 +330,8 @@ class ZrlmpiBackend final : public Backend {
   SpanSink* spans_;
   PacketSink* packets_;
   zrlmpi::CollectiveModel collectives_;
-  std::vector<Seen> seen_;       // empty unless somebody watches
-  std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
+  std::unique_ptr<SeenSpans> seen_;  // null unless spans are recorded
+  DirectMappedCache<std::uint64_t, Relative> calls_;
   WireCounters wire_;
 };
 
