@@ -7,6 +7,7 @@
 #include "backends/aie/explain.hpp"
 #include "backends/aie/forecast.hpp"
 #include "backends/aie/messages.hpp"
+#include "backends/aie/parameters.hpp"
 #include "backends/aie/setup.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/model/issue_order.hpp"

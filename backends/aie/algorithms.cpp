@@ -311,10 +311,6 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
   co_return part.outcome();
 }
 
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
-
 Task<Outcome> allreduce(const Model& model, const Operation& operation, const Need& need, Team& team,
                         CollectiveBuffers buffers) {
   if (need.butterfly != nullptr) co_return co_await butterfly(model, operation, need, team, buffers);

@@ -26,9 +26,7 @@ const Message& Messages::between(int source, int destination, std::size_t bytes)
   const bool shared = std::abs(source - destination) == 1;
   const int hops =
       shared ? 0 : distance(snake_tile(setup_.array, source), snake_tile(setup_.array, destination));
-  Memo& memo = memos_[(bytes * 67 + static_cast<std::size_t>(hops)) % memos_.size()];
-  if (memo.hops != hops || memo.bytes != bytes) memo = {bytes, hops, simulate(source, destination, bytes)};
-  return memo.message;
+  return messages_.get({bytes, hops}, [&] { return simulate(source, destination, bytes); });
 }
 
 }  // namespace offramp::aie

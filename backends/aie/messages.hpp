@@ -1,10 +1,10 @@
 // Messages between two ranks: which way they take on the array, and how long it takes, once per size and way.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "backends/aie/setup.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 
 namespace offramp::aie {
 
@@ -28,13 +28,18 @@ class Messages {
   [[nodiscard]] std::size_t window(std::size_t bytes) const { return edge_window(bytes, setup_.window); }
 
  private:
-  struct Memo {
+  struct Way {
     std::size_t bytes = 0;
-    int hops = -1;  // unused; 0: shared
-    Message message;
+    int hops = 0;  // 0: a shared window
+    friend bool operator==(const Way&, const Way&) = default;
+  };
+  struct WayHash {
+    std::size_t operator()(const Way& way) const {
+      return way.bytes * 67 + static_cast<std::size_t>(way.hops);
+    }
   };
   const Setup& setup_;
-  std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
+  DirectMappedCache<Way, Message, 257, WayHash> messages_;
 };
 
 }  // namespace offramp::aie

@@ -1,14 +1,10 @@
-// The backend's parameters, and what they mean to the models.
+// What the backend's parameters mean to the models.
 #pragma once
-
-#include <span>
 
 #include "offramp/model/parameter.hpp"
 #include "simulators/aie/collectives.hpp"
 
 namespace offramp::aie {
-
-std::span<const Parameter> parameters();
 
 enum class AllreduceDesign : std::uint8_t { kTree, kButterfly };
 

@@ -6,12 +6,12 @@ Task<void> TeamInput::wait_full() {
   if (credits_ != nullptr && taken_ > 0 && taken_ + 1 < windows_) {  // of the window before this one
     Team::PendingToken credit = team_.receive_token(peer_, {});
     const Team::Arrival arrival = co_await credit;
-    traffic_.note(arrival.outcome);
+    note(traffic_.outcome, arrival.outcome);
     credits_->push_back(arrival.stamp.first);
   }
   Team::PendingToken token = team_.receive_token(peer_, slices_(taken_++));
   const Team::Arrival arrival = co_await token;
-  traffic_.note(arrival.outcome);
+  note(traffic_.outcome, arrival.outcome);
   team_.clock = later(team_.clock, arrival.stamp.first);
 }
 
@@ -20,7 +20,7 @@ Task<void> TeamInput::set_empty() {
   const Stamp stamp{team_.clock, team_.clock, 0};
   Team::PendingToken token = team_.send_token(peer_, {}, stamp);
   const Team::Arrival arrival = co_await token;
-  traffic_.note(arrival.outcome);
+  note(traffic_.outcome, arrival.outcome);
 }
 
 Task<void> TeamOutput::wait_for_credits(Time& until) {
@@ -32,7 +32,7 @@ Task<void> TeamOutput::wait_for_credits(Time& until) {
   for (const Target& target : targets_) {
     Team::PendingToken token = team_.receive_token(target.peer, {});
     const Team::Arrival arrival = co_await token;
-    traffic_.note(arrival.outcome);
+    note(traffic_.outcome, arrival.outcome);
     until = later(until, arrival.stamp.first);
   }
 }
@@ -70,7 +70,7 @@ Task<void> TeamOutput::set_full() {
 Task<void> TeamOutput::drain(Sent& sent) {
   for (const Team::PendingToken& token : sent) {
     const Team::Arrival arrival = co_await token;
-    traffic_.note(arrival.outcome);
+    note(traffic_.outcome, arrival.outcome);
   }
   sent.clear();
 }

@@ -18,9 +18,6 @@ namespace offramp::aie {
 struct Traffic {
   Outcome outcome = Outcome::kOk;
   WireCounters wire;
-  void note(Outcome step) {
-    if (outcome == Outcome::kOk) outcome = step;
-  }
 };
 
 /// The data of window k; empty for a window without data.

@@ -9,34 +9,9 @@
 namespace offramp::cclo {
 namespace {
 
-using Kind = ParameterKind;
-
-Parameter choice(std::string_view name, std::string_view value, std::vector<std::string_view> choices,
-                 std::string_view source, std::string_view description) {
-  return {name, Kind::kChoice, "", 0, 0, 0, value, std::move(choices), source, description};
-}
-Parameter number(std::string_view name, Kind kind, std::string_view unit, double value, double minimum,
-                 double maximum, std::string_view source, std::string_view description) {
-  return {name, kind, unit, value, minimum, maximum, {}, {}, source, description};
-}
-Parameter cycles(std::string_view name, double value, std::string_view source, std::string_view description) {
-  return number(name, Kind::kInteger, "cycles", value, 0, 1e6, source, description);
-}
-Parameter nanoseconds(std::string_view name, double value, std::string_view source,
-                      std::string_view description) {
-  return number(name, Kind::kReal, "ns", value, 0, 1e9, source, description);
-}
-Parameter gigabits(std::string_view name, double value, std::string_view source,
-                   std::string_view description) {
-  return number(name, Kind::kReal, "Gb/s", value, 0.1, 10000, source, description);
-}
-
-Time in_units(const Settings& settings, const char* name, double picoseconds) {
-  return Time::ps(static_cast<std::int64_t>(settings.real(name) * picoseconds + 0.5));
-}
-Bandwidth bandwidth(const Settings& settings, const char* name) {
-  return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 1e9 + 0.5));
-}
+constexpr Parameter::Range kCycles{0, 1e6};
+constexpr Parameter::Range kNanoseconds{0, 1e9};
+constexpr Parameter::Range kGigabits{0.1, 10000};
 
 Profile profile_of(const std::string& name) {
   return name == "gen2" ? Profile::kGen2 : name == "dump" ? Profile::kDump : Profile::kSeed;
@@ -49,25 +24,20 @@ Transport transport_of(const std::string& name, Generation generation) {
   return Transport::kRdma;
 }
 
-/// Framing per packet: preamble, gap, Ethernet 38; IP 20; UDP 8, TCP 20, RoCE v2 8 + 12 + 4.
-std::uint32_t overhead_of(Transport transport) {
-  return transport == Transport::kUdp ? 66 : transport == Transport::kTcp ? 78 : 82;
-}
-
 void read_network(const Settings& settings, Spec& spec) {
   spec.transport = transport_of(settings.choice("transport"), spec.generation);
-  spec.max_packet = spec.generation == Generation::kFirst ? 1536 : 4096;
-  spec.overhead = overhead_of(spec.transport);
-  spec.link = bandwidth(settings, "link");
-  spec.latency = in_units(settings, "latency", 1e3);
+  spec.max_packet = max_packet_of(spec.generation);
+  spec.overhead = framing_of(spec.transport);
+  spec.link = settings.gigabits("link");
+  spec.latency = settings.nanoseconds("latency");
   if (spec.transport == Transport::kUdp) {  // the engine's bus: a word per cycle
     spec.engine = Bandwidth::bits_per_second(spec.clock.count() * kWordBytes * 8);
   } else {
     const bool tcp = spec.transport == Transport::kTcp;
-    spec.engine = bandwidth(settings, tcp ? "tcp_bandwidth" : "rdma_bandwidth");
-    spec.latency += in_units(settings, "stack_latency", 1e3);
+    spec.engine = settings.gigabits(tcp ? "tcp_bandwidth" : "rdma_bandwidth");
+    spec.latency += settings.nanoseconds("stack_latency");
   }
-  spec.retransmission = in_units(settings, "retransmission", 1e6);
+  spec.retransmission = settings.microseconds("retransmission");
   spec.retries = static_cast<int>(settings.integer("retries"));
 }
 
@@ -87,63 +57,83 @@ void read_firmware(const Settings& settings, FirmwareCosts& costs) {
 }  // namespace
 
 const std::vector<Parameter>& parameters() {
+  const Spec spec;
+  const FirmwareCosts& firmware = spec.firmware;
+  const HostCosts host;
   static const auto& table = immortal(std::vector<Parameter>{
       choice("profile", "seed", {"seed", "dump", "gen2"},
              "original document: its text; its register dump; the second generation (read in code)",
              "generation and register layout"),
       choice("transport", "profile", {"profile", "tcp", "udp", "rdma"},
              "original document: TCP or UDP; rdma: second generation only", "profile: tcp, for gen2 rdma"),
-      number("clock", Kind::kReal, "MHz", 250, 1, 1000, "original document: up to 250 MHz",
-             "of the engine and its control processor"),
-      gigabits("link", 100, "published: 100 GbE", "of the network"),
-      nanoseconds("latency", 1362, "fitted to the published 1380 ns of 64 B over UDP through one switch",
-                  "one way, besides engines and serialisation"),
-      nanoseconds("stack_latency", 1000, "inferred: TCP and RDMA stacks take 0.5 to 1.5 us longer",
-                  "one way, added for tcp and rdma"),
-      gigabits("tcp_bandwidth", 91.5, "published: 91 to 92 Gb/s between two FPGAs", "of the TCP engine"),
-      gigabits("rdma_bandwidth", 95, "published: 95 Gb/s peak", "of the RDMA engine"),
-      number("retransmission", Kind::kReal, "us", 200, 1, 1e7, "assumed",
-             "timer of the TCP and RDMA engines"),
-      number("retries", Kind::kInteger, "1", 10, 0, 1000, "assumed",
-             "repetitions of one packet before the engine gives up"),
-      number("rx_buffers", Kind::kInteger, "1", 16, 1, 1000, "original document's dump; published benchmark",
-             "RX buffers of a device"),
-      number("rx_buffer_bytes", Kind::kInteger, "B", 0, 0, 8388544,
-             "seed: assumed 65536 (its driver lets the user choose); gen2: 1024 (read in code)",
-             "size of an RX buffer and of a segment; 0: the profile's"),
-      number("window", Kind::kInteger, "1", 10, 1, 20, "read in code: the driver sets 10, the firmware 20",
-             "segments in flight, first generation"),
-      number("max_eager", Kind::kInteger, "B", 0, 0, 1e9,
-             "read in code: the driver of the second generation takes the RX buffer's size",
-             "larger collectives wait for the receiver's address; 0: rx_buffer_bytes"),
-      number("timeout", Kind::kInteger, "polls", 10000000, 1, 4294967295.0,
-             "published set-up: 10 000 000 polls", "after which a receive gives up a message that was lost"),
-      number("exchange_memory", Kind::kInteger, "B", 0, 0, 16777216,
-             "0: the layout's; others are what-if studies, no hardware has them",
-             "memory for descriptors and communicators"),
-      cycles("fw_fetch", 83, "fitted to 235 cycles of a configuration call", "to take and dispatch a call"),
-      cycles("fw_finish", 40, "fitted to 235 cycles of a configuration call", "to complete a call"),
-      cycles("fw_axi", 8, "inferred: 7 to 9", "one access to a register of a peripheral"),
-      cycles("fw_word", 2, "inferred: stream instructions of the MicroBlaze", "one word of a command"),
-      cycles("fw_step", 10, "inferred: branches around a group of commands", "one step of the firmware"),
-      cycles("fw_interrupt", 200, "inferred: 150 to 300", "service of a filled RX buffer, first generation"),
-      cycles("fw_move", 40, "inferred: 40 to 80 with its 7 to 12 words",
-             "issue of a move besides its words, second generation"),
-      cycles("mover_decode", 32, "inferred: 20, and six reads of the communicator",
-             "decoding of a move, second generation"),
-      cycles("mover_retire", 10, "inferred", "retiring of a move, second generation"),
-      cycles("rx_engine", 20, "inferred", "service of a filled RX buffer by hardware, second generation"),
-      cycles("memory", 50, "read in code: default of its simulation", "first word of device memory"),
-      cycles("arithmetic", 10, "inferred: one word per cycle, pipelined", "depth of the arithmetic unit"),
-      nanoseconds("mmio_read", 900, "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published)",
-                  "the host reads a register"),
-      nanoseconds("mmio_write", 100, "inferred: a posted PCIe write; XRT on a U250 takes 83 000 (published)",
-                  "the host writes a register"),
-      nanoseconds("queue", 30, "assumed", "the host hands a receive to the driver"),
-      gigabits("host_memory", 97, "published: 12126 MB/s through host memory",
-               "messages that found no RX buffer wait in host memory"),
-      nanoseconds("host_memory_latency", 3100, "published: 3.1 us for 256 B through host memory",
-                  "of that way"),
+      real("clock", "MHz", in_megahertz(spec.clock), {1, 1000}, "original document: up to 250 MHz",
+           "of the engine and its control processor"),
+      real("link", "Gb/s", in_gigabits(spec.link), kGigabits, "published: 100 GbE", "of the network"),
+      real("latency", "ns", in_nanoseconds(kLatency), kNanoseconds,
+           "fitted to the published 1380 ns of 64 B over UDP through one switch",
+           "one way, besides engines and serialisation"),
+      real("stack_latency", "ns", in_nanoseconds(kStackLatency), kNanoseconds,
+           "inferred: TCP and RDMA stacks take 0.5 to 1.5 us longer", "one way, added for tcp and rdma"),
+      real("tcp_bandwidth", "Gb/s", in_gigabits(spec.engine), kGigabits,
+           "published: 91 to 92 Gb/s between two FPGAs", "of the TCP engine"),
+      real("rdma_bandwidth", "Gb/s", in_gigabits(kRdmaBandwidth), kGigabits, "published: 95 Gb/s peak",
+           "of the RDMA engine"),
+      real("retransmission", "us", in_microseconds(spec.retransmission), {1, 1e7}, "assumed",
+           "timer of the TCP and RDMA engines"),
+      integer("retries", "1", spec.retries, {0, 1000}, "assumed",
+              "repetitions of one packet before the engine gives up"),
+      integer("rx_buffers", "1", spec.rx_buffers, {1, 1000}, "original document's dump; published benchmark",
+              "RX buffers of a device"),
+      integer("rx_buffer_bytes", "B", 0, {0, 8388544},
+              "seed: assumed 65536 (its driver lets the user choose); gen2: 1024 (read in code)",
+              "size of an RX buffer and of a segment; 0: the profile's"),
+      integer("window", "1", spec.window, {1, 20}, "read in code: the driver sets 10, the firmware 20",
+              "segments in flight, first generation"),
+      integer("max_eager", "B", 0, {0, 1e9},
+              "read in code: the driver of the second generation takes the RX buffer's size",
+              "larger collectives wait for the receiver's address; 0: rx_buffer_bytes"),
+      integer("timeout", "polls", kTimeoutPolls, {1, 4294967295.0}, "published set-up: 10 000 000 polls",
+              "after which a receive gives up a message that was lost"),
+      integer("exchange_memory", "B", 0, {0, 16777216},
+              "0: the layout's; others are what-if studies, no hardware has them",
+              "memory for descriptors and communicators"),
+      integer("fw_fetch", "cycles", firmware.fetch, kCycles, "fitted to 235 cycles of a configuration call",
+              "to take and dispatch a call"),
+      integer("fw_finish", "cycles", firmware.finish, kCycles, "fitted to 235 cycles of a configuration call",
+              "to complete a call"),
+      integer("fw_axi", "cycles", firmware.axi, kCycles, "inferred: 7 to 9",
+              "one access to a register of a peripheral"),
+      integer("fw_word", "cycles", firmware.word, kCycles, "inferred: stream instructions of the MicroBlaze",
+              "one word of a command"),
+      integer("fw_step", "cycles", firmware.step, kCycles, "inferred: branches around a group of commands",
+              "one step of the firmware"),
+      integer("fw_interrupt", "cycles", firmware.interrupt, kCycles, "inferred: 150 to 300",
+              "service of a filled RX buffer, first generation"),
+      integer("fw_move", "cycles", firmware.move, kCycles, "inferred: 40 to 80 with its 7 to 12 words",
+              "issue of a move besides its words, second generation"),
+      integer("mover_decode", "cycles", firmware.decode, kCycles,
+              "inferred: 20, and six reads of the communicator", "decoding of a move, second generation"),
+      integer("mover_retire", "cycles", firmware.retire, kCycles, "inferred",
+              "retiring of a move, second generation"),
+      integer("rx_engine", "cycles", firmware.enqueue, kCycles, "inferred",
+              "service of a filled RX buffer by hardware, second generation"),
+      integer("memory", "cycles", spec.memory_cycles, kCycles, "read in code: default of its simulation",
+              "first word of device memory"),
+      integer("arithmetic", "cycles", spec.arithmetic_cycles, kCycles,
+              "inferred: one word per cycle, pipelined", "depth of the arithmetic unit"),
+      real("mmio_read", "ns", in_nanoseconds(host.read), kNanoseconds,
+           "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published)",
+           "the host reads a register"),
+      real("mmio_write", "ns", in_nanoseconds(host.write), kNanoseconds,
+           "inferred: a posted PCIe write; XRT on a U250 takes 83 000 (published)",
+           "the host writes a register"),
+      real("queue", "ns", in_nanoseconds(host.queue), kNanoseconds, "assumed",
+           "the host hands a receive to the driver"),
+      real("host_memory", "Gb/s", in_gigabits(host.memory), kGigabits,
+           "published: 12126 MB/s through host memory",
+           "messages that found no RX buffer wait in host memory"),
+      real("host_memory_latency", "ns", in_nanoseconds(host.memory_latency), kNanoseconds,
+           "published: 3.1 us for 256 B through host memory", "of that way"),
   });
   return table;
 }
@@ -156,28 +146,26 @@ Configuration configuration_of(const Settings& settings) {
     c.layout = resized(c.layout, static_cast<std::uint32_t>(settings.integer("exchange_memory")));
   Spec& spec = c.spec;
   spec.generation = c.layout.generation;
-  spec.clock = Frequency::hertz(static_cast<std::int64_t>(settings.real("clock") * 1e6 + 0.5));
+  spec.clock = settings.megahertz("clock");
   read_network(settings, spec);
   read_firmware(settings, spec.firmware);
   spec.memory_cycles = settings.integer("memory");
   spec.arithmetic_cycles = settings.integer("arithmetic");
   const auto asked = static_cast<std::uint32_t>(settings.integer("rx_buffer_bytes"));
-  const bool second = spec.generation == Generation::kSecond;
   // Segments are whole words, so that no element is torn.
   spec.rx_buffer_bytes =
-      asked == 0 ? (second ? 1024U : 65536U) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
+      asked == 0 ? rx_buffer_bytes_of(spec.generation) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
   spec.rx_buffers = static_cast<std::uint32_t>(settings.integer("rx_buffers"));
   spec.window = static_cast<std::uint32_t>(settings.integer("window"));
   const auto eager = static_cast<std::uint64_t>(settings.integer("max_eager"));
   spec.max_eager = eager == 0 ? spec.rx_buffer_bytes : eager;
-  // One poll reads a descriptor's status.
-  spec.timeout = spec.cycles(settings.integer("timeout") * (spec.firmware.axi + spec.firmware.step));
+  spec.timeout = spec.polls(settings.integer("timeout"));
   c.rx_buffers = spec.rx_buffers;
-  c.host.read = in_units(settings, "mmio_read", 1e3);
-  c.host.write = in_units(settings, "mmio_write", 1e3);
-  c.host.queue = in_units(settings, "queue", 1e3);
-  c.host.memory = bandwidth(settings, "host_memory");
-  c.host.memory_latency = in_units(settings, "host_memory_latency", 1e3);
+  c.host.read = settings.nanoseconds("mmio_read");
+  c.host.write = settings.nanoseconds("mmio_write");
+  c.host.queue = settings.nanoseconds("queue");
+  c.host.memory = settings.gigabits("host_memory");
+  c.host.memory_latency = settings.nanoseconds("host_memory_latency");
   return c;
 }
 

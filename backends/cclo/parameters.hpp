@@ -13,11 +13,11 @@ const std::vector<Parameter>& parameters();
 
 /// What the host pays for.
 struct HostCosts {
-  Time read;  // of a register
-  Time write;
-  Time queue;                                             // to hand a receive to the driver's queue
+  Time read = Time::ns(900);  // of a register
+  Time write = Time::ns(100);
+  Time queue = Time::ns(30);                              // to hand a receive to the driver's queue
   Bandwidth memory = Bandwidth::gigabits_per_second(97);  // device to host and back
-  Time memory_latency;
+  Time memory_latency = Time::ns(3100);
 };
 
 struct Configuration {

@@ -5,10 +5,10 @@
 // the size alone and are computed once per size; tests hold them against the engines themselves.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "simulators/cclo/message.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 
 namespace offramp::cclo {
 
@@ -30,43 +30,23 @@ class Plans {
 
   /// A message without faults.
   const Plan& eager(std::uint64_t bytes) {
-    Slot& slot = slots_[bytes % slots_.size()];
-    if (slot.bytes != bytes) {
-      slot.plan = compute(bytes);
-      slot.bytes = bytes;
-    }
-    return slot.plan;
+    return eager_.get(bytes, [&] { return compute(bytes); });
   }
   /// One message with its own fate; late and waiting are those of a whole message.
   Plan eager(std::uint64_t bytes, const Fate& fate);
   const MessageRunner::Rendezvous& rendezvous(std::uint64_t bytes) {
-    RendezvousSlot& slot = rendezvous_[bytes % rendezvous_.size()];
-    if (slot.bytes != bytes) {
-      slot.plan = runner_.rendezvous(bytes);
-      slot.bytes = bytes;
-    }
-    return slot.plan;
+    return rendezvous_.get(bytes, [&] { return runner_.rendezvous(bytes); });
   }
   MessageRunner& runner() { return runner_; }
 
  private:
-  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  struct Slot {
-    std::uint64_t bytes = kNone;
-    Plan plan;
-  };
-  struct RendezvousSlot {
-    std::uint64_t bytes = kNone;
-    MessageRunner::Rendezvous plan;
-  };
-
   Plan compute(std::uint64_t bytes);
   void send_into(Plan& plan, const SendResult& sent) const;
 
   Spec spec_;
   MessageRunner runner_;
-  std::array<Slot, 257> slots_;  // a prime, so that powers of two do not share slots
-  std::array<RendezvousSlot, 31> rendezvous_;
+  DirectMappedCache<std::uint64_t, Plan> eager_;
+  DirectMappedCache<std::uint64_t, MessageRunner::Rendezvous, 31> rendezvous_;
 };
 
 }  // namespace offramp::cclo

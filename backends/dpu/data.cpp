@@ -8,10 +8,6 @@
 namespace offramp::dpu {
 namespace {
 
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
-
 /// One block per rank: in rank order in one buffer, or anywhere.
 template <typename Span>
 struct Blocks {

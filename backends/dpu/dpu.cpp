@@ -9,8 +9,8 @@
 #include "backends/dpu/support.hpp"
 #include "backends/dpu/timing.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/issue_order.hpp"
 #include "simulators/dpu/message.hpp"
+#include "simulators/model/issue_order.hpp"
 
 namespace offramp {
 namespace {
@@ -41,7 +41,7 @@ class DpuBackend final : public IssueOrderBackend {
     if (transfer.source == transfer.destination) return keep(transfer, issued);
     const bool handshake =
         transfer.synchronous || static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
-    const std::int64_t payload = handshake ? kRtsPayload : static_cast<std::int64_t>(transfer.bytes);
+    const std::int64_t payload = handshake ? dpu::kRtsPayload : static_cast<std::int64_t>(transfer.bytes);
     const MessagePath::Reroute reroute = reroute_of(transfer, issued, units);
     const dpu::HostUnits mine{units[kUp], units[kServiceOut], units[kNicOut]};
     const Distance distance = distance_of(transfer);
@@ -67,7 +67,7 @@ class DpuBackend final : public IssueOrderBackend {
     if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
     const MessagePath::Read read = read_of(transfer, departure, posted);
     count(static_cast<std::int64_t>(transfer.bytes), true);
-    count(kAckPayload, true);
+    count(dpu::kAckPayload, true);
     return {read.begin, read.acked, departure.failed() ? Stamp::kFailed : 0};
   }
 
@@ -140,8 +140,6 @@ class DpuBackend final : public IssueOrderBackend {
 
  private:
   enum Unit : std::size_t { kUp, kServiceOut, kNicOut, kServiceIn, kDown, kRead, kUnits };
-  static constexpr std::int64_t kRtsPayload = 176;
-  static constexpr std::int64_t kAckPayload = 20;
 
   [[nodiscard]] Distance distance_of(const Transfer& transfer) const {
     return dpu::distance_between(placement_, transfer.source, transfer.destination);

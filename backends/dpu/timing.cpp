@@ -8,25 +8,12 @@ namespace {
 // Stamp::detail of an answer: the host's work in picoseconds, and whether the ranks' settings differ.
 constexpr std::uint64_t kDiffers = std::uint64_t{1} << 62;
 constexpr std::uint64_t kWorkMask = (std::uint64_t{1} << 61) - 1;
-constexpr std::size_t kRememberedAtMost = 61;  // a prime
 constexpr std::size_t kRememberedSizes = 1 << 16;
 // Sizes ride in stamps, whose three numbers hold 61 bits at least.
 constexpr std::size_t kSizesPerToken = 3;
 
 std::uint64_t mix(std::uint64_t hash, std::int64_t value) {
   hash ^= static_cast<std::uint64_t>(value) + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
-  return hash;
-}
-
-std::uint64_t hash_of(const CollectiveRequest& request) {
-  std::uint64_t hash = mix(static_cast<std::uint64_t>(request.kind), request.bytes);
-  hash = mix(hash, request.root);
-  for (const std::int64_t size : request.sizes) hash = mix(hash, size);
-  for (const Member& member : request.members) {
-    hash = mix(hash, member.world_rank);
-    hash = mix(hash, member.posted.count());
-    hash = mix(hash, member.process_free.count());
-  }
   return hash;
 }
 
@@ -92,8 +79,20 @@ std::vector<std::int64_t> told_sizes(const Operation& operation, const Team& tea
   return sizes;
 }
 
+std::size_t CollectiveTiming::RequestHash::operator()(const CollectiveRequest& request) const {
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(request.kind), request.bytes);
+  hash = mix(hash, request.root);
+  for (const std::int64_t size : request.sizes) hash = mix(hash, size);
+  for (const Member& member : request.members) {
+    hash = mix(hash, member.world_rank);
+    hash = mix(hash, member.posted.count());
+    hash = mix(hash, member.process_free.count());
+  }
+  return hash;
+}
+
 CollectiveTiming::CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint)
-    : spec_(spec), fingerprint_(fingerprint), remembered_(kRememberedAtMost) {}
+    : spec_(spec), fingerprint_(fingerprint) {}
 
 void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Team& team,
                              const CollectiveBuffers& buffers, Time posted, Time process_free) {
@@ -195,12 +194,9 @@ CollectiveTiming::Simulated CollectiveTiming::simulate(CollectiveRequest& reques
     latest_ = run_collective(spec_, request);
     return {latest_, begin};
   }
-  Remembered& slot = remembered_[hash_of(request) % kRememberedAtMost];
-  if (slot.request != request) {
-    slot.result = run_collective(spec_, request);
-    slot.request = std::move(request);
-  }
-  return {slot.result, begin};
+  if (const CollectiveResult* const known = remembered_.find(request)) return {*known, begin};
+  CollectiveResult result = run_collective(spec_, request);
+  return {remembered_.store(std::move(request), std::move(result)), begin};
 }
 
 }  // namespace offramp::dpu

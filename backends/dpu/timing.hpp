@@ -12,6 +12,7 @@
 
 #include "offramp/model/backend.hpp"
 #include "simulators/dpu/collective.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 
 namespace offramp::dpu {
 
@@ -49,9 +50,8 @@ class CollectiveTiming {
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
 
  private:
-  struct Remembered {
-    CollectiveRequest request;
-    CollectiveResult result;
+  struct RequestHash {
+    std::size_t operator()(const CollectiveRequest& request) const;
   };
 
   /// A result whose times count from `begin` on; valid until the next one.
@@ -67,7 +67,7 @@ class CollectiveTiming {
 
   const PlatformSpec& spec_;
   std::uint32_t fingerprint_;
-  std::vector<Remembered> remembered_;
+  DirectMappedCache<CollectiveRequest, CollectiveResult, 61, RequestHash> remembered_;
   CollectiveResult latest_;  // that is not remembered
   WireCounters wire_;
   std::uint64_t sequence_ = 0;  // of collectives that this rank led

@@ -1,136 +1,30 @@
 #include "backends/host/host.hpp"
 
 #include <array>
-#include <vector>
 
 #include "backends/host/algorithms.hpp"
+#include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
 
 namespace offramp {
 namespace {
 
-// LogGP: latency L, overhead o, gap g, gap per byte G (Alexandrov et al., SPAA 1995). The defaults describe a
-// 100 Gb/s NIC without any offload; they are assumed, not measured on one machine, and meant to be set to
-// one's own.
-const std::vector<Parameter>& parameters() {
-  static const auto& table = immortal(std::vector<Parameter>{
-      {"latency",
-       ParameterKind::kReal,
-       "ns",
-       1000,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed: 100 Gb/s NIC and one switch",
-       "L: first bit out to first bit in"},
-      {"overhead",
-       ParameterKind::kReal,
-       "ns",
-       250,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed",
-       "o: time of the processor per message, at each end"},
-      {"gap",
-       ParameterKind::kReal,
-       "ns",
-       50,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed: 20 million messages per second",
-       "g: least time between two messages of one NIC"},
-      {"bandwidth", ParameterKind::kReal, "Gb/s", 100, 0.001, 100000, {}, {}, "assumed", "1/G: of the link"},
-      {"post",
-       ParameterKind::kReal,
-       "ns",
-       30,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed",
-       "time of the processor to post a receive"},
-      {"eager_limit",
-       ParameterKind::kInteger,
-       "B",
-       65536,
-       0,
-       1e9,
-       {},
-       {},
-       "design: small sends do not wait",
-       "larger messages ask the receiver first"},
-      {"copy_bandwidth",
-       ParameterKind::kReal,
-       "Gb/s",
-       80,
-       0.001,
-       100000,
-       {},
-       {},
-       "assumed",
-       "local copies, and messages that arrive before their receive"},
-      {"combine_bandwidth",
-       ParameterKind::kReal,
-       "Gb/s",
-       160,
-       0.001,
-       100000,
-       {},
-       {},
-       "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
-       "reductions in host software"},
-      {"retry_timeout",
-       ParameterKind::kReal,
-       "us",
-       67108.864,
-       0,
-       1e9,
-       {},
-       {},
-       "InfiniBand: 4.096 us x 2^14",
-       "after which a packet without an acknowledgement is sent again"},
-      {"retries",
-       ParameterKind::kInteger,
-       "1",
-       7,
-       0,
-       7,
-       {},
-       {},
-       "InfiniBand: 3-bit counter",
-       "of one packet, before the connection is given up"}});
-  return table;
-}
-
-Time nanoseconds(const Settings& settings, const char* name) {
-  return Time::ps(static_cast<std::int64_t>(settings.real(name) * 1000 + 0.5));
-}
-Bandwidth gigabits(const Settings& settings, const char* name) {
-  return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 1e9 + 0.5));
-}
-
 class HostBackend final : public Backend {
  public:
   explicit HostBackend(const BackendContext& context)
-      : latency_(nanoseconds(context.settings, "latency")),
-        overhead_(nanoseconds(context.settings, "overhead")),
-        gap_(nanoseconds(context.settings, "gap")),
-        link_(gigabits(context.settings, "bandwidth")),
+      : latency_(context.settings.nanoseconds("latency")),
+        overhead_(context.settings.nanoseconds("overhead")),
+        gap_(context.settings.nanoseconds("gap")),
+        link_(context.settings.gigabits("bandwidth")),
         resources_{{{"host.nic", Scope::kNode},
                     {"host.link", Scope::kNode, Occupation::kForAWhile, link_.count()},
                     {"host.link in", Scope::kNode, Occupation::kForAWhile, link_.count()}}},
-        post_(nanoseconds(context.settings, "post")),
+        post_(context.settings.nanoseconds("post")),
         eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
-        costs_{gigabits(context.settings, "copy_bandwidth"), gigabits(context.settings, "combine_bandwidth"),
+        costs_{context.settings.gigabits("copy_bandwidth"), context.settings.gigabits("combine_bandwidth"),
                context.spans},
-        transport_{nanoseconds(context.settings, "retry_timeout") * 1000, latency_ * 2,
+        transport_{context.settings.nanoseconds("retry_timeout") * 1000, latency_ * 2,
                    static_cast<int>(context.settings.integer("retries"))},
         faults_(context.faults),
         faulty_(faults_.any()),
@@ -312,7 +206,7 @@ const BackendDescription& host_backend() {
   static const auto& description = immortal(
       BackendDescription{BackendDescription::kAbi, "host",
                          "no offload: a plain NIC (LogGP) and the usual algorithms in host software",
-                         parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
+                         host::parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
                            return std::make_unique<HostBackend>(context);
                          }});
   return description;

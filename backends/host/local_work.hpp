@@ -1,15 +1,9 @@
-// What the algorithms share: local work at its cost, and the outcome of several messages.
+// What the algorithms share: ranks around a circle, and local work at its cost.
 #pragma once
 
 #include "backends/host/algorithms.hpp"
 
 namespace offramp::host {
-
-// A failed message does not stop an algorithm: every rank goes on, so that nobody waits for ever, and the
-// failure is the operation's outcome.
-inline void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
 
 inline int wrap(int rank, int size) {
   return (rank % size + size) % size;

@@ -10,10 +10,6 @@ namespace offramp::tinsel {
 namespace {
 
 // A failed message does not stop an algorithm: nobody may wait for ever.
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
-
 MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
 }

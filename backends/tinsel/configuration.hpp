@@ -1,8 +1,7 @@
-// The parameters of the backend, and what the models are told of them.
+// What the models are told of the backend's parameters.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "offramp/model/backend.hpp"
 #include "simulators/tinsel/idle.hpp"
@@ -10,8 +9,6 @@
 #include "simulators/tinsel/stream.hpp"
 
 namespace offramp::tinsel {
-
-const std::vector<Parameter>& parameters();
 
 enum class BarrierKind : std::uint8_t { kIdle, kTree };
 

@@ -134,9 +134,7 @@ Trip Device::memorised(const Place& source, const Place& destination, std::uint6
                        std::uint64_t number, Time epoch) {
   if (faults_.any()) return whole_unicast(source, destination, bytes, number, epoch);
   const std::uint64_t key = bytes << 10U | path_class(configuration_.machine.mesh, source, destination);
-  Memo& memo = memos_[key % memos_.size()];
-  if (memo.key != key) memo = {key, whole_unicast(source, destination, bytes, number)};
-  return memo.trip;
+  return trips_.get(key, [&] { return whole_unicast(source, destination, bytes, number); });
 }
 
 Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch) {

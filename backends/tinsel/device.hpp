@@ -2,13 +2,13 @@
 // communicator the multicast trees in the boards' tables.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <tuple>
 #include <vector>
 
 #include "backends/tinsel/configuration.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 
 namespace offramp::tinsel {
 
@@ -98,10 +98,6 @@ class Device {
   [[nodiscard]] SpanSink* spans() const { return spans_; }
 
  private:
-  struct Memo {
-    std::uint64_t key = ~std::uint64_t{0};
-    Trip trip;
-  };
   Time setup_time(const Place& root, const Tree& tree);
   [[nodiscard]] StreamRequest unicast_request(const Place& source, const Place& destination,
                                               std::uint64_t bytes, std::uint64_t number, Time epoch) const;
@@ -116,7 +112,7 @@ class Device {
   Machine machine_;
   SpanSink* spans_;
   PacketSink* packets_;
-  std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
+  DirectMappedCache<std::uint64_t, Trip> trips_;
   std::map<std::uint64_t, Communicator> communicators_;
   std::uint16_t next_flow_ = 0;  // local key of the next tree: which broadcast a fragment belongs to
   WireCounters wire_;

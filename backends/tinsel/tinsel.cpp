@@ -9,6 +9,7 @@
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/explain.hpp"
 #include "backends/tinsel/forecast.hpp"
+#include "backends/tinsel/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/model/issue_order.hpp"
 

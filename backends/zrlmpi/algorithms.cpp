@@ -9,10 +9,6 @@ namespace {
 
 constexpr int kGroup = 4;
 
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
-
 /// The tree seen from one rank, by relative rank (0 is the root): its parent, and the children with the
 /// number of relative ranks behind each. Linear order is the tree in which every group has one member.
 class Tree {

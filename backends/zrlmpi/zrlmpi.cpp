@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "backends/zrlmpi/algorithms.hpp"
+#include "backends/zrlmpi/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 
 namespace offramp {
@@ -18,168 +21,21 @@ using zrlmpi::End;
 using zrlmpi::ExchangeRequest;
 using zrlmpi::ExchangeResult;
 
-const std::vector<Parameter>& parameters() {
-  using Kind = ParameterKind;
-  static const auto& table = immortal(std::vector<Parameter>{
-      {"preset",
-       Kind::kChoice,
-       "",
-       0,
-       0,
-       0,
-       "seed",
-       {"seed", "mpe2"},
-       "original document; MPE v2 (read in code)",
-       "which engine: the original document's (8-bit bus) or the reference's second version (64 bit)"},
-      {"bus_width",
-       Kind::kChoice,
-       "bit",
-       0,
-       0,
-       0,
-       "preset",
-       {"preset", "8", "32", "64"},
-       "original document (8); read in code (32, 64)",
-       "of the role and network streams"},
-      {"strict",
-       Kind::kBoolean,
-       "",
-       0,
-       0,
-       1,
-       {},
-       {},
-       "original document",
-       "only what the original carries: INT and FLOAT, tag 0; the rest is declined"},
-      {"clock",
-       Kind::kReal,
-       "MHz",
-       156.25,
-       1,
-       1000,
-       {},
-       {},
-       "read in code: 6.4 ns",
-       "of the engine and the shell"},
-      {"link", Kind::kReal, "Gb/s", 10, 0.1, 400, {}, {}, "published: 10 GbE per FPGA", "of the network"},
-      {"latency",
-       Kind::kReal,
-       "ns",
-       1000,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed: one switch, MACs and PHYs",
-       "one way, besides shell and serialisation"},
-      {"timer",
-       Kind::kReal,
-       "ms",
-       100,
-       0.001,
-       1e4,
-       {},
-       {},
-       "read in code: 15 625 000 counts, 100 ms in the comments, twice that at II = 2",
-       "base of the retry timers, as the comments count it"},
-      {"retries",
-       Kind::kInteger,
-       "1",
-       16,
-       0,
-       1000,
-       {},
-       {},
-       "ours: the reference stops after 3 and waits for ever",
-       "repetitions of a packet before the engine waits silently"},
-      {"eager_limit",
-       Kind::kInteger,
-       "B",
-       65536,
-       0,
-       1e9,
-       {},
-       {},
-       "design: small sends do not wait",
-       "up to here the receiving engine grants a request that has no posted receive yet"},
-      {"command",
-       Kind::kReal,
-       "ns",
-       200,
-       0,
-       1e9,
-       {},
-       {},
-       "assumed: a posted write and a flag read over PCIe",
-       "the host's time to hand over a command"},
-      {"bounce_bandwidth",
-       Kind::kReal,
-       "Gb/s",
-       80,
-       0.1,
-       10000,
-       {},
-       {},
-       "published: FPGA DDR, 10 GB/s per bank",
-       "of the memory where granted messages wait for their receive"},
-      {"bounce_latency",
-       Kind::kInteger,
-       "cycles",
-       52,
-       0,
-       1e6,
-       {},
-       {},
-       "published: m_axi latency, measured there",
-       "of that memory"},
-      {"collectives",
-       Kind::kChoice,
-       "",
-       0,
-       0,
-       0,
-       "tree",
-       {"linear", "tree"},
-       "read in code: com_opt 0 and 1",
-       "order of the collectives: linear, or groups of four behind replicators"}});
-  return table;
-}
-
-Time in_units(const Settings& settings, const char* name, double picoseconds) {
-  return Time::ps(static_cast<std::int64_t>(settings.real(name) * picoseconds + 0.5));
-}
-Bandwidth gigabits(const Settings& settings, const char* name) {
-  return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 1e9 + 0.5));
-}
-
-zrlmpi::MpeSpec spec_of(const Settings& settings) {
-  zrlmpi::MpeSpec spec;
-  spec.clock = Frequency::hertz(static_cast<std::int64_t>(settings.real("clock") * 1e6 + 0.5));
-  const std::string& width = settings.choice("bus_width");
-  spec.bus_bits = width != "preset" ? std::stoi(width) : settings.choice("preset") == "mpe2" ? 64 : 8;
-  spec.format = settings.flag("strict") ? zrlmpi::Format::kStrict : zrlmpi::Format::kExtended;
-  spec.line.latency = in_units(settings, "latency", 1e3);
-  spec.line.bandwidth = gigabits(settings, "link");
-  spec.timer_counts = spec.clock.cycles_in(in_units(settings, "timer", 1e9));
-  spec.retries = static_cast<int>(settings.integer("retries"));
-  return spec;
-}
-
 class ZrlmpiBackend final : public Backend {
  public:
   explicit ZrlmpiBackend(const BackendContext& context)
-      : spec_(spec_of(context.settings)),
+      : spec_(zrlmpi::spec_of(context.settings)),
         runner_(spec_),
         ranks_(context.ranks),
         strict_(context.settings.flag("strict")),
         eager_limit_(static_cast<std::uint64_t>(context.settings.integer("eager_limit"))),
-        command_(in_units(context.settings, "command", 1e3)),
-        bounce_(gigabits(context.settings, "bounce_bandwidth")),
+        command_(context.settings.nanoseconds("command")),
+        bounce_(context.settings.gigabits("bounce_bandwidth")),
         bounce_latency_(spec_.cycles(context.settings.integer("bounce_latency"))),
         faults_(context.faults),
         spans_(context.spans),
         packets_(context.packets),
-        seen_(context.spans == nullptr ? 0 : kSeen) {
+        seen_(context.spans == nullptr ? nullptr : std::make_unique<SeenSpans>()) {
     collectives_.order =
         context.settings.choice("collectives") == "linear" ? zrlmpi::Order::kLinear : zrlmpi::Order::kTree;
     // The role moves a word of the bus per cycle, and reduces one 32-bit word per cycle (inferred: its loops
@@ -198,8 +54,8 @@ class ZrlmpiBackend final : public Backend {
 
   void issue(const Transfer& transfer, Passage& passage) override {
     passage.host_free = passage.begin = passage.issued + command_;
-    passage.protocol = transfer.synchronous || transfer.bytes > eager_limit_ ? Protocol::kRendezvous
-                                                                             : Protocol::kGranted;
+    passage.protocol =
+        transfer.synchronous || transfer.bytes > eager_limit_ ? Protocol::kRendezvous : Protocol::kGranted;
   }
 
   void depart(const Transfer& transfer, Passage& passage, const Resources&) override {
@@ -217,9 +73,7 @@ class ZrlmpiBackend final : public Backend {
     passage.failed = passage.failed || !call.ok;
   }
 
-  void arrive(const Transfer&, Passage& passage, const Resources&) override {
-    passage.stored = passage.last;
-  }
+  void arrive(const Transfer&, Passage& passage, const Resources&) override { passage.stored = passage.last; }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
     if (observed() && transfer.source != transfer.destination) {
@@ -278,21 +132,22 @@ class ZrlmpiBackend final : public Backend {
     WireCounters wire;
     bool ok = true;
   };
-  /// One end's spans of a call that begins at time 0.
-  struct Seen final : SpanSink {
-    Seen() = default;
-    Seen(std::uint64_t size, Time lateness, End which, std::vector<Span> none)
-        : bytes(size), late(lateness), end(which), spans(std::move(none)) {}
-    std::uint64_t bytes = ~std::uint64_t{0};
+  /// One end's view of a call that begins at time 0.
+  struct View {
+    std::uint64_t bytes = 0;
     Time late;
     End end = End::kBoth;
+    friend bool operator==(const View&, const View&) = default;
+  };
+  struct ViewHash {
+    std::uint64_t operator()(const View& view) const {
+      return view.bytes * 7 + static_cast<std::uint64_t>(view.late.count()) * 2 + (view.end == End::kSender);
+    }
+  };
+  using SeenSpans = DirectMappedCache<View, std::vector<Span>, 257, ViewHash>;
+  struct SpanList final : SpanSink {
     std::vector<Span> spans;
     void record(const Span& span) override { spans.push_back(span); }
-  };
-  static constexpr std::size_t kSeen = 257;
-  struct Memo {
-    std::uint64_t key = ~std::uint64_t{0};
-    Relative call;
   };
 
   /// Empty: none.
@@ -368,11 +223,10 @@ class ZrlmpiBackend final : public Backend {
       request.epoch = epoch;
       return run(request);
     }
-    Memo& memo = memos_[transfer.bytes % memos_.size()];
-    if (memo.key == transfer.bytes) return memo.call;
+    if (const Relative* const known = calls_.find(transfer.bytes)) return *known;
     const Relative call = run(request_for(transfer));
     // Timers that are shorter than a round trip repeat packets even so, and they depend on the ranks.
-    if (call.wire.retransmissions == 0) memo = {transfer.bytes, call};
+    if (call.wire.retransmissions == 0) calls_.store(transfer.bytes, call);
     return call;
   }
 
@@ -404,25 +258,22 @@ class ZrlmpiBackend final : public Backend {
 
   /// The call of a message that was granted.
   Relative exchange(const Transfer& transfer, const Passage& passage) {
-    return exchange(transfer, passage.begin,
-                    passage.granted > passage.requested ? passage.granted : Time());
+    return exchange(transfer, passage.begin, passage.granted > passage.requested ? passage.granted : Time());
   }
 
   /// Without faults and packets the spans are the same for every message of a size whose receiver is as late:
   /// they are kept, and told again at their place in time.
   void replay(const Transfer& transfer, Time begin, Time late, End end) {
-    const auto hash =
-        transfer.bytes * 7 + static_cast<std::uint64_t>(late.count()) * 2 + (end == End::kSender);
-    Seen& seen = seen_[hash % seen_.size()];
-    if (seen.bytes != transfer.bytes || seen.late != late || seen.end != end) {
-      seen = {transfer.bytes, late, end, {}};
+    const auto run_once = [&] {
+      SpanList list;
       ExchangeRequest request = request_for(transfer);
       request.ready = late;
-      request.spans = &seen;
+      request.spans = &list;
       request.observed = end;
       (void)runner_.run(request);
-    }
-    for (const Span& span : seen.spans)
+      return std::move(list.spans);
+    };
+    for (const Span& span : seen_->get({transfer.bytes, late, end}, run_once))
       spans_->record({span.unit, span.what, begin + span.begin, begin + span.end, transfer.operation});
   }
 
@@ -459,8 +310,8 @@ class ZrlmpiBackend final : public Backend {
   SpanSink* spans_;
   PacketSink* packets_;
   zrlmpi::CollectiveModel collectives_;
-  std::vector<Seen> seen_;       // empty unless somebody watches
-  std::array<Memo, 257> memos_;  // a prime, so that powers of two do not share slots
+  std::unique_ptr<SeenSpans> seen_;  // null unless spans are recorded
+  DirectMappedCache<std::uint64_t, Relative> calls_;
   WireCounters wire_;
 };
 
@@ -479,7 +330,7 @@ constexpr ExplainTopic kTopics[] = {
 const BackendDescription& zrlmpi_backend() {
   static const auto& description = immortal(BackendDescription{
       BackendDescription::kAbi, "zrlmpi",
-      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", parameters(),
+      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", zrlmpi::parameters(),
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<ZrlmpiBackend>(context);
       },

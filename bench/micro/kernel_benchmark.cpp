@@ -15,6 +15,7 @@
 #include "offramp/kernel/burst.hpp"
 #include "offramp/kernel/channel.hpp"
 #include "offramp/kernel/event_queue.hpp"
+#include "offramp/kernel/random.hpp"
 #include "offramp/kernel/scheduler.hpp"
 #include "offramp/kernel/wire.hpp"
 
@@ -295,12 +296,7 @@ void HoldEvents(benchmark::State& state) {
   const auto ahead = static_cast<std::uint64_t>(state.range(1));
   Queue<WorldEvent> queue;
   std::uint64_t random = 88172645463325252ULL;
-  const auto draw = [&] {
-    random ^= random << 13;
-    random ^= random >> 7;
-    random ^= random << 17;
-    return static_cast<std::int64_t>(random % ahead);
-  };
+  const auto draw = [&] { return static_cast<std::int64_t>(xorshift(random) % ahead); };
   for (std::uint32_t i = 0; i < pending; ++i) queue.push(Time::ps(draw()), i, {i, 0});
   const auto turn = [&] {
     const auto entry = queue.pop();

@@ -10,13 +10,9 @@ namespace {
 
 using namespace offramp;  // NOLINT(google-build-using-namespace): an example of one file
 
-const auto& parameters = immortal(std::vector<Parameter>{
-    {"latency", ParameterKind::kReal, "ns", 100, 0, 1e9, {}, {}, "invented", "from one mouth to the other"},
-    {"bandwidth", ParameterKind::kReal, "Gb/s", 400, 0.001, 100000, {}, {}, "invented", "of one mouth"}});
-
-void note(Outcome& outcome, Outcome step) {
-  if (outcome == Outcome::kOk) outcome = step;
-}
+const auto& parameters = immortal(
+    std::vector<Parameter>{real("latency", "ns", 100, {0, 1e9}, "invented", "from one mouth to the other"),
+                           real("bandwidth", "Gb/s", 400, {0.001, 100000}, "invented", "of one mouth")});
 
 // Collectives are coroutines over a Team. What they need comes in as arguments, because captures would not
 // live on.
@@ -47,10 +43,9 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 
 class Wormhole final : public Backend {
  public:
-  explicit Wormhole(const BackendContext& context)
-      : latency_(Time::ps(static_cast<std::int64_t>(context.settings.real("latency") * 1e3 + 0.5))) {
+  explicit Wormhole(const BackendContext& context) : latency_(context.settings.nanoseconds("latency")) {
     mouth_.name = "wormhole.mouth";
-    mouth_.bits_per_second = static_cast<std::int64_t>(context.settings.real("bandwidth") * 1e9 + 0.5);
+    mouth_.bits_per_second = context.settings.gigabits("bandwidth").count();
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {

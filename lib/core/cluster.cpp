@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/core/registry.hpp"
+#include "offramp/kernel/random.hpp"
 
 namespace offramp {
 namespace {
@@ -17,12 +18,6 @@ const BackendDescription& host_description() {
     if (description->name == "host") return *description;
   }
   std::abort();  // the one backend that every build has
-}
-
-std::uint64_t next_random(std::uint64_t& state) {  // xorshift; the state is never 0
-  state ^= state << 13;
-  state ^= state >> 7;
-  return state ^= state << 17;
 }
 
 }  // namespace
@@ -201,7 +196,7 @@ Task<Outcome> ClusterRank::wait_all(std::vector<ClusterRequestPointer>& requests
 // --- collectives of one rank ---
 
 ClusterRequestPointer ClusterRank::start(const Operation& operation, const CollectiveBuffers& buffers,
-                                     Reducer* reducer) {
+                                         Reducer* reducer) {
   return std::make_unique<CollectiveRequest>(*this, operation, buffers, reducer);
 }
 
@@ -223,7 +218,7 @@ Operation ClusterRank::operation(OperationKind kind, Elements elements, std::siz
 }
 
 Operation ClusterRank::reduction(OperationKind kind, const ElementReducer& reducer, std::size_t bytes,
-                                int root) const {
+                                 int root) const {
   Operation reduction = operation(kind, {reducer.kind().element, reducer.kind().element_bytes}, bytes, root);
   reduction.function = reducer.kind().function;
   reduction.commutative = reducer.kind().commutative;
@@ -356,8 +351,7 @@ bool Cluster::resume_ready() {
 /// One turn for every rank; whose wait has ended goes on at once.
 int Cluster::progress() {
   if (shuffle_ != 0) {
-    for (std::size_t i = order_.size(); i > 1; --i)
-      std::swap(order_[i - 1], order_[next_random(shuffle_) % i]);
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[xorshift(shuffle_) % i]);
   }
   int events = 0;
   for (const int rank : order_) {

@@ -101,7 +101,7 @@ class ClusterRank {
   /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null where nothing is
   /// reduced.
   ClusterRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers,
-                           Reducer* reducer = nullptr);
+                              Reducer* reducer = nullptr);
   Task<Outcome> collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer = nullptr);
 
   Task<Outcome> bcast(MutableBytes buffer, int root, Elements elements = {});
@@ -131,7 +131,7 @@ class ClusterRank {
   Cluster& cluster_;
   int rank_;
   Task<void> program_;
-  std::coroutine_handle<> waiter_;        // the program, while it waits
+  std::coroutine_handle<> waiter_;           // the program, while it waits
   const ClusterRequest* awaited_ = nullptr;  // for this
 };
 

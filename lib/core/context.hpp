@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "simulators/model/rank_table.hpp"
 #include "lib/core/records.hpp"
 #include "lib/core/unexpected_index.hpp"
+#include "simulators/model/rank_table.hpp"
 
 namespace offramp {
 

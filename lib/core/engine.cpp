@@ -199,8 +199,9 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
 [[gnu::always_inline]] inline void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
   const LaneStamp& in = record.header.lanes[at.lane];
   const Transfer transfer = transfer_of(record.header, rank(), at.lane);
-  const Time done =
-      lanes_[at.lane]->messages(in.backend).receive(transfer, in.stamp, record.posted[at.lane], *at.clock, *at.units);
+  const Time done = lanes_[at.lane]
+                        ->messages(in.backend)
+                        .receive(transfer, in.stamp, record.posted[at.lane], *at.clock, *at.units);
   // Only a message that came after the receive was posted has made anybody wait.
   if (PathLog* path = lanes_[at.lane]->path.get();
       path != nullptr && done > *at.clock && in.stamp.last > record.posted[at.lane]) {

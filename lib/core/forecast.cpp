@@ -147,8 +147,7 @@ std::size_t element_bytes(ElementType type) {
 
 std::optional<std::int64_t> engine_cycles(const ForecastSetting& setting, const Forecast& forecast) {
   if (setting.backend.clock_parameter.empty()) return std::nullopt;
-  const double megahertz = setting.settings.real(std::string(setting.backend.clock_parameter));
-  const auto clock = Frequency::hertz(static_cast<std::int64_t>(megahertz * 1e6 + 0.5));
+  const Frequency clock = setting.settings.megahertz(std::string(setting.backend.clock_parameter));
   return clock.cycles_in(forecast.engine);
 }
 

@@ -11,8 +11,7 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
       post_cost_(members_[primary].backend->post_receive_cost()),
       rules_(std::move(rules)),
       numbers_(members_.size()) {
-  for (const Member& member : members_)
-    units_.emplace_back(member.messages.units());
+  for (const Member& member : members_) units_.emplace_back(member.messages.units());
   counters.calls.resize(functions);
 }
 

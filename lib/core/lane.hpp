@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "lib/core/path_log.hpp"
+#include "simulators/model/live_messages.hpp"
 #include "simulators/model/rank_table.hpp"
 #include "simulators/model/routing.hpp"
-#include "simulators/model/live_messages.hpp"
 
 namespace offramp {
 
@@ -90,7 +90,10 @@ class Lane {
   struct Member {
     Member(std::string name_, std::unique_ptr<Backend> backend_,
            std::unique_ptr<Settings> settings_ = nullptr)
-        : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)), messages(*backend) {}
+        : name(std::move(name_)),
+          settings(std::move(settings_)),
+          backend(std::move(backend_)),
+          messages(*backend) {}
     std::string name;
     std::unique_ptr<Settings> settings;  // what the backend was created with: it may keep the reference
     std::unique_ptr<Backend> backend;

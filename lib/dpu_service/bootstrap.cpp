@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "lib/dpu_service/bytes.hpp"
+#include "offramp/kernel/hash.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -19,12 +20,6 @@ namespace {
 constexpr std::uint32_t kMagic = 0x5044464fU;  // "OFDP"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kFrameHeader = 16;
-
-std::uint32_t checksum(std::span<const std::byte> bytes) {
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint32_t>(byte)) * 16777619U;
-  return hash;
-}
 
 bool socket_address(const Address& address, sockaddr_in& out) {
   out = {};
@@ -141,7 +136,7 @@ void Framing::queue(std::span<const std::byte> message) {
              .put(kMagic)
              .put(kVersion)
              .put(static_cast<std::uint32_t>(message.size()))
-             .put(checksum(message))
+             .put(fnv1a_32(message))
              .put(message)
              .take();
 }
@@ -179,7 +174,7 @@ std::optional<Bytes> Framing::message() {
   const auto sum = reader.get<std::uint32_t>();
   const auto body = reader.rest();
   // Nothing follows a message before it is answered.
-  if (body.size() != length || checksum(body) != sum) return std::nullopt;
+  if (body.size() != length || fnv1a_32(body) != sum) return std::nullopt;
   Bytes message(body.begin(), body.end());
   in_.clear();
   return message;

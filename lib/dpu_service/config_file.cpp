@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "offramp/kernel/hash.hpp"
+
 namespace offramp::dpu {
 namespace {
 
@@ -310,22 +312,21 @@ const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dp
 
 namespace {
 
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+std::uint64_t fingerprint(std::string_view text) {
+  const std::uint64_t hash = fnv1a_64(bytes_of(text));
   return hash == 0 ? 1 : hash;
 }
 
 }  // namespace
 
 std::uint64_t fingerprint_of(const ConfigFile& file) {
-  return fnv1a(write_config(file));
+  return fingerprint(write_config(file));
 }
 
 std::uint64_t fingerprint_of(const ProcessList& list) {
   std::string text;
   for (const ListedProcess& process : list.processes) text += process.dpu->name + ',';
-  return fnv1a(text);
+  return fingerprint(text);
 }
 
 std::string config_path(const Lookup& lookup) {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "offramp/kernel/frame_pool.hpp"
+#include "offramp/kernel/random.hpp"
 
 namespace offramp {
 
@@ -132,12 +133,7 @@ class MemoryHub::Endpoint final : public Fabric {
   }
 
  private:
-  std::uint64_t next_choice() {
-    if (hub_.shuffle_ == 0) return 0;
-    hub_.shuffle_ ^= hub_.shuffle_ << 13;
-    hub_.shuffle_ ^= hub_.shuffle_ >> 7;
-    return hub_.shuffle_ ^= hub_.shuffle_ << 17;
-  }
+  std::uint64_t next_choice() { return hub_.shuffle_ == 0 ? 0 : xorshift(hub_.shuffle_); }
 
   MemoryHub& hub_;
   int rank_;

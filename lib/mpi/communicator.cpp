@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "lib/mpi/pmpi.hpp"
+#include "offramp/kernel/random.hpp"
 
 namespace offramp {
 namespace {
@@ -12,12 +13,6 @@ namespace {
 // broadcast id is the leader's world rank and a counter of its own.
 constexpr std::uint64_t kDerived = std::uint64_t{1} << 62;
 constexpr std::uint64_t kSelf = std::uint64_t{1} << 61;
-
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64 finaliser
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 
 using GroupOf = int (*)(MPI_Comm, MPI_Group*);
 
@@ -90,7 +85,7 @@ void Communicators::add_predefined() {
 
 std::uint64_t Communicators::next_derived_id(Communicator& parent) {
   const std::uint64_t number = parent.derived++;
-  return (mixed(mixed(parent.context->id()) + number) & (kDerived - 1)) | kDerived;
+  return (splitmix_finaliser(splitmix_finaliser(parent.context->id()) + number) & (kDerived - 1)) | kDerived;
 }
 
 Communicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "offramp/kernel/random.hpp"
+
 namespace offramp::aie {
 namespace {
 
@@ -10,19 +12,12 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-/// splitmix64: the same numbers on every machine.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  int below(int n) { return static_cast<int>((next() >> 33U) % static_cast<std::uint64_t>(n)); }
+  int below(int n) { return static_cast<int>((splitmix(state_) >> 33U) % static_cast<std::uint64_t>(n)); }
 
  private:
-  std::uint64_t next() {
-    std::uint64_t x = state_ += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-  }
   std::uint64_t state_;
 };
 

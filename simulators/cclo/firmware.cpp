@@ -8,8 +8,7 @@ namespace {
 Error configure_gen1(Spec& spec, Gen1Config function, std::uint32_t value) {
   switch (function) {
     case Gen1Config::kTimeout:
-      // Polls of the firmware: a descriptor's status word and the loop around it.
-      spec.timeout = spec.cycles(std::int64_t{value} * (spec.firmware.axi + spec.firmware.step));
+      spec.timeout = spec.polls(value);
       return Error::kNone;
     case Gen1Config::kTransactionSize:
       if (value > kMaximumTransactionBytes) return Error::kDmaUnexpectedBytes;

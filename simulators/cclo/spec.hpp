@@ -18,12 +18,33 @@ struct FirmwareCosts {
   std::int64_t word = 2;         // one word to or from a command or status stream
   std::int64_t step = 10;        // branches and loop around one such group
   std::int64_t interrupt = 200;  // first generation: service of one filled RX buffer
-  std::int64_t move = 60;        // second generation: one move instruction
+  std::int64_t move = 40;        // second generation: one move instruction
   std::int64_t decode = 32;      // its decoding by the data movement processor
   std::int64_t retire = 10;
   std::int64_t enqueue = 20;  // its hardware for RX buffers, per buffer
 };
 
+/// A receive gives up a message that was lost after so many polls of its descriptor (published set-up).
+inline constexpr std::int64_t kTimeoutPolls = 10'000'000;
+// One way, through one switch; TCP and RDMA stacks take longer.
+inline constexpr Time kLatency = Time::ns(1362);
+inline constexpr Time kStackLatency = Time::ns(1000);
+/// Of the RDMA engine; that of the TCP engine is Spec's own default.
+inline constexpr Bandwidth kRdmaBandwidth = Bandwidth::gigabits_per_second(95);
+
+/// Framing per packet: preamble, gap, Ethernet 38; IP 20; UDP 8, TCP 20, RoCE v2 8 + 12 + 4.
+constexpr std::uint32_t framing_of(Transport transport) {
+  return transport == Transport::kUdp ? 66 : transport == Transport::kTcp ? 78 : 82;
+}
+/// Bytes of a packet on the network without framing.
+constexpr std::uint32_t max_packet_of(Generation generation) {
+  return generation == Generation::kFirst ? 1536 : 4096;
+}
+constexpr std::uint32_t rx_buffer_bytes_of(Generation generation) {
+  return generation == Generation::kFirst ? 65536 : 1024;
+}
+
+/// The defaults are the first generation's, over TCP.
 struct Spec {
   Generation generation = Generation::kFirst;
   Transport transport = Transport::kTcp;
@@ -32,22 +53,22 @@ struct Spec {
   std::int64_t memory_cycles = 50;      // first word of a read, response of a write
   std::int64_t arithmetic_cycles = 10;  // depth of the arithmetic unit
   std::int64_t switch_cycles = 2;       // stream switch
-  std::uint32_t max_packet = 1536;      // bytes on the network without framing
+  std::uint32_t max_packet = max_packet_of(Generation::kFirst);
 
   Bandwidth link = Bandwidth::gigabits_per_second(100);
   Bandwidth engine = Bandwidth::bits_per_second(91'500'000'000);  // of the protocol engine
-  std::uint32_t overhead = 78;                                    // framing per packet
-  Time latency = Time::ns(2362);                                  // first bit out to first bit in
-  Time retransmission = Time::us(200);                            // timer of the TCP engine
+  std::uint32_t overhead = framing_of(Transport::kTcp);
+  Time latency = kLatency + kStackLatency;  // first bit out to first bit in
+  Time retransmission = Time::us(200);      // timer of the TCP engine
   int retries = 10;
 
   std::uint32_t rx_buffers = 16;
-  std::uint32_t rx_buffer_bytes = 65536;
+  std::uint32_t rx_buffer_bytes = rx_buffer_bytes_of(Generation::kFirst);
   std::uint32_t window = 10;  // segments in flight
-  Time timeout = Time::ms(800);
+  Time timeout = polls(kTimeoutPolls);
 
   // Second generation: choice of the algorithm (exchange memory words of the same names).
-  std::uint64_t max_eager = 1024;
+  std::uint64_t max_eager = rx_buffer_bytes_of(Generation::kSecond);
   int bcast_flat_ranks = 3;
   int reduce_flat_ranks = 4;
   std::uint64_t reduce_flat_bytes = 8192;
@@ -55,6 +76,8 @@ struct Spec {
   std::uint64_t gather_flat_bytes = 32768;
 
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
+  /// The firmware reads a descriptor's status word and loops.
+  [[nodiscard]] Time polls(std::int64_t n) const { return cycles(n * (firmware.axi + firmware.step)); }
   /// Words of the 512-bit streams; a header or an empty message takes one.
   [[nodiscard]] static std::int64_t words(std::uint64_t bytes) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>((bytes + kWordBytes - 1) / kWordBytes));

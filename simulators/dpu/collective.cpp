@@ -9,8 +9,6 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::int64_t kRtsPayload = 176;  // id block 32, address and length 16, packed key 128 (assumed)
-constexpr std::int64_t kAckPayload = 20;
 constexpr std::int64_t kResultPayload = 16;
 
 /// The service processes at work on one plan.

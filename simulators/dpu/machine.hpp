@@ -28,6 +28,9 @@ struct Member {
 inline constexpr std::int64_t kFraming = 42;
 inline constexpr std::int64_t kMtu = 4096;
 inline constexpr std::int64_t kNotificationHeader = 56;
+inline constexpr std::int64_t kRtsPayload =
+    176;  // id block 32, address and length 16, packed key 128 (assumed)
+inline constexpr std::int64_t kAckPayload = 20;
 
 inline std::int64_t framed(std::int64_t bytes) {
   return bytes + (bytes > kMtu ? (bytes + kMtu - 1) / kMtu : 1) * kFraming;

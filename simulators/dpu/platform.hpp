@@ -63,15 +63,15 @@ struct FailureSpec {
   Failure kind = Failure::kNone;
   int process = 0;  // global id
   Time at;
-  Time stall;   // of kStalls
-  Time detect;  // silence after which a partner gives a process up
+  Time stall;                    // of kStalls
+  Time detect = Time::us(1000);  // silence after which a partner gives a process up
 };
 
 /// The fate of notifications on the network, and what the reliable transport does about it.
 struct Transport {
   FaultRates faults;
-  Time retry_timeout;
-  int retries = 0;
+  Time retry_timeout = ReliableTransport{}.retry_timeout;
+  int retries = ReliableTransport{}.retries;
 };
 
 struct PlatformSpec {

@@ -44,7 +44,8 @@ inline Forecast forecast_message(const BackendDescription& description, const Op
   Forecast forecast;
   if (failed) forecast.declined = sender->failure(departure.stamp);
   forecast.time = later(later(posted, departure.host_free), sent);
-  forecast.time = later(forecast.time, receives.receive(transfer, departure.stamp, posted, posted, receiving));
+  forecast.time =
+      later(forecast.time, receives.receive(transfer, departure.stamp, posted, posted, receiving));
   forecast.engine = forecast.time;
   forecast.wire = sender->wire();
   forecast.wire += receiver->wire();

@@ -10,10 +10,10 @@ namespace offramp {
 
 /// One message between the ports of two devices.
 struct Parcel {
-  int source = 0;       // world ranks
+  int source = 0;  // world ranks
   int destination = 0;
   std::size_t bytes = 0;
-  Time leaves;   // its first and last byte at the source's port
+  Time leaves;  // its first and last byte at the source's port
   Time left;
   Time latency;  // of the way, as the backend's own wire has it
 };

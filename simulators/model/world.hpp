@@ -58,12 +58,12 @@ struct WorldBackend {
 
 struct WorldOptions {
   int ranks = 1;
-  int ranks_per_node = 1;     // neighbouring ranks share a node's resources
-  FaultRates faults;          // of the modelled wires
-  Network* network = nullptr; // null: Wires
-  bool check = false;         // verify the invariants all the time: see World::violations()
+  int ranks_per_node = 1;          // neighbouring ranks share a node's resources
+  FaultRates faults;               // of the modelled wires
+  Network* network = nullptr;      // null: Wires
+  bool check = false;              // verify the invariants all the time: see World::violations()
   std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
-  Time poll = Time::ns(100);  // what a question that may find nothing (test, iprobe) costs the program
+  Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
 };
 
 /// A communicator as one of its ranks holds it. Copies are the same communicator.
@@ -86,7 +86,8 @@ class Communicator {
   int rank_ = 0;
 };
 
-/// Sizes of a collective's buffers at one rank, in bytes. For all but the v-collectives sizes_of() knows them.
+/// Sizes of a collective's buffers at one rank, in bytes. For all but the v-collectives sizes_of() knows
+/// them.
 struct CollectiveSizes {
   std::size_t send = 0;
   std::size_t receive = 0;
@@ -187,8 +188,8 @@ class RankHandle {
   Task<Outcome> collective(Operation operation) { return collective(world(), operation); }
 
   Task<Outcome> bcast(std::size_t bytes, int root);
-  Task<Outcome> reduce(std::size_t bytes, int root);     // sums of doubles
-  Task<Outcome> allreduce(std::size_t bytes);            // the same
+  Task<Outcome> reduce(std::size_t bytes, int root);  // sums of doubles
+  Task<Outcome> allreduce(std::size_t bytes);         // the same
   Task<Outcome> gather(std::size_t block, int root);
   Task<Outcome> scatter(std::size_t block, int root);
   Task<Outcome> allgather(std::size_t block);

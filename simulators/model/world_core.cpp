@@ -21,8 +21,8 @@ constexpr unsigned kSourceShift = 13;
 constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kSourceShift) - 1;
 
 std::uint64_t order_of(EventKind kind, int source, std::uint32_t number) {
-  return static_cast<std::uint64_t>(kind) << kKindShift |
-         static_cast<std::uint64_t>(source) << kSourceShift | (number & kNumberMask);
+  return static_cast<std::uint64_t>(kind) << kKindShift | static_cast<std::uint64_t>(source) << kSourceShift |
+         (number & kNumberMask);
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ Device& Core::device(Rank& rank, std::uint8_t backend) {
   Member& member = members_[backend];
   if (member.old) {
     device.settings = std::make_unique<Settings>(member.settings);
-    device.own = member.description->create(
-        {rank.number(), options_.ranks, *device.settings, options_.faults});
+    device.own =
+        member.description->create({rank.number(), options_.ranks, *device.settings, options_.faults});
     device.old = device.own->issue_order();
     device.units = std::make_unique<Units>(device.old->units());
     device.backend = device.own.get();
@@ -229,8 +229,8 @@ std::string Core::deadlock() const {
                           receive->key.source < 0 ? "any rank" : fmt::format("rank {}", receive->key.source),
                           receive->key.tag < 0 ? "any" : fmt::format("{}", receive->key.tag));
     if (const Matchable* message = rank->unexpected.first(); message != nullptr)
-      text += fmt::format("; not received: one from rank {} with tag {}", message->key.source,
-                          message->key.tag);
+      text +=
+          fmt::format("; not received: one from rank {} with tag {}", message->key.source, message->key.tag);
     text += '\n';
   }
   if (waiting > 8) text += fmt::format("and {} ranks more\n", waiting - 8);
@@ -310,8 +310,8 @@ Time Core::send_local(Message& message) {
   Passage& passage = message.passage;
   message.local = true;
   message.is_stored = true;
-  passage.stored = passage.host_free + message.source->devices[message.backend].backend->copy_time(
-                                           message.transfer.bytes);
+  passage.stored =
+      passage.host_free + message.source->devices[message.backend].backend->copy_time(message.transfer.bytes);
   passage.complete = passage.stored;
   push(passage.host_free, *message.destination, EventKind::kArrive, message);
   const Time host_free = passage.host_free;
@@ -369,8 +369,8 @@ void Core::depart(Message& message) {
 void Core::cross(Message& message) {
   Passage& passage = message.passage;
   const Transfer& transfer = message.transfer;
-  const Network::Arrival arrival = network_->carry({transfer.source, transfer.destination, transfer.bytes,
-                                                    passage.leaves, passage.left, passage.latency});
+  const Network::Arrival arrival = network_->carry(
+      {transfer.source, transfer.destination, transfer.bytes, passage.leaves, passage.left, passage.latency});
   passage.first = arrival.first;
   passage.last = arrival.last;
   push(passage.first, *message.destination, EventKind::kArrive, message);
@@ -434,8 +434,7 @@ void Core::arrive(Message& message) {
          order_of(EventKind::kRelease, message.transfer.source, message.transfer.number));
   }
   if (passage.protocol == Protocol::kDirect) return envelope(message);
-  if (message.receive != nullptr)
-    done(*message.receive, later(passage.stored, message.receive->posted));
+  if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
 }
 
 // --- what one message holds at a time ---
@@ -563,9 +562,9 @@ void Core::attach_old(Message& message, Operation& receive) {
     message.reply = other.old->match(message.transfer, message.stamp, receive.posted);
     if (message.reply.failed()) message.passage.failed = true;
     const Device& own = message.source->devices[message.backend];
-    const Time complete = message.reply.failed() ? message.reply.last
-                                                 : own.old->complete_send(message.transfer, message.reply,
-                                                                          *own.units);
+    const Time complete = message.reply.failed()
+                              ? message.reply.last
+                              : own.old->complete_send(message.transfer, message.reply, *own.units);
     sent(message, complete);
   }
   done(receive, later(message.passage.host_free, receive.posted));
@@ -643,7 +642,8 @@ std::vector<World::ResourceUse> Core::resources() const {
 std::vector<std::string> Core::violations() const {
   if (audit_ == nullptr) return {};
   std::vector<std::string> all = audit_->violations();
-  if (audit_->lost() > 0) all.push_back(fmt::format("{} messages were sent and not received", audit_->lost()));
+  if (audit_->lost() > 0)
+    all.push_back(fmt::format("{} messages were sent and not received", audit_->lost()));
   return all;
 }
 

@@ -54,7 +54,7 @@ struct Device {
 /// ones, in the order of issue: MPI's order, whatever overtakes what on the way.
 struct Flow {
   std::array<std::uint32_t, 2> issued{};  // by backend
-  std::uint32_t early = 0;  // of the list: arrived before one in front of them
+  std::uint32_t early = 0;                // of the list: arrived before one in front of them
   Message* head = nullptr;
   Message* tail = nullptr;
 };
@@ -71,7 +71,7 @@ struct Message : Matchable {
   Message* next_waiting = nullptr;  // for a hold
   int source_in_group = 0;
   std::uint8_t backend = 0;
-  bool arrived = false;   // its envelope is there
+  bool arrived = false;    // its envelope is there
   bool is_stored = false;  // passage.stored is known
   bool token = false;
   bool local = false;  // to the rank itself
@@ -107,9 +107,9 @@ struct Operation : Matchable {
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
-  Time posted;             // of a receive
-  Time done_at;            // known once it is done
-  std::size_t bytes = 0;   // of a receive: room
+  Time posted;            // of a receive
+  Time done_at;           // known once it is done
+  std::size_t bytes = 0;  // of a receive: room
   int source_in_group = 0;
 };
 

@@ -198,7 +198,8 @@ Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequ
   for (;;) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const world::Operation* const operation = requests[i].operation_;
-      if (operation == nullptr || !operation->done || later(operation->done_at, rank_.clock) > rank_.core().now())
+      if (operation == nullptr || !operation->done ||
+          later(operation->done_at, rank_.clock) > rank_.core().now())
         continue;
       if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
     }

@@ -11,9 +11,9 @@
 namespace offramp {
 
 struct Communicator::Group {
-  std::uint64_t context = 0;   // of its messages; that of its collectives is one higher
+  std::uint64_t context = 0;  // of its messages; that of its collectives is one higher
   int size = 0;
-  std::vector<int> members;    // world ranks; empty: rank i is world rank i
+  std::vector<int> members;  // world ranks; empty: rank i is world rank i
 };
 struct Communicator::Local {
   std::uint32_t collectives = 0;
@@ -53,10 +53,10 @@ class Rank {
   std::array<Device, 2> devices;
 
   // What its program waits for, besides an operation.
-  std::uint32_t wakes = 0;           // asked for so far
-  std::uint32_t wakes_passed = 0;    // those have no meaning any more
-  std::coroutine_handle<> sleeper;   // goes on with the first one of the others
-  std::coroutine_handle<> prober;    // goes on with a message that `probed` accepts
+  std::uint32_t wakes = 0;          // asked for so far
+  std::uint32_t wakes_passed = 0;   // those have no meaning any more
+  std::coroutine_handle<> sleeper;  // goes on with the first one of the others
+  std::coroutine_handle<> prober;   // goes on with a message that `probed` accepts
   MatchKey probed;
 
   void start_send(Operation& send, const PersistentMessage& message);

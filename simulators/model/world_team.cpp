@@ -67,8 +67,7 @@ Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) 
 
 Outcome Collective::finish(Handle handle) {
   const std::unique_ptr<Operation> part(static_cast<Operation*>(handle));
-  clock = part->kind == Kind::kSend ? later(clock, part->done_at)
-                                       : core().observe_receive(*part, clock);
+  clock = part->kind == Kind::kSend ? later(clock, part->done_at) : core().observe_receive(*part, clock);
   failed_ = failed_ || part->outcome == Outcome::kFault;
   return part->outcome;
 }

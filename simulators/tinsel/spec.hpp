@@ -66,7 +66,7 @@ struct MachineSpec {
   // published 150 cycles at 240 MHz (P1).
   Time link_mac = Time::ns(490);
   int link_cycles = 32;
-  std::int64_t link_bits_per_second = 10'000'000'000;
+  Bandwidth link = Bandwidth::gigabits_per_second(10);
   int flit_link_bytes = 32;   // of a flit in the link's items: 208 bit padded (read in code); 24 before 0.7
   int packet_bytes = 160;     // 20 items of 64 bit
   int packet_overhead = 40;   // 2 header beats, preamble, CRC, gap

@@ -13,6 +13,12 @@
 
 namespace offramp::zrlmpi {
 
+/// UDP payload of a datagram: 1500 - 50 (VXLAN) - 28 (IP, UDP), rounded down to whole 64-bit words (read in
+/// code).
+inline constexpr std::uint32_t kDatagramBytes = 1416;
+inline constexpr std::uint32_t kFirstPayloadBytes = kDatagramBytes - kHeaderBytes;
+inline constexpr std::uint32_t kFragmentBytes = kFirstPayloadBytes - FragmentBlock::kBytes;
+
 struct MpeSpec {
   Frequency clock = Frequency::kilohertz(156250);  // 6.4 ns (read in code)
   int initiation_interval = 2;                     // of the protocol state machine (read in code)
@@ -22,14 +28,14 @@ struct MpeSpec {
   // Shell: UDP lengths and checksums are known at a datagram's end only, so it is stored and forwarded (read
   // in code).
   int shell_bus_bits = 64;
-  WireSpec line{Time::us(1), Bandwidth::gigabits_per_second(10), 66, 1416};
+  WireSpec line{Time::us(1), Bandwidth::gigabits_per_second(10), 66, kDatagramBytes};
   /// Neither shell nor wire: datagrams are handed over whole, as in a cycle simulation of the bare engine.
   bool direct = false;
 
   // Timers count idle iterations of the state machine (read in code: 100 ms in the comments, 200 ms at II =
   // 2).
   std::int64_t timer_counts = 15'625'000;
-  int retries = 3;
+  int retries = 16;  // ours: the reference stops after 3 and waits for ever
 
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
   [[nodiscard]] Time iterations(std::int64_t n) const { return clock.cycles(n * initiation_interval); }
@@ -63,11 +69,5 @@ struct MpeSpec {
     return iterations(bases * base + 10 * timer_counts * std::min(attempt, 2));
   }
 };
-
-/// UDP payload of a datagram: 1500 - 50 (VXLAN) - 28 (IP, UDP), rounded down to whole 64-bit words (read in
-/// code).
-inline constexpr std::uint32_t kDatagramBytes = 1416;
-inline constexpr std::uint32_t kFirstPayloadBytes = kDatagramBytes - kHeaderBytes;
-inline constexpr std::uint32_t kFragmentBytes = kFirstPayloadBytes - FragmentBlock::kBytes;
 
 }  // namespace offramp::zrlmpi

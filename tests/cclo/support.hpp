@@ -45,18 +45,18 @@ inline Spec udp_spec() {
   Spec spec;
   spec.transport = Transport::kUdp;
   spec.engine = Bandwidth::gigabits_per_second(128);
-  spec.overhead = 66;
-  spec.latency = Time::ns(1362);
+  spec.overhead = framing_of(spec.transport);
+  spec.latency = kLatency;
   return spec;
 }
 inline Spec gen2_spec() {
   Spec spec;
   spec.generation = Generation::kSecond;
   spec.transport = Transport::kRdma;
-  spec.max_packet = 4096;
-  spec.overhead = 82;
-  spec.engine = Bandwidth::gigabits_per_second(95);
-  spec.rx_buffer_bytes = 1024;
+  spec.max_packet = max_packet_of(spec.generation);
+  spec.overhead = framing_of(spec.transport);
+  spec.engine = kRdmaBandwidth;
+  spec.rx_buffer_bytes = rx_buffer_bytes_of(spec.generation);
   return spec;
 }
 

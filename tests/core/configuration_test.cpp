@@ -28,11 +28,10 @@ const BackendDescription& quiet() {
 }
 
 const BackendDescription& engine() {
-  static const Parameter table[] = {
-      {"preset", ParameterKind::kChoice, "", 0, 0, 0, "extended", {"extended", "strict"}, "seed", "types"},
-      {"mtu", ParameterKind::kInteger, "B", 1384, 64, 131072, "", {}, "seed", "payload"},
-      {"timeout", ParameterKind::kReal, "ns", 100, 0, 1e6, "", {}, "assumed", "until sent again"},
-      {"wide", ParameterKind::kBoolean, "", 0, 0, 1, "", {}, "seed", "64-bit bus"}};
+  static const Parameter table[] = {choice("preset", "extended", {"extended", "strict"}, "seed", "types"),
+                                    integer("mtu", "B", 1384, {64, 131072}, "seed", "payload"),
+                                    real("timeout", "ns", 100, {0, 1e6}, "assumed", "until sent again"),
+                                    flag("wide", false, "seed", "64-bit bus")};
   static const BackendDescription description{BackendDescription::kAbi, "zrlmpi", "an engine", table,
                                               no_backend};
   return description;

@@ -6,12 +6,10 @@
 namespace offramp {
 namespace {
 
-const std::array kParameters = {
-    Parameter{"real", ParameterKind::kReal, "us", 1, 0, 1e9, {}, {}, "fuzz", "a time"},
-    Parameter{"count", ParameterKind::kInteger, "B", 1, 0, 1e9, {}, {}, "fuzz", "a size"},
-    Parameter{"flag", ParameterKind::kBoolean, "1", 0, 0, 1, {}, {}, "fuzz", "a flag"},
-    Parameter{
-        "choice", ParameterKind::kChoice, "1", 0, 0, 1, "first", {"first", "second"}, "fuzz", "a choice"}};
+const std::array kParameters = {real("real", "us", 1, {0, 1e9}, "fuzz", "a time"),
+                                integer("count", "B", 1, {0, 1e9}, "fuzz", "a size"),
+                                flag("flag", false, "fuzz", "a flag"),
+                                choice("choice", "first", {"first", "second"}, "fuzz", "a choice")};
 
 BackendDescription describe(std::string_view name) {
   BackendDescription description;

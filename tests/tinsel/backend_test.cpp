@@ -8,8 +8,8 @@
 #include "backends/tinsel/tinsel.hpp"
 #include "lib/core/cluster.hpp"
 #include "tests/core/support.hpp"
-#include "tests/tinsel/support.hpp"
 #include "tests/live_backend.hpp"
+#include "tests/tinsel/support.hpp"
 
 namespace offramp::tinsel {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "lib/core/cluster.hpp"
-#include "tests/zrlmpi/support.hpp"
 #include "tests/live_backend.hpp"
+#include "tests/zrlmpi/support.hpp"
 
 namespace {
 thread_local std::uint64_t allocations = 0;
@@ -58,12 +58,6 @@ Transfer message(std::size_t bytes, bool synchronous = false, std::uint32_t numb
   return transfer;
 }
 
-MpeSpec default_spec() {
-  MpeSpec spec;
-  spec.retries = 16;
-  return spec;
-}
-
 /// The network itself, packet by packet.
 ExchangeResult network(const MpeSpec& spec, std::size_t bytes, Time begin, Time ready) {
   ExchangeRequest request = request_of(bytes);
@@ -80,7 +74,7 @@ TEST(ZrlmpiBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
       ManyUnits sender;
       ManyUnits receiver;
       const Departure departure = driver->depart(message(bytes), issued, sender);
-      const ExchangeResult call = network(default_spec(), bytes, issued + kCommand, {});
+      const ExchangeResult call = network(MpeSpec(), bytes, issued + kCommand, {});
       EXPECT_FALSE(departure.handshake);
       EXPECT_EQ(departure.host_free, issued + kCommand);
       EXPECT_EQ(departure.complete, call.complete);
@@ -94,7 +88,7 @@ TEST(ZrlmpiBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
 TEST(ZrlmpiBackend, AnUnexpectedMessageWaitsInBounceMemory) {
   Driver driver;
   const Departure departure = driver->depart(message(1000), {}, driver.sender);
-  const ExchangeResult call = network(default_spec(), 1000, kCommand, {});
+  const ExchangeResult call = network(MpeSpec(), 1000, kCommand, {});
   ManyUnits early;
   EXPECT_EQ(driver->receive(message(1000), departure.stamp, call.request, early), call.last + kCommand);
   ManyUnits late;
@@ -109,7 +103,7 @@ TEST(ZrlmpiBackend, AnUnexpectedMessageWaitsInBounceMemory) {
 // Where a late receiver is answered without running the network, nothing differs from it: also next to the
 // timer.
 TEST(ZrlmpiBackend, ALateReceiverTakesTheTimeOfTheNetwork) {
-  const MpeSpec spec = default_spec();
+  const MpeSpec spec;
   std::vector<Time> lates = {{}, Time::ns(700), Time::us(3), Time::ms(100), Time::ms(2000), Time::ms(30000)};
   for (int i = -30; i < 30; ++i) lates.push_back(Time::ms(200) + Time::ns(100) * i);
   for (const Time issued : {Time(), Time::ns(4321)}) {
@@ -137,7 +131,7 @@ TEST(ZrlmpiBackend, ALateReceiverTakesTheTimeOfTheNetwork) {
 // A latency beyond the timers repeats packets although nothing is lost; what is memorised does not hide it.
 TEST(ZrlmpiBackend, TimersShorterThanARoundTripAreNotMemorised) {
   Driver driver({{"timer", {0.01, {}}}, {"latency", {100000, {}}}});
-  MpeSpec spec = default_spec();
+  MpeSpec spec;
   spec.timer_counts = 1562;
   spec.line.latency = Time::us(100);
   for (int rank = 0; rank < 3; ++rank) {
@@ -183,7 +177,7 @@ TEST(ZrlmpiBackend, SendsFollowEachOtherOnTheSendMachine) {
   Driver driver;
   Time expected = kCommand;
   for (const std::size_t bytes : {100U, 5000U, 0U, 60000U}) {
-    expected += network(default_spec(), bytes, {}, {}).complete;
+    expected += network(MpeSpec(), bytes, {}, {}).complete;
     EXPECT_EQ(driver->depart(message(bytes), {}, driver.sender).complete, expected);
   }
 }

@@ -280,6 +280,7 @@ TEST(ZrlmpiExchange, DeliversPayloadsThatLookLikeHeaders) {
 
 TEST(ZrlmpiExchange, WaitsForALateReceiverHoweverLateItIs) {
   MpeSpec spec;
+  spec.retries = 3;
   ExchangeRunner runner(spec);
   for (const Time late : {Time::us(50), Time::ms(150), Time::ms(900), Time::ms(600000)}) {
     ExchangeRequest request = request_of(5000);

@@ -103,8 +103,9 @@ TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // fact sheet 2.6, 
 }
 
 TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {  // C22
-  const MpeSpec spec;
-  const Played it = play({1, 1, 0, 0}, pattern(10, 1));
+  MpeSpec spec;
+  spec.retries = 3;
+  const Played it = play({1, 1, 0, 0}, pattern(10, 1), spec);
   std::vector<Time> requests;
   for (const StateChange& change : it.states) {
     if (change.rank == 0 && change.state == State::kWait4Clear) requests.push_back(change.at);

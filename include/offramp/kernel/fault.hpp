@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "offramp/kernel/random.hpp"
 #include "offramp/kernel/time.hpp"
 
 namespace offramp {
@@ -128,12 +129,10 @@ struct FaultRates {
 
 namespace detail {
 
-/// A number in [0, 1) from three: splitmix64's finaliser.
+/// A number in [0, 1) from three.
 inline double fault_draw(std::uint64_t seed, std::uint64_t wire, std::uint64_t n) {
-  std::uint64_t x = seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  x ^= x >> 31;
+  const std::uint64_t x =
+      splitmix_finaliser(seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1));
   return static_cast<double>(x >> 11) * 0x1.0p-53;
 }
 

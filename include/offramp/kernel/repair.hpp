@@ -8,10 +8,11 @@
 
 namespace offramp {
 
+/// The defaults are InfiniBand's: 4.096 us x 2^14, and a counter of 3 bits.
 struct ReliableTransport {
-  Time retry_timeout;  // after which a packet without an acknowledgement is sent again
-  Time round_trip;     // after which a packet out of sequence, which was refused, comes again
-  int retries = 0;     // before the connection is given up
+  Time retry_timeout = Time::ns(4096) * (1 << 14);  // a packet without an acknowledgement is sent again
+  Time round_trip;  // after which a packet out of sequence, which was refused, comes again
+  int retries = 7;  // before the connection is given up
 
   /// A packet takes so many numbers of its link, one for each attempt.
   [[nodiscard]] std::uint64_t numbers() const { return static_cast<std::uint64_t>(retries) + 1; }

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "offramp/kernel/random.hpp"
 #include "offramp/kernel/span.hpp"
 #include "offramp/kernel/task.hpp"
 #include "offramp/kernel/time.hpp"
@@ -131,7 +132,7 @@ class Scheduler {
     while (queue_size_ > 0) {
       const std::size_t mask = queue_.size() - 1;
       if (shuffle_ != 0)
-        std::swap(queue_[queue_head_], queue_[(queue_head_ + random() % queue_size_) & mask]);
+        std::swap(queue_[queue_head_], queue_[(queue_head_ + xorshift(shuffle_) % queue_size_) & mask]);
       const std::coroutine_handle<> handle = queue_[queue_head_];
       queue_head_ = (queue_head_ + 1) & mask;
       --queue_size_;
@@ -159,12 +160,6 @@ class Scheduler {
     for (std::size_t i = 0; i < queue_size_; ++i) grown[i] = queue_[(queue_head_ + i) & (queue_.size() - 1)];
     queue_.swap(grown);
     queue_head_ = 0;
-  }
-
-  std::uint64_t random() {  // xorshift: only spreads the order of tests
-    shuffle_ ^= shuffle_ << 13;
-    shuffle_ ^= shuffle_ >> 7;
-    return shuffle_ ^= shuffle_ << 17;
   }
 
   std::vector<std::unique_ptr<Record>> records_;  // the first count_ are in use

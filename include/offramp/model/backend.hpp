@@ -54,7 +54,8 @@ class Backend {
   /// The same for the life of the backend. Stages name them by index.
   [[nodiscard]] virtual std::span<const ResourceDescription> resources() const = 0;
 
-  /// At passage.issued. Sets host_free, begin, protocol, and complete if it is known now (the data was taken).
+  /// At passage.issued. Sets host_free, begin, protocol, and complete if it is known now (the data was
+  /// taken).
   virtual void issue(const Transfer& transfer, Passage& passage) = 0;
   /// At passage.begin. Of a direct message sets leaves, left, latency, and complete if it is
   /// not; of others requested.

@@ -59,8 +59,7 @@ struct Passage {
 
   /// Whether the data came before the receive and had to be kept.
   [[nodiscard]] bool came_before(Time posted) const {
-    return protocol == Protocol::kDirect ? posted > last
-                                         : protocol == Protocol::kGranted && posted > granted;
+    return protocol == Protocol::kDirect ? posted > last : protocol == Protocol::kGranted && posted > granted;
   }
 };
 
@@ -83,6 +82,12 @@ enum class Outcome : std::uint8_t {
   kFault,      // the modelled protocol could not repair a fault
   kCancelled
 };
+
+/// The first step that fails gives an algorithm its outcome. The algorithm itself goes on, so that the other
+/// ranks do not wait for ever.
+inline void note(Outcome& outcome, Outcome step) {
+  if (outcome == Outcome::kOk) outcome = step;
+}
 
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;

@@ -1,5 +1,8 @@
 // Parameters of a backend: described once, as data. From the table come the configuration's checks, `offramp
 // info`, the documentation and the values that the model reads.
+//
+//   real("latency", "ns", 1000, {0, 1e9}, "assumed", "first bit out to first bit in")   a row of the table
+//   settings.nanoseconds("latency")                                                     its value, as a Time
 #pragma once
 
 #include <cstdint>
@@ -7,7 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "offramp/kernel/time.hpp"
 
 namespace offramp {
 
@@ -16,6 +22,11 @@ enum class ParameterKind : std::uint8_t { kInteger, kReal, kBoolean, kChoice };
 /// Texts are literals. For kChoice the default and the allowed values are names; otherwise they are numbers
 /// (booleans: 0 or 1) between minimum and maximum, both allowed.
 struct Parameter {
+  struct Range {
+    double minimum = 0;
+    double maximum = 0;
+  };
+
   std::string_view name;
   ParameterKind kind = ParameterKind::kInteger;
   std::string_view unit;  // "ns", "bit", "1" for pure numbers
@@ -27,6 +38,50 @@ struct Parameter {
   std::string_view source;       // where the default comes from: document and place, or "assumed"
   std::string_view description;  // one line
 };
+
+inline Parameter real(std::string_view name, std::string_view unit, double value, Parameter::Range range,
+                      std::string_view source, std::string_view description) {
+  return {name, ParameterKind::kReal, unit, value, range.minimum, range.maximum, {}, {}, source, description};
+}
+inline Parameter integer(std::string_view name, std::string_view unit, std::int64_t value,
+                         Parameter::Range range, std::string_view source, std::string_view description) {
+  return {name,
+          ParameterKind::kInteger,
+          unit,
+          static_cast<double>(value),
+          range.minimum,
+          range.maximum,
+          {},
+          {},
+          source,
+          description};
+}
+inline Parameter flag(std::string_view name, bool value, std::string_view source,
+                      std::string_view description) {
+  return {name, ParameterKind::kBoolean, "", value ? 1.0 : 0.0, 0, 1, {}, {}, source, description};
+}
+inline Parameter choice(std::string_view name, std::string_view value, std::vector<std::string_view> choices,
+                        std::string_view source, std::string_view description, std::string_view unit = "") {
+  return {name, ParameterKind::kChoice, unit, 0, 0, 0, value, std::move(choices), source, description};
+}
+
+// What a simulator's specification says, as the default of a parameter in that unit. A default stands in one
+// place: the specification, if it has the value, else the table.
+constexpr double in_nanoseconds(Time time) {
+  return static_cast<double>(time.count()) / 1e3;
+}
+constexpr double in_microseconds(Time time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+constexpr double in_milliseconds(Time time) {
+  return static_cast<double>(time.count()) / 1e9;
+}
+constexpr double in_gigabits(Bandwidth rate) {
+  return static_cast<double>(rate.count()) / 1e9;
+}
+constexpr double in_megahertz(Frequency clock) {
+  return static_cast<double>(clock.count()) / 1e6;
+}
 
 /// The values of one backend's parameters: complete (defaults filled in) and checked against its table.
 /// Reading a name that is not in the table is a bug of the backend and throws std::out_of_range at creation.
@@ -43,6 +98,18 @@ class Settings {
   [[nodiscard]] double real(const std::string& name) const { return values_.at(name).number; }
   [[nodiscard]] bool flag(const std::string& name) const { return values_.at(name).number != 0; }
   [[nodiscard]] const std::string& choice(const std::string& name) const { return values_.at(name).text; }
+
+  // Values in the units of their names, rounded to a picosecond, a bit per second, a hertz.
+  [[nodiscard]] Time nanoseconds(const std::string& name) const { return Time::ps(scaled(name, 1e3)); }
+  [[nodiscard]] Time microseconds(const std::string& name) const { return Time::ps(scaled(name, 1e6)); }
+  [[nodiscard]] Time milliseconds(const std::string& name) const { return Time::ps(scaled(name, 1e9)); }
+  [[nodiscard]] Bandwidth gigabits(const std::string& name) const {
+    return Bandwidth::bits_per_second(scaled(name, 1e9));
+  }
+  [[nodiscard]] Frequency megahertz(const std::string& name) const {
+    return Frequency::hertz(scaled(name, 1e6));
+  }
+
   void set(std::string_view name, Value value) { values_[std::string(name)] = std::move(value); }
 
   /// All defaults of a table.
@@ -53,6 +120,10 @@ class Settings {
   }
 
  private:
+  [[nodiscard]] std::int64_t scaled(const std::string& name, double factor) const {
+    return static_cast<std::int64_t>(real(name) * factor + 0.5);
+  }
+
   std::map<std::string, Value> values_;
 };
 

@@ -1,0 +1,99 @@
+#include "backends/aie/parameters.hpp"
+
+#include <vector>
+
+#include "offramp/kernel/immortal.hpp"
+#include "simulators/aie/array.hpp"
+#include "simulators/aie/host_path.hpp"
+#include "simulators/aie/timing.hpp"
+
+namespace offramp::aie {
+namespace {
+
+std::vector<Parameter> hardware() {
+  const ArraySpec array;
+  const Costs costs;
+  return {real("clock", "MHz", 1250, {1, 10000}, "published: grade -2M, as measured", "of the array"),
+          integer("rows", "1", array.rows, {1, 64}, "published: VC1902", "of the array"),
+          integer("columns", "1", array.columns, {1, 512}, "published: VC1902", "of the array"),
+          integer("memory", "B", array.memory_bytes, {4096, 1048576}, "published", "of one tile's module"),
+          integer("locks", "1", array.locks, {2, 256}, "published", "of one tile's module"),
+          integer("dma_channels", "1", array.mm2s, {1, 16}, "published", "of one tile, in each direction"),
+          integer("max_windows", "1", array.windows, {2, 64}, "published: original document",
+                  "of one kernel, in and out"),
+          real("hop", "cycles", costs.hop, {0, 1000}, "published: a switch is two ports of two cycles",
+               "one stream switch"),
+          real("word", "cycles", costs.word, {0.1, 100}, "published: 32 bits per cycle",
+               "of a stream, per 32-bit word"),
+          real("dma", "cycles", costs.dma, {0, 10000}, "inferred: latency at distance 10",
+               "both DMA engines of a window and their locks"),
+          real("acquire_loop", "cycles", costs.acquire_loop, {8, 10000}, "published: compiler report",
+               "acquiring one of several inputs"),
+          real("acquire_single", "cycles", costs.acquire_single, {8, 10000},
+               "inferred: round trip of neighbours", "acquiring one window"),
+          real("release", "cycles", costs.release, {30, 10000}, "published: compiler report",
+               "releasing a window"),
+          real("hand_over", "cycles", costs.hand_over, {8, 38}, "published: simulator trace",
+               "from a release to a consumer that waits, in shared memory"),
+          real("leaf_element", "cycles", costs.leaf_element, {0, 10000}, "fitted by the original document",
+               "copying an element of own data into a window"),
+          real("outer_element", "cycles", costs.outer_element, {0, 10000},
+               "inferred: slope of the level time", "reducing an element, besides its inputs"),
+          real("input_element", "cycles", costs.input_element, {0, 10000}, "published: compiler report",
+               "reducing an element of one input"),
+          real("call", "cycles", costs.call, {105, 10000}, "inferred: level time without its locks",
+               "set-up and end of a Reduce"),
+          real("skew", "cycles", costs.skew, {0, 10000}, "fitted on tree times (34 in the simulator trace)",
+               "forecasts: the root begins this much later")};
+}
+
+std::vector<Parameter> design() {
+  return {choice("placement", "auto", {"auto", "published", "snake", "refined"}, "see the page",
+                 "kernels to tiles; auto follows the measured layouts where there are some"),
+          integer("arity", "1", 2, {1, 13}, "published: measured with 2", "children of a kernel"),
+          integer("window", "B", 8192, {16, 1048576}, "published: 8 KB is the largest that compiled",
+                  "the largest window; longer messages go in chunks"),
+          choice("kernels", "scalar", {"scalar", "vector"}, "scalar: published; vector: assumed costs",
+                 "code that reduces"),
+          choice("copies", "vector", {"vector", "scalar"}, "scalar: published; vector: assumed costs",
+                 "code that copies from window to window"),
+          choice("gather", "packed", {"packed", "header", "header_in_turns"},
+                 "header: original document; packed: ours", "design of gather"),
+          choice("allreduce", "tree", {"tree", "butterfly"}, "ours",
+                 "reduce and multicast, or pairwise exchange")};
+}
+
+std::vector<Parameter> host() {
+  const HostPath path;
+  return {choice("data", "host", {"host", "tiles"}, "tiles: as the original document's benchmarks",
+                 "where messages lie: in the host's memory, or in the tiles'"),
+          real("gmio_port", "GB/s", path.port / 1e9, {0.001, 1000}, "published",
+               "of one port between array and memory"),
+          real("gmio_total", "GB/s", path.total / 1e9, {0.001, 1000},
+               "published: 10.9 both ways, half of it assumed each way",
+               "of all ports together, in one direction"),
+          integer("gmio_ports", "1", path.ports, {1, 1024}, "published: 16 columns with two",
+                  "in each direction"),
+          real("gmio_latency", "ns", in_nanoseconds(path.latency), {0, 1e9}, "assumed",
+               "of a window between array and memory"),
+          real("command", "ns", 500, {0, 1e9}, "assumed: no source has the driver's cost",
+               "the host's time to start or to end an operation"),
+          integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
+                  "up to here a message moves on into the host's memory without a receive"),
+          real("bounce_bandwidth", "Gb/s", 80, {0.1, 10000}, "assumed",
+               "of the copy out of the memory where such messages wait")};
+}
+
+}  // namespace
+
+std::span<const Parameter> parameters() {
+  static const auto& table = immortal([] {
+    std::vector<Parameter> all = design();
+    for (const std::vector<Parameter>& part : {host(), hardware()})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }());
+  return table;
+}
+
+}  // namespace offramp::aie

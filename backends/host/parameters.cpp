@@ -1,0 +1,34 @@
+#include "backends/host/parameters.hpp"
+
+#include "offramp/kernel/immortal.hpp"
+#include "offramp/kernel/repair.hpp"
+
+namespace offramp::host {
+
+// LogGP: latency L, overhead o, gap g, gap per byte G (Alexandrov et al., SPAA 1995). The defaults describe a
+// 100 Gb/s NIC without any offload; they are assumed, not measured on one machine, and meant to be set to
+// one's own.
+const std::vector<Parameter>& parameters() {
+  static const auto& table = immortal(std::vector<Parameter>{
+      real("latency", "ns", 1000, {0, 1e9}, "assumed: 100 Gb/s NIC and one switch",
+           "L: first bit out to first bit in"),
+      real("overhead", "ns", 250, {0, 1e9}, "assumed", "o: time of the processor per message, at each end"),
+      real("gap", "ns", 50, {0, 1e9}, "assumed: 20 million messages per second",
+           "g: least time between two messages of one NIC"),
+      real("bandwidth", "Gb/s", 100, {0.001, 100000}, "assumed", "1/G: of the link"),
+      real("post", "ns", 30, {0, 1e9}, "assumed", "time of the processor to post a receive"),
+      integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
+              "larger messages ask the receiver first"),
+      real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed",
+           "local copies, and messages that arrive before their receive"),
+      real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
+           "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
+           "reductions in host software"),
+      real("retry_timeout", "us", in_microseconds(ReliableTransport{}.retry_timeout), {0, 1e9},
+           "InfiniBand: 4.096 us x 2^14", "after which a packet without an acknowledgement is sent again"),
+      integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "InfiniBand: 3-bit counter",
+              "of one packet, before the connection is given up")});
+  return table;
+}
+
+}  // namespace offramp::host

@@ -1,0 +1,79 @@
+#include "backends/tinsel/parameters.hpp"
+
+#include "offramp/kernel/immortal.hpp"
+#include "simulators/tinsel/idle.hpp"
+#include "simulators/tinsel/stream.hpp"
+
+namespace offramp::tinsel {
+
+const std::vector<Parameter>& parameters() {
+  const MachineSpec machine;
+  const SoftwareSpec software;
+  const IdleSpec idle;
+  static const auto& table = immortal(std::vector<Parameter>{
+      choice("placement", "auto", {"auto", "spread", "per_core", "dense", "apart"},
+             "inferred: threads of a mailbox share its ports",
+             "ranks on mailboxes, on cores, on threads or on boards; auto: the roomiest of the first three "
+             "that 48 "
+             "boards can hold"),
+      choice("mesh", "auto", {"auto", "3x2", "3x4", "6x4", "6x6", "6x8"},
+             "published: 1 to 8 boxes of 3 x 2 boards",
+             "boards in use; auto: the smallest mesh that holds the ranks"),
+      real("clock", "MHz", in_megahertz(machine.clock), {1, 1000},
+           "published: 210 MHz (250, 240, 225 before)", "of the boards' logic"),
+      real("link", "Gb/s", in_gigabits(machine.link), {0.1, 400}, "published: 10 Gb/s SFP+",
+           "of an inter-board link"),
+      real("link_latency", "ns", in_nanoseconds(machine.link_mac), {0, 1e6},
+           "measured by the authors: MAC and PHY loopback", "one way, besides link_cycles"),
+      integer("link_cycles", "cycles", machine.link_cycles, {0, 1e6},
+              "published: 150 cycles at 240 MHz in all", "of the reliability layer"),
+      integer("link_gap", "cycles", machine.packet_gap_cycles, {0, 1000},
+              "fitted: 75 % of the links' capacity (FPL 2019)", "between packets of a link"),
+      integer("flit_bytes", "B", machine.flit_link_bytes, {16, 64}, "read in code; 24 before version 0.7",
+              "of a flit on a link"),
+      integer("timeout", "cycles", machine.timeout_cycles, {1, 1e9}, "read in code",
+              "until a link sends again what was not acknowledged"),
+      integer("dram_latency", "cycles", machine.dram_cycles, {1, 10000},
+              "assumed; not published, 60 to 120 plausible", "of a routing table lookup"),
+      integer("bypass", "cycles", machine.bypass_cycles, {0, 10000}, "inferred from code",
+              "of a router, for messages without a key"),
+      integer("noc_turn", "cycles", machine.noc_turn_cycles, {0, 1000},
+              "fitted: 14.4 GB/s per board (FPL 2019)", "per message at a mailbox's port"),
+      integer("fragment_send", "1", software.fragment_send, {0, 1e6}, "assumed",
+              "instructions to send a fragment"),
+      integer("fragment_receive", "1", software.fragment_receive, {0, 1e6}, "assumed",
+              "instructions to receive and free a fragment"),
+      integer("copy_word", "1", software.copy_word, {0, 1000}, "read in code: one load and one store",
+              "instructions to copy 4 bytes"),
+      integer("send_call", "1", 3, {0, 1e6}, "assumed: little more than the fragment itself",
+              "instructions to begin a send"),
+      integer("receive_call", "1", 26, {0, 1e6}, "fitted: 1.62 us per child of a software tree (P10)",
+              "instructions to match a receive"),
+      integer("wake", "1", 82, {0, 1e6}, "fitted: 5.4 us per hop of a software tree (P10)",
+              "instructions until a waiting thread has taken a message up"),
+      integer("window", "1", software.window, {2, 63}, "inferred: 63 receive pointers per thread",
+              "fragments in flight without a credit"),
+      integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
+              "longer messages ask for a grant first"),
+      choice("multicast", "hardware", {"hardware", "mailbox", "software"},
+             "original document (hardware); read in code (mailbox); software: for comparison",
+             "one keyed send, one send per mailbox, or one per destination"),
+      choice("tree_order", "y_first", {"y_first", "x_first"},
+             "inferred: unicast goes y first (read in code); the reference's mapper goes x first",
+             "of multicast trees; x_first can deadlock the hardware"),
+      choice("barrier", "idle", {"idle", "tree"}, "published: idle detection",
+             "idle: by idle detection where that is legal, else by a tree"),
+      integer("idle_token", "cycles", idle.token_cycles, {0, 1e6},
+              "fitted: idle rounds of 6 and 48 boards (ASAP 2020)", "the idle master's work per board"),
+      integer("idle_round", "cycles", idle.round_cycles, {0, 1e6},
+              "fitted: idle rounds of 6 and 48 boards (ASAP 2020)", "fixed part of an idle round"),
+      integer("idle_wake", "1", idle.wake_instructions, {0, 1e6}, "assumed",
+              "instructions of each thread around tinselIdle()"),
+      integer("fan_in", "1", 4, {1, 63}, "inferred: the pipeline is busy with a few children",
+              "children of a thread in a reduction"),
+      integer("segment", "B", 4096, {64, 1e9}, "assumed",
+              "part of a reduction that is combined and passed on at once")});
+  return table;
+}
+
+}  // namespace offramp::tinsel

@@ -1,0 +1,57 @@
+#include "backends/zrlmpi/parameters.hpp"
+
+#include <string>
+
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp::zrlmpi {
+
+const std::vector<Parameter>& parameters() {
+  const MpeSpec spec;
+  static const auto& table = immortal(std::vector<Parameter>{
+      choice("preset", "seed", {"seed", "mpe2"}, "original document; MPE v2 (read in code)",
+             "which engine: the original document's (8-bit bus) or the reference's second version (64 bit)"),
+      choice("bus_width", "preset", {"preset", "8", "32", "64"},
+             "original document (8); read in code (32, 64)", "of the role and network streams", "bit"),
+      flag("strict", spec.format == Format::kStrict, "original document",
+           "only what the original carries: INT and FLOAT, tag 0; the rest is declined"),
+      real("clock", "MHz", in_megahertz(spec.clock), {1, 1000}, "read in code: 6.4 ns",
+           "of the engine and the shell"),
+      real("link", "Gb/s", in_gigabits(spec.line.bandwidth), {0.1, 400}, "published: 10 GbE per FPGA",
+           "of the network"),
+      real("latency", "ns", in_nanoseconds(spec.line.latency), {0, 1e9}, "assumed: one switch, MACs and PHYs",
+           "one way, besides shell and serialisation"),
+      real("timer", "ms", in_milliseconds(spec.cycles(spec.timer_counts)), {0.001, 1e4},
+           "read in code: 15 625 000 counts, 100 ms in the comments, twice that at II = 2",
+           "base of the retry timers, as the comments count it"),
+      integer("retries", "1", spec.retries, {0, 1000}, "ours: the reference stops after 3 and waits for ever",
+              "repetitions of a packet before the engine waits silently"),
+      integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
+              "up to here the receiving engine grants a request that has no posted receive yet"),
+      real("command", "ns", 200, {0, 1e9}, "assumed: a posted write and a flag read over PCIe",
+           "the host's time to hand over a command"),
+      real("bounce_bandwidth", "Gb/s", 80, {0.1, 10000}, "published: FPGA DDR, 10 GB/s per bank",
+           "of the memory where granted messages wait for their receive"),
+      integer("bounce_latency", "cycles", 52, {0, 1e6}, "published: m_axi latency, measured there",
+              "of that memory"),
+      choice("collectives", "tree", {"linear", "tree"}, "read in code: com_opt 0 and 1",
+             "order of the collectives: linear, or groups of four behind replicators")});
+  return table;
+}
+
+MpeSpec spec_of(const Settings& settings) {
+  MpeSpec spec;
+  spec.clock = settings.megahertz("clock");
+  const std::string& width = settings.choice("bus_width");
+  spec.bus_bits = width != "preset"                     ? std::stoi(width)
+                  : settings.choice("preset") == "mpe2" ? 64
+                                                        : spec.bus_bits;
+  spec.format = settings.flag("strict") ? Format::kStrict : Format::kExtended;
+  spec.line.latency = settings.nanoseconds("latency");
+  spec.line.bandwidth = settings.gigabits("link");
+  spec.timer_counts = spec.clock.cycles_in(settings.milliseconds("timer"));
+  spec.retries = static_cast<int>(settings.integer("retries"));
+  return spec;
+}
+
+}  // namespace offramp::zrlmpi

@@ -1,0 +1,15 @@
+// The parameters of the zrlmpi backend, and the engine that their values describe.
+#pragma once
+
+#include <vector>
+
+#include "offramp/model/parameter.hpp"
+#include "simulators/zrlmpi/spec.hpp"
+
+namespace offramp::zrlmpi {
+
+const std::vector<Parameter>& parameters();
+
+MpeSpec spec_of(const Settings& settings);
+
+}  // namespace offramp::zrlmpi
