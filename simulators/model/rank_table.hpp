@@ -17,9 +17,9 @@ class RankTable {
   /// The value of a rank (not negative), made if it is the first use.
   T& operator[](int rank) {
     for (std::size_t slot = home(rank);; slot = next(slot)) {
-      Entry* const entry = slots_[slot];
-      if (entry == nullptr) return insert(rank, slot);
-      if (entry->rank == rank) return entry->value;
+      const Slot& known = slots_[slot];
+      if (known.entry == nullptr) return insert(rank, slot);
+      if (known.rank == rank) return known.entry->value;
     }
   }
 
@@ -38,6 +38,10 @@ class RankTable {
     int rank = 0;
     T value{};
   };
+  struct Slot {
+    int rank = 0;  // that of the entry, so that a search touches no other memory
+    Entry* entry = nullptr;
+  };
   static constexpr std::size_t kFirstSlots = 8;  // a power of two, as all sizes here
 
   [[nodiscard]] std::size_t home(int rank) const {
@@ -48,22 +52,22 @@ class RankTable {
   [[gnu::noinline]] T& insert(int rank, std::size_t slot) {
     Entry& entry = *entries_.emplace_back(std::make_unique<Entry>());
     entry.rank = rank;
-    slots_[slot] = &entry;
+    slots_[slot] = {rank, &entry};
     if (entries_.size() == slots_.size()) grow();  // one slot at least stays empty: searches end there
     return entry.value;
   }
 
   void grow() {
-    slots_.assign(2 * slots_.size(), nullptr);
+    slots_.assign(2 * slots_.size(), {});
     for (const auto& entry : entries_) {
       std::size_t slot = home(entry->rank);
-      while (slots_[slot] != nullptr) slot = next(slot);
-      slots_[slot] = entry.get();
+      while (slots_[slot].entry != nullptr) slot = next(slot);
+      slots_[slot] = {entry->rank, entry.get()};
     }
   }
 
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::vector<Entry*> slots_ = std::vector<Entry*>(kFirstSlots, nullptr);
+  std::vector<Slot> slots_ = std::vector<Slot>(kFirstSlots);
 };
 
 }  // namespace offramp

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kScopes = static_cast<std::size_t>(Scope::kCount);
 constexpr std::size_t kNone = SIZE_MAX;
 constexpr std::size_t kChunk = 256;  // messages
+constexpr std::size_t kFetched = 4;  // events
 
 // The order of simultaneous events at a rank: their kind, where they come from, and a number there.
 constexpr unsigned kKindShift = 37;
@@ -55,11 +56,10 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.settings = settings;
   member.backend = description.create({0, options_.ranks, member.settings, options_.faults});
   member.old = member.backend->issue_order() != nullptr;
-  const std::span<const ResourceDescription> resources = member.backend->resources();
-  member.count = resources.size();
-  for (std::size_t i = 0; i < resources.size(); ++i) {
-    if (resources[i].occupation == Occupation::kBySender) member.sender_hold = i;
-    if (resources[i].occupation == Occupation::kByReceiver) member.receiver_hold = i;
+  member.resources = member.backend->resources();
+  for (std::size_t i = 0; i < member.resources.size(); ++i) {
+    if (member.resources[i].occupation == Occupation::kBySender) member.sender_hold = i;
+    if (member.resources[i].occupation == Occupation::kByReceiver) member.receiver_hold = i;
   }
 }
 
@@ -80,44 +80,39 @@ int Core::sharers(const ResourceDescription& description) const {
   return 1;
 }
 
-Block* Core::block(Member& member, Scope scope, int rank) {
-  int ranks = 0;
-  for (const ResourceDescription& description : member.backend->resources()) {
-    if (description.scope == scope) ranks = sharers(description);
-  }
-  if (ranks == 0) return nullptr;
-  auto& blocks = member.blocks[static_cast<std::size_t>(scope)];
-  const auto index = static_cast<std::size_t>(rank / ranks);
-  if (blocks.size() <= index) blocks.resize(static_cast<std::size_t>((options_.ranks - 1) / ranks + 1));
-  if (blocks[index] == nullptr) blocks[index] = std::make_unique<Block>(member.count);
-  return blocks[index].get();
-}
-
 Device& Core::device(Rank& rank, std::uint8_t backend) {
   Device& device = rank.devices[backend];
-  if (device.backend != nullptr) return device;
-  Member& member = members_[backend];
-  if (member.old) {
-    device.settings = std::make_unique<Settings>(member.settings);
-    device.own =
-        member.description->create({rank.number(), options_.ranks, *device.settings, options_.faults});
-    device.old = device.own->issue_order();
-    device.units = std::make_unique<Units>(device.old->units());
-    device.backend = device.own.get();
-    return device;
-  }
-  device.backend = member.backend.get();
-  for (std::size_t scope = 0; scope < kScopes; ++scope) {
-    Block* const block_of = block(member, static_cast<Scope>(scope), rank.number());
-    device.blocks[scope] = block_of;
-    device.resources[scope] = block_of != nullptr ? block_of->resources.data() : nullptr;
-  }
+  if (device.backend == nullptr) make_device(device, members_[backend], rank.number());
   return device;
 }
 
-Hold& Core::hold(const Device& device, std::size_t index) {
-  const auto scope = static_cast<std::size_t>(device.backend->resources()[index].scope);
-  return device.blocks[scope]->holds[index];
+void Core::make_device(Device& device, Member& member, int rank) {
+  if (member.old) {
+    device.old = std::make_unique<OldDevice>();
+    OldDevice& old = *device.old;
+    old.settings = member.settings;
+    old.backend = member.description->create({rank, options_.ranks, old.settings, options_.faults});
+    old.messages = old.backend->issue_order();
+    old.units = std::make_unique<Units>(old.messages->units());
+    device.backend = old.backend.get();
+    return;
+  }
+  device.backend = member.backend.get();
+  for (const ResourceDescription& description : member.resources) {
+    const auto scope = static_cast<std::size_t>(description.scope);
+    const int ranks = sharers(description);
+    device.resources[scope] = member.pages[scope].at(static_cast<std::size_t>(rank / ranks), groups(ranks),
+                                                     member.resources.size());
+  }
+  if (member.sender_hold != kNone)
+    device.sending = hold(member.senders, member.resources[member.sender_hold], rank);
+  if (member.receiver_hold != kNone)
+    device.receiving = hold(member.receivers, member.resources[member.receiver_hold], rank);
+}
+
+Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const {
+  const int ranks = sharers(description);
+  return pages.at(static_cast<std::size_t>(rank / ranks), groups(ranks), 1);
 }
 
 std::uint8_t Core::choose(const offramp::Operation& operation, Rank& rank) {
@@ -207,6 +202,7 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks)
     }
     if (queue_.empty()) break;
     const auto entry = queue_.pop();
+    prefetch();
     now_ = entry.at;
     ++events_;
     if (audit_ != nullptr) audit_->event(now_);
@@ -215,6 +211,21 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks)
   if (!declined_.empty()) return declined_;
   const bool ended = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return rank(r).program.done(); });
   return ended ? std::string() : deadlock();
+}
+
+/// Each event touches memory of its message and of its rank that many other events have displaced from the
+/// caches; what comes soon is fetched while this one is handled.
+void Core::prefetch() {
+  if (queue_.next() == nullptr) return;
+  const auto& soon = queue_.soon();
+  const std::size_t count = std::min(soon.size(), kFetched);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& entry = soon[i];
+    if (entry.event.kind == EventKind::kRelease) continue;
+    const auto* const object = static_cast<const char*>(entry.event.object);
+    for (std::size_t line = 0; line < sizeof(Message); line += 64) __builtin_prefetch(object + line);
+    ranks_[entry.rank()]->prefetch();
+  }
 }
 
 std::string Core::deadlock() const {
@@ -272,6 +283,7 @@ Time Core::send(Rank& source, Operation& send, const SendArguments& arguments, T
   message.flow = &flow;
   (flow.tail != nullptr ? flow.tail->next_in_flow : flow.head) = &message;
   flow.tail = &message;
+  ++source.on_their_way;
 
   Transfer& transfer = message.transfer;
   transfer.source = source.number();
@@ -322,7 +334,7 @@ Time Core::send_local(Message& message) {
 Time Core::send_old(Message& message, Time at) {
   message.old = true;
   const Device& own = message.source->devices[message.backend];
-  const Departure departure = own.old->depart(message.transfer, at, *own.units);
+  const Departure departure = own.old->messages->depart(message.transfer, at, *own.old->units);
   message.stamp = departure.stamp;
   if (message.passage.failed) message.stamp.detail |= Stamp::kFailed;
   message.passage.failed = message.stamp.failed();
@@ -350,14 +362,13 @@ void Core::done(Operation& operation, Time at) {
 
 void Core::depart(Message& message) {
   const Device& own = message.source->devices[message.backend];
-  const Member& member = members_[message.backend];
   Passage& passage = message.passage;
-  if (member.sender_hold != kNone && !message.holds_sender) {
-    if (!acquire(hold(own, member.sender_hold), message)) return;
+  if (own.sending != nullptr && !message.holds_sender) {
+    if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
   passage.begin = now_;
-  own.backend->depart(message.transfer, passage, view(own));
+  own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
   if (passage.protocol != Protocol::kDirect)
     return push(passage.requested, *message.destination, EventKind::kRequested, message);
   cross(message);
@@ -395,9 +406,8 @@ void Core::park(Message& message) {
 
 void Core::grant(Message& message) {
   const Device& other = device(*message.destination, message.backend);
-  const Member& member = members_[message.backend];
-  if (member.receiver_hold != kNone && !message.holds_receiver) {
-    if (!acquire(hold(other, member.receiver_hold), message)) return park(message);
+  if (other.receiving != nullptr && !message.holds_receiver) {
+    if (!acquire(*other.receiving, message)) return park(message);
     message.holds_receiver = true;
   }
   message.passage.granted = now_;
@@ -407,14 +417,13 @@ void Core::grant(Message& message) {
 
 void Core::answered(Message& message) {
   const Device& own = message.source->devices[message.backend];
-  const Member& member = members_[message.backend];
   Passage& passage = message.passage;
   if (message.parked && !message.holds_sender) {
-    if (!acquire(hold(own, member.sender_hold), message)) return;
+    if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
   passage.answered = now_;
-  own.backend->transmit(message.transfer, passage, view(own));
+  own.backend->transmit(message.transfer, passage, view(own, members_[message.backend]));
   own.backend->count(message.transfer, passage);
   cross(message);
   if (message.holds_sender) release_sender(message, passage.complete);
@@ -426,11 +435,12 @@ void Core::arrive(Message& message) {
   const Device& other = device(*message.destination, message.backend);
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
-  other.backend->arrive(message.transfer, passage, view(other));
+  other.backend->arrive(message.transfer, passage, view(other, members_[message.backend]));
   message.is_stored = true;
   if (message.holds_receiver) {
-    (void)view(other).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
-    push(passage.stored, *message.destination, EventKind::kRelease, &hold(other, member.receiver_hold),
+    (void)view(other, members_[message.backend])
+        .occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
+    push(passage.stored, *message.destination, EventKind::kRelease, other.receiving,
          order_of(EventKind::kRelease, message.transfer.source, message.transfer.number));
   }
   if (passage.protocol == Protocol::kDirect) return envelope(message);
@@ -455,8 +465,8 @@ void Core::release_sender(Message& message, Time at) {
   const Device& own = message.source->devices[message.backend];
   const std::size_t index = members_[message.backend].sender_hold;
   message.holds_sender = false;
-  (void)view(own).occupy(index, message.held_since, at - message.held_since);
-  push(at, *message.source, EventKind::kRelease, &hold(own, index),
+  (void)view(own, members_[message.backend]).occupy(index, message.held_since, at - message.held_since);
+  push(at, *message.source, EventKind::kRelease, own.sending,
        order_of(EventKind::kRelease, message.transfer.destination, message.transfer.number));
 }
 
@@ -522,6 +532,7 @@ void Core::deliver_early(Flow& flow) {
 }
 
 void Core::deliver(Message& message) {
+  --message.source->on_their_way;
   Rank& rank = *message.destination;
   if (Matchable* const found = rank.posted.find_receive(message.key); found != nullptr) {
     rank.posted.remove(*found);
@@ -559,12 +570,12 @@ void Core::attach(Message& message, Operation& receive) {
 void Core::attach_old(Message& message, Operation& receive) {
   const Device& other = device(*message.destination, message.backend);
   if (message.handshake) {
-    message.reply = other.old->match(message.transfer, message.stamp, receive.posted);
-    if (message.reply.failed()) message.passage.failed = true;
+    const Stamp reply = other.old->messages->match(message.transfer, message.stamp, receive.posted);
+    if (reply.failed()) message.passage.failed = true;
     const Device& own = message.source->devices[message.backend];
-    const Time complete = message.reply.failed()
-                              ? message.reply.last
-                              : own.old->complete_send(message.transfer, message.reply, *own.units);
+    const Time complete = reply.failed()
+                              ? reply.last
+                              : own.old->messages->complete_send(message.transfer, reply, *own.old->units);
     sent(message, complete);
   }
   done(receive, later(message.passage.host_free, receive.posted));
@@ -582,7 +593,7 @@ Time Core::observe_receive(Operation& receive, Time at) {
   const Time there = later(at, receive.posted);
   Time done;
   if (message.old) {
-    done = own.old->receive(message.transfer, message.stamp, receive.posted, *own.units);
+    done = own.old->messages->receive(message.transfer, message.stamp, receive.posted, *own.old->units);
   } else {
     if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
     const bool kept = !message.local && passage.came_before(receive.posted);
@@ -607,7 +618,7 @@ WireCounters Core::wire() const {
   for (const auto& rank : ranks_) {
     if (rank == nullptr) continue;
     for (const Device& device : rank->devices) {
-      if (device.own != nullptr) sum += device.own->wire();
+      if (device.old != nullptr) sum += device.old->backend->wire();
     }
   }
   return sum;
@@ -624,15 +635,15 @@ Time Core::end() const {
 std::vector<World::ResourceUse> Core::resources() const {
   std::vector<World::ResourceUse> uses;
   for (const Member& member : members_) {
-    const std::span<const ResourceDescription> descriptions = member.backend->resources();
-    for (std::size_t i = 0; i < descriptions.size(); ++i) {
-      const auto& blocks = member.blocks[static_cast<std::size_t>(descriptions[i].scope)];
-      for (std::size_t group = 0; group < blocks.size(); ++group) {
-        if (blocks[group] == nullptr) continue;
-        const Resource& resource = blocks[group]->resources[i];
-        if (resource.timeline.busy() == Time()) continue;
-        uses.push_back({descriptions[i].name, static_cast<int>(group) * sharers(descriptions[i]),
-                        resource.timeline.busy(), resource.waited, resource.bytes});
+    for (std::size_t i = 0; i < member.resources.size(); ++i) {
+      const ResourceDescription& description = member.resources[i];
+      const int ranks = sharers(description);
+      const Pages<Resource>& pages = member.pages[static_cast<std::size_t>(description.scope)];
+      for (std::size_t group = 0; group < groups(ranks); ++group) {
+        const Resource* const block = pages.find(group, member.resources.size());
+        if (block == nullptr || block[i].timeline.busy() == Time()) continue;
+        uses.push_back({description.name, static_cast<int>(group) * ranks, block[i].timeline.busy(),
+                        block[i].waited, block[i].bytes});
       }
     }
   }

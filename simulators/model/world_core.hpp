@@ -31,23 +31,43 @@ struct Hold {
   Message* last_waiting = nullptr;
 };
 
-/// Resources of one scope, and of one backend.
-struct Block {
-  explicit Block(std::size_t count) : resources(count), holds(count) {}
-  std::vector<Resource> resources;
-  std::vector<Hold> holds;
+/// Values of all groups of ranks that share something, made for neighbours together where one is used:
+/// `count` for each group.
+template <typename T>
+class Pages {
+ public:
+  T* at(std::size_t group, std::size_t groups, std::size_t count) {
+    if (pages_.empty()) pages_.resize((groups + kGroups - 1) / kGroups);
+    std::unique_ptr<T[]>& page = pages_[group / kGroups];
+    if (page == nullptr) page = std::make_unique<T[]>(count * std::min(kGroups, groups));
+    return page.get() + count * (group % kGroups);
+  }
+  /// Null where nothing was made.
+  [[nodiscard]] T* find(std::size_t group, std::size_t count) const {
+    if (pages_.empty() || pages_[group / kGroups] == nullptr) return nullptr;
+    return pages_[group / kGroups].get() + count * (group % kGroups);
+  }
+
+ private:
+  static constexpr std::size_t kGroups = 32;
+  std::vector<std::unique_ptr<T[]>> pages_;
+};
+
+/// Of a backend whose messages pass no stages: it serves one rank alone.
+struct OldDevice {
+  Settings settings;
+  std::unique_ptr<Backend> backend;
+  IssueOrderMessages* messages = nullptr;
+  std::unique_ptr<Units> units;
 };
 
 /// One backend of a rank: what its device reaches.
 struct Device {
   Backend* backend = nullptr;  // null: not used yet
-  std::array<Block*, static_cast<std::size_t>(Scope::kCount)> blocks{};
   std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};
-  // Of a backend whose messages pass no stages: it serves this rank alone.
-  IssueOrderMessages* old = nullptr;
-  std::unique_ptr<Backend> own;
-  std::unique_ptr<Settings> settings;
-  std::unique_ptr<Units> units;
+  Hold* sending = nullptr;         // null: no resource is held by senders
+  Hold* receiving = nullptr;       // null: none by receivers
+  std::unique_ptr<OldDevice> old;  // null: its messages pass stages
 };
 
 /// Messages of a rank to another one that have not been matched with a receive or put among the unexpected
@@ -81,9 +101,7 @@ struct Message : Matchable {
   bool holds_receiver = false;
   bool parked = false;  // gave up the sender's device while it waited for the receiver
   Time held_since;      // the sender's device
-  // Of tokens and old backends.
-  Stamp stamp;
-  Stamp reply;
+  Stamp stamp;          // of tokens and old backends
   bool handshake = false;
 };
 
@@ -195,17 +213,23 @@ class Core {
     bool old = false;
     std::size_t sender_hold = SIZE_MAX;
     std::size_t receiver_hold = SIZE_MAX;
-    std::size_t count = 0;
-    std::array<std::vector<std::unique_ptr<Block>>, static_cast<std::size_t>(Scope::kCount)> blocks;
+    std::span<const ResourceDescription> resources;
+    std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
+    Pages<Hold> senders;
+    Pages<Hold> receivers;
   };
 
+  void make_device(Device& device, Member& member, int rank);
   void add_member(const BackendDescription& description, const Settings& settings);
   [[nodiscard]] int sharers(const ResourceDescription& description) const;
-  [[nodiscard]] Block* block(Member& member, Scope scope, int rank);
-  [[nodiscard]] static Hold& hold(const Device& device, std::size_t index);
-  [[nodiscard]] Resources view(const Device& device) const {
-    return {device.backend->resources(), device.resources.data(), audit_.get()};
+  [[nodiscard]] std::size_t groups(int ranks) const {
+    return static_cast<std::size_t>((options_.ranks - 1) / ranks + 1);
   }
+  [[nodiscard]] Hold* hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const;
+  [[nodiscard]] Resources view(const Device& device, const Member& member) const {
+    return {member.resources, device.resources.data(), audit_.get()};
+  }
+  void prefetch();
 
   void push(Time at, const Rank& rank, EventKind kind, void* object, std::uint64_t order,
             std::uint32_t number = 0);

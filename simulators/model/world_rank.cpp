@@ -10,30 +10,37 @@ namespace offramp {
 
 namespace world {
 
+void Rank::prefetch() const {
+  const auto* const self = reinterpret_cast<const char*>(this);
+  for (std::size_t line = 0; line < sizeof(Rank); line += 64) __builtin_prefetch(self + line);
+}
+
 MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
   return {communicator.context(), from < 0 ? kAnySource : communicator.world(from), tag};
 }
 
-void Rank::start_send(Operation& send, const PersistentMessage& message) {
+void Rank::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
+                      ElementType element, bool synchronous) {
   offramp::Operation question;
-  question.element = message.element;
-  question.bytes = message.bytes;
-  question.tag = message.tag;
+  question.element = element;
+  question.bytes = bytes;
+  question.tag = tag;
   SendArguments arguments;
-  arguments.destination = message.communicator.world(message.peer);
-  arguments.source_in_group = message.communicator.rank();
-  arguments.context = message.communicator.context();
-  arguments.tag = message.tag;
-  arguments.bytes = message.bytes;
-  arguments.element = message.element;
-  arguments.synchronous = message.synchronous;
+  arguments.destination = communicator.world(to);
+  arguments.source_in_group = communicator.rank();
+  arguments.context = communicator.context();
+  arguments.tag = tag;
+  arguments.bytes = bytes;
+  arguments.element = element;
+  arguments.synchronous = synchronous;
   arguments.backend = core_.choose(question, *this);
   clock = later(clock, core_.send(*this, send, arguments, clock));
 }
 
-void Rank::start_receive(Operation& receive, const PersistentMessage& message) {
-  receive.key = key_of(message.communicator, message.peer, message.tag);
-  receive.bytes = message.bytes;
+void Rank::start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
+                         int tag) {
+  receive.key = key_of(communicator, from, tag);
+  receive.bytes = bytes;
   clock += core_.post_cost(*this);
   core_.receive(receive, clock);
 }
@@ -122,21 +129,23 @@ void RankHandle::compute(Time duration) {
 
 Task<Outcome> RankHandle::send(int to, std::size_t bytes, int tag, ElementType element) {
   world::Operation operation(Kind::kSend, rank_);
-  rank_.start_send(operation, {true, false, world(), to, tag, bytes, element});
-  if (!operation.done) co_await Done{operation};
-  co_return rank_.observe(operation).outcome;
+  rank_.start_send(operation, world(), to, bytes, tag, element, false);
+  co_await Done{operation};
+  const Outcome outcome = rank_.observe(operation).outcome;
+  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
+  co_return outcome;
 }
 
 Task<Outcome> RankHandle::ssend(int to, std::size_t bytes, int tag, ElementType element) {
   world::Operation operation(Kind::kSend, rank_);
-  rank_.start_send(operation, {true, true, world(), to, tag, bytes, element});
+  rank_.start_send(operation, world(), to, bytes, tag, element, true);
   co_await Done{operation};
   co_return rank_.observe(operation).outcome;
 }
 
 Task<Received> RankHandle::receive(int from, std::size_t bytes, int tag) {
   world::Operation operation(Kind::kReceive, rank_);
-  rank_.start_receive(operation, {false, false, world(), from, tag, bytes});
+  rank_.start_receive(operation, world(), from, bytes, tag);
   co_await Done{operation};
   co_return rank_.observe(operation);
 }
@@ -144,8 +153,8 @@ Task<Received> RankHandle::receive(int from, std::size_t bytes, int tag) {
 Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag) {
   world::Operation incoming(Kind::kReceive, rank_);
   world::Operation outgoing(Kind::kSend, rank_);
-  rank_.start_receive(incoming, {false, false, world(), from, tag, room});
-  rank_.start_send(outgoing, {true, false, world(), to, tag, bytes});
+  rank_.start_receive(incoming, world(), from, room, tag);
+  rank_.start_send(outgoing, world(), to, bytes, tag, ElementType::kByte, false);
   co_await Done{outgoing};
   co_await Done{incoming};
   const Outcome sent = rank_.observe(outgoing).outcome;
@@ -155,19 +164,22 @@ Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::si
 }
 
 RankRequest RankHandle::start(const PersistentMessage& message) {
-  RankRequest request(new world::Operation(message.sends ? Kind::kSend : Kind::kReceive, rank_));
-  message.sends ? rank_.start_send(*request.operation_, message)
-                : rank_.start_receive(*request.operation_, message);
-  return request;
+  if (!message.sends) return irecv(message.communicator, message.peer, message.bytes, message.tag);
+  return isend(message.communicator, message.peer, message.bytes, message.tag, message.element,
+               message.synchronous);
 }
 
 RankRequest RankHandle::isend(const Communicator& communicator, int to, std::size_t bytes, int tag,
                               ElementType element, bool synchronous) {
-  return start({true, synchronous, communicator, to, tag, bytes, element});
+  RankRequest request(new world::Operation(Kind::kSend, rank_));
+  rank_.start_send(*request.operation_, communicator, to, bytes, tag, element, synchronous);
+  return request;
 }
 
 RankRequest RankHandle::irecv(const Communicator& communicator, int from, std::size_t bytes, int tag) {
-  return start({false, false, communicator, from, tag, bytes});
+  RankRequest request(new world::Operation(Kind::kReceive, rank_));
+  rank_.start_receive(*request.operation_, communicator, from, bytes, tag);
+  return request;
 }
 
 // --- completion ---
@@ -283,7 +295,9 @@ Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation
   operation.ranks = communicator.size();
   RankRequest request = start(communicator, operation);
   co_await Done{*request.operation_};
-  co_return rank_.observe(*request.operation_).outcome;
+  const Outcome outcome = rank_.observe(*request.operation_).outcome;
+  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
+  co_return outcome;
 }
 
 namespace {

@@ -35,6 +35,8 @@ struct Meeting final : Operation {
 
 class Rank {
  public:
+  static constexpr std::uint32_t kMostOnTheirWay = 64;
+
   Rank(Core& core, int number, Communicator everyone)
       : core_(core), number_(number), everyone_(std::move(everyone)), handle_(*this) {}
   Rank(const Rank&) = delete;
@@ -44,9 +46,14 @@ class Rank {
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
   [[nodiscard]] RankHandle& handle() { return handle_; }
-  [[nodiscard]] Flow& flow(int destination) { return flows_[destination]; }
+  [[nodiscard]] Flow& flow(int destination) {
+    if (destination == first_peer_) return first_flow_;
+    return first_peer_ < 0 ? first_flow(destination) : flows()[destination];
+  }
+  void prefetch() const;
 
   Time clock;
+  std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
   Task<void> program;
   MatchQueue posted;
   MatchQueue unexpected;
@@ -59,19 +66,35 @@ class Rank {
   std::coroutine_handle<> prober;   // goes on with a message that `probed` accepts
   MatchKey probed;
 
-  void start_send(Operation& send, const PersistentMessage& message);
-  void start_receive(Operation& receive, const PersistentMessage& message);
+  void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
+                  ElementType element, bool synchronous);
+  void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
+                     int tag);
+  /// The program has run so far ahead of the world that it waits.
+  [[nodiscard]] bool is_far_ahead() const { return on_their_way > kMostOnTheirWay; }
   /// The program learns that an operation is done.
   Received observe(Operation& operation);
 
   [[nodiscard]] static MatchKey key_of(const Communicator& communicator, int from, int tag);
 
  private:
+  [[nodiscard]] Flow& first_flow(int destination) {
+    first_peer_ = destination;
+    return first_flow_;
+  }
+  [[nodiscard]] RankTable<Flow>& flows() {
+    if (flows_ == nullptr) flows_ = std::make_unique<RankTable<Flow>>();
+    return *flows_;
+  }
+
   Core& core_;
   int number_;
   Communicator everyone_;
   RankHandle handle_;
-  RankTable<Flow> flows_;
+  // Many ranks have one peer; the others' flows are elsewhere.
+  int first_peer_ = -1;
+  Flow first_flow_;
+  std::unique_ptr<RankTable<Flow>> flows_;
 };
 
 /// Suspends until an operation is done.

@@ -18,7 +18,10 @@ class Collective final : public Operation, public Team {
 
   [[nodiscard]] int world_rank(int rank) const override { return communicator_.world(rank); }
   [[nodiscard]] std::uint64_t context() const override { return communicator_.context() + 1; }
-  Units* units() override { return core().device(own(), backend_).units.get(); }
+  Units* units() override {
+    const Device& device = core().device(own(), backend_);
+    return device.old != nullptr ? device.old->units.get() : nullptr;
+  }
   MutableBytes scratch(std::size_t size) override { return no_memory_.take(size); }
 
  protected:
