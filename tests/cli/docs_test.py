@@ -116,8 +116,7 @@ class Figures(unittest.TestCase):
     """Limits that pages name are the constants of the source."""
 
     PLACES = [
-        ("docs/architecture.md", "up to 24 units per rank", "include/offramp/model/message.hpp", "kMaximum = 24;"),
-        ("docs/write-a-backend.md", "There are at most 24 (`Units::kMaximum`)", "include/offramp/model/message.hpp", "kMaximum = 24;"),
+        ("docs/write-a-backend.md", "plugin was built for, 2 at present", "include/offramp/model/backend.hpp", "kAbi = 2;"),
         ("docs/architecture.md", "The engine takes up to eight lanes", "lib/core/envelope.hpp", "kMaxLanes = 8;"),
         ("docs/report.md", "Up to eight can take part", "lib/core/envelope.hpp", "kMaxLanes = 8;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
