@@ -347,6 +347,10 @@ class Forecasts(unittest.TestCase):
 
     TIMES = [  # the page, its words, us, and what predicts them
         ("docs/backends/host.md", "about 2 o + L = 1.5 us", 1.5, "send --backend host --bytes 8"),
+        ("docs/backends/host.md", "an allreduce of 8 bytes on 3 ranks, where one rank folds into another first, takes 3.5 us", 3.5,
+         "allreduce --backend host --ranks 3 --bytes 8"),
+        ("docs/backends/zrlmpi.md", "a gather of 8 bytes on 64 ranks takes 74.3 us", 74.3,
+         "gather --backend zrlmpi --ranks 64 --bytes 8"),
         ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 25.7, "dram_latency=60"),
         ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 27.0, "dram_latency=80"),
         ("docs/backends/tinsel.md", "takes 25.7, 27.0 and 29.5 us", 29.5, "dram_latency=120"),
