@@ -43,7 +43,8 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 
 class Wormhole final : public Backend {
  public:
-  explicit Wormhole(const BackendContext& context) : latency_(context.settings.nanoseconds("latency")) {
+  explicit Wormhole(const BackendContext& context)
+      : latency_(context.settings.nanoseconds("latency")), spans_(context.spans) {
     mouth_.name = "wormhole.mouth";
     mouth_.bits_per_second = context.settings.gigabits("bandwidth").count();
   }
@@ -54,7 +55,10 @@ class Wormhole final : public Backend {
                            "this example has no algorithm for it");
   }
 
+  // The library keeps one mouth for each rank.
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {&mouth_, 1}; }
+
+  // The stages of a message, in their order.
 
   // The call costs the program nothing. A synchronous send asks the receiver first.
   void issue(const Transfer& transfer, Passage& passage) override {
@@ -81,6 +85,7 @@ class Wormhole final : public Backend {
     enter(transfer, passage, sender, passage.answered);
   }
 
+  // The other mouth takes in bytes as fast as they come.
   void arrive(const Transfer& /*transfer*/, Passage& passage, const Resources& /*receiver*/) override {
     passage.stored = passage.last;
   }
@@ -89,8 +94,8 @@ class Wormhole final : public Backend {
     return at;
   }
 
+  // The host's own work takes no time in this example.
   [[nodiscard]] Time copy_time(std::size_t /*bytes*/) const override { return {}; }
-
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -98,7 +103,12 @@ class Wormhole final : public Backend {
     return gather(team, buffers, operation.root);
   }
 
+  // For the report and for traces.
   [[nodiscard]] WireCounters wire() const override { return wire_; }
+  [[nodiscard]] bool records() const override { return spans_ != nullptr; }
+  void record_sender(const Transfer& transfer, const Passage& passage) override {
+    spans_->record({mouth_.name, "data", passage.leaves, passage.left, transfer.operation});
+  }
 
  private:
   /// The message goes through the mouth of the sender's end, behind those that came before.
@@ -109,9 +119,10 @@ class Wormhole final : public Backend {
     passage.latency = latency_;
   }
 
-  static constexpr std::size_t kMouth = 0;
+  static constexpr std::size_t kMouth = 0;  // its place in resources()
 
   Time latency_;
+  SpanSink* spans_;
   ResourceDescription mouth_;
   WireCounters wire_;
 };

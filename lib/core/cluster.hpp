@@ -1,4 +1,4 @@
-// A cluster: many ranks in one process over the memory fabric. For tests, and for predictions without mpirun.
+// A cluster: many ranks in one process over the memory fabric, with data and the live clock, for tests.
 //
 // Each rank has an engine of its own, with lanes as under mpirun, and runs a program: a coroutine that
 // communicates through its ClusterRank. The handle makes the same calls of the engine, in the same order, as

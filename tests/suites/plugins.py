@@ -55,6 +55,16 @@ def carries_a_program(arguments, tally, folder):
     return report
 
 
+def its_hardware_shows_in_a_trace(arguments, tally, folder):
+    trace = os.path.join(folder, "trace.json")
+    result, _ = pattern_over(arguments, folder, {"OFFRAMP_TRACE": trace})
+    ok = result.ok and os.path.exists(trace)
+    if ok:
+        with open(trace, encoding="utf-8") as file:
+            ok = '"wormhole.mouth"' in file.read()
+    tally.record("plugins/its hardware shows in a trace", ok, result.output, result.seconds)
+
+
 def its_parameters_count(arguments, tally, folder, before):
     again, same = pattern_over(arguments, folder)
     slower, other = pattern_over(arguments, folder, {"OFFRAMP_WORMHOLE_LATENCY": "1us"})
@@ -78,3 +88,4 @@ def run(arguments, tally):
             return
         report = carries_a_program(arguments, tally, folder)
         its_parameters_count(arguments, tally, folder, report)
+        its_hardware_shows_in_a_trace(arguments, tally, folder)

@@ -1,7 +1,8 @@
 // Arbiter: the timeline of one hardware unit that serves one thing at a time.
 //
-// Callers charge it in an order that does not depend on when things happen to run (the program's issue order,
-// or a fixed order of sources), so its time stamps are reproducible. A plain value; thread rule: its owner's.
+// Callers charge it in an order that does not depend on when things happen to run (that of modelled time, the
+// program's issue order, or a fixed order of sources), so its time stamps are reproducible. A plain value;
+// thread rule: its owner's.
 #pragma once
 
 #include "offramp/kernel/time.hpp"

@@ -156,8 +156,8 @@ struct BackendDescription {
 
   /// The parameter (in MHz) in whose cycles forecasts are counted; empty: none.
   std::string_view clock_parameter = {};
-  /// Where all the hardware in one simulation says more than one device per rank does (links that ranks
-  /// share). Null: forecasts run one backend per rank.
+  /// Where a simulation of all the hardware at once says more than the stages of messages do. Null: forecasts
+  /// run in a world.
   Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
   std::span<const ExplainTopic> topics = {};
   /// The parameters that make no difference beside the others' values, whether the user has set them or not:
