@@ -236,6 +236,9 @@ class PredictCommand {
         ->check(CLI::Range(1, 1'000'000'000))
         ->capture_default_str()
         ->type_name("N");
+    app_.add_flag("--check", options_.check,
+                  "verify while simulating that no unit is used twice at a time or beyond its rate, that "
+                  "nothing comes before its cause, and that nothing is lost");
     app_.add_flag(
         "--what-if", options_.what_if,
         "where the hardware declines for want of memory: as if it had more; such points are marked");

@@ -144,8 +144,9 @@ struct Setup {
   Registry registry{built_in_backends()};
   std::optional<Configuration> configuration;
   std::vector<const BackendDescription*> backends;
+  bool check;
 
-  explicit Setup(const PredictOptions& options) {
+  explicit Setup(const PredictOptions& options) : check(options.check) {
     Surroundings surroundings = Surroundings::of_process();
     surroundings.overrides = options.overrides;
     auto loaded = load_configuration(surroundings, registry);
@@ -178,7 +179,7 @@ struct Setup {
   [[nodiscard]] ForecastSetting setting(const BackendDescription& backend) const {
     Result<Settings> settings = configuration->settings_for(backend);
     if (!settings) throw Misuse{settings.error()};
-    return {backend, std::move(*settings), configuration->faults};
+    return {backend, std::move(*settings), configuration->faults, configuration->ranks_per_node, check};
   }
 };
 

@@ -20,6 +20,7 @@ struct PredictOptions {
   std::string sweep;     // "bytes=1:1M", "ranks=2:4096"; doubling, or with ":xF" another factor
   std::string svg;       // plot into this file
   bool what_if = false;  // make a memory larger for which the hardware would decline
+  bool check = false;    // verify the invariants of the simulation
   bool json = false;
   bool csv = false;
   std::vector<Override> overrides;

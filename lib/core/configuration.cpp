@@ -225,6 +225,12 @@ constexpr Row kRows[] = {
       "calls whose stages the report keeps, for offramp explain --call; of each rank, counted from 1"},
      [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
      text_of<&Configuration::receipts>},
+    {{"ranks_per_node", "OFFRAMP_RANKS_PER_NODE", "1", false, "a whole number from 1 to 1e6",
+      "in predictions: so many neighbouring ranks share what a node has one of"},
+     [](Target& t, const RawValue& v) {
+       return set_count(t.all.ranks_per_node, v, "1") && t.all.ranks_per_node >= 1 &&
+              t.all.ranks_per_node <= 1'000'000;
+     }},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
       "every rank prints what it waits for after this long without progress; 0: never", "s"},
      [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},

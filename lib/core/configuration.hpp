@@ -62,6 +62,7 @@ struct Configuration {
   FaultRates faults;
   std::string fault_script;  // its text, which may have come from a file
   std::string fault_record;  // a path; empty: none
+  int ranks_per_node = 1;    // that share a node's resources in predictions
   double hang_timeout = 0;   // seconds; 0: never
   std::string report;        // paths; empty: none
   std::string trace;

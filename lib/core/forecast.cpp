@@ -30,7 +30,9 @@ Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Ou
 Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat) {
   WorldOptions options;
   options.ranks = operation.ranks;
+  options.ranks_per_node = setting.ranks_per_node;
   options.faults = setting.faults;
+  options.check = setting.check;
   World world(options, WorldBackend(setting.backend, setting.settings));
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
@@ -38,6 +40,9 @@ Result<Forecast> in_world(const ForecastSetting& setting, const Operation& opera
   if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
   if (outcome != Outcome::kOk)
     return Result<Forecast>::failure("the modelled protocol could not repair a fault");
+  if (const std::vector<std::string> broken = world.violations(); !broken.empty())
+    return Result<Forecast>::failure(
+        fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   Forecast forecast;
   forecast.time = forecast.engine = world.end();
   forecast.wire = world.wire();
@@ -66,9 +71,13 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
 static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,
                                            int repeat) {
   if (setting.backend.forecast == nullptr) return in_world(setting, operation, repeat);
-  if (repeat != 1)
-    return Result<Forecast>::failure(fmt::format(
-        "{} forecasts one operation on all its hardware; it cannot repeat one", setting.backend.name));
+  const auto refuse = [&](std::string_view what) {
+    return Result<Forecast>::failure(
+        fmt::format("{} forecasts one operation on all its hardware; it {}", setting.backend.name, what));
+  };
+  if (repeat != 1) return refuse("cannot repeat one");
+  if (setting.check) return refuse("cannot be checked");
+  if (setting.ranks_per_node != 1) return refuse("has no ranks_per_node but its own parameters");
   const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
   Forecast whole = setting.backend.forecast(operation, context);
   return whole;

@@ -9,14 +9,17 @@ struct ForecastSetting {
   const BackendDescription& backend;  // lives as long as the forecast takes
   Settings settings;
   FaultRates faults;
+  int ranks_per_node = 1;  // neighbouring ranks share a node's resources
+  bool check = false;      // a simulation that breaks one of its invariants is an error
 };
 
-/// The operation on operation.ranks ranks that all begin at time 0, by the backend's own simulation of all
-/// the hardware or by one backend per rank. kSend: from the root to the next rank. What the backend declines
+/// The operation on operation.ranks ranks that all begin at time 0, in a world or by the backend's own
+/// simulation of all the hardware. kSend: from the root to the next rank. What the backend declines
 /// says so in the forecast; an error is an operation that makes no sense. what_if: where the hardware
 /// declines because a memory is full, forecasts with a larger one, and says so in the note. repeat: so many
 /// of them, one after the other, as a loop in a program issues them; the time and the counts are those of
-/// all. Only one backend per rank does that: the others simulate one operation.
+/// all. Only a world does that, and knows of nodes and checks: a backend's own simulation is of one
+/// operation.
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
                           bool what_if = false);
 

@@ -150,9 +150,9 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
     }
   }
   backend_.arrive(transfer, passage, View(resources_, units).resources());
-  if (receiver_hold_ != kNone) {
-    const Time held = passage.last - passage.first;
-    passage.stored = later(passage.stored, units[receiver_hold_].acquire(passage.first, held).end);
+  if (receiver_hold_ != kNone && passage.protocol != Protocol::kDirect) {
+    const Time held = passage.last - passage.granted;
+    passage.stored = later(passage.stored, units[receiver_hold_].acquire(passage.granted, held).end);
   }
   return backend_.receive(transfer, passage, later(passage.stored, there), passage.came_before(posted));
 }

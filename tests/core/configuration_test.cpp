@@ -297,6 +297,9 @@ TEST_F(ConfigurationFrom, WrongTypesAreErrors) {
                            "summary = 'maybe'",
                            "clock = 1979-05-27",
                            "clock = ['wall']",
+                           "ranks_per_node = 0",
+                           "ranks_per_node = 1.5",
+                           "ranks_per_node = 2000000",
                            "hang_timeout = true",
                            "hang_timeout = nan",
                            "hang_timeout = -1",
@@ -559,7 +562,7 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
     if (agreed_settings(*configuration) == before) free.emplace_back(key.path);
   }
   EXPECT_EQ(free,
-            (std::vector<std::string>{"summary", "certificate", "capture", "hang_timeout", "plugin_path"}));
+            (std::vector<std::string>{"summary", "certificate", "capture", "ranks_per_node", "hang_timeout", "plugin_path"}));
 }
 
 TEST_F(ConfigurationFrom, RanksAgreeOnValuesAndNotOnHowTheyAreWritten) {
