@@ -499,8 +499,11 @@ void Core::envelope(Message& message) {
 
 void Core::deliver_early(Flow& flow) {
   const auto overtakes = [&](const Message& message) {
+    const bool of_collective = message.key.context % 2 != 0;  // its number, the tag, tells it from others
     for (const Message* before = flow.head; before != &message; before = before->next_in_flow) {
-      if (before->key.context == message.key.context) return true;
+      if (before->key.context == message.key.context &&
+          (!of_collective || before->key.tag == message.key.tag))
+        return true;
     }
     return false;
   };
@@ -515,6 +518,8 @@ void Core::deliver_early(Flow& flow) {
     (before != nullptr ? before->next_in_flow : flow.head) = next;
     if (next == nullptr) flow.tail = before;
     --flow.early;
+    if (at->is_stored)
+      at->passage.stored = later(at->passage.stored, now_);  // no receive could take it before
     deliver(*at);
     before = nullptr;  // the program may have gone on and issued more
     at = flow.head;
