@@ -157,7 +157,9 @@ void Core::push(Time at, const Rank& rank, EventKind kind, void* object, std::ui
 }
 
 void Core::push(Time at, const Rank& rank, EventKind kind, Message& message) {
-  push(at, rank, kind, &message, order_of(kind, message.transfer.source, message.transfer.number));
+  const Transfer& transfer = message.transfer;
+  const int peer = transfer.source == rank.number() ? transfer.destination : transfer.source;
+  push(at, rank, kind, &message, order_of(kind, peer, 2 * transfer.number + message.backend));
 }
 
 void Core::wake(Rank& rank, Time at) {
@@ -169,6 +171,7 @@ void Core::handle(const Event& event) {
   Message& message = *static_cast<Message*>(event.object);
   switch (event.kind) {
     case EventKind::kRelease:
+    case EventKind::kReleaseReceiver:
       return released(*static_cast<Hold*>(event.object));
     case EventKind::kArrive:
       return arrive(message);
@@ -430,8 +433,9 @@ void Core::arrive(Message& message) {
   message.is_stored = true;
   if (message.holds_receiver) {
     (void)view(other).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
-    push(passage.stored, *message.destination, EventKind::kRelease, &hold(other, member.receiver_hold),
-         order_of(EventKind::kRelease, message.transfer.source, message.transfer.number));
+    push(passage.stored, *message.destination, EventKind::kReleaseReceiver,
+         &hold(other, member.receiver_hold),
+         order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
   if (passage.protocol == Protocol::kDirect) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
