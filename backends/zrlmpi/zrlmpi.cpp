@@ -66,10 +66,12 @@ class ZrlmpiBackend final : public Backend {
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources&) override {
     const Relative call = exchange(transfer, passage);
-    passage.leaves = passage.begin + call.data;
+    // Behind what the engine sent since it gave way to other calls.
+    const Time begin = passage.begin + later(passage.answered - passage.begin - call.data, {});
+    passage.leaves = begin + call.data;
     passage.latency = call.first - call.data;
-    passage.left = passage.begin + call.last - passage.latency;
-    passage.complete = passage.begin + call.complete;
+    passage.left = begin + call.last - passage.latency;
+    passage.complete = begin + call.complete;
     passage.failed = passage.failed || !call.ok;
   }
 

@@ -152,7 +152,9 @@ void Core::push(Time at, const Rank& rank, EventKind kind, void* object, std::ui
 }
 
 void Core::push(Time at, const Rank& rank, EventKind kind, Message& message) {
-  push(at, rank, kind, &message, order_of(kind, message.transfer.source, message.transfer.number));
+  const Transfer& transfer = message.transfer;
+  const int peer = transfer.source == rank.number() ? transfer.destination : transfer.source;
+  push(at, rank, kind, &message, order_of(kind, peer, 2 * transfer.number + message.backend));
 }
 
 void Core::wake(Rank& rank, Time at) {
@@ -164,6 +166,7 @@ void Core::handle(const Event& event) {
   Message& message = *static_cast<Message*>(event.object);
   switch (event.kind) {
     case EventKind::kRelease:
+    case EventKind::kReleaseReceiver:
       return released(*static_cast<Hold*>(event.object));
     case EventKind::kArrive:
       return arrive(message);
@@ -221,7 +224,7 @@ void Core::prefetch() {
   const std::size_t count = std::min(soon.size(), kFetched);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& entry = soon[i];
-    if (entry.event.kind == EventKind::kRelease) continue;
+    if (entry.event.kind <= EventKind::kReleaseReceiver) continue;  // of no message
     const auto* const object = static_cast<const char*>(entry.event.object);
     for (std::size_t line = 0; line < sizeof(Message); line += 64) __builtin_prefetch(object + line);
     ranks_[entry.rank()]->prefetch();
@@ -435,13 +438,13 @@ void Core::arrive(Message& message) {
   const Device& other = device(*message.destination, message.backend);
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
-  other.backend->arrive(message.transfer, passage, view(other, members_[message.backend]));
+  other.backend->arrive(message.transfer, passage, view(other, member));
   message.is_stored = true;
   if (message.holds_receiver) {
-    (void)view(other, members_[message.backend])
+    (void)view(other, member)
         .occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
-    push(passage.stored, *message.destination, EventKind::kRelease, other.receiving,
-         order_of(EventKind::kRelease, message.transfer.source, message.transfer.number));
+    push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
+         order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
   if (passage.protocol == Protocol::kDirect) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
@@ -509,8 +512,11 @@ void Core::envelope(Message& message) {
 
 void Core::deliver_early(Flow& flow) {
   const auto overtakes = [&](const Message& message) {
+    const bool of_collective = message.key.context % 2 != 0;  // its number, the tag, tells it from others
     for (const Message* before = flow.head; before != &message; before = before->next_in_flow) {
-      if (before->key.context == message.key.context) return true;
+      if (before->key.context == message.key.context &&
+          (!of_collective || before->key.tag == message.key.tag))
+        return true;
     }
     return false;
   };
@@ -525,6 +531,8 @@ void Core::deliver_early(Flow& flow) {
     (before != nullptr ? before->next_in_flow : flow.head) = next;
     if (next == nullptr) flow.tail = before;
     --flow.early;
+    if (at->is_stored)
+      at->passage.stored = later(at->passage.stored, now_);  // no receive could take it before
     deliver(*at);
     before = nullptr;  // the program may have gone on and issued more
     at = flow.head;

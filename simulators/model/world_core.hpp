@@ -147,7 +147,8 @@ struct SendArguments {
 
 /// Events at one time and rank are taken in this order.
 enum class EventKind : std::uint8_t {
-  kRelease,    // of a hold
+  kRelease,  // of a sender's hold
+  kReleaseReceiver,
   kArrive,     // of data, tokens and messages of old backends
   kRequested,  // a request
   kGranted,    // a receive was posted: the receiver's device may answer

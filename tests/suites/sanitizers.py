@@ -77,7 +77,7 @@ def run(arguments, tally):
             if test.endswith("_test") and os.access(path, os.X_OK) and (tests is None or test in tests):
                 fabric = os.path.join(folder, "lib/offramp/offramp-fabric-ucx.so")
                 result = launch([path, "--gtest_brief=1"],
-                                base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric}), 600)
+                                base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric, "OFFRAMP_SEEDS": "100"}), 600)
                 tally.record(f"sanitizers/{name} {test}", result.ok, result.output, result.seconds)
         preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
         exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]

@@ -37,7 +37,8 @@ def run(arguments, tally):
     for path, chosen in unit_tests(arguments):
         label = f"valgrind/{os.path.basename(path)}"
         if tally.wants(label):
-            result = launch([*VALGRIND, *LEAKS, path, "--gtest_brief=1", f"--gtest_filter={chosen}"], base_environment(), 3600)
+            result = launch([*VALGRIND, *LEAKS, path, "--gtest_brief=1", f"--gtest_filter={chosen}"],
+                            base_environment({"OFFRAMP_SEEDS": "20"}), 3600)
             tally.record(label, clean(result), result.output, result.seconds)
     for i, name in enumerate(PROGRAMS if arguments.thorough else PROGRAMS[:1]):
         for backend in arguments.backends if arguments.thorough else [arguments.backends[i % len(arguments.backends)]]:

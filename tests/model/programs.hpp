@@ -1,0 +1,86 @@
+// Random programs for a world. A schedule says what happens between all ranks, step by step; each rank does
+// its part of every step in the same order, so that every program ends.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "simulators/model/world.hpp"
+
+namespace offramp::test {
+
+struct Step {
+  enum class Kind : std::uint8_t {
+    kMessage,      // from `from` to `to`
+    kBatch,        // several nonblocking ones, received in the opposite order
+    kGathering,    // `senders` send to `to`, which takes them from any source
+    kShift,        // all ranks sendrecv
+    kCollective,   // nonblocking or not
+    kCancel,       // of a receive that nothing matches
+    kCompute,      //
+    kSplit,        // by colors and keys
+    kDuplicate,    //
+    kSynchronize,  //
+    kWait,         // for all that `to` has started
+    kCount
+  };
+  enum class Send : std::uint8_t {
+    kBlocking,
+    kSynchronous,
+    kNonblocking,
+    kNonblockingSynchronous,
+    kPersistent
+  };
+  enum class Receive : std::uint8_t { kBlocking, kProbed, kPolled, kNonblocking, kPersistent };
+  enum class Wait : std::uint8_t { kAll, kAny, kEach, kTest };
+
+  Kind kind = Kind::kCompute;
+  int communicator = 0;  // its number
+  int from = 0;          // ranks of the communicator
+  int to = 0;
+  int tag = 0;
+  bool any_tag = false;
+  std::size_t room = 0;
+  std::vector<std::size_t> sizes;  // of the messages, or of a collective's blocks
+  std::vector<int> senders;
+  Send send = Send::kBlocking;
+  Receive receive = Receive::kBlocking;
+  Wait wait = Wait::kAll;
+  Operation operation;
+  bool nonblocking = false;
+  bool in_place = false;
+  Time duration;
+  std::vector<int> colors;  // by rank of the communicator
+  std::vector<int> keys;
+  int made = 0;  // number of the first communicator that the step makes
+};
+
+std::string describe(const Step& step);
+
+struct Schedule {
+  int ranks = 2;
+  int ranks_per_node = 1;
+  std::vector<std::vector<int>> communicators;  // world ranks, in order; the first is that of all
+  std::vector<Step> steps;
+};
+
+/// kinds: of the collectives to draw from.
+Schedule draw_schedule(std::uint64_t seed, const std::vector<OperationKind>& kinds);
+
+/// What one rank has seen of a run.
+struct Log {
+  struct Entry {
+    std::size_t step = 0;
+    Received received;
+    Time clock;
+  };
+  std::vector<Entry> entries;
+  std::string error;  // the first thing that was not as the schedule says
+};
+
+/// A rank's part of the first `steps` steps.
+Task<void> play(RankHandle& rank, const Schedule& schedule, std::size_t steps, Log& log);
+
+}  // namespace offramp::test

@@ -1,0 +1,178 @@
+// Random programs over every backend: they end, what is received is what was sent, no invariant breaks, and a
+// second run and another order of simultaneous events change nothing.
+//
+// OFFRAMP_SEEDS: how many programs; OFFRAMP_FIRST_SEED: the first of them, to see one again.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lib/core/registry.hpp"
+#include "tests/model/programs.hpp"
+#include "tests/model/support.hpp"
+
+namespace offramp {
+namespace {
+
+using test::Log;
+using test::Schedule;
+using test::Step;
+
+struct Hardware {
+  std::string name;
+  WorldBackend backend;
+  std::vector<OperationKind> kinds;  // of collectives
+  std::uint64_t every = 1;           // of so many seeds, one
+  bool passes_stages = true;
+};
+
+/// The collectives that a backend carries, or all if there is a host behind it.
+Hardware hardware(const std::string& name, const WorldBackend& backend, std::uint64_t every = 1) {
+  Hardware chosen{name, backend, {}, every};
+  const std::unique_ptr<Backend> asked = backend.backend->create({0, 2, backend.settings, {}});
+  chosen.passes_stages = asked->issue_order() == nullptr;
+  for (int kind = 1; kind < static_cast<int>(OperationKind::kCount); ++kind) {
+    Operation operation;
+    operation.kind = static_cast<OperationKind>(kind);
+    if (backend.host != nullptr || asked->supports(operation).yes()) chosen.kinds.push_back(operation.kind);
+  }
+  return chosen;
+}
+
+std::vector<Hardware> all_hardware() {
+  std::vector<Hardware> all = {hardware("host", test::hardware("host")),
+                               hardware("zrlmpi", test::hardware("zrlmpi")),
+                               hardware("zrlmpi mpe2", test::mpe2())};
+  // Small messages and one kind of collective by the host, the others by the engine: they keep their order.
+  WorldBackend routed = test::with_host(test::mpe2());
+  routed.rules = {{OperationKind::kSend, 0, 1000, 0, INT32_MAX, 0},
+                  {OperationKind::kBcast, 0, SIZE_MAX, 0, 4, 0}};
+  all.push_back(hardware("zrlmpi mpe2 and host", routed));
+  for (const auto& [name, every] :
+       {std::pair("cclo", 20), std::pair("dpu", 20), std::pair("tinsel", 20), std::pair("aie", 20)})
+    all.push_back(hardware(name, test::with_host(test::hardware(name)), static_cast<std::uint64_t>(every)));
+  return all;
+}
+
+/// Everything that a run tells.
+struct Result {
+  std::string error;
+  std::vector<std::tuple<int, std::size_t, int, int, std::size_t, int, std::int64_t>> seen;
+  std::vector<std::int64_t> clocks;
+  std::vector<std::tuple<std::string_view, int, std::int64_t, std::int64_t, std::uint64_t>> resources;
+  std::uint64_t messages = 0;
+  friend bool operator==(const Result&, const Result&) = default;
+};
+
+/// What came from any source is what was sent, in any order.
+std::string missing_messages(const Schedule& schedule, std::size_t steps, const std::vector<Log>& logs) {
+  for (std::size_t number = 0; number < steps; ++number) {
+    const Step& step = schedule.steps[number];
+    if (step.kind != Step::Kind::kGathering) continue;
+    const std::vector<int>& members = schedule.communicators[static_cast<std::size_t>(step.communicator)];
+    std::multiset<std::pair<int, std::size_t>> sent;
+    for (std::size_t i = 0; i < step.senders.size(); ++i) sent.emplace(step.senders[i], step.sizes[i]);
+    std::multiset<std::pair<int, std::size_t>> received;
+    const auto receiver = static_cast<std::size_t>(members[static_cast<std::size_t>(step.to)]);
+    for (const Log::Entry& entry : logs[receiver].entries) {
+      if (entry.step == number) received.emplace(entry.received.source, entry.received.bytes);
+    }
+    if (sent != received) return fmt::format("step {}: other messages were received than sent", number);
+  }
+  return {};
+}
+
+Result run(const Hardware& hardware, const Schedule& schedule, std::size_t steps, std::uint64_t shuffle) {
+  WorldOptions options;
+  options.ranks = schedule.ranks;
+  options.ranks_per_node = schedule.ranks_per_node;
+  options.check = true;
+  options.shuffle_seed = shuffle;
+  World world(options, hardware.backend);
+  std::vector<Log> logs(static_cast<std::size_t>(schedule.ranks));
+  Result result;
+  result.error = world.run([&](RankHandle& rank) {
+    return play(rank, schedule, steps, logs[static_cast<std::size_t>(rank.rank())]);
+  });
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    const Log& log = logs[static_cast<std::size_t>(rank)];
+    if (result.error.empty()) result.error = log.error;
+    for (const auto& [step, received, clock] : log.entries)
+      result.seen.emplace_back(rank, step, static_cast<int>(received.outcome), received.source,
+                               received.bytes, received.tag, clock.count());
+    result.clocks.push_back(world.clock(rank).count());
+  }
+  if (result.error.empty()) result.error = missing_messages(schedule, steps, logs);
+  for (const std::string& violation : world.violations()) {
+    // A backend whose messages pass no stages has times of its own, which are not those of the events.
+    const bool counts = hardware.passes_stages || violation.find("not received") != std::string::npos;
+    if (result.error.empty() && counts) result.error = violation;
+  }
+  for (const World::ResourceUse& use : world.resources())
+    result.resources.emplace_back(use.name, use.first_rank, use.busy.count(), use.waited.count(), use.bytes);
+  result.messages = world.messages();
+  return result;
+}
+
+/// Empty: nothing.
+std::string what_fails(const Hardware& hardware, const Schedule& schedule, std::size_t steps) {
+  const Result first = run(hardware, schedule, steps, 0);
+  if (!first.error.empty()) return first.error;
+  if (run(hardware, schedule, steps, 0) != first) return "a second run has another result";
+  for (const std::uint64_t shuffle : {1, 2}) {
+    const Result other = run(hardware, schedule, steps, shuffle);
+    if (other == first) continue;
+    if (!other.error.empty()) return fmt::format("with shuffle seed {}: {}", shuffle, other.error);
+    const auto difference =
+        std::mismatch(first.seen.begin(), first.seen.end(), other.seen.begin(), other.seen.end());
+    std::string where = "the clocks or resources at the end";
+    if (difference.first != first.seen.end())
+      where = fmt::format("rank {}, step {}", std::get<0>(*difference.first), std::get<1>(*difference.first));
+    return fmt::format("shuffle seed {} changes the result: {}", shuffle, where);
+  }
+  return {};
+}
+
+/// The shortest prefix of the schedule that halving finds, and what fails in it.
+std::string shortest_failure(const Hardware& hardware, const Schedule& schedule) {
+  std::size_t good = 0;
+  std::size_t bad = schedule.steps.size();
+  while (bad - good > 1) {
+    const std::size_t middle = good + (bad - good) / 2;
+    (what_fails(hardware, schedule, middle).empty() ? good : bad) = middle;
+  }
+  std::string text = fmt::format("{} ranks, {} per node; after {} steps: {}\n", schedule.ranks,
+                                 schedule.ranks_per_node, bad, what_fails(hardware, schedule, bad));
+  for (std::size_t i = 0; i < bad; ++i) text += fmt::format("  {}: {}\n", i, describe(schedule.steps[i]));
+  return text;
+}
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+TEST(RandomPrograms, EndRightAndTheSameEveryTime) {
+  const std::uint64_t first = number_from("OFFRAMP_FIRST_SEED", 1);
+  const std::uint64_t seeds = number_from("OFFRAMP_SEEDS", 1000);
+  const std::vector<Hardware> all = all_hardware();
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    for (const Hardware& hardware : all) {
+      if (seed % hardware.every != 0 && seeds > 1) continue;
+      const Schedule schedule = test::draw_schedule(seed, hardware.kinds);
+      const std::string failure = what_fails(hardware, schedule, schedule.steps.size());
+      ASSERT_EQ(failure, "") << hardware.name << ", seed " << seed << ": "
+                             << shortest_failure(hardware, schedule);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace offramp

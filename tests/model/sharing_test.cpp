@@ -1,0 +1,192 @@
+// What ranks and operations share adds up: times of crowded hardware against bounds that follow from its
+// parameters. Each test prints both.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/zrlmpi/parameters.hpp"
+#include "simulators/zrlmpi/segmentation.hpp"
+#include "simulators/zrlmpi/spec.hpp"
+#include "tests/model/support.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr std::size_t kMessage = 1 << 20;
+constexpr int kConcurrent = 16;
+constexpr int kSenders = 15;
+
+/// Store and forward: each datagram of a message passes the sender's bus, its shell, the wire, the receiver's
+/// shell and its bus, each of which has one at a time.
+Time through_datapath(const zrlmpi::MpeSpec& spec, std::size_t bytes) {
+  constexpr std::size_t kStages = 5;
+  std::array<Time, kStages> free{};
+  const zrlmpi::MessageCut cut = zrlmpi::cut_message(spec, bytes);
+  for (std::uint64_t i = 0; i < cut.datagrams; ++i) {
+    const std::int64_t size = i + 1 < cut.datagrams ? zrlmpi::kDatagramBytes : cut.last_bytes;
+    const Time bus = spec.bus_time(size);
+    const Time shell = spec.shell_time(size);
+    const std::array<Time, kStages> spans = {bus, shell, spec.line_time(size), shell, bus};
+    Time at;
+    for (std::size_t stage = 0; stage < kStages; ++stage)
+      at = free[stage] = later(at, free[stage]) + spans[stage];
+  }
+  return free.back();
+}
+
+/// One backend, and what its parameters say about its parts.
+struct Hardware {
+  const char* name;
+  WorldBackend (*backend)();
+  std::size_t incast;  // bytes of a message
+  Time late;           // of the first sender
+
+  [[nodiscard]] bool is_host() const { return std::string_view(name) == "host"; }
+
+  /// How long a message occupies what the others wait for.
+  ///
+  /// host: a link, at its rate. Overheads and latencies of several messages overlap.
+  ///
+  /// zrlmpi: one machine at either end. Beside the way of the data it waits for messages of the protocol,
+  /// each of which is one latency away. The sender's: request, answer, data, acknowledgement. The receiver's:
+  /// answer and data.
+  [[nodiscard]] Time occupied(std::size_t bytes, int latencies) const {
+    const Settings settings = backend().settings;
+    if (is_host()) return settings.gigabits("bandwidth").bytes(static_cast<std::int64_t>(bytes));
+    const zrlmpi::MpeSpec spec = zrlmpi::spec_of(settings);
+    return through_datapath(spec, bytes) + spec.line.latency * latencies;
+  }
+  [[nodiscard]] Time by_sender(std::size_t bytes) const { return occupied(bytes, 4); }
+  [[nodiscard]] Time by_receiver(std::size_t bytes) const { return occupied(bytes, 2); }
+};
+
+const Hardware kHardware[] = {
+    {"host", [] { return test::hardware("host"); }, kMessage, Time::ms(1)},
+    {"zrlmpi", [] { return test::hardware("zrlmpi"); }, 65536, Time::ms(10)},
+    {"mpe2", [] { return test::mpe2(); }, 65536, Time::ms(10)},
+};
+
+class Sharing : public testing::TestWithParam<Hardware> {
+ protected:
+  static Time run(int ranks, int ranks_per_node, const World::Program& program) {
+    WorldOptions options;
+    options.ranks = ranks;
+    options.ranks_per_node = ranks_per_node;
+    options.check = true;
+    World world(options, GetParam().backend());
+    EXPECT_EQ(world.run(program), "");
+    EXPECT_EQ(world.violations(), std::vector<std::string>());
+    return world.end();
+  }
+
+  /// So many collectives at once, beside so many messages from rank 0 to rank 1.
+  static Time at_once(OperationKind kind, int collectives, int messages) {
+    return run(2, 1, [=](RankHandle& rank) -> Task<void> {
+      Operation operation;
+      operation.kind = kind;
+      operation.bytes = kMessage;
+      operation.elements = kMessage / 8;
+      operation.element = ElementType::kFloat64;
+      operation.function = kind == OperationKind::kAllreduce ? ReduceFunction::kSum : ReduceFunction::kNone;
+      std::vector<RankRequest> requests;
+      for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.world(), operation));
+      for (int i = 0; i < messages; ++i)
+        requests.push_back(rank.rank() == 0 ? rank.isend(1, kMessage) : rank.irecv(0, kMessage));
+      (void)co_await rank.wait_all(requests);
+    });
+  }
+
+  /// Ranks 1 to 15 send to rank 0, which has receives for all of them posted and waits for them in order.
+  static Time incast(Time late) {
+    return run(kSenders + 1, 1, [=](RankHandle& rank) -> Task<void> {
+      if (rank.rank() > 0) {
+        if (rank.rank() == 1) rank.compute(late);
+        (void)co_await rank.send(0, GetParam().incast);
+        co_return;
+      }
+      std::vector<RankRequest> requests;
+      for (int from = 1; from <= kSenders; ++from) requests.push_back(rank.irecv(from, GetParam().incast));
+      for (RankRequest& request : requests) (void)co_await rank.wait(request);
+    });
+  }
+
+  static void expect_near(Time time, Time bound) {
+    fmt::print("  {}: {:.3f} us, bound {:.3f} us\n", GetParam().name, time.nanoseconds() / 1e3,
+               bound.nanoseconds() / 1e3);
+    EXPECT_GE(time, bound);
+    EXPECT_LE(time.seconds(), 1.03 * bound.seconds());
+  }
+};
+
+/// The root sends each broadcast to the other rank: 16 messages behind one another.
+TEST_P(Sharing, BroadcastsAtOnce) {
+  const Time all = at_once(OperationKind::kBcast, kConcurrent, 0);
+  expect_near(all, kConcurrent * GetParam().by_sender(kMessage));
+  EXPECT_LE(all, kConcurrent * at_once(OperationKind::kBcast, 1, 0));
+}
+
+/// host: the ranks exchange their operands, over links that go both ways. One of them copies its own first,
+/// so that the result has a place; the last of what it gets is combined when it is there.
+///
+/// zrlmpi: operands go to rank 0 and sums back. The machines of one direction do not wait for those of the
+/// other one, so that both ways go on at once; the first operand's way there and the last sum's way back do
+/// not overlap. The role copies an operand into its memory and the sum out of it, a bus word per cycle, and
+/// combines 32 bits per cycle.
+TEST_P(Sharing, ReductionsAtOnce) {
+  const Time all = at_once(OperationKind::kAllreduce, kConcurrent, 0);
+  const Settings settings = GetParam().backend().settings;
+  constexpr auto kBytes = static_cast<std::int64_t>(kMessage);
+  const Time message = GetParam().by_sender(kMessage);
+  if (GetParam().is_host()) {
+    const Time work = settings.gigabits("copy_bandwidth").bytes(kBytes) +
+                      settings.gigabits("combine_bandwidth").bytes(kBytes);
+    return expect_near(all, kConcurrent * message + work);
+  }
+  const zrlmpi::MpeSpec spec = zrlmpi::spec_of(settings);
+  expect_near(all, (kConcurrent + 1) * message + 2 * spec.bus_time(kBytes) + spec.cycles(kBytes / 4));
+}
+
+TEST_P(Sharing, ABroadcastBesideMessages) {
+  expect_near(at_once(OperationKind::kBcast, 1, kConcurrent),
+              (kConcurrent + 1) * GetParam().by_sender(kMessage));
+}
+
+/// The receiver takes one after the other.
+TEST_P(Sharing, Incast) {
+  expect_near(incast(Time()), kSenders * GetParam().by_receiver(GetParam().incast));
+}
+
+/// The others do not wait for it. If they have all arrived before it comes, the end is its own time.
+TEST_P(Sharing, IncastWithALateFirstSender) {
+  const Time late = GetParam().late;
+  const std::size_t bytes = GetParam().incast;
+  expect_near(incast(late),
+              later(late + GetParam().by_sender(bytes), kSenders * GetParam().by_receiver(bytes)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Sharing, testing::ValuesIn(kHardware),
+                         [](const auto& hardware) { return std::string(hardware.param.name); });
+
+class SharingANode : public Sharing {};
+
+/// Each of a node's ranks sends to one of the other node: one NIC carries everything.
+TEST_P(SharingANode, MessagesOfItsRanks) {
+  const Time all = run(2 * kConcurrent, kConcurrent, [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() < kConcurrent) {
+      (void)co_await rank.send(rank.rank() + kConcurrent, kMessage);
+    } else {
+      (void)co_await rank.receive(rank.rank() - kConcurrent, kMessage);
+    }
+  });
+  expect_near(all, kConcurrent * GetParam().by_sender(kMessage));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SharingANode, testing::Values(kHardware[0]),
+                         [](const auto& hardware) { return std::string(hardware.param.name); });
+
+}  // namespace
+}  // namespace offramp

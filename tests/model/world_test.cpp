@@ -1,0 +1,507 @@
+// What a world's programs can rely on, one thing at a time.
+#include "simulators/model/world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "offramp/kernel/arbiter.hpp"
+#include "tests/model/support.hpp"
+
+namespace offramp {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+
+WorldOptions ranks_of(int ranks) {
+  WorldOptions options;
+  options.ranks = ranks;
+  options.check = true;
+  return options;
+}
+
+Operation operation_of(OperationKind kind, std::size_t bytes, int ranks) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = operation.elements = bytes;
+  operation.ranks = ranks;
+  return operation;
+}
+
+/// Each is run over backends of both kinds: those that pass stages, and one that does not.
+class Worlds : public testing::TestWithParam<const char*> {
+ protected:
+  /// Without deadlocks and violations. Returns the clocks.
+  static std::vector<Time> run(int ranks, const World::Program& program) {
+    World world(ranks_of(ranks), test::with_host(test::hardware(GetParam())));
+    EXPECT_EQ(world.run(program), "");
+    EXPECT_THAT(world.violations(), IsEmpty());
+    std::vector<Time> clocks;
+    for (int rank = 0; rank < ranks; ++rank) clocks.push_back(world.clock(rank));
+    return clocks;
+  }
+};
+
+TEST_P(Worlds, KeepTheOrderOfAPairsMessages) {
+  static constexpr std::size_t kSizes[] = {kLong, 8, 70000, 0, 65536, 1};
+  std::vector<std::size_t> received;
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    std::vector<RankRequest> requests;
+    if (rank.rank() == 0) {
+      for (const std::size_t bytes : kSizes) requests.push_back(rank.isend(1, bytes, 5));
+      (void)co_await rank.wait_all(requests);
+      co_return;
+    }
+    for (std::size_t i = 0; i < std::size(kSizes); ++i) requests.push_back(rank.irecv(0, kLong));
+    for (RankRequest& request : requests) {
+      const Received one = co_await rank.wait(request);
+      received.push_back(one.bytes);
+    }
+  });
+  EXPECT_EQ(received, std::vector<std::size_t>(std::begin(kSizes), std::end(kSizes)));
+}
+
+TEST_P(Worlds, TakeFromAnySourceWhatArrivesFirst) {
+  std::vector<int> sources;
+  run(4, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() > 0) {
+      rank.compute(Time::us(100 * (4 - rank.rank())));  // the last rank comes first
+      (void)co_await rank.send(0, 64);
+      co_return;
+    }
+    for (int i = 0; i < 3; ++i) {
+      const Received one = co_await rank.receive(kAnySource, 64);
+      sources.push_back(one.source);
+    }
+  });
+  EXPECT_THAT(sources, ElementsAre(3, 2, 1));
+}
+
+TEST_P(Worlds, ShowAMessageToAProbeAndKeepIt) {
+  for (const std::size_t bytes : {std::size_t{100}, kLong}) {
+    run(2, [&](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) {
+        rank.compute(Time::us(30));
+        (void)co_await rank.send(1, bytes, 7);
+        co_return;
+      }
+      const bool early = (co_await rank.iprobe(rank.world(), 0)).has_value();
+      EXPECT_FALSE(early);
+      for (int i = 0; i < 2; ++i) {
+        const Received seen = co_await rank.probe(rank.world(), kAnySource);
+        EXPECT_EQ(seen.source, 0);
+        EXPECT_EQ(seen.tag, 7);
+        EXPECT_EQ(seen.bytes, bytes);
+      }
+      EXPECT_GT(rank.clock(), Time::us(30));
+      const bool other_tag = (co_await rank.iprobe(rank.world(), 0, 8)).has_value();
+      EXPECT_FALSE(other_tag);
+      const Received received = co_await rank.receive(0, bytes, 7);
+      EXPECT_EQ(received.bytes, bytes);
+      const bool late = (co_await rank.iprobe(rank.world(), 0)).has_value();
+      EXPECT_FALSE(late);
+    });
+  }
+}
+
+TEST_P(Worlds, CancelAReceiveThatNothingHasMatched) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) {
+      (void)co_await rank.send(1, 10, 1);
+      co_return;
+    }
+    RankRequest matched = rank.irecv(0, 10, 1);
+    RankRequest other = rank.irecv(0, 10, 2);
+    rank.compute(Time::us(500));
+    const bool both[] = {co_await rank.cancel(matched), co_await rank.cancel(other)};
+    EXPECT_FALSE(both[0]);
+    EXPECT_TRUE(both[1]);
+    const Received received = co_await rank.wait(matched);
+    EXPECT_EQ(received.outcome, Outcome::kOk);
+    EXPECT_EQ(received.bytes, 10u);
+    const Received cancelled = co_await rank.wait(other);
+    EXPECT_EQ(cancelled.outcome, Outcome::kCancelled);
+  });
+}
+
+TEST_P(Worlds, CutAMessageThatIsTooLong) {
+  for (const std::size_t bytes : {std::size_t{100}, kLong}) {
+    run(2, [&](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) {
+        const Outcome sent = co_await rank.send(1, bytes);
+        EXPECT_EQ(sent, Outcome::kOk);
+        co_return;
+      }
+      const Received received = co_await rank.receive(0, 60);
+      EXPECT_EQ(received.outcome, Outcome::kTruncated);
+      EXPECT_EQ(received.bytes, 60u);
+    });
+  }
+}
+
+TEST_P(Worlds, LetSynchronousSendsWaitForTheReceive) {
+  const std::vector<Time> clocks = run(4, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) (void)co_await rank.ssend(1, 8);
+    if (rank.rank() == 2) (void)co_await rank.send(3, 8);
+    if (rank.rank() % 2 == 0) co_return;
+    rank.compute(Time::ms(5));
+    (void)co_await rank.receive(rank.rank() - 1, 8);
+  });
+  EXPECT_GT(clocks[0], Time::ms(5));
+  EXPECT_LT(clocks[2], Time::ms(1));
+}
+
+TEST_P(Worlds, CarryMessagesOfARankToItself) {
+  run(1, [&](RankHandle& rank) -> Task<void> {
+    for (const bool synchronous : {false, true}) {
+      for (const std::size_t bytes : {std::size_t{0}, kLong}) {
+        RankRequest sent = rank.isend(rank.world(), 0, bytes, 3, ElementType::kByte, synchronous);
+        const Received received = co_await rank.receive(0, bytes, 3);
+        EXPECT_EQ(received.bytes, bytes);
+        const Received done = co_await rank.wait(sent);
+        EXPECT_EQ(done.outcome, Outcome::kOk);
+      }
+    }
+    const Received both = co_await rank.sendrecv(0, kLong, 0, kLong);
+    EXPECT_EQ(both.bytes, kLong);
+  });
+}
+
+TEST_P(Worlds, SplitByColorAndKey) {
+  std::vector<int> places(6, -1);
+  run(6, [&](RankHandle& rank) -> Task<void> {
+    // Odd and even ranks, backwards; rank 4 is in neither.
+    const int own = rank.rank();
+    const auto made = co_await rank.split(rank.world(), own == 4 ? -1 : own % 2, 10 - own / 2);
+    EXPECT_EQ(made.has_value(), own != 4);
+    if (!made) co_return;
+    places[static_cast<std::size_t>(own)] = made->rank();
+    EXPECT_EQ(made->size(), own % 2 == 0 ? 2 : 3);
+    EXPECT_EQ(made->world(made->rank()), own);
+    // Messages know its ranks, and stay within it.
+    if (made->rank() == 0) {
+      RankRequest request = rank.isend(*made, made->size() - 1, 50);
+      (void)co_await rank.wait(request);
+    } else if (made->rank() == made->size() - 1) {
+      RankRequest request = rank.irecv(*made, kAnySource, 50);
+      const Received received = co_await rank.wait(request);
+      EXPECT_EQ(received.source, 0);
+    }
+  });
+  EXPECT_THAT(places, ElementsAre(1, 2, 0, 1, -1, 0));
+}
+
+TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    const Communicator twin = co_await rank.duplicate(rank.world());
+    EXPECT_NE(twin.context(), rank.world().context());
+    std::vector<RankRequest> requests;
+    if (rank.rank() == 0) {
+      requests.push_back(rank.isend(1, 10));
+      requests.push_back(rank.isend(twin, 1, 20));
+      (void)co_await rank.wait_all(requests);
+      co_return;
+    }
+    requests.push_back(rank.irecv(twin, kAnySource, 100));
+    requests.push_back(rank.irecv(kAnySource, 100));
+    const Received of_twin = co_await rank.wait(requests[0]);
+    const Received of_all = co_await rank.wait(requests[1]);
+    EXPECT_EQ(of_twin.bytes, 20u);
+    EXPECT_EQ(of_all.bytes, 10u);
+  });
+}
+
+TEST_P(Worlds, SynchronizeClocks) {
+  const std::vector<Time> clocks = run(5, [&](RankHandle& rank) -> Task<void> {
+    rank.compute(Time::us(rank.rank() * 10));
+    co_await rank.synchronize(rank.world());
+    EXPECT_EQ(rank.clock(), Time::us(40));
+  });
+  EXPECT_THAT(clocks, testing::Each(Time::us(40)));
+}
+
+TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {
+  std::vector<std::size_t> order;
+  std::vector<Time> times;
+  run(4, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() > 0) {
+      rank.compute(Time::us(100 * ((rank.rank() + 1) % 3)));  // the second one first, the first one last
+      (void)co_await rank.send(0, 8);
+      co_return;
+    }
+    std::vector<RankRequest> requests;
+    for (int from = 1; from < 4; ++from) requests.push_back(rank.irecv(from, 8));
+    for (int i = 0; i < 3; ++i) {
+      const auto [index, received] = co_await rank.wait_any(requests);
+      EXPECT_EQ(received.source, static_cast<int>(index) + 1);
+      order.push_back(index);
+      times.push_back(rank.clock());
+    }
+  });
+  EXPECT_THAT(order, ElementsAre(1, 2, 0));
+  EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+}
+
+/// The send is done for the simulator as soon as it is issued, but in modelled time later than the receive.
+TEST(WaitForAny, LooksAtTimesAndNotAtTheOrderOfTheSimulation) {
+  WorldBackend backend = test::hardware("host");
+  World world(ranks_of(2), backend);
+  std::size_t first = 9;
+  EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      (void)co_await rank.send(0, 1);
+      co_return;
+    }
+    // A message to itself, of which the copy takes 0.8 ms, is complete in the simulator at once.
+    std::vector<RankRequest> requests;
+    requests.push_back(rank.isend(0, 8 * kLong));
+    requests.push_back(rank.irecv(1, 1));
+    first = (co_await rank.wait_any(requests)).first;
+    EXPECT_LT(rank.clock(), Time::us(10));
+    (void)co_await rank.receive(0, 8 * kLong);
+    (void)co_await rank.wait_all(requests);
+  }),
+            "");
+  EXPECT_EQ(first, 1u);
+}
+
+TEST_P(Worlds, TestFindsWhatIsDone) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) {
+      rank.compute(Time::us(50));
+      (void)co_await rank.send(1, 8);
+      co_return;
+    }
+    RankRequest request = rank.irecv(0, 8);
+    auto received = co_await rank.test(request);
+    EXPECT_FALSE(received.has_value());
+    EXPECT_FALSE(request.empty());
+    rank.compute(Time::ms(1));
+    const Time before = rank.clock();
+    received = co_await rank.test(request);
+    EXPECT_TRUE(received.has_value());
+    EXPECT_TRUE(request.empty());
+    EXPECT_GT(rank.clock(), before);
+  });
+}
+
+TEST_P(Worlds, StartPersistentMessagesAgain) {
+  std::vector<Time> ends;
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    PersistentMessage message;
+    message.sends = rank.rank() == 0;
+    message.communicator = rank.world();
+    message.peer = 1 - rank.rank();
+    message.tag = 4;
+    message.bytes = 3000;
+    for (int i = 0; i < 3; ++i) {
+      RankRequest request = rank.start(message);
+      const Received done = co_await rank.wait(request);
+      EXPECT_EQ(done.outcome, Outcome::kOk);
+      if (rank.rank() == 0) continue;
+      EXPECT_EQ(done.bytes, 3000u);
+      ends.push_back(rank.clock());
+    }
+  });
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_TRUE(ends[0] < ends[1] && ends[1] < ends[2]);
+}
+
+TEST_P(Worlds, NameTheRanksOfADeadlock) {
+  World world(ranks_of(4), test::with_host(test::hardware(GetParam())));
+  const std::string stuck = world.run([](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) (void)co_await rank.send(3, 8, 5);
+    if (rank.rank() == 2) (void)co_await rank.receive(0, 8, 6);
+    if (rank.rank() == 3) (void)co_await rank.receive(kAnySource, 8, 4);
+  });
+  EXPECT_THAT(stuck, HasSubstr("rank 2 of 4 waits"));
+  EXPECT_THAT(stuck, HasSubstr("for a message from rank 0 with tag 6"));
+  EXPECT_THAT(stuck, HasSubstr("rank 3 of 4 waits"));
+  EXPECT_THAT(stuck, HasSubstr("not received: one from rank 1 with tag 5"));
+  EXPECT_THAT(stuck, testing::Not(HasSubstr("rank 0 of 4")));
+  EXPECT_THAT(stuck, testing::Not(HasSubstr("rank 1 of 4")));
+}
+
+TEST_P(Worlds, NoticeMessagesThatNothingReceives) {
+  World world(ranks_of(2), test::with_host(test::hardware(GetParam())));
+  EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) (void)co_await rank.send(1, 8);
+  }),
+            "");
+  EXPECT_THAT(world.violations(), ElementsAre("1 messages were sent and not received"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Worlds, testing::Values("host", "zrlmpi", "dpu"),
+                         [](const auto& backend) { return std::string(backend.param); });
+
+// --- the hardware ---
+
+TEST(AWorld, OfAMillionRanksNeedsMemoryForThoseThatDoSomething) {
+  const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  World world(ranks_of(1'000'000), test::hardware("host"));
+  static constexpr int kTwo[] = {17, 999'999};
+  EXPECT_EQ(world.run(
+                [](RankHandle& rank) -> Task<void> {
+                  if (rank.rank() == 17) (void)co_await rank.send(999'999, kLong);
+                  if (rank.rank() == 999'999) (void)co_await rank.receive(17, kLong);
+                },
+                kTwo),
+            "");
+  EXPECT_GT(world.clock(999'999), Time::us(80));
+  EXPECT_EQ(world.clock(18), Time());
+  // A pointer for each rank, and one for each node's resources.
+  const std::size_t used = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+  EXPECT_LT(used, 20u * 1'000'000);
+}
+
+TEST(AWorld, LetsTheHostCarryWhatABackendDeclines) {
+  const auto program = [](RankHandle& rank) -> Task<void> { (void)co_await rank.alltoall(1000); };
+  World alone(ranks_of(4), test::hardware("zrlmpi"));
+  EXPECT_THAT(alone.run(program),
+              HasSubstr("zrlmpi declines alltoall: the tool chain has no such collective"));
+  World helped(ranks_of(4), test::with_host(test::hardware("zrlmpi")));
+  EXPECT_EQ(helped.run(program), "");
+  World host(ranks_of(4), test::hardware("host"));
+  EXPECT_EQ(host.run(program), "");
+  EXPECT_GT(host.clock(3), Time());
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(helped.clock(rank), host.clock(rank));
+}
+
+/// A small message over the faster backend is there first, and waits for the one that was sent before it. Its
+/// receiver goes on when it is matched, which is later than it arrived.
+TEST(AWorld, KeepsTheOrderOfMessagesOverTwoBackends) {
+  WorldBackend backend = test::with_host(test::hardware("zrlmpi"));
+  backend.settings.set("latency", {20000, {}});
+  backend.rules = {{OperationKind::kSend, 0, 100, 0, INT32_MAX, 0}};
+  World world(ranks_of(2), backend);
+  EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) {
+      std::vector<RankRequest> requests;
+      for (const std::size_t bytes : {5000, 8}) requests.push_back(rank.isend(1, bytes));
+      (void)co_await rank.receive(1, 1);
+      (void)co_await rank.wait_all(requests);
+      co_return;
+    }
+    RankRequest first = rank.irecv(0, 5000);
+    const Received second = co_await rank.receive(0, 5000);
+    EXPECT_EQ(second.bytes, 8u);
+    EXPECT_GT(rank.clock(), Time::us(20));
+    (void)co_await rank.send(0, 1);
+    const Received received = co_await rank.wait(first);
+    EXPECT_EQ(received.bytes, 5000u);
+  }),
+            "");
+  EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+/// Their messages leave in another order than they were issued in, and none waits for those of the other.
+TEST(AWorld, LetsCollectivesOvertakeEachOther) {
+  const auto end_of_short = [](bool with_long) {
+    World world(ranks_of(2), test::hardware("host"));
+    Time end;
+    EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+      std::vector<RankRequest> requests;
+      // Rank 0 has 0.8 ms of its own to copy before it sends; the broadcast is issued behind that.
+      if (with_long) {
+        CollectiveSizes sizes;
+        sizes.send_blocks = sizes.receive_blocks = {rank.rank() == 0 ? 8 * kLong : 0, 8};
+        if (rank.rank() == 1) sizes.send_blocks = {8, 0}, sizes.receive_blocks = {8, 0};
+        if (rank.rank() == 0) sizes.receive_blocks = {8 * kLong, 8};
+        requests.push_back(rank.start(rank.world(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
+      }
+      RankRequest bcast = rank.start(rank.world(), operation_of(OperationKind::kBcast, 8, 2));
+      (void)co_await rank.wait(bcast);
+      if (rank.rank() == 1) end = rank.clock();
+      (void)co_await rank.wait_all(requests);
+    }),
+              "");
+    EXPECT_THAT(world.violations(), IsEmpty());
+    return end;
+  };
+  EXPECT_LT(end_of_short(false), Time::us(5));
+  EXPECT_LT(end_of_short(true), Time::us(5));
+}
+
+class FaultyWires : public testing::TestWithParam<const char*> {};
+
+TEST_P(FaultyWires, ReachBothEndsAndTheRunEnds) {
+  for (const std::size_t bytes : {std::size_t{8}, kLong}) {
+    WorldOptions options = ranks_of(2);
+    options.faults.loss = 1;
+    World world(options, test::hardware(GetParam()));
+    Outcome outcomes[2] = {};
+    EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) {
+        outcomes[0] = co_await rank.send(1, bytes);
+      } else {
+        outcomes[1] = (co_await rank.receive(0, bytes)).outcome;
+      }
+      // And a collective of failing messages ends too.
+      const Outcome sum = co_await rank.allreduce(800);
+      EXPECT_EQ(sum, Outcome::kFault);
+    }),
+              "");
+    EXPECT_EQ(outcomes[0], Outcome::kFault);
+    EXPECT_EQ(outcomes[1], Outcome::kFault);
+    EXPECT_GT(world.end(), Time::ms(1));  // of waiting for answers
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, FaultyWires, testing::Values("host", "zrlmpi"),
+                         [](const auto& backend) { return std::string(backend.param); });
+
+// --- the network ---
+
+/// One link for all messages, slower than the ports, and a longer way.
+class SharedLink final : public Network {
+ public:
+  Arrival carry(const Parcel& parcel) override {
+    const Time span = kRate.bytes(static_cast<std::int64_t>(parcel.bytes));
+    const Arbiter::Grant grant = link_.acquire(parcel.leaves, span);
+    const Time way = parcel.latency + kFurther;
+    return {grant.begin + way, later(grant.end, parcel.left) + way};
+  }
+  static constexpr Bandwidth kRate = Bandwidth::gigabits_per_second(10);
+  static constexpr Time kFurther = Time::us(3);
+
+ private:
+  Arbiter link_;
+};
+
+Time end_of_two_pairs(Network* network) {
+  WorldOptions options = ranks_of(4);
+  options.network = network;
+  World world(options, test::hardware("host"));
+  EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+    if (rank.rank() < 2) {
+      (void)co_await rank.send(rank.rank() + 2, 40000);
+    } else {
+      (void)co_await rank.receive(rank.rank() - 2, 40000);
+    }
+  }),
+            "");
+  EXPECT_THAT(world.violations(), IsEmpty());
+  return world.end();
+}
+
+TEST(ANetwork, MayBeSharedByAllMessages) {
+  const Time message = Bandwidth::gigabits_per_second(100).bytes(40000);
+  const Time apart = end_of_two_pairs(nullptr);
+  // Overhead at both ends, latency, the bytes.
+  EXPECT_EQ(apart, Time::ns(250 + 1000 + 250) + message);
+  SharedLink shared;
+  // The second one on the link: behind the bytes of the first one, its own.
+  EXPECT_EQ(end_of_two_pairs(&shared),
+            Time::ns(250 + 1000 + 250) + SharedLink::kFurther + 2 * SharedLink::kRate.bytes(40000));
+}
+
+}  // namespace
+}  // namespace offramp
