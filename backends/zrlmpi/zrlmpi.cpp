@@ -65,7 +65,7 @@ class ZrlmpiBackend final : public Backend {
   void grant(const Transfer&, Passage& passage) override { passage.answered = passage.granted; }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources&) override {
-    const Relative call = exchange(transfer, passage);
+    const Relative& call = granted_call(transfer, passage);
     // Behind what the engine sent since it gave way to other calls.
     const Time begin = passage.begin + later(passage.answered - passage.begin - call.data, {});
     passage.leaves = begin + call.data;
@@ -100,7 +100,7 @@ class ZrlmpiBackend final : public Backend {
   }
 
   void count(const Transfer& transfer, const Passage& passage) override {
-    wire_ += exchange(transfer, passage).wire;
+    wire_ += granted_call(transfer, passage).wire;
   }
 
   [[nodiscard]] bool records() const override { return observed(); }
@@ -219,17 +219,18 @@ class ZrlmpiBackend final : public Backend {
 
   /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it
   /// happens: the network runs once per size.
-  Relative relative(const Transfer& transfer, Time epoch) {
+  /// Valid until the next call.
+  const Relative& relative(const Transfer& transfer, Time epoch) {
     if (faults_.any()) {
       ExchangeRequest request = request_for(transfer);
       request.epoch = epoch;
-      return run(request);
+      return made_ = run(request);
     }
     if (const Relative* const known = calls_.find(transfer.bytes)) return *known;
-    const Relative call = run(request_for(transfer));
+    made_ = run(request_for(transfer));
     // Timers that are shorter than a round trip repeat packets even so, and they depend on the ranks.
-    if (call.wire.retransmissions == 0) calls_.store(transfer.bytes, call);
-    return call;
+    if (made_.wire.retransmissions == 0) calls_.store(transfer.bytes, made_);
+    return made_;
   }
 
   /// When a call began whose first byte arrived then. How long that took may depend on when it began, if
@@ -258,9 +259,11 @@ class ZrlmpiBackend final : public Backend {
     return run(request);
   }
 
-  /// The call of a message that was granted.
-  Relative exchange(const Transfer& transfer, const Passage& passage) {
-    return exchange(transfer, passage.begin, passage.granted > passage.requested ? passage.granted : Time());
+  /// The call of a message that was granted; valid until the next call.
+  const Relative& granted_call(const Transfer& transfer, const Passage& passage) {
+    const bool late = passage.granted > passage.requested;
+    if (!late && !faults_.any()) return relative(transfer, passage.begin);
+    return late_ = exchange(transfer, passage.begin, late ? passage.granted : Time());
   }
 
   /// Without faults and packets the spans are the same for every message of a size whose receiver is as late:
@@ -300,6 +303,8 @@ class ZrlmpiBackend final : public Backend {
     (void)runner_.run(request);
   }
 
+  Relative made_;
+  Relative late_;
   zrlmpi::MpeSpec spec_;
   zrlmpi::ExchangeRunner runner_;
   int ranks_;

@@ -1,7 +1,5 @@
 #include "simulators/model/live_messages.hpp"
 
-#include <array>
-
 namespace offramp {
 namespace {
 
@@ -31,19 +29,6 @@ void cross(Passage& passage) {
   passage.last = passage.left + passage.latency;
 }
 
-/// The rank's own resources, whoever shares them.
-class View {
- public:
-  View(std::span<const ResourceDescription> descriptions, Units& units) : descriptions_(descriptions) {
-    blocks_.fill(units.all().data());
-  }
-  [[nodiscard]] Resources resources() const { return {descriptions_, blocks_.data(), nullptr}; }
-
- private:
-  std::span<const ResourceDescription> descriptions_;
-  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> blocks_;
-};
-
 }  // namespace
 
 LiveMessages::LiveMessages(Backend& backend)
@@ -70,8 +55,8 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   backend_.issue(transfer, passage);
   if (transfer.source == transfer.destination) return depart_local(transfer, passage);
   if (sender_hold_ != kNone) passage.begin = later(passage.begin, units[sender_hold_].free_at());
-  const View view(resources_, units);
-  backend_.depart(transfer, passage, view.resources());
+  const Resources own = units.view(resources_);
+  backend_.depart(transfer, passage, own);
   Departure departure;
   departure.host_free = passage.host_free;
   if (passage.protocol == Protocol::kDirect) {
@@ -81,7 +66,7 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
     passage.granted = passage.requested;
     departure.stamp = {passage.begin, {}, failure(passage.failed) | kRendezvous};
     backend_.grant(transfer, passage);
-    backend_.transmit(transfer, passage, view.resources());
+    backend_.transmit(transfer, passage, own);
     cross(passage);
     departure.handshake = passage.protocol == Protocol::kRendezvous;
     if (departure.handshake) {
@@ -118,7 +103,7 @@ void LiveMessages::resume(const Transfer& transfer, const Stamp& departure, Time
   // What the sender's port has to serve before is known to the sender alone.
   passage.answered = later(passage.answered, departure.last);
   idle_.clear();
-  backend_.transmit(transfer, passage, View(resources_, idle_).resources());
+  backend_.transmit(transfer, passage, idle_.view(resources_));
   cross(passage);
 }
 
@@ -149,7 +134,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
       passage.granted = departure.first - span_of(departure);
     }
   }
-  backend_.arrive(transfer, passage, View(resources_, units).resources());
+  backend_.arrive(transfer, passage, units.view(resources_));
   if (receiver_hold_ != kNone && passage.protocol != Protocol::kDirect) {
     const Time held = passage.last - passage.granted;
     passage.stored = later(passage.stored, units[receiver_hold_].acquire(passage.granted, held).end);

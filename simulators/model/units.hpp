@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "offramp/kernel/frame_pool.hpp"
 #include "offramp/model/resource.hpp"
 
 namespace offramp {
@@ -17,23 +18,26 @@ namespace offramp {
 class Units {
  public:
   explicit Units(std::size_t count) : count_(count) {
-    if (count_ > kInline) {
-      more_ = std::make_unique<Resource[]>(count_);
-    } else {
-      std::uninitialized_fill_n(few_.begin(), count_, Resource());
-    }
+    if (count_ > kInline) more_.resize(count_);
+    point();
+    std::uninitialized_fill_n(data(), count_, Resource());
   }
   Units(const Units& other) : count_(other.count_) {
-    if (count_ > kInline) more_ = std::make_unique<Resource[]>(count_);
-    copy(other);
+    if (count_ > kInline) more_.resize(count_);
+    point();
+    std::uninitialized_copy_n(other.data(), count_, data());
   }
   Units& operator=(const Units& other) = delete;
 
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::span<Resource> all() { return {data(), count_}; }
-  [[nodiscard]] std::span<const Resource> all() const { return {const_cast<Units*>(this)->data(), count_}; }
+  [[nodiscard]] std::span<const Resource> all() const { return {data(), count_}; }
+  /// Of whatever scope: they are this rank's.
+  [[nodiscard]] Resources view(std::span<const ResourceDescription> descriptions) const {
+    return {descriptions, blocks_.data(), nullptr};
+  }
   [[nodiscard]] Arbiter& operator[](std::size_t index) { return data()[index].timeline; }
-  [[nodiscard]] const Arbiter& operator[](std::size_t index) const { return all()[index].timeline; }
+  [[nodiscard]] const Arbiter& operator[](std::size_t index) const { return data()[index].timeline; }
 
   /// See Arbiter::join(). Returns by how much the operation is later than it found out by itself: the wait
   /// for that unit which others used most.
@@ -53,13 +57,14 @@ class Units {
  private:
   static constexpr std::size_t kInline = 8;  // what most hardware has
 
-  Resource* data() { return more_ != nullptr ? more_.get() : few_.data(); }
-  void copy(const Units& other) { std::copy_n(other.all().data(), count_, data()); }
+  [[nodiscard]] Resource* data() const { return blocks_.front(); }
+  void point() { blocks_.fill(count_ > kInline ? more_.data() : few_.data()); }
 
   union {  // those beyond the count stay untouched
     std::array<Resource, kInline> few_;
   };
-  std::unique_ptr<Resource[]> more_;
+  PooledVector<Resource> more_;
+  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> blocks_;
   std::size_t count_;
 };
 

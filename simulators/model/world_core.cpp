@@ -441,8 +441,7 @@ void Core::arrive(Message& message) {
   other.backend->arrive(message.transfer, passage, view(other, member));
   message.is_stored = true;
   if (message.holds_receiver) {
-    (void)view(other, member)
-        .occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
+    (void)view(other, member).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
          order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
