@@ -39,6 +39,7 @@ class World;
 namespace world {
 class Core;
 class Rank;
+class Collective;
 struct Operation;
 }  // namespace world
 
@@ -79,7 +80,9 @@ class Communicator {
   friend class RankHandle;
   friend class world::Core;
   friend class world::Rank;
+  friend class world::Collective;
   struct Group;
+  static int world_of(const Group& group, int rank);
   struct Local;  // what this rank counts
   std::shared_ptr<const Group> group_;
   std::shared_ptr<Local> local_;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <numeric>
+#include <type_traits>
 
 #include "simulators/model/world_rank.hpp"
 
@@ -261,8 +263,9 @@ Message& Core::make_message() {
       unused_ = &chunks_.back()[i];
     }
   }
-  Message& message = *std::exchange(unused_, unused_->next_in_flow);
-  message = Message();
+  Message* const place = std::exchange(unused_, unused_->next_in_flow);
+  static_assert(std::is_trivially_destructible_v<Message>);
+  Message& message = *std::construct_at(place);
   ++messages_;
   if (audit_ != nullptr) audit_->sent();
   return message;

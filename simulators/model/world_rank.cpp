@@ -74,7 +74,10 @@ std::uint64_t Communicator::context() const {
   return group_->context;
 }
 int Communicator::world(int rank) const {
-  return group_->members.empty() ? rank : group_->members[static_cast<std::size_t>(rank)];
+  return world_of(*group_, rank);
+}
+int Communicator::world_of(const Group& group, int rank) {
+  return group.members.empty() ? rank : group.members[static_cast<std::size_t>(rank)];
 }
 
 RankRequest::~RankRequest() {

@@ -9,7 +9,7 @@ Collective::Collective(Rank& rank, const Communicator& communicator, std::uint8_
                        std::uint32_t number)
     : Operation(Kind::kCollective, rank),
       Team(communicator.rank(), communicator.size(), false),
-      communicator_(communicator),
+      group_(communicator.group_),
       backend_(backend),
       tag_(static_cast<int>(number & 0x7FFFFFFF)) {
   clock = rank.clock;
@@ -44,8 +44,8 @@ Time Collective::observe(Time at) const {
 Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   auto* const send = new Operation(Kind::kSend, own());
   SendArguments arguments;
-  arguments.destination = communicator_.world(peer);
-  arguments.source_in_group = communicator_.rank();
+  arguments.destination = world_rank(peer);
+  arguments.source_in_group = Team::rank();
   arguments.context = context();
   arguments.tag = tag_;
   arguments.bytes = data.size();
@@ -58,7 +58,7 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
 
 Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) {
   auto* const receive = new Operation(Kind::kReceive, own());
-  receive->key = {context(), communicator_.world(peer), tag_};
+  receive->key = {context(), world_rank(peer), tag_};
   receive->bytes = data.size();
   if (!token) clock += core().device(own(), backend_).backend->post_receive_cost();
   core().receive(*receive, clock);

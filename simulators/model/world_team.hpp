@@ -16,8 +16,8 @@ class Collective final : public Operation, public Team {
   /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
   [[nodiscard]] Time observe(Time at) const;
 
-  [[nodiscard]] int world_rank(int rank) const override { return communicator_.world(rank); }
-  [[nodiscard]] std::uint64_t context() const override { return communicator_.context() + 1; }
+  [[nodiscard]] int world_rank(int rank) const override { return Communicator::world_of(*group_, rank); }
+  [[nodiscard]] std::uint64_t context() const override { return group_->context + 1; }
   Units* units() override {
     const Device& device = core().device(own(), backend_);
     return device.old != nullptr ? device.old->units.get() : nullptr;
@@ -40,7 +40,7 @@ class Collective final : public Operation, public Team {
   Core& core() { return own().core(); }
   void ended();
 
-  Communicator communicator_;
+  std::shared_ptr<const Communicator::Group> group_;
   std::uint8_t backend_;
   int tag_;
   bool failed_ = false;  // a message has: the algorithm goes on, and those it sends to get to know
