@@ -23,6 +23,8 @@ constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
 
 class AieBackend final : public IssueOrderBackend {
  public:
+  using IssueOrderBackend::depart;
+  using IssueOrderBackend::receive;
   explicit AieBackend(const BackendContext& context)
       : setup_(context.settings),
         planner_(setup_),

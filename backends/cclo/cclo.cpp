@@ -34,6 +34,8 @@ std::uint64_t failure_detail(Error error) {
 
 class CcloBackend final : public IssueOrderBackend {
  public:
+  using IssueOrderBackend::depart;
+  using IssueOrderBackend::receive;
   explicit CcloBackend(const BackendContext& context)
       : configuration_(configuration_of(context.settings)),
         spec_(configuration_.spec),

@@ -25,6 +25,8 @@ constexpr std::uint64_t kByHost = std::uint64_t{1} << 2;  // past a service proc
 
 class DpuBackend final : public IssueOrderBackend {
  public:
+  using IssueOrderBackend::depart;
+  using IssueOrderBackend::receive;
   explicit DpuBackend(const BackendContext& context)
       : driver_(dpu::driver_of(context.settings, context.faults)),
         placement_(dpu::placement_of(driver_.platform)),

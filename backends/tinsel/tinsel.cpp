@@ -27,6 +27,8 @@ constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 
 class TinselBackend final : public IssueOrderBackend {
  public:
+  using IssueOrderBackend::depart;
+  using IssueOrderBackend::receive;
   explicit TinselBackend(const BackendContext& context)
       : configuration_(context.settings, context.ranks),
         device_(configuration_, context.faults, context.spans, context.packets),

@@ -13,7 +13,6 @@
 namespace offramp::world {
 namespace {
 
-constexpr std::size_t kScopes = static_cast<std::size_t>(Scope::kCount);
 constexpr std::size_t kNone = SIZE_MAX;
 constexpr std::size_t kChunk = 256;  // messages
 constexpr std::size_t kFetched = 4;  // events

@@ -224,7 +224,7 @@ class Core {
   void add_member(const BackendDescription& description, const Settings& settings);
   [[nodiscard]] int sharers(const ResourceDescription& description) const;
   [[nodiscard]] std::size_t groups(int ranks) const {
-    return static_cast<std::size_t>((options_.ranks - 1) / ranks + 1);
+    return static_cast<std::size_t>(options_.ranks - 1) / static_cast<std::size_t>(ranks) + 1;
   }
   [[nodiscard]] Hold* hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {

@@ -193,6 +193,8 @@ TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
   struct Failing {
     static std::unique_ptr<Backend> create(const BackendContext&) {
       class FailingBackend final : public IssueOrderBackend {
+        using IssueOrderBackend::depart;
+        using IssueOrderBackend::receive;
         [[nodiscard]] Verdict supports(const Operation& operation) const override {
           return Verdict::accept(operation, kRegularOperations);
         }

@@ -17,6 +17,8 @@ constexpr std::uint64_t kContext = 77;
 /// Everything takes no time. Large and synchronous messages need an answer.
 class Instant final : public IssueOrderBackend {
  public:
+  using IssueOrderBackend::depart;
+  using IssueOrderBackend::receive;
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     return Verdict::accept(operation, kRegularOperations);
   }
