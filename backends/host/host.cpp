@@ -43,7 +43,7 @@ class HostBackend final : public Backend {
     } else {
       passage.complete = passage.host_free;
     }
-    count(transfer);
+    if (transfer.source != transfer.destination) count(transfer);
     span(transfer, "host.cpu", "send", passage.issued, passage.host_free);
   }
 
@@ -169,7 +169,7 @@ class HostBackend final : public Backend {
       all.time += one.time;
       all.gave_up = one.gave_up;
     }
-    passage.failed = all.gave_up;
+    passage.failed = passage.failed || all.gave_up;
     return all.time;
   }
 

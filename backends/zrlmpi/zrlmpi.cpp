@@ -164,7 +164,7 @@ class ZrlmpiBackend final : public Backend {
     return strict_ ? strict_objection_to(operation) : std::string_view();
   }
 
-  /// Of the algorithm: a replicator moves the blocks of its group at once.
+  /// The longest message that the algorithm sends: a replicator moves its group's blocks at once.
   [[nodiscard]] std::uint64_t longest_message(const Operation& operation) const {
     const auto ranks = static_cast<std::uint64_t>(operation.ranks);
     if (operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter)
@@ -213,13 +213,15 @@ class ZrlmpiBackend final : public Backend {
     call.complete = result.complete - begin;
     call.wire = result.wire;
     call.ok = result.ok();
-    if (!call.ok) call.last = later(call.last, later(call.first, call.complete));
+    if (!call.ok) {  // the data may have left and never come: no stage lies before an earlier one
+      call.first = later(call.first, call.data);
+      call.last = later(call.last, later(call.first, call.complete));
+    }
     return call;
   }
 
   /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it
-  /// happens: the network runs once per size.
-  /// Valid until the next call.
+  /// happens: the network runs once per size. Valid until the next call.
   const Relative& relative(const Transfer& transfer, Time epoch) {
     if (faults_.any()) {
       ExchangeRequest request = request_for(transfer);

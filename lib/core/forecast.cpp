@@ -16,7 +16,7 @@ Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& 
   if (operation.kind != OperationKind::kSend) {
     own = co_await rank.collective(operation);
   } else if (rank.rank() == operation.root) {
-    own = co_await rank.send(to, operation.bytes, 0, operation.element);
+    own = co_await rank.send(to, operation.bytes, operation.tag, operation.element);
   } else if (rank.rank() == to) {
     own = (co_await rank.receive(operation.root, operation.bytes)).outcome;
   }
@@ -79,8 +79,7 @@ static Result<Forecast> forecast_supported(const ForecastSetting& setting, const
   if (setting.check) return refuse("cannot be checked");
   if (setting.ranks_per_node != 1) return refuse("has no ranks_per_node but its own parameters");
   const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
-  Forecast whole = setting.backend.forecast(operation, context);
-  return whole;
+  return setting.backend.forecast(operation, context);
 }
 
 /// Sets in `setting` what lifts the reason of `ruling`, and asks again, as long as that goes on: `ruling` is

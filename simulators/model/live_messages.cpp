@@ -1,5 +1,7 @@
 #include "simulators/model/live_messages.hpp"
 
+#include <algorithm>
+
 namespace offramp {
 namespace {
 
@@ -14,13 +16,21 @@ constexpr std::uint64_t kGranted = std::uint64_t{1} << 60;
 constexpr std::uint64_t kSpanMask = kGranted - 1;
 
 std::uint64_t span(Time begin, Time end) {
-  return static_cast<std::uint64_t>((end - begin).count()) & kSpanMask;
+  return std::min(static_cast<std::uint64_t>(later(end - begin, {}).count()), kSpanMask);
 }
 Time span_of(const Stamp& stamp) {
   return Time::ps(static_cast<std::int64_t>(stamp.detail & kSpanMask));
 }
 std::uint64_t failure(bool failed) {
   return failed ? Stamp::kFailed : 0;
+}
+
+/// Serves what a stamp says. Stamps come from other processes: whatever they hold, times stay within 64 bits.
+Arbiter::Grant serve(Arbiter& unit, Time from, Time to) {
+  constexpr Time kEnd = Time::ps(std::int64_t{1} << 60);  // 13 days: no run comes so far
+  const Time held = earlier(later(to - from, {}), kEnd);
+  if (from > kEnd || unit.free_at() > kEnd) return {from, from + held};
+  return unit.acquire(from, held);
 }
 
 /// A wire of its own between the two ports.
@@ -131,13 +141,13 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
     passage.last = departure.last;
     if ((departure.detail & kGranted) != 0) {
       passage.protocol = Protocol::kGranted;
-      passage.granted = departure.first - span_of(departure);
+      passage.granted = later(departure.first - span_of(departure), {});
     }
   }
   backend_.arrive(transfer, passage, units.view(resources_));
   if (receiver_hold_ != kNone && passage.protocol != Protocol::kDirect) {
-    const Time held = passage.last - passage.granted;
-    passage.stored = later(passage.stored, units[receiver_hold_].acquire(passage.granted, held).end);
+    const Arbiter::Grant held = serve(units[receiver_hold_], passage.granted, passage.last);
+    passage.stored = later(passage.stored, held.end);
   }
   return backend_.receive(transfer, passage, later(passage.stored, there), passage.came_before(posted));
 }
@@ -146,7 +156,7 @@ Time LiveMessages::complete_send(const Transfer& transfer, const Stamp& departur
                                  Units& units) {
   if (old_ != nullptr) return old_->complete_send(transfer, reply, units);
   if ((departure.detail & kLocal) != 0) return reply.last;
-  const Arbiter::Grant data = units[late_].acquire(reply.first, reply.last - reply.first);
+  const Arbiter::Grant data = serve(units[late_], reply.first, reply.last);
   if (records_) {
     Passage passage;
     passage.protocol = Protocol::kRendezvous;

@@ -32,7 +32,7 @@ class Units {
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::span<Resource> all() { return {data(), count_}; }
   [[nodiscard]] std::span<const Resource> all() const { return {data(), count_}; }
-  /// Of whatever scope: they are this rank's.
+  /// Every scope is this rank's own resources.
   [[nodiscard]] Resources view(std::span<const ResourceDescription> descriptions) const {
     return {descriptions, blocks_.data(), nullptr};
   }

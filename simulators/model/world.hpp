@@ -167,6 +167,8 @@ class RankHandle {
   }
   RankRequest start(const PersistentMessage& message);
 
+  // Messages of backends without stages (simulators/model/issue_order.hpp) count as arrived once their sender
+  // is free, and take their time when they are received: test(), wait_any() and probe() see them too early.
   Task<Received> wait(RankRequest& request);
   /// Observed in the order of the list, which is empty afterwards.
   Task<Outcome> wait_all(std::vector<RankRequest>& requests);
@@ -222,8 +224,9 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has
-  /// not ended waits for when none of them can go on (the world is of no more use then, but for its clocks).
+  /// Runs the program on every rank until all have ended; a further program begins when that one has. Returns
+  /// an empty text, or what each rank that has not ended waits for when none of them can go on (the world is
+  /// of no more use then, but for its clocks).
   [[nodiscard]] std::string run(const Program& program);
   /// The same on some ranks only: the others need no memory.
   [[nodiscard]] std::string run(const Program& program, std::span<const int> ranks);

@@ -59,8 +59,15 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.old = member.backend->issue_order() != nullptr;
   member.resources = member.backend->resources();
   for (std::size_t i = 0; i < member.resources.size(); ++i) {
-    if (member.resources[i].occupation == Occupation::kBySender) member.sender_hold = i;
-    if (member.resources[i].occupation == Occupation::kByReceiver) member.receiver_hold = i;
+    const ResourceDescription& resource = member.resources[i];
+    if (resource.occupation == Occupation::kBySender && member.sender_hold == kNone) member.sender_hold = i;
+    if (resource.occupation == Occupation::kByReceiver && member.receiver_hold == kNone)
+      member.receiver_hold = i;
+    if (resource.scope != Scope::kGroup) continue;
+    if (member.group != 0 && member.group != resource.ranks)
+      declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
+                              description.name, member.group, resource.ranks);
+    member.group = resource.ranks;
   }
 }
 
@@ -117,7 +124,7 @@ Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int
 }
 
 std::uint8_t Core::choose(const offramp::Operation& operation, Rank& rank) {
-  const std::uint8_t chosen = route_of(rules_, operation, primary_);
+  const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), primary_);
   if (members_.size() > 1 && chosen == 0) return 0;  // the host declines nothing
   const Backend& backend = members_[chosen].old ? *device(rank, chosen).backend : *members_[chosen].backend;
   const Verdict verdict = backend.supports(operation);
@@ -191,10 +198,11 @@ void Core::handle(const Event& event) {
 
 std::string Core::run(const World::Program& program, std::span<const int> ranks) {
   program_ = program;  // kept: the coroutines of a lambda refer to its captures
-  now_ = Time();
+  if (!declined_.empty()) return declined_;
   for (const int number : ranks) {
     Rank& own = rank(number);
     own.program = program_(own.handle());
+    own.clock = later(own.clock, now_);  // behind all that an earlier run has occupied
     push(own.clock, own, EventKind::kWake, &own, order_of(EventKind::kWake, 0, 0));
   }
   for (;;) {
@@ -316,7 +324,9 @@ Time Core::send(Rank& source, Operation& send, const SendArguments& arguments, T
   if (own.old != nullptr) return send_old(message, at);
   own.backend->issue(transfer, passage);
   if (transfer.source == transfer.destination) return send_local(message);
-  push(passage.begin, source, EventKind::kDepart, message);
+  push(later(passage.begin, now_), source, EventKind::kDepart, &message,
+       static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
+           (source.departures++ & ((std::uint64_t{1} << kKindShift) - 1)));
   const Time host_free = passage.host_free;
   if (passage.complete >= Time() && !faulty_) sent(message, passage.complete);
   return host_free;
@@ -330,7 +340,7 @@ Time Core::send_local(Message& message) {
   passage.stored =
       passage.host_free + message.source->devices[message.backend].backend->copy_time(message.transfer.bytes);
   passage.complete = passage.stored;
-  push(passage.host_free, *message.destination, EventKind::kArrive, message);
+  push(later(passage.host_free, now_), *message.destination, EventKind::kArrive, message);
   const Time host_free = passage.host_free;
   if (!message.transfer.synchronous) sent(message, passage.complete);
   return host_free;
@@ -532,8 +542,10 @@ void Core::deliver_early(Flow& flow) {
     (before != nullptr ? before->next_in_flow : flow.head) = next;
     if (next == nullptr) flow.tail = before;
     --flow.early;
-    if (at->is_stored)
-      at->passage.stored = later(at->passage.stored, now_);  // no receive could take it before
+    if (at->is_stored) {  // no receive could take it before
+      at->passage.stored = later(at->passage.stored, now_);
+      at->was_kept = true;
+    }
     deliver(*at);
     before = nullptr;  // the program may have gone on and issued more
     at = flow.head;
@@ -605,7 +617,7 @@ Time Core::observe_receive(Operation& receive, Time at) {
     done = own.old->messages->receive(message.transfer, message.stamp, receive.posted, *own.old->units);
   } else {
     if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
-    const bool kept = !message.local && passage.came_before(receive.posted);
+    const bool kept = !message.local && (message.was_kept || passage.came_before(receive.posted));
     done = own.backend->receive(message.transfer, passage, later(there, passage.stored), kept);
   }
   free(message);

@@ -53,7 +53,7 @@ class Pages {
   std::vector<std::unique_ptr<T[]>> pages_;
 };
 
-/// Of a backend whose messages pass no stages: it serves one rank alone.
+/// A rank's own instance of a backend whose messages pass no stages.
 struct OldDevice {
   Settings settings;
   std::unique_ptr<Backend> backend;
@@ -94,7 +94,8 @@ struct Message : Matchable {
   bool arrived = false;    // its envelope is there
   bool is_stored = false;  // passage.stored is known
   bool token = false;
-  bool local = false;  // to the rank itself
+  bool was_kept = false;  // in the receiver's memory until it could be matched
+  bool local = false;     // to the rank itself
   bool old = false;
   bool was_requested = false;
   bool holds_sender = false;
@@ -179,6 +180,8 @@ class Core {
   /// What posting a receive costs the program.
   [[nodiscard]] Time post_cost(Rank& rank) { return device(rank, primary_).backend->post_receive_cost(); }
 
+  /// An operation was declined that nothing else carries: run() returns the reason.
+  [[nodiscard]] bool has_declined() const { return !declined_.empty(); }
   /// The backend of an operation, and its device at a rank.
   [[nodiscard]] std::uint8_t choose(const offramp::Operation& operation, Rank& rank);
   [[nodiscard]] Device& device(Rank& rank, std::uint8_t backend);
@@ -214,6 +217,7 @@ class Core {
     bool old = false;
     std::size_t sender_hold = SIZE_MAX;
     std::size_t receiver_hold = SIZE_MAX;
+    int group = 0;  // ranks of a kGroup
     std::span<const ResourceDescription> resources;
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
     Pages<Hold> senders;
@@ -251,7 +255,6 @@ class Core {
   void arrive(Message& message);
   void sent(Message& message, Time at);
   bool acquire(Hold& hold, Message& message);
-  void release(Hold& hold);
   void release_sender(Message& message, Time at);
   void released(Hold& hold);
 

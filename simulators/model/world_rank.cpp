@@ -191,6 +191,7 @@ Task<Received> RankHandle::wait(RankRequest& request) {
   co_await Done{*request.operation_};
   const Received received = rank_.observe(*request.operation_);
   request = RankRequest();
+  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
   co_return received;
 }
 
@@ -205,6 +206,7 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests) {
     if (outcome == Outcome::kOk) outcome = one;
   }
   requests.clear();
+  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
   co_return outcome;
 }
 
@@ -290,7 +292,12 @@ RankRequest RankHandle::start(const Communicator& communicator, const Operation&
   auto* const collective =
       new world::Collective(rank_, communicator, backend, communicator.local_->collectives++);
   RankRequest request(collective);
-  collective->start(operation, sizes);
+  if (rank_.core().has_declined()) {
+    collective->outcome = Outcome::kFault;
+    rank_.core().done(*collective, rank_.clock);
+  } else {
+    collective->start(operation, sizes);
+  }
   return request;
 }
 

@@ -561,8 +561,8 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
     ASSERT_TRUE(configuration) << configuration.error();
     if (agreed_settings(*configuration) == before) free.emplace_back(key.path);
   }
-  EXPECT_EQ(free,
-            (std::vector<std::string>{"summary", "certificate", "capture", "ranks_per_node", "hang_timeout", "plugin_path"}));
+  EXPECT_EQ(free, (std::vector<std::string>{"summary", "certificate", "capture", "ranks_per_node",
+                                            "hang_timeout", "plugin_path"}));
 }
 
 TEST_F(ConfigurationFrom, RanksAgreeOnValuesAndNotOnHowTheyAreWritten) {

@@ -57,8 +57,8 @@ class Backend {
   /// At passage.issued. Sets host_free, begin, protocol, and complete if it is known now (the data was
   /// taken).
   virtual void issue(const Transfer& transfer, Passage& passage) = 0;
-  /// At passage.begin. Of a direct message sets leaves, left, latency, and complete if it is
-  /// not; of others requested.
+  /// At passage.begin. Sets leaves, left, latency (and complete if it is unknown) of a direct message, and
+  /// requested of any other.
   virtual void depart(const Transfer& transfer, Passage& passage, const Resources& sender) = 0;
   /// At passage.granted. Sets answered.
   virtual void grant(const Transfer& /*transfer*/, Passage& /*passage*/) {}

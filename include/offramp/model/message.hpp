@@ -29,7 +29,7 @@ struct Transfer {
   Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known
 };
 
-/// Who decides when the data of a message may leave.
+/// What decides when the data of a message may leave.
 enum class Protocol : std::uint8_t {
   kDirect,      // the sender's device alone: the data leaves at once
   kGranted,     // the receiver's device answers a request by itself, and keeps the data for a later receive
@@ -63,8 +63,8 @@ struct Passage {
   }
 };
 
-/// What a live run sends along with a message. The fields are those of whoever computes the live clock; times
-/// are positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
+/// What a live run sends along with a message. The live clock's own code gives the fields their meaning;
+/// times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
 struct Stamp {
   Time first;
   Time last;

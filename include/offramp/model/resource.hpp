@@ -37,7 +37,7 @@ struct ResourceDescription {
   Scope scope = Scope::kRank;
   Occupation occupation = Occupation::kForAWhile;
   std::int64_t bits_per_second = 0;  // of what carries bytes; 0: it has no rate
-  int ranks = 1;                     // of a kGroup
+  int ranks = 1;                     // of a kGroup; one number for all of a backend
 };
 
 /// The state of one resource.

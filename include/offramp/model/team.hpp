@@ -27,8 +27,8 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// Of backends whose messages do not pass stages: the units as they were when the operation was issued,
-  /// joined with the rank's when the program sees its completion.
+  /// For backends whose messages do not pass stages; null for others. In a live run the units as they were
+  /// when the operation was issued, joined with the rank's when the program sees its completion.
   [[nodiscard]] virtual Units* units() { return nullptr; }
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.
