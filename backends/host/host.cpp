@@ -43,7 +43,7 @@ class HostBackend final : public Backend {
     } else {
       passage.complete = passage.host_free;
     }
-    if (transfer.source != transfer.destination) count(transfer);
+    if (transfer.source != transfer.destination) count_packets(transfer);
     span(transfer, "host.cpu", "send", passage.issued, passage.host_free);
   }
 
@@ -173,7 +173,7 @@ class HostBackend final : public Backend {
     return all.time;
   }
 
-  void count(const Transfer& transfer) {
+  void count_packets(const Transfer& transfer) {
     const std::uint64_t packets = packets_of(transfer);
     wire_.packets += packets;
     wire_.payload_bytes += transfer.bytes;
