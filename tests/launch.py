@@ -101,6 +101,11 @@ def lost_by_mpirun(output):
     return "with PID 0 on" in output and "exiting improperly" in output
 
 
+def lost_its_folder(output):
+    """An mpirun that ends removes the folder of all of a user's mpiruns while another one is making its own in it."""
+    return "unable to create the desired directory" in output and "File exists" in output
+
+
 def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):
     """backend: None for a native run; settings: OFFRAMP_* variables."""
     env = base_environment()
@@ -111,4 +116,5 @@ def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), 
         for name, value in variables.items():
             line += ["-x", f"{name}={value}"]
     result = run(line + list(command), env, limit, cwd)
-    return run(line + list(command), env, limit, cwd) if lost_by_mpirun(result.output) else result
+    again = lost_by_mpirun(result.output) or (not result.ok and lost_its_folder(result.output))
+    return run(line + list(command), env, limit, cwd) if again else result
