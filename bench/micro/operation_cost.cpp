@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/cluster.hpp"
 #include "lib/core/registry.hpp"
+#include "tests/cluster.hpp"
 
 namespace offramp {
 namespace {

@@ -1,10 +1,5 @@
-// Messages of backends that have not moved to stages: four questions, each asked at a moment that the
-// program's own order fixes, on resources that no other rank shares.
-//
-//   sender, when the program issues the send   depart()         -> a stamp that travels with the message
-//   receiver, when a receive is matched        match()          -> a reply (after a handshake departure)
-//   receiver, when completion is observed      receive()        -> the receiver's time
-//   sender, when completion is observed        complete_send()  -> the sender's time (after a handshake)
+// Messages of backends that have not moved to stages: they answer the four questions of the live clock
+// (simulators/model/live_messages.hpp) themselves, on resources that no other rank shares.
 #pragma once
 
 #include <cstdlib>

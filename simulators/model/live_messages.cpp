@@ -46,17 +46,10 @@ LiveMessages::LiveMessages(Backend& backend)
       old_(backend.issue_order()),
       resources_(backend.resources()),
       late_(resources_.size()),
-      sender_hold_(find(Occupation::kBySender)),
-      receiver_hold_(find(Occupation::kByReceiver)),
+      sender_hold_(held(resources_, Occupation::kBySender)),
+      receiver_hold_(held(resources_, Occupation::kByReceiver)),
       records_(backend.records()),
       idle_(resources_.size()) {}
-
-std::size_t LiveMessages::find(Occupation occupation) const {
-  for (std::size_t i = 0; i < resources_.size(); ++i) {
-    if (resources_[i].occupation == occupation) return i;
-  }
-  return kNone;
-}
 
 Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& units) {
   if (old_ != nullptr) return old_->depart(transfer, issued, units);
@@ -64,7 +57,7 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   passage.issued = issued;
   backend_.issue(transfer, passage);
   if (transfer.source == transfer.destination) return depart_local(transfer, passage);
-  if (sender_hold_ != kNone) passage.begin = later(passage.begin, units[sender_hold_].free_at());
+  if (sender_hold_ != kNoResource) passage.begin = later(passage.begin, units[sender_hold_].free_at());
   const Resources own = units.view(resources_);
   backend_.depart(transfer, passage, own);
   Departure departure;
@@ -89,7 +82,8 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
     }
   }
   departure.complete = passage.complete;
-  if (sender_hold_ != kNone) units[sender_hold_].acquire(passage.begin, passage.complete - passage.begin);
+  if (sender_hold_ != kNoResource)
+    units[sender_hold_].acquire(passage.begin, passage.complete - passage.begin);
   if (records_ && !departure.handshake) backend_.record_sender(transfer, passage);
   return departure;
 }
@@ -145,7 +139,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
     }
   }
   backend_.arrive(transfer, passage, units.view(resources_));
-  if (receiver_hold_ != kNone && passage.protocol != Protocol::kDirect) {
+  if (receiver_hold_ != kNoResource && passage.protocol != Protocol::kDirect) {
     const Arbiter::Grant held = serve(units[receiver_hold_], passage.granted, passage.last);
     passage.stored = later(passage.stored, held.end);
   }

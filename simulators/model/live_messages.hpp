@@ -37,9 +37,6 @@ class LiveMessages {
   Time complete_send(const Transfer& transfer, const Stamp& departure, const Stamp& reply, Units& units);
 
  private:
-  static constexpr std::size_t kNone = SIZE_MAX;
-
-  [[nodiscard]] std::size_t find(Occupation occupation) const;
   Departure depart_local(const Transfer& transfer, Passage& passage) const;
   /// The message as its sender saw it, from the moment at which the request arrived.
   void resume(const Transfer& transfer, const Stamp& departure, Time posted, Passage& passage);

@@ -201,8 +201,8 @@ class RankHandle {
   Task<Outcome> alltoall(std::size_t block);
   Task<Outcome> barrier();
 
-  /// The clocks of all members go to the latest one among them, as in a call that nobody leaves before all
-  /// have entered.
+  /// The clocks of all members go to the latest one among them, as in a call from which no rank returns
+  /// before all have entered.
   Task<void> synchronize(const Communicator& communicator);
   /// As MPI_Comm_split, which takes no modelled time but that the members wait for each other. Nothing: a
   /// negative color.

@@ -157,6 +157,14 @@ enum class EventKind : std::uint8_t {
   kDepart,     // the sender's device begins
   kWake        // a program goes on
 };
+/// The order of simultaneous events at a rank: their kind, where they come from, and a number there.
+inline constexpr unsigned kKindShift = 37;
+inline constexpr unsigned kSourceShift = 13;
+constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t number) {
+  return static_cast<std::uint64_t>(kind) << kKindShift | static_cast<std::uint64_t>(source) << kSourceShift |
+         (number & ((1U << kSourceShift) - 1));
+}
+
 struct Event {
   void* object = nullptr;
   EventKind kind = EventKind::kWake;
@@ -215,8 +223,8 @@ class Core {
     Settings settings;
     std::unique_ptr<Backend> backend;  // serves all ranks, unless `old`
     bool old = false;
-    std::size_t sender_hold = SIZE_MAX;
-    std::size_t receiver_hold = SIZE_MAX;
+    std::size_t sender_hold = kNoResource;
+    std::size_t receiver_hold = kNoResource;
     int group = 0;  // ranks of a kGroup
     std::span<const ResourceDescription> resources;
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;

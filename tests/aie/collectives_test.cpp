@@ -10,8 +10,8 @@
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/setup.hpp"
-#include "lib/core/cluster.hpp"
 #include "tests/aie/support.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp::aie {

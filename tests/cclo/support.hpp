@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "backends/cclo/cclo.hpp"
-#include "lib/core/cluster.hpp"
 #include "simulators/cclo/message.hpp"
+#include "tests/cluster.hpp"
 
 namespace offramp::cclo {
 

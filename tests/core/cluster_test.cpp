@@ -1,5 +1,5 @@
 // The cluster: programs of many ranks in one process, and what it says when they cannot go on.
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 
 #include <gtest/gtest.h>
 

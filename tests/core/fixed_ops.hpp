@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp::test {

@@ -5,7 +5,7 @@
 #include <array>
 #include <tuple>
 
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

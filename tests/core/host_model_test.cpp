@@ -1,7 +1,7 @@
 // The host backend against the LogGP formulas that it states.
 #include <gtest/gtest.h>
 
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "backends/host/host.hpp"
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
 

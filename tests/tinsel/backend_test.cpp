@@ -6,7 +6,7 @@
 
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/tinsel.hpp"
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/live_backend.hpp"
 #include "tests/tinsel/support.hpp"

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "backends/tinsel/tinsel.hpp"
-#include "lib/core/cluster.hpp"
 #include "simulators/tinsel/stream.hpp"
+#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp::tinsel {

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "backends/zrlmpi/zrlmpi.hpp"
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 #include "tests/live_backend.hpp"
 #include "tests/zrlmpi/support.hpp"
 

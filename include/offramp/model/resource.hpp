@@ -40,6 +40,16 @@ struct ResourceDescription {
   int ranks = 1;                     // of a kGroup; one number for all of a backend
 };
 
+inline constexpr std::size_t kNoResource = SIZE_MAX;
+
+/// The index of the resource that is held in this way: the first one, or kNoResource.
+constexpr std::size_t held(std::span<const ResourceDescription> resources, Occupation occupation) {
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    if (resources[i].occupation == occupation) return i;
+  }
+  return kNoResource;
+}
+
 /// The state of one resource.
 struct Resource {
   Arbiter timeline;

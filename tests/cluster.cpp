@@ -1,4 +1,4 @@
-#include "lib/core/cluster.hpp"
+#include "tests/cluster.hpp"
 
 #include <fmt/core.h>
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "lib/core/collective.hpp"
-#include "lib/core/element_reducer.hpp"
 #include "lib/core/engine.hpp"
 #include "lib/fabric/memory_fabric.hpp"
+#include "tests/element_reducer.hpp"
 
 namespace offramp {
 
