@@ -14,32 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "offramp/kernel/result.hpp"
 #include "offramp/model/backend.hpp"
 
 namespace offramp {
 
 /// The backends compiled into the library, in the order in which they are listed to users.
 std::span<const BackendDescription* const> built_in_backends();
-
-/// A value, or one text that says what failed, where, and what to do.
-template <typename T>
-class [[nodiscard]] Result {
- public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: a value is a result
-  static Result failure(std::string text) { return Result(std::nullopt, std::move(text)); }
-
-  explicit operator bool() const { return value_.has_value(); }
-  /// Only when there is one.
-  T& operator*() { return *value_; }
-  T* operator->() { return &*value_; }
-  const T& operator*() const { return *value_; }
-  [[nodiscard]] const std::string& error() const { return error_; }
-
- private:
-  Result(std::nullopt_t, std::string text) : error_(std::move(text)) {}
-  std::optional<T> value_;
-  std::string error_;
-};
 
 /// A value as it was written, and where: "offramp.toml:3", "OFFRAMP_CLOCK", "--set clock".
 struct RawValue {

@@ -21,7 +21,8 @@ ALLOWED = {
     "backends/dpu": ("backends/", "simulators/", "lib/dpu_service/", *INTERFACE),
     "lib/fabric": ("lib/fabric/", *GROUND),
     "lib/dpu_service": ("lib/dpu_service/", "offramp/dpu/", *GROUND),
-    "lib/core": ("lib/core/", "lib/fabric/", "simulators/model/", *INTERFACE),
+    "lib/recording": ("lib/recording/", *INTERFACE),
+    "lib/core": ("lib/core/", "lib/fabric/", "lib/recording/", "simulators/model/", *INTERFACE),
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }
@@ -31,7 +32,7 @@ for simulator in ("aie", "cclo", "tinsel", "zrlmpi"):
 ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp", *INTERFACE)
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
-NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/fabric", "lib/dpu_service", "tools")
+NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_service", "tools")
 KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")
 
 
