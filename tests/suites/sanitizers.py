@@ -54,6 +54,20 @@ def build(arguments, name, flag, tests):
     return folder, done
 
 
+# What ThreadSanitizer says when it has lost track of its own memory, for which it takes an address for a size. It happens in
+# one of ten runs of a program that loads libraries with thread-local memory while it has threads, and says nothing of the
+# program.
+LOST = "ThreadSanitizer failed to allocate"
+
+
+def unit_test(command, environment):
+    for _ in range(3):
+        result = launch(command, environment, 600)
+        if LOST not in result.output:
+            break
+    return result
+
+
 def clean(output):
     return not any(word in output for word in ("ERROR: ", "WARNING: ThreadSanitizer", "runtime error"))
 
@@ -76,8 +90,8 @@ def run(arguments, tally):
             path = os.path.join(folder, "tests", test)
             if test.endswith("_test") and os.access(path, os.X_OK) and (tests is None or test in tests):
                 fabric = os.path.join(folder, "lib/offramp/offramp-fabric-ucx.so")
-                result = launch([path, "--gtest_brief=1"],
-                                base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric, "OFFRAMP_SEEDS": "100"}), 600)
+                result = unit_test([path, "--gtest_brief=1"],
+                                   base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric, "OFFRAMP_SEEDS": "100"}))
                 tally.record(f"sanitizers/{name} {test}", result.ok, result.output, result.seconds)
         preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
         exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]
