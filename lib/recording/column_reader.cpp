@@ -11,7 +11,7 @@ std::string ColumnReader::text(std::uint64_t offset, std::string_view what) cons
 
 void ColumnReader::fail(std::size_t position, std::string_view what) {
   const BlockPlace& place = blocks_->of(column_)[next_ - 1];
-  if (problem_.empty()) problem_ = text(place.offset + kBlockHeaderBytes + position, what);
+  if (!failed()) *error_ = text(place.offset + kBlockHeaderBytes + position, what);
 }
 
 std::string ColumnReader::damage(const BlockPlace& place) const {
@@ -25,23 +25,23 @@ std::string ColumnReader::damage(const BlockPlace& place) const {
 }
 
 bool ColumnReader::next() {
-  if (!problem_.empty() || next_ == blocks_->of(column_).size()) return false;
+  if (failed() || next_ == blocks_->of(column_).size()) return false;
   const BlockPlace& place = blocks_->of(column_)[next_++];
-  block_ = blocks_->source->read(place.offset, place.size, buffer_, problem_);
-  if (!problem_.empty()) return false;
+  block_ = blocks_->source->read(place.offset, place.size, buffer_, *error_);
+  if (failed()) return false;
   header_ = decode_block_header(block_).value_or(BlockHeader{});
-  if (const std::string damage = this->damage(place); !damage.empty()) problem_ = text(place.offset, damage);
-  return problem_.empty();
+  if (const std::string damage = this->damage(place); !damage.empty()) *error_ = text(place.offset, damage);
+  return !failed();
 }
 
 bool EntryReader::more() {
   if (cursor_.problem() != nullptr) column_.fail(entry_, cursor_.problem());
-  while (problem().empty() && cursor_.empty()) {
+  while (!column_.failed() && cursor_.empty()) {
     if (!column_.next()) return false;
     cursor_ = Cursor(column_.payload());
   }
   entry_ = cursor_.position();
-  return problem().empty();
+  return !column_.failed();
 }
 
 }  // namespace offramp::recording

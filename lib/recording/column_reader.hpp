@@ -30,17 +30,18 @@ struct RankBlocks {
 /// Blocks of one column, checked: their checksums, and that none is missing.
 class ColumnReader {
  public:
-  /// blocks: stay where they are.
-  ColumnReader(const RankBlocks& blocks, std::uint32_t rank, Column column)
-      : blocks_(&blocks), rank_(rank), column_(column) {}
+  /// blocks: stay where they are. error: gets the first thing that is wrong, with any column that shares it;
+  /// then there is nothing more to read.
+  ColumnReader(const RankBlocks& blocks, std::uint32_t rank, Column column, std::string& error)
+      : blocks_(&blocks), rank_(rank), column_(column), error_(&error) {}
 
-  /// Goes to the next block. False: there is none, or problem() says what is wrong.
+  /// Goes to the next block. False: there is none, or an error.
   bool next();
   [[nodiscard]] const BlockHeader& header() const { return header_; }
   [[nodiscard]] ByteSpan payload() const { return block_.subspan(kBlockHeaderBytes); }
   /// With the header; until the next one.
   [[nodiscard]] ByteSpan block() const { return block_; }
-  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] bool failed() const { return !error_->empty(); }
   /// What is wrong at a position of the payload.
   void fail(std::size_t position, std::string_view what);
 
@@ -55,21 +56,22 @@ class ColumnReader {
   BlockHeader header_;
   ByteSpan block_;
   std::vector<std::uint8_t> buffer_;
-  std::string problem_;
+  std::string* error_;
 };
 
 /// The entries of a column, across its blocks.
 class EntryReader {
  public:
-  EntryReader(const RankBlocks& blocks, std::uint32_t rank, Column column) : column_(blocks, rank, column) {}
+  EntryReader(const RankBlocks& blocks, std::uint32_t rank, Column column, std::string& error)
+      : column_(blocks, rank, column, error) {}
 
-  /// There is another entry: cursor() is at it. Else there are no more, or problem() says what is wrong.
+  /// There is another entry: cursor() is at it. Else there are no more, or there is an error: what was wrong
+  /// with the last entry, too.
   bool more();
   [[nodiscard]] Cursor& cursor() { return cursor_; }
   /// The entry is the first of its block.
   [[nodiscard]] bool begins_block() const { return cursor_.position() == 0; }
   [[nodiscard]] const BlockHeader& block() const { return column_.header(); }
-  [[nodiscard]] const std::string& problem() const { return column_.problem(); }
 
  private:
   ColumnReader column_;

@@ -36,16 +36,16 @@ void SparseColumn::read() {
 }
 
 RankReader::RankReader(const RankBlocks& blocks, std::uint32_t rank)
-    : events_(blocks, rank, Column::kEvents),
-      times_(blocks, rank, Column::kTimes, kMostTimeCode),
-      poll_counts_(blocks, rank, Column::kPolls, UINT64_MAX),
-      matches_(blocks, rank, Column::kMatches),
-      choices_(blocks, rank, Column::kChoices) {
+    : events_(blocks, rank, Column::kEvents, error_),
+      times_(blocks, rank, Column::kTimes, kMostTimeCode, error_),
+      poll_counts_(blocks, rank, Column::kPolls, UINT64_MAX, error_),
+      matches_(blocks, rank, Column::kMatches, error_),
+      choices_(blocks, rank, Column::kChoices, error_) {
   read_end(blocks, rank);
 }
 
 void RankReader::read_end(const RankBlocks& blocks, std::uint32_t rank) {
-  EntryReader end(blocks, rank, Column::kEnd);
+  EntryReader end(blocks, rank, Column::kEnd, error_);
   if (end.more()) {
     const std::uint64_t events = end.cursor().number();
     const bool complete = end.cursor().number(1, "it says neither that all is there nor that it is not") == 1;
@@ -53,22 +53,13 @@ void RankReader::read_end(const RankBlocks& blocks, std::uint32_t rank) {
     if (complete) end_ = events;
     end.more();
   }
-  error_ = end.problem();
-}
-
-bool RankReader::healthy() {
-  for (const std::string* problem : {&events_.problem(), &times_.problem(), &poll_counts_.problem(),
-                                     &matches_.problem(), &choices_.problem()}) {
-    if (error_.empty()) error_ = *problem;
-  }
-  return error_.empty();
 }
 
 const Event* RankReader::next_event() {
   const Event* event = reader_.next();
   while (event == nullptr) {
     if (reader_.problem() != nullptr) events_.fail(reader_.position(), reader_.problem());
-    if (!events_.problem().empty() || !events_.next()) return nullptr;
+    if (!events_.next()) return nullptr;
     if (events_.header().first_event != count_) {
       events_.fail(
           0, fmt::format("it begins with event {} instead of {}", events_.header().first_event, count_));
@@ -84,10 +75,10 @@ bool RankReader::next(Event& event) {
   computed_ = polls_ = 0;
   choice_.clear();
   wildcard_ = false;
-  if (!healthy()) return false;
+  if (!error_.empty()) return false;
   const Event* next = next_event();
   if (next == nullptr) {
-    if (healthy() && end_ && *end_ != count_)
+    if (error_.empty() && end_ && *end_ != count_)
       error_ = fmt::format("the recording of a rank has {} events, and its end says {}", count_, *end_);
     return false;
   }
@@ -97,7 +88,7 @@ bool RankReader::next(Event& event) {
   wildcard_ = is_wildcard(*next);
   if (wildcard_) ++wildcards_;
   if (is_choice(*next)) read_choice(std::max<std::uint64_t>(1, list(next->list).size()));
-  if (!healthy()) return false;
+  if (!error_.empty()) return false;
   event = *next;
   return true;
 }

@@ -18,14 +18,14 @@ namespace offramp::recording {
 /// A column whose entries are for some events: (events since the last entry, value).
 class SparseColumn {
  public:
-  SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most)
-      : entries_(blocks, rank, column), most_(most) {}
+  SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most,
+               std::string& error)
+      : entries_(blocks, rank, column, error), most_(most) {}
   /// The value for an event, 0 if there is none. Events come in order.
   std::uint64_t at(std::uint64_t event) {
     while (event_ < event) read();
     return event_ == event ? value_ : 0;
   }
-  [[nodiscard]] const std::string& problem() const { return entries_.problem(); }
 
  private:
   static constexpr std::uint64_t kNever = UINT64_MAX;
@@ -59,9 +59,8 @@ class RankReader final : public Reader {
   void read_choice(std::uint64_t most);
   /// What the next entry of the column of matches says. Nothing: there are no more.
   std::optional<std::pair<std::uint64_t, Match>> next_match();
-  /// The first of the columns' problems becomes the reader's.
-  bool healthy();
 
+  std::string error_;  // of all columns
   ColumnReader events_;
   EventReader reader_;
   SparseColumn times_;
@@ -82,7 +81,6 @@ class RankReader final : public Reader {
   std::vector<std::uint32_t> choice_;
   std::optional<std::uint64_t> end_;  // events that a complete recording has
   bool cut_ = true;
-  std::string error_;
 };
 
 }  // namespace offramp::recording

@@ -247,17 +247,17 @@ std::string Recording::write(const std::string& path) const {
   if (const auto size = file_header_bytes(byte_span(head)); !size)
     return fmt::format("cannot write {}: {}", path, size.error());
   write(head);
-  std::string index;
+  std::string index, error;
   for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
     const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
     for (std::size_t column = 0; column < kColumns; ++column) {
       append_varint(index, blocks.columns[column].size());
-      ColumnReader reader(blocks, rank, static_cast<Column>(column));
+      ColumnReader reader(blocks, rank, static_cast<Column>(column), error);
       while (reader.next()) {
         append_varint(index, reader.payload().size());
         write(text_of(reader.block()));
       }
-      if (!reader.problem().empty()) return reader.problem();
+      if (!error.empty()) return error;
     }
   }
   const std::uint64_t index_offset = offset;

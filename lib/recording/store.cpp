@@ -60,13 +60,17 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
       return fits;
     }
   }
-  drop_tail();
-  // A signal handler that comes between appends behind this block.
-  const std::uint64_t begin = std::exchange(end_, end_ + size);
-  if (write(image, begin) && write(payload, begin + image.size())) return true;
+  const std::uint64_t begin = end_;
+  for (;;) {
+    drop_tail();
+    if (!write(image, begin) || !write(payload, begin + image.size())) break;
+    end_ = begin + size;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (tail_ == 0) return true;
+    end_ = begin;  // a signal handler has flushed meanwhile, and may have written over this block
+  }
   fail("write");
   (void)!ftruncate(file_, static_cast<off_t>(begin));
-  end_ = begin;
   return false;
 }
 

@@ -383,8 +383,8 @@ TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
         signalled->flush();
         _exit(0);
       });
-      ualarm(static_cast<useconds_t>(500 * delay), 0);
       for (std::uint64_t i = 0;; ++i) {
+        if (i == 1) ualarm(static_cast<useconds_t>(500 * delay), 0);
         const std::vector<std::uint64_t> list = {i / 7};
         Event event = message(EventKind::kSend, static_cast<int>(i % 5), i);
         event.list = recorder.list(list);
