@@ -36,16 +36,18 @@ void SparseColumn::read() {
 }
 
 RankReader::RankReader(const RankBlocks& blocks, std::uint32_t rank)
-    : events_(blocks, rank, Column::kEvents, error_),
+    : blocks_(blocks),
+      rank_(rank),
+      events_(blocks, rank, Column::kEvents, error_),
       times_(blocks, rank, Column::kTimes, kMostTimeCode, error_),
       poll_counts_(blocks, rank, Column::kPolls, UINT64_MAX, error_),
       matches_(blocks, rank, Column::kMatches, error_),
       choices_(blocks, rank, Column::kChoices, error_) {
-  read_end(blocks, rank);
+  read_end();
 }
 
-void RankReader::read_end(const RankBlocks& blocks, std::uint32_t rank) {
-  EntryReader end(blocks, rank, Column::kEnd, error_);
+void RankReader::read_end() {
+  EntryReader end(blocks_, rank_, Column::kEnd, error_);
   if (end.more()) {
     const std::uint64_t events = end.cursor().number();
     const bool complete = end.cursor().number(1, "it says neither that all is there nor that it is not") == 1;
@@ -79,7 +81,8 @@ bool RankReader::next(Event& event) {
   const Event* next = next_event();
   if (next == nullptr) {
     if (error_.empty() && end_ && *end_ != count_)
-      error_ = fmt::format("the recording of a rank has {} events, and its end says {}", count_, *end_);
+      error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_.source->name(), rank_,
+                           count_, *end_);
     return false;
   }
   ++count_;

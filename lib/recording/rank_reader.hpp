@@ -54,12 +54,14 @@ class RankReader final : public Reader {
   [[nodiscard]] const std::string& error() const override { return error_; }
 
  private:
-  void read_end(const RankBlocks& blocks, std::uint32_t rank);
+  void read_end();
   const Event* next_event();
   void read_choice(std::uint64_t most);
   /// What the next entry of the column of matches says. Nothing: there are no more.
   std::optional<std::pair<std::uint64_t, Match>> next_match();
 
+  const RankBlocks& blocks_;
+  std::uint32_t rank_;
   std::string error_;  // of all columns
   ColumnReader events_;
   EventReader reader_;
