@@ -33,12 +33,12 @@ enum class EventKind : std::uint8_t {
 
 /// Bits of Event::flags.
 enum EventFlag : std::uint8_t {
-  kBlocking = 1,        // begun and over in one call: no request. Else a kSend, kReceive, kClaim,
-                        // kCollective, kMeet or kExchange begins one
-  kContinues = 2,       // the call that this event is part of has more of them
-  kSynchronous = 4,     // of a send
-  kBuffered = 8,        // of a send: nobody waits for it, and it begins no request
-  kInPlace = 16,        // of a collective: one buffer is both
+  kBlocking = 1,     // begun and over in one call: no request. Else a kSend, kReceive, kClaim,
+                     // kCollective, kMeet or kExchange begins one
+  kContinues = 2,    // the call that this event is part of has more of them
+  kSynchronous = 4,  // of a send
+  kBuffered = 8,     // of a send: nobody waits for it, and it begins no request
+  kInPlace = 16,     // of a collective: one buffer is both
   kNotCommutative = 32,
   kAny = 64,    // of a wait: one of the list, see Reader::choice()
   kSome = 128,  // the same: one or several
@@ -56,7 +56,7 @@ struct Event {
   std::uint32_t communicator = 0;  // 0: world, 1: self, then as kCommunicator counts them
   std::int32_t peer = 0;           // rank in the communicator
   std::int32_t tag = 0;
-  std::uint32_t list = 0;          // 0: none
+  std::uint32_t list = 0;  // 0: none
   std::uint32_t second_list = 0;
   std::uint32_t zero_too = 0;
   /// Of a message, its size or the room for it; of a collective Operation::bytes, or with blocks of

@@ -16,6 +16,8 @@
 
 namespace offramp::recording {
 
+class Source;
+
 /// What a recording says of itself.
 struct Description {
   int version = 0;
@@ -47,12 +49,27 @@ class Reader {
   [[nodiscard]] virtual const std::string& error() const = 0;
 };
 
-/// A recording, all ranks. Readers share nothing but the bytes, which must stay where they are.
+/// The recording of one rank as its recorder left it: what finish() returned, or if that is nothing, the path
+/// of its file. Neither: there is none, and the rank counts as cut before its first event.
+struct Part {
+  std::string bytes;
+  std::string path;
+};
+
+/// The name of one rank's part beside a recording.
+std::string part_path(const std::string& path, int rank);
+
+/// A recording, all ranks. It stays until its readers are gone, which share nothing but its bytes.
 class Recording {
  public:
-  /// From one file, or, where a run has not come to its end, from the files of its ranks beside it.
+  /// From one file, or, where a run has not come to its end, from the parts of its ranks beside it: then
+  /// there is a fact "unfinished".
   static Result<Recording> open(const std::string& path);
-  /// From the parts that Recorder::finish() gave, in rank order.
+  /// From the contents of one file. name: for messages.
+  static Result<Recording> from_bytes(std::string bytes, const std::string& name);
+  /// In rank order. The description's version and number of ranks follow from them.
+  static Result<Recording> from_parts(Description description, std::vector<Part> parts);
+  /// All of them in memory.
   static Result<Recording> from_parts(Description description, std::vector<std::string> parts);
 
   Recording(Recording&&) noexcept;
@@ -70,6 +87,8 @@ class Recording {
  private:
   struct Impl;
   explicit Recording(std::unique_ptr<Impl> impl);
+  static Result<Recording> from_file(Source source);
+  static Result<Recording> from_parts_beside(const std::string& path);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -2,13 +2,14 @@
 // the path of messages allocate nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "lib/recording/event.hpp"
+#include "lib/recording/event_writer.hpp"
+#include "lib/recording/store.hpp"
 
 namespace offramp::recording {
 
@@ -23,45 +24,106 @@ struct RecorderOptions {
 
 class Recorder {
  public:
+  /// The names in options.calls stay where they are.
   explicit Recorder(const RecorderOptions& options);
-  ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   /// Takes an event, and returns the number of the request that it begins (whatever if it begins none).
-  std::uint32_t add(const Event& event);
+  std::uint32_t add(const Event& event) {
+    if (beside_) [[unlikely]]
+      note_beside();
+    const EventWriter::Entry* entry = writer_.take(event);
+    if (entry == nullptr) [[unlikely]]
+      entry = add_other(event);
+    ++events_;
+    wildcards_ += entry->wildcard;
+    choices_ += entry->choice;
+    return requests_ += entry->begins;
+  }
   /// How many requests were begun so far: the newest has this number, and distance 1.
-  [[nodiscard]] std::uint32_t requests() const;
+  [[nodiscard]] std::uint32_t requests() const { return requests_; }
   /// For Event::extra and lists of requests.
-  [[nodiscard]] std::uint64_t distance(std::uint32_t request) const;
+  [[nodiscard]] std::uint64_t distance(std::uint32_t request) const { return requests_ - request + 1; }
 
-  /// A list for the next event; equal ones have one number. 0: empty.
+  /// A list for the next event, and for no other: the numbers begin anew with each block. 0: empty.
   std::uint32_t list(std::span<const std::uint64_t> values);
 
   /// A receive, claim or probe with MPI_ANY_SOURCE or MPI_ANY_TAG is counted when it is added: the first has
   /// number 1. What the newest one took, or an earlier one.
-  [[nodiscard]] std::uint32_t wildcards() const;
+  [[nodiscard]] std::uint32_t wildcards() const { return wildcards_; }
   void matched(std::uint32_t wildcard, Match match);
   /// The positions in the list of the wait that was added last (kAny, kSome).
   void chosen(std::span<const std::uint32_t> positions);
   /// A question that found nothing.
-  void polled(std::uint16_t call);
+  void polled(std::uint16_t /*call*/) {
+    ++polls_;
+    beside_ = true;
+  }
   /// CPU time of the program before the next event. Small times are added up until they matter.
-  void computed(std::uint64_t nanoseconds);
+  void computed(std::uint64_t nanoseconds) {
+    time_ += nanoseconds;
+    beside_ = beside_ || time_ >= kLeastTime;
+  }
 
   /// Writes what there is to the file, as before a crash. Async-signal-safe if the file is open.
   void flush();
-  /// Ends the recording, and returns the blocks that are in memory, or nothing where all are in the file.
+  /// Ends the recording, and returns the blocks that are in memory, or nothing where all are in the file: see
+  /// Part.
   std::string finish();
   /// Nothing of the program is missing.
-  [[nodiscard]] bool complete() const;
+  [[nodiscard]] bool complete() const { return !ended_; }
+  /// What went wrong with the file, or empty.
+  [[nodiscard]] const std::string& problem() const { return store_.problem(); }
   /// Of the whole recording so far.
-  [[nodiscard]] std::uint64_t events() const;
+  [[nodiscard]] std::uint64_t events() const { return ended_ ? last_event_ : events_; }
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  static constexpr std::uint64_t kLeastTime = 1000;  // nanoseconds
+  struct Beside {
+    Payload payload;
+    std::uint32_t sequence = 0;
+    std::uint64_t first_event = 0;
+    std::uint64_t last = 0;  // number of the event, or of the wildcard, that the last entry is for
+    Match match;             // of the last entry
+  };
+
+  const EventWriter::Entry* add_other(const Event& event);
+  void note_beside();
+  /// Begins a block if there is none open.
+  Beside& open(Column column);
+  /// The same, and says which event the entry is for.
+  Beside& open_before_event(Column column);
+  /// What was put is whole.
+  void commit(Column column);
+  Beside& beside(Column column) { return columns_[static_cast<std::size_t>(column)]; }
+  [[nodiscard]] BlockHeader header(Column column) const;
+  /// events: so many are recorded.
+  void close_events(std::uint64_t events);
+  void close(Column column);
+  void close_all(std::uint64_t events);
+  /// The recording ends here, whatever else the program does.
+  void end(std::uint64_t events);
+
+  EventWriter writer_;
+  bool beside_ = false;  // something has to be written before the next event
+  bool ended_ = false;
+  std::uint32_t requests_ = 0;
+  std::uint32_t wildcards_ = 0;
+  std::uint64_t choices_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t time_ = 0;  // since the last entry
+  std::uint64_t polls_ = 0;
+  std::uint64_t remainder_ = 0;  // of times, what the last entry could not hold
+  std::uint64_t noted_choices_ = 0;
+  std::uint64_t last_event_ = 0;  // where the recording ended
+  std::uint32_t rank_;
+  bool has_file_;
+  bool finished_ = false;
+  BlockStore store_;
+  std::array<Beside, kColumns> columns_;  // that of the events: its block's number and first event
+  EventWriter::Entry unwritten_;          // the last event after the end
 };
 
 }  // namespace offramp::recording

@@ -1,0 +1,145 @@
+// Numbers as bytes: little-endian words in headers, varints (LEB128) in payloads.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace offramp::recording {
+
+using ByteSpan = std::span<const std::uint8_t>;
+
+inline ByteSpan byte_span(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+inline std::string_view text_of(ByteSpan bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <typename Word>
+void put_word(std::uint8_t* at, Word word) {
+  for (std::size_t i = 0; i < sizeof word; ++i) at[i] = static_cast<std::uint8_t>(word >> (8 * i));
+}
+template <typename Word>
+Word get_word(const std::uint8_t* at) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < sizeof(Word); ++i) word |= std::uint64_t{at[i]} << (8 * i);
+  return static_cast<Word>(word);
+}
+
+/// Small magnitudes become small numbers: 0, -1, 1, -2, ... Modulo 2^64, as differences are taken.
+constexpr std::uint64_t zigzag(std::uint64_t difference) {
+  return difference << 1U ^ (0 - (difference >> 63U));
+}
+constexpr std::uint64_t unzigzag(std::uint64_t number) {
+  return number >> 1U ^ (0 - (number & 1U));
+}
+
+inline constexpr std::size_t kMostVarintBytes = 10;
+
+/// Returns the end of what it wrote.
+inline std::uint8_t* put_varint(std::uint8_t* at, std::uint64_t number) {
+  for (; number >= 0x80; number >>= 7U) *at++ = static_cast<std::uint8_t>(number | 0x80U);
+  *at++ = static_cast<std::uint8_t>(number);
+  return at;
+}
+constexpr std::size_t varint_bytes(std::uint64_t number) {
+  std::size_t bytes = 1;
+  for (; number >= 0x80; number >>= 7U) ++bytes;
+  return bytes;
+}
+
+/// The bytes of an open block. A signal handler may read what is committed at any moment: growing keeps the
+/// old bytes until the new ones are in place.
+class Payload {
+ public:
+  void put(std::uint64_t number) {
+    reserve(kMostVarintBytes);
+    end_ = static_cast<std::size_t>(put_varint(&data_[end_], number) - data_.get());
+  }
+  void put(ByteSpan bytes) {
+    reserve(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), &data_[end_]);
+    end_ += bytes.size();
+  }
+  /// What was put belongs together and is whole.
+  void commit() {
+    std::atomic_signal_fence(std::memory_order_release);
+    committed_ = end_;
+  }
+  void clear() { committed_ = end_ = 0; }
+  [[nodiscard]] std::size_t size() const { return committed_; }
+  [[nodiscard]] ByteSpan bytes() const { return {data_.get(), committed_}; }
+
+ private:
+  void reserve(std::size_t more) {
+    if (end_ + more > capacity_) grow(more);
+  }
+  void grow(std::size_t more) {
+    const std::size_t capacity = std::max({std::size_t{256}, 2 * capacity_, end_ + more});
+    auto bigger = std::make_unique_for_overwrite<std::uint8_t[]>(capacity);
+    std::copy_n(data_.get(), end_, bigger.get());
+    std::atomic_signal_fence(std::memory_order_release);
+    data_.swap(bigger);
+    std::atomic_signal_fence(std::memory_order_release);
+    capacity_ = capacity;
+  }
+
+  std::unique_ptr<std::uint8_t[]> data_;
+  std::size_t committed_ = 0;
+  std::size_t end_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+/// Takes numbers from bytes that are not trusted. After the first problem all is zero.
+class Cursor {
+ public:
+  Cursor() = default;
+  explicit Cursor(ByteSpan bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] bool empty() const { return at_ == bytes_.size(); }
+  [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }
+  [[nodiscard]] std::size_t position() const { return at_; }
+  /// Null: none so far.
+  [[nodiscard]] const char* problem() const { return problem_; }
+  void fail(const char* problem) {
+    if (problem_ == nullptr) problem_ = problem;
+    at_ = bytes_.size();
+  }
+
+  std::uint64_t number() {
+    std::uint64_t number = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (empty()) return fail("it ends within a number"), 0;
+      const std::uint8_t byte = bytes_[at_++];
+      if (shift == 63 && byte > 1) break;
+      number |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return number;
+    }
+    return fail("a number has more than 64 bits"), 0;
+  }
+  /// A number that must not be larger than that.
+  std::uint64_t number(std::uint64_t most, const char* problem) {
+    const std::uint64_t value = number();
+    if (value <= most) return value;
+    return fail(problem), 0;
+  }
+  ByteSpan bytes(std::size_t count) {
+    if (count > left()) return fail("it ends within a text"), ByteSpan{};
+    at_ += count;
+    return bytes_.subspan(at_ - count, count);
+  }
+
+ private:
+  ByteSpan bytes_;
+  std::size_t at_ = 0;
+  const char* problem_ = nullptr;
+};
+
+}  // namespace offramp::recording

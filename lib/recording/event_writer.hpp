@@ -1,0 +1,135 @@
+// Folds the events of a rank as they come: different ones become symbols, and what follows an earlier
+// sequence of symbols becomes a copy of it (LZ77). The next event of a copy is known before it comes, so that
+// to take it is to compare it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/recording/event_code.hpp"
+#include "lib/recording/format.hpp"
+
+namespace offramp::recording {
+
+/// Writes the event column of one block after the other.
+class EventWriter {
+ public:
+  /// An event of the block's dictionary, and what it counts for.
+  struct alignas(64) Entry {
+    Event event;
+    std::uint32_t hash = 0;
+    std::uint8_t begins = 0;  // a request
+    std::uint8_t wildcard = 0;
+    std::uint8_t choice = 0;
+  };
+
+  /// calls: names of the functions that Event::call counts.
+  explicit EventWriter(std::span<const char* const> calls);
+
+  /// Takes the event that was predicted. Null: this is another one.
+  const Entry* take(const Event& event) {
+    const Entry* entry = predicted_;
+    if (!same(event, entry->event)) return nullptr;
+    history_[position_++ & kMask] = symbol_;
+    ++copied_;
+    predict();
+    return entry;
+  }
+  /// Takes any other event.
+  const Entry* add(const Event& event);
+  std::uint32_t list(std::span<const std::uint64_t> values);
+
+  /// The block has to end here.
+  [[nodiscard]] bool full() const;
+  /// Ends the sequence of events, so that payload() is all of the block.
+  void close();
+  /// Begins the next block.
+  void clear();
+  /// From now on every event goes to add().
+  void predict_nothing();
+  [[nodiscard]] const Payload& payload() const { return payload_; }
+
+  /// What a block consists of that ends now. Async-signal-safe, and whole even if a call above was
+  /// interrupted.
+  struct Snapshot {
+    std::size_t size = 0;  // of payload().bytes()
+    std::array<std::uint8_t, 2 * kMostVarintBytes> copy{};
+    std::size_t copy_size = 0;
+  };
+  [[nodiscard]] Snapshot snapshot() const;
+
+ private:
+  static constexpr std::size_t kMask = kWindow - 1;
+  struct List {
+    std::size_t begin = 0;
+    std::size_t count = 0;
+    std::uint64_t hash = 0;
+  };
+  struct Open {  // what is not in the payload yet
+    std::size_t size = 0;
+    std::uint64_t copied = 0;
+    std::uint64_t distance = 0;
+  };
+
+  /// Field by field, not as memory: the caller has just stored them one by one, and a wide load would have to
+  /// wait for that.
+  static bool same(const Event& a, const Event& b) {
+    const unsigned small = unsigned{static_cast<std::uint8_t>(a.kind)} ^ static_cast<std::uint8_t>(b.kind);
+    return (small | (unsigned{a.flags} ^ b.flags) | (unsigned{a.call} ^ b.call) |
+            (static_cast<unsigned>(a.element) ^ static_cast<unsigned>(b.element)) |
+            (static_cast<unsigned>(a.function) ^ static_cast<unsigned>(b.function)) |
+            (static_cast<unsigned>(a.operation) ^ static_cast<unsigned>(b.operation)) |
+            (a.communicator ^ b.communicator) | static_cast<unsigned>(a.peer ^ b.peer) |
+            static_cast<unsigned>(a.tag ^ b.tag) | (a.list ^ b.list) | (a.second_list ^ b.second_list)) ==
+               0 &&
+           ((a.bytes ^ b.bytes) | (a.extra ^ b.extra)) == 0;
+  }
+  void predict() {
+    symbol_ = history_[(position_ - distance_) & kMask];
+    predicted_ = &entries_[symbol_];
+  }
+
+  void begin_change();
+  void end_change();
+  std::uint16_t intern(const Event& event);
+  void grow_entries();
+  void put_new(const Event& event);
+  void put_known(std::uint16_t symbol);
+  void put_name(std::uint16_t call);
+  void end_copy();
+  [[nodiscard]] std::size_t cost_of_known(std::uint64_t count) const;
+  void find_distance();
+  [[nodiscard]] std::uint32_t* place_of_context(std::uint64_t position);
+  [[nodiscard]] bool same_context(std::uint64_t position) const;
+  [[nodiscard]] std::span<const std::uint64_t> values_of(std::uint32_t list) const;
+  void grow_list_table();
+
+  const Entry* predicted_ = nullptr;
+  std::uint64_t position_ = 0;  // events of the block
+  std::uint64_t distance_ = 0;  // of the prediction
+  std::uint64_t copied_ = 0;    // events at the end that are a copy over distance_
+  std::uint16_t symbol_ = 0;    // predicted
+  std::unique_ptr<std::uint16_t[]> history_;
+  std::unique_ptr<Entry[]> entries_;
+  std::uint32_t symbols_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint64_t last_distance_ = 0;      // of the last copy in the payload
+  std::vector<std::uint16_t> table_;     // hash of an event: its symbol + 1
+  std::vector<std::uint32_t> contexts_;  // hash of the last symbols: the position behind them
+  std::atomic<bool> busy_ = false;
+  Open before_;  // this call of add(), while busy_
+  Payload payload_;
+  EventDeltas deltas_;
+  std::span<const char* const> calls_;
+  std::vector<std::uint16_t> written_calls_;  // number in the block, + 1
+  std::uint16_t names_ = 0;
+  std::vector<List> lists_;  // number - 1
+  std::vector<std::uint64_t> values_;
+  std::vector<std::uint32_t> list_table_;  // hash of a list: its number
+};
+static_assert(sizeof(EventWriter::Entry) == 64);  // a cache line
+
+}  // namespace offramp::recording

@@ -1,0 +1,88 @@
+// The columns of one rank side by side.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/recording/column_reader.hpp"
+#include "lib/recording/event_reader.hpp"
+#include "lib/recording/reader.hpp"
+
+namespace offramp::recording {
+
+/// A column whose entries are for some events: (events since the last entry, value).
+class SparseColumn {
+ public:
+  SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most)
+      : entries_(blocks, rank, column), most_(most) {}
+  /// The value for an event, 0 if there is none. Events come in order.
+  std::uint64_t at(std::uint64_t event) {
+    while (event_ < event) read();
+    return event_ == event ? value_ : 0;
+  }
+  [[nodiscard]] const std::string& problem() const { return entries_.problem(); }
+
+ private:
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  void read();
+
+  EntryReader entries_;
+  std::uint64_t most_;
+  bool begun_ = false;
+  std::uint64_t event_ = 0;  // of the entry that was read last, counted from 1
+  std::uint64_t value_ = 0;
+};
+
+class RankReader final : public Reader {
+ public:
+  /// blocks: stay where they are.
+  RankReader(const RankBlocks& blocks, std::uint32_t rank);
+
+  bool next(Event& event) override;
+  [[nodiscard]] std::uint64_t computed() const override { return computed_; }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
+  [[nodiscard]] std::optional<Match> match() override;
+  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
+  [[nodiscard]] std::uint64_t polls() const override { return polls_; }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
+  [[nodiscard]] bool cut() const override { return cut_; }
+  [[nodiscard]] const std::string& error() const override { return error_; }
+
+ private:
+  void read_end(const RankBlocks& blocks, std::uint32_t rank);
+  const Event* next_event();
+  void read_choice(std::uint64_t most);
+  /// What the next entry of the column of matches says. Nothing: there are no more.
+  std::optional<std::pair<std::uint64_t, Match>> next_match();
+  /// The first of the columns' problems becomes the reader's.
+  bool healthy();
+
+  ColumnReader events_;
+  EventReader reader_;
+  SparseColumn times_;
+  SparseColumn poll_counts_;
+  EntryReader matches_;
+  EntryReader choices_;
+
+  std::uint64_t count_ = 0;                       // events given
+  std::uint64_t wildcards_ = 0;                   // of them
+  bool wildcard_ = false;                         // the last one is
+  std::uint64_t matched_ = 0;                     // the wildcard of the entry that was read last
+  Match match_;                                   // that entry's
+  std::map<std::uint64_t, Match> early_;          // matches of later wildcards
+  std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nothing: not read yet
+  std::uint64_t choice_size_ = 0;
+  std::uint64_t computed_ = 0;
+  std::uint64_t polls_ = 0;
+  std::vector<std::uint32_t> choice_;
+  std::optional<std::uint64_t> end_;  // events that a complete recording has
+  bool cut_ = true;
+  std::string error_;
+};
+
+}  // namespace offramp::recording

@@ -1,0 +1,270 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "lib/recording/column_reader.hpp"
+#include "lib/recording/new_file.hpp"
+#include "lib/recording/rank_reader.hpp"
+#include "lib/recording/reader.hpp"
+
+namespace offramp::recording {
+namespace {
+
+using Failure = Result<Recording>;
+using Ranks = std::map<std::uint32_t, RankBlocks>;  // those that have blocks
+using Buffer = std::vector<std::uint8_t>;
+
+std::string problem_with(const Source& source, std::string_view what) {
+  return fmt::format("cannot read {}: {}", source.name(), what);
+}
+
+/// Finds blocks one behind the other, to where they end.
+void scan(const std::shared_ptr<const Source>& source, std::uint64_t offset, std::uint32_t first_rank,
+          std::uint32_t end_rank, Ranks& ranks) {
+  Buffer buffer;
+  std::string problem;
+  for (;;) {
+    const auto header = decode_block_header(source->read(offset, kBlockHeaderBytes, buffer, problem));
+    if (!header || header->column == Column::kIndex) return;
+    const std::size_t size = kBlockHeaderBytes + header->length;
+    if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset) return;
+    RankBlocks& rank = ranks[header->rank];
+    rank.source = source;
+    std::vector<BlockPlace>& places = rank.columns[static_cast<std::size_t>(header->column)];
+    if (header->sequence >= places.size()) places.push_back({offset, size});  // else it was flushed twice
+    offset += size;
+  }
+}
+
+/// Blocks as the index counts them, one behind the other. False: it does not fit the file.
+bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t end,
+                std::uint32_t count, Cursor cursor, Ranks& ranks) {
+  for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0; --left) {
+        const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
+        if (cursor.problem() != nullptr || size > end - begin) return false;
+        ranks[rank].source = source;
+        ranks[rank].columns[column].push_back({begin, size});
+        begin += size;
+      }
+    }
+  }
+  return cursor.problem() == nullptr && cursor.empty() && begin == end;
+}
+
+/// By the index at the end of the file. False: there is none that fits.
+bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint32_t count,
+                   Ranks& ranks) {
+  if (source->size() < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
+  Buffer buffer;
+  std::string problem;
+  const std::uint64_t end = source->size() - kEndMarkBytes;
+  const auto offset = decode_end_mark(source->read(end, kEndMarkBytes, buffer, problem));
+  if (!offset || *offset < begin || *offset > end - kBlockHeaderBytes) return false;
+  const ByteSpan index = source->read(*offset, static_cast<std::size_t>(end - *offset), buffer, problem);
+  const auto header = decode_block_header(index);
+  return header && header->column == Column::kIndex && checksum_fits(index) &&
+         read_index(source, begin, *offset, count, Cursor(index.subspan(kBlockHeaderBytes)), ranks);
+}
+
+Result<PartHeader> part_header(const Source& source) {
+  Buffer buffer;
+  std::string problem;
+  const ByteSpan start = source.read(0, kPartHeaderBytes, buffer, problem);
+  Result<PartHeader> header =
+      problem.empty() ? decode_part_header(start) : Result<PartHeader>::failure(problem);
+  return header ? header : Result<PartHeader>::failure(problem_with(source, header.error()));
+}
+
+/// Numbers of the ranks whose parts lie beside the recording.
+std::vector<int> parts_beside(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string begin = file.filename().string() + ".rank-";
+  const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
+  std::vector<int> ranks;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin)) continue;
+    int rank = -1;
+    const char* const end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + begin.size(), end, rank);
+    if (parsed.ec == std::errc() && parsed.ptr == end && rank >= 0) ranks.push_back(rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+void append_varint(std::string& text, std::uint64_t number) {
+  std::array<std::uint8_t, kMostVarintBytes> bytes;
+  text.append(text_of({bytes.data(), put_varint(bytes.data(), number)}));
+}
+
+}  // namespace
+
+struct Recording::Impl {
+  Description description;
+  Ranks ranks;
+
+  [[nodiscard]] const RankBlocks& blocks(int rank) const {
+    static const RankBlocks none = {std::make_shared<const Source>("", "no recording"), {}};
+    const auto found = ranks.find(static_cast<std::uint32_t>(rank));
+    return found == ranks.end() ? none : found->second;
+  }
+  /// Empty, or why it is not the part of that rank.
+  std::string add_part(std::uint32_t rank, std::uint32_t count, Source source) {
+    const Result<PartHeader> header = part_header(source);
+    if (!header) return header.error();
+    if ((*header).rank != rank || (*header).ranks != count)
+      return problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
+                                              (*header).rank, (*header).ranks, rank, count));
+    scan(std::make_shared<const Source>(std::move(source)), kPartHeaderBytes, rank, rank + 1, ranks);
+    return {};
+  }
+};
+
+Recording::Recording(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+std::string part_path(const std::string& path, int rank) {
+  return fmt::format("{}.rank-{}", path, rank);
+}
+
+Result<Recording> Recording::open(const std::string& path) {
+  Result<Source> source = Source::open(path);
+  if (source) return from_file(std::move(*source));
+  std::error_code error;
+  if (std::filesystem::exists(path, error) || parts_beside(path).empty())
+    return Failure::failure(source.error());
+  return from_parts_beside(path);
+}
+
+Result<Recording> Recording::from_bytes(std::string bytes, const std::string& name) {
+  return from_file(Source(std::move(bytes), name));
+}
+
+Result<Recording> Recording::from_file(Source file) {
+  const auto source = std::make_shared<const Source>(std::move(file));
+  Buffer buffer;
+  std::string problem;
+  const auto failure = [&](const std::string& what) {
+    return Failure::failure(problem.empty() ? problem_with(*source, what) : problem);
+  };
+  const Result<std::size_t> size = file_header_bytes(source->read(0, kFileStartBytes, buffer, problem));
+  if (!size) return failure(size.error());
+  Result<Description> description = decode_file_header(source->read(0, *size, buffer, problem));
+  if (!description) return failure(description.error());
+  auto impl = std::make_unique<Impl>();
+  impl->description = std::move(*description);
+  const auto ranks = static_cast<std::uint32_t>(impl->description.ranks);
+  if (!find_by_index(source, *size, ranks, impl->ranks)) {
+    impl->ranks.clear();
+    scan(source, *size, 0, ranks, impl->ranks);
+  }
+  return Recording(std::move(impl));
+}
+
+Result<Recording> Recording::from_parts_beside(const std::string& path) {
+  const std::vector<int> found = parts_beside(path);
+  auto impl = std::make_unique<Impl>();
+  std::uint32_t ranks = 0;
+  for (const int rank : found) {
+    Result<Source> source = Source::look(part_path(path, rank));
+    if (!source) return Failure::failure(source.error());
+    if (ranks == 0) {
+      const Result<PartHeader> header = part_header(*source);
+      if (!header) return Failure::failure(header.error());
+      ranks = (*header).ranks;
+    }
+    const std::string problem = impl->add_part(static_cast<std::uint32_t>(rank), ranks, std::move(*source));
+    if (!problem.empty()) return Failure::failure(problem);
+  }
+  impl->description.version = static_cast<int>(kVersion);
+  impl->description.ranks = static_cast<int>(ranks);
+  impl->description.facts.emplace_back(
+      "unfinished",
+      fmt::format("the run did not come to its end; there are parts of {} of {} ranks", found.size(), ranks));
+  return Recording(std::move(impl));
+}
+
+Result<Recording> Recording::from_parts(Description description, std::vector<std::string> parts) {
+  std::vector<Part> all(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) all[i].bytes = std::move(parts[i]);
+  return from_parts(std::move(description), std::move(all));
+}
+
+Result<Recording> Recording::from_parts(Description description, std::vector<Part> parts) {
+  auto impl = std::make_unique<Impl>();
+  impl->description = std::move(description);
+  impl->description.version = static_cast<int>(kVersion);
+  impl->description.ranks = static_cast<int>(parts.size());
+  const auto ranks = static_cast<std::uint32_t>(parts.size());
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    Part& part = parts[rank];
+    if (part.bytes.empty() && part.path.empty()) continue;
+    Result<Source> source = part.bytes.empty()
+                                ? Source::look(part.path)
+                                : Source(std::move(part.bytes), fmt::format("the part of rank {}", rank));
+    if (!source) return Failure::failure(source.error());
+    const std::string problem = impl->add_part(rank, ranks, std::move(*source));
+    if (!problem.empty()) return Failure::failure(problem);
+  }
+  return Recording(std::move(impl));
+}
+
+const Description& Recording::description() const {
+  return impl_->description;
+}
+
+std::unique_ptr<Reader> Recording::read(int rank) const {
+  return std::make_unique<RankReader>(impl_->blocks(rank), static_cast<std::uint32_t>(rank));
+}
+
+std::uint64_t Recording::bytes(int rank) const {
+  std::uint64_t bytes = 0;
+  for (const auto& places : impl_->blocks(rank).columns) {
+    for (const BlockPlace& place : places) bytes += place.size;
+  }
+  return bytes;
+}
+
+std::string Recording::write(const std::string& path) const {
+  NewFile file(path);
+  std::uint64_t offset = 0;
+  const auto write = [&](std::string_view bytes) {
+    file.write(bytes);
+    offset += bytes.size();
+  };
+  const std::string head = encode(impl_->description);
+  if (const auto size = file_header_bytes(byte_span(head)); !size)
+    return fmt::format("cannot write {}: {}", path, size.error());
+  write(head);
+  std::string index;
+  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
+    const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      append_varint(index, blocks.columns[column].size());
+      ColumnReader reader(blocks, rank, static_cast<Column>(column));
+      while (reader.next()) {
+        append_varint(index, reader.payload().size());
+        write(text_of(reader.block()));
+      }
+      if (!reader.problem().empty()) return reader.problem();
+    }
+  }
+  const std::uint64_t index_offset = offset;
+  write(text_of(seal({Column::kIndex, 0, 0, 0, 0, 0}, byte_span(index))));
+  write(index);
+  write(text_of(encode_end_mark(index_offset)));
+  return file.finish();
+}
+
+}  // namespace offramp::recording

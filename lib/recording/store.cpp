@@ -1,0 +1,89 @@
+#include "lib/recording/store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace offramp::recording {
+
+BlockStore::BlockStore(const PartHeader& header, std::string path, std::size_t limit)
+    : path_(std::move(path)), limit_(limit), memory_(text_of(encode(header))) {}
+
+BlockStore::~BlockStore() {
+  if (file_ >= 0) close(file_);
+}
+
+bool BlockStore::fail(const char* what) {
+  if (problem_.empty()) problem_ = fmt::format("cannot {} {}: {}", what, path_, std::strerror(errno));
+  return false;
+}
+
+bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t n = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return true;
+}
+
+bool BlockStore::move_to_file() {
+  if (in_file()) return true;
+  if (!problem_.empty()) return false;  // once is enough
+  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file_ < 0) return fail("open");
+  if (!write(byte_span(memory_), 0)) {
+    fail("write");
+    struct stat status {};
+    if (fstat(file_, &status) == 0 && S_ISREG(status.st_mode)) unlink(path_.c_str());
+    close(std::exchange(file_, -1));  // the blocks stay in memory
+    return false;
+  }
+  end_ = memory_.size();
+  std::string().swap(memory_);
+  return true;
+}
+
+bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
+  const BlockHeaderImage image = seal(header, payload);
+  const std::size_t size = image.size() + payload.size();
+  if (!in_file()) {
+    const bool fits = memory_.size() + size <= limit_;
+    if (fits || path_.empty() || !move_to_file()) {
+      memory_.append(text_of(image)).append(text_of(payload));
+      return fits;
+    }
+  }
+  drop_tail();
+  // A signal handler that comes between appends behind this block.
+  const std::uint64_t begin = std::exchange(end_, end_ + size);
+  if (write(image, begin) && write(payload, begin + image.size())) return true;
+  fail("write");
+  (void)!ftruncate(file_, static_cast<off_t>(begin));
+  end_ = begin;
+  return false;
+}
+
+void BlockStore::append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest) {
+  const BlockHeaderImage image = seal(header, payload, rest);
+  for (const ByteSpan part : {ByteSpan(image), payload, rest}) {
+    if (!write(part, end_ + tail_)) return;
+    tail_ += part.size();
+  }
+}
+
+void BlockStore::drop_tail() {
+  if (std::exchange(tail_, 0) > 0) (void)!ftruncate(file_, static_cast<off_t>(end_));
+}
+
+std::string BlockStore::take() {
+  return std::move(memory_);
+}
+
+}  // namespace offramp::recording

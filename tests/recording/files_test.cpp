@@ -1,0 +1,439 @@
+// Recordings as files: whole, cut anywhere, damaged anywhere, in parts, beyond limits.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+#include "lib/recording/format.hpp"
+#include "tests/recording/recorded.hpp"
+
+namespace offramp::recording {
+namespace {
+
+using testing::HasSubstr;
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void put(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// Something in every column.
+std::vector<Step> small_program(int rank) {
+  std::vector<Step> steps;
+  for (int round = 0; round < 6; ++round) {
+    Step receive{message(EventKind::kReceive, -1, 64)};
+    receive.match = Match{round, 7};
+    receive.polls = 2;
+    Step wait{wait_all(), {2, 1}};
+    wait.event.flags = kAny;
+    wait.choice = {static_cast<std::uint32_t>(round % 2)};
+    wait.computed = static_cast<std::uint64_t>(5000 * (rank + 1));
+    steps.insert(steps.end(), {receive, {message(EventKind::kSend, rank + round, 64)}, wait, {allreduce(8)}});
+  }
+  return steps;
+}
+
+std::vector<std::string> small_parts() {
+  std::vector<std::string> parts;
+  for (int rank = 0; rank < 3; ++rank) parts.push_back(record(small_program(rank), options_of(rank, 3)));
+  return parts;
+}
+
+Result<Recording> small_recording() {
+  Description description;
+  description.facts = {{"program", "./app"}, {"arguments", "-n 3"}};
+  return Recording::from_parts(description, small_parts());
+}
+
+/// What all ranks read as text, so that two readings can be compared.
+struct Reading {
+  std::string text;
+  std::string error;
+  bool cut = false;
+};
+Reading reading(const Recording& recording, int rank) {
+  const auto reader = recording.read(rank);
+  Reading reading;
+  for (const ReadStep& read : read_all(*reader)) {
+    std::string& text = reading.text;
+    const Step& step = read.step;
+    const auto* const bytes = reinterpret_cast<const char*>(&step.event);
+    text.append(bytes, bytes + sizeof step.event).append(read.call);
+    for (const std::uint64_t value : step.list) text += std::to_string(value) + ",";
+    for (const std::uint32_t position : step.choice) text += ":" + std::to_string(position);
+    text += " " + std::to_string(step.computed) + " " + std::to_string(step.polls);
+    if (step.match) text += " " + std::to_string(step.match->source) + "/" + std::to_string(step.match->tag);
+    text += "\n";
+  }
+  reading.error = reader->error();
+  reading.cut = reader->cut();
+  return reading;
+}
+
+class SmallFile : public testing::Test {
+ protected:
+  SmallFile() {
+    const Result<Recording> recording = small_recording();
+    EXPECT_EQ((*recording).write(path_), "");
+    bytes_ = contents(path_);
+    for (int rank = 0; rank < 3; ++rank) whole_.push_back(reading(*recording, rank));
+  }
+  Folder folder_;
+  std::string path_ = folder_.file("run.offramp");
+  std::string bytes_;
+  std::vector<Reading> whole_;
+};
+
+TEST_F(SmallFile, SaysWhatWasWritten) {
+  const Result<Recording> recording = Recording::open(path_);
+  ASSERT_TRUE(recording) << recording.error();
+  EXPECT_EQ((*recording).description().ranks, 3);
+  EXPECT_EQ((*recording).description().version, static_cast<int>(kVersion));
+  EXPECT_THAT((*recording).description().facts,
+              testing::ElementsAre(testing::Pair("program", "./app"), testing::Pair("arguments", "-n 3")));
+  for (int rank = 0; rank < 3; ++rank) {
+    const Reading read = reading(*recording, rank);
+    EXPECT_EQ(read.text, whole_[static_cast<std::size_t>(rank)].text);
+    EXPECT_EQ(read.error, "");
+    EXPECT_FALSE(read.cut);
+    EXPECT_GT((*recording).bytes(rank), 200U);
+  }
+  EXPECT_EQ(std::count(whole_[0].text.begin(), whole_[0].text.end(), '/'), 6);
+}
+
+TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
+  const Result<Recording> again = Recording::open(path_);
+  EXPECT_EQ((*again).write(folder_.file("again")), "");
+  EXPECT_EQ(contents(folder_.file("again")), bytes_);
+
+  Description description = (*again).description();
+  std::vector<Part> parts(3);
+  const std::vector<std::string> in_memory = small_parts();
+  for (int rank = 0; rank < 3; ++rank) {
+    RecorderOptions options = options_of(rank, 3);
+    options.spill = folder_.file("part" + std::to_string(rank));
+    options.keep = rank != 1;
+    Part& part = parts[static_cast<std::size_t>(rank)];
+    part = {record(small_program(rank), options), options.spill};
+    EXPECT_EQ(part.bytes.empty(), rank != 1);
+    EXPECT_EQ(options.keep ? contents(part.path) : part.bytes, in_memory[static_cast<std::size_t>(rank)]);
+  }
+  const Result<Recording> mixed = Recording::from_parts(description, std::move(parts));
+  ASSERT_TRUE(mixed) << mixed.error();
+  EXPECT_EQ((*mixed).write(folder_.file("mixed")), "");
+  EXPECT_EQ(contents(folder_.file("mixed")), bytes_);
+}
+
+TEST_F(SmallFile, CutAnywhereIsReadUpToThere) {
+  for (std::size_t size = 0; size < bytes_.size(); ++size) {
+    const Result<Recording> recording = Recording::from_bytes(bytes_.substr(0, size), "cut");
+    if (!recording) {
+      EXPECT_THAT(recording.error(), testing::StartsWith("cannot read cut: it "));
+      EXPECT_LT(size, 100U) << "only within the header";
+      continue;
+    }
+    bool before = false;
+    for (int rank = 0; rank < 3; ++rank) {
+      const Reading read = reading(*recording, rank);
+      const Reading& whole = whole_[static_cast<std::size_t>(rank)];
+      ASSERT_EQ(read.error, "") << size;
+      ASSERT_TRUE(!before || read.text.empty()) << size << ": ranks come one after the other";
+      before = before || read.cut;
+      ASSERT_EQ(read.cut, (*recording).bytes(rank) < (*small_recording()).bytes(rank)) << size;
+      ASSERT_TRUE(read.cut ? whole.text.starts_with(read.text) : whole.text == read.text) << size;
+    }
+  }
+}
+
+TEST_F(SmallFile, NoFlippedBitIsTakenForData) {
+  for (std::size_t at = 0; at < bytes_.size(); ++at) {
+    std::string damaged = bytes_;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+    const Result<Recording> recording = Recording::from_bytes(damaged, "damaged");
+    if (!recording) continue;
+    ASSERT_EQ((*recording).description().facts.size(), 2U);
+    for (int rank = 0; rank < 3; ++rank) {
+      const Reading read = reading(*recording, rank);
+      const bool told = !read.error.empty() || read.cut;
+      ASSERT_TRUE(told || read.text == whole_[static_cast<std::size_t>(rank)].text) << at;
+    }
+  }
+}
+
+TEST_F(SmallFile, AnErrorSaysWhere) {
+  std::string damaged = bytes_;
+  const std::size_t second = damaged.find("OBLK", damaged.find("OBLK") + 4);
+  damaged[second + kBlockHeaderBytes] ^= 1;
+  const Result<Recording> recording = Recording::from_bytes(damaged, "damaged.offramp");
+  const auto reader = (*recording).read(0);
+  EXPECT_LT(read_all(*reader).size(), 24U);
+  EXPECT_EQ(reader->error(), "damaged.offramp: rank 0, polls, block 0, byte " + std::to_string(second) +
+                                 ": its checksum is wrong");
+  Event event;
+  EXPECT_FALSE(reader->next(event)) << "an error stays";
+  EXPECT_THAT((*recording).write(folder_.file("copy")), HasSubstr("its checksum is wrong"));
+  EXPECT_EQ(folder_.files(), 1U) << "no half file";
+}
+
+TEST_F(SmallFile, NewerVersionsAndOtherFilesAreRefused) {
+  std::string newer = bytes_;
+  newer[8] = 2;
+  EXPECT_EQ(Recording::from_bytes(newer, "newer").error(),
+            "cannot read newer: it has version 2 of the format, and this Offramp reads version 1");
+  EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(), "cannot read script: it is no recording");
+  EXPECT_EQ(Recording::open(folder_.file("none")).error(),
+            "cannot read " + folder_.file("none") + ": No such file or directory");
+  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Recording::from_parts({}, std::vector<std::string>{"xyz"}).error(),
+              HasSubstr("the part of rank 0: it is no part of a recording"));
+  std::vector<std::string> parts = small_parts();
+  std::swap(parts[0], parts[1]);
+  EXPECT_THAT(Recording::from_parts({}, parts).error(),
+              HasSubstr("it is the part of rank 1 of 3, and not of rank 0"));
+}
+
+TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
+  const Result<Recording> recording = small_recording();
+  const std::string nowhere = folder_.file("no/such/folder");
+  EXPECT_EQ((*recording).write(nowhere), "cannot write " + nowhere + ": No such file or directory");
+  const std::string folder = folder_.file("folder");
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  EXPECT_EQ((*recording).write(folder), "cannot write " + folder + ": Is a directory");
+  EXPECT_EQ(folder_.files(), 2U);
+}
+
+/// Events that nothing folds.
+void add_random(Recorder& recorder, Random& random, int count) {
+  for (int i = 0; i < count; ++i)
+    recorder.add(message(EventKind::kSend, static_cast<int>(random.below(1000)), random.any() >> 30U));
+}
+
+TEST(Limits, WithoutAFileTheRecordingEnds) {
+  RecorderOptions options = options_of();
+  options.limit = 200'000;
+  Recorder recorder(options);
+  Random random(1);
+  add_random(recorder, random, 100'000);
+  EXPECT_FALSE(recorder.complete());
+  EXPECT_EQ(recorder.requests(), 100'000U) << "still counted";
+  EXPECT_LT(recorder.events(), 50'000U);
+  EXPECT_LT(recorder.bytes(), options.limit + 2 * kPayloadTarget);
+  const std::uint64_t events = recorder.events();
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  EXPECT_EQ(read_all(*reader).size(), events);
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_TRUE(reader->cut());
+}
+
+TEST(Limits, WithAFileNothingIsMissing) {
+  const Folder folder;
+  RecorderOptions options = options_of();
+  options.limit = 200'000;
+  options.spill = folder.file("run.rank-0");
+  Recorder recorder(options);
+  Random random(1);
+  add_random(recorder, random, 10'000);
+  EXPECT_EQ(folder.files(), 0U);
+  add_random(recorder, random, 90'000);
+  EXPECT_EQ(folder.files(), 1U);
+  EXPECT_EQ(recorder.finish(), "");
+  EXPECT_TRUE(recorder.complete());
+  EXPECT_EQ(recorder.events(), 100'000U);
+
+  RecorderOptions unlimited = options_of();
+  Recorder other(unlimited);
+  Random again(1);
+  add_random(other, again, 100'000);
+  EXPECT_EQ(other.finish(), contents(options.spill));
+  EXPECT_EQ(recorder.bytes(), contents(options.spill).size());
+}
+
+TEST(Limits, AFullDiskEndsTheRecording) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  RecorderOptions options = options_of();
+  options.limit = 100'000;
+  options.spill = "/dev/full";
+  Recorder recorder(options);
+  Random random(1);
+  add_random(recorder, random, 50'000);
+  EXPECT_FALSE(recorder.complete());
+  EXPECT_EQ(recorder.problem(), "cannot write /dev/full: No space left on device");
+  const std::uint64_t events = recorder.events();
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  EXPECT_EQ(read_all(*reader).size(), events);
+  EXPECT_TRUE(reader->cut());
+}
+
+TEST(Limits, AFileThatCannotBeOpenedIsTold) {
+  RecorderOptions options = options_of();
+  options.spill = "/no/such/folder/part";
+  options.keep = true;
+  Recorder recorder(options);
+  recorder.add(wait_all());
+  EXPECT_EQ(recorder.problem(), "cannot open /no/such/folder/part: No such file or directory");
+  EXPECT_NE(recorder.finish(), "") << "the memory suffices";
+  EXPECT_TRUE(recorder.complete());
+}
+
+class Unfinished : public testing::Test {
+ protected:
+  /// Recorders of these ranks of four, each with a file of its own.
+  RecorderOptions options(int rank) {
+    RecorderOptions options = options_of(rank, 4);
+    options.spill = part_path(path_, rank);
+    options.keep = true;
+    return options;
+  }
+  /// Events of the rank that can be read.
+  std::size_t events(int rank, bool cut = true) {
+    const Result<Recording> recording = Recording::open(path_);
+    EXPECT_TRUE(recording) << recording.error();
+    if (!recording) return 0;
+    const auto reader = (*recording).read(rank);
+    const std::size_t events = read_all(*reader).size();
+    EXPECT_EQ(reader->error(), "");
+    EXPECT_EQ(reader->cut(), cut);
+    return events;
+  }
+  Folder folder_;
+  std::string path_ = folder_.file("run");
+};
+
+TEST_F(Unfinished, PartsBesideTheFileAreRead) {
+  std::vector<Step> steps = small_program(0);
+  record(steps, options(1));
+  Recorder crashed(options(3));
+  for (const Step& step : steps) record(crashed, step);
+  crashed.flush();
+  const Result<Recording> recording = Recording::open(path_);
+  ASSERT_TRUE(recording) << recording.error();
+  EXPECT_EQ((*recording).description().ranks, 4);
+  EXPECT_THAT((*recording).description().facts,
+              testing::ElementsAre(testing::Pair(
+                  "unfinished", "the run did not come to its end; there are parts of 2 of 4 ranks")));
+  EXPECT_EQ(events(0), 0U);
+  EXPECT_EQ(events(1, false), steps.size());
+  EXPECT_EQ(events(2), 0U);
+  EXPECT_EQ(events(3), steps.size());
+  EXPECT_EQ(reading(*recording, 3).text, reading(*recording, 1).text);
+  EXPECT_EQ((*recording).write(path_), "");
+  EXPECT_EQ(events(1, false), steps.size());
+  EXPECT_EQ(events(3), steps.size()) << "cut in the one file as well";
+}
+
+TEST_F(Unfinished, FinishedBlocksAreThereWithoutAFlush) {
+  Recorder recorder(options(0));
+  Random random(1);
+  add_random(recorder, random, 50'000);
+  const std::size_t kept = events(0);
+  EXPECT_GT(kept, 30'000U);
+  EXPECT_LT(kept, 50'000U);
+}
+
+TEST_F(Unfinished, ARecordingGoesOnAfterAFlush) {
+  Recorder recorder(options(0));
+  Random random(1);
+  std::uint64_t expected = 0;
+  for (int i = 1; i <= 200; ++i) {
+    const int count = static_cast<int>(random.below(1500));
+    add_random(recorder, random, count / 2);
+    for (int j = 0; j < count - count / 2; ++j) recorder.add(wait_all());
+    expected += static_cast<std::uint64_t>(count);
+    recorder.computed(2000);
+    recorder.flush();
+    if (random.below(3) == 0) recorder.flush();
+    ASSERT_TRUE(i % 10 > 0 || events(0) == expected);
+  }
+  recorder.finish();
+  EXPECT_EQ(events(0, false), expected);
+}
+
+TEST_F(Unfinished, AFlushWithoutAFileYetMakesOne) {
+  RecorderOptions lazy = options(0);
+  lazy.keep = false;
+  Recorder recorder(lazy);
+  for (const Step& step : small_program(0)) record(recorder, step);
+  EXPECT_EQ(folder_.files(), 0U);
+  recorder.flush();
+  EXPECT_EQ(events(0), 24U);
+}
+
+Recorder* signalled = nullptr;
+
+/// A signal may come in the middle of any call: what was added before is there, and nothing twice.
+TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
+  for (int delay = 1; delay <= 40; ++delay) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Recorder recorder(options(0));
+      signalled = &recorder;
+      std::signal(SIGALRM, [](int) {
+        signalled->flush();
+        _exit(0);
+      });
+      ualarm(static_cast<useconds_t>(500 * delay), 0);
+      for (std::uint64_t i = 0;; ++i) {
+        const std::vector<std::uint64_t> list = {i / 7};
+        Event event = message(EventKind::kSend, static_cast<int>(i % 5), i);
+        event.list = recorder.list(list);
+        recorder.add(event);
+        for (int j = 0; j < 5; ++j) recorder.add(wait_all(i % 3));
+      }
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    const Result<Recording> recording = Recording::open(path_);
+    const auto reader = (*recording).read(0);
+    std::uint64_t i = 0;
+    for (Event event; reader->next(event); ++i) {
+      const bool sends = i % 6 == 0;
+      ASSERT_EQ(event.bytes, sends ? i / 6 : 0);
+      ASSERT_EQ(event.extra, sends ? 0 : i / 6 % 3);
+      ASSERT_TRUE(!sends || reader->list(event.list)[0] == i / 42);
+    }
+    EXPECT_EQ(reader->error(), "");
+    EXPECT_GT(i, 0U);
+  }
+}
+
+TEST_F(Unfinished, PartsOfAnotherRunAreRefused) {
+  record({}, options(0));
+  record({}, options_of(1, 2));
+  RecorderOptions other = options_of(1, 2);
+  other.spill = part_path(path_, 1);
+  other.keep = true;
+  record({}, other);
+  EXPECT_THAT(Recording::open(path_).error(),
+              HasSubstr("it is the part of rank 1 of 2, and not of rank 1 of 4"));
+}
+
+TEST_F(Unfinished, APartCutAnywhereIsReadUpToThere) {
+  record(small_program(0), options(0));
+  const std::string whole = contents(part_path(path_, 0));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    put(part_path(path_, 0), whole.substr(0, size));
+    const Result<Recording> recording = Recording::open(path_);
+    ASSERT_EQ(static_cast<bool>(recording), size >= kPartHeaderBytes) << size;
+    if (!recording) continue;
+    const Reading read = reading(*recording, 0);
+    ASSERT_EQ(read.error, "");
+    ASSERT_TRUE(read.cut);
+    ASSERT_TRUE(reading(*small_recording(), 0).text.starts_with(read.text)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace offramp::recording

@@ -1,0 +1,272 @@
+// What is recorded is what is read.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/recording/recorded.hpp"
+
+namespace offramp::recording {
+namespace {
+
+void expect_read(const std::vector<Step>& steps, const std::string& part) {
+  const Result<Recording> recording = one_rank(part);
+  ASSERT_TRUE(recording) << recording.error();
+  const auto reader = (*recording).read(0);
+  const std::vector<ReadStep> read = read_all(*reader);
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_FALSE(reader->cut());
+  ASSERT_EQ(read.size(), steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    ASSERT_TRUE(same_event(steps[i], read[i])) << "event " << i;
+    ASSERT_EQ(read[i].step.polls, steps[i].polls) << "event " << i;
+    ASSERT_EQ(read[i].step.choice, steps[i].choice) << "event " << i;
+    ASSERT_EQ(read[i].step.match.has_value(), steps[i].match.has_value()) << "event " << i;
+    if (!steps[i].match) continue;
+    ASSERT_EQ(read[i].step.match->source, steps[i].match->source) << "event " << i;
+    ASSERT_EQ(read[i].step.match->tag, steps[i].match->tag) << "event " << i;
+  }
+}
+
+std::vector<std::uint64_t> random_list(Random& random) {
+  std::vector<std::uint64_t> list(random.below(12));
+  const std::uint64_t step = random.below(3);
+  std::uint64_t value = random.below(4) == 0 ? random.any() : random.below(100);
+  for (std::uint64_t& each : list) each = step == 0 ? random.any() : value += step - 1;
+  return list;
+}
+
+/// range: how many different values a field has. Few make loops, many make new events.
+Step random_step(Random& random, std::uint64_t range) {
+  Step step;
+  Event& event = step.event;
+  event.kind = static_cast<EventKind>(random.below(static_cast<std::uint64_t>(EventKind::kCount)));
+  event.flags = static_cast<std::uint8_t>(random.below(std::min<std::uint64_t>(range, 256)));
+  event.element = static_cast<ElementType>(random.below(std::min<std::uint64_t>(range, 16)));
+  event.function = static_cast<ReduceFunction>(random.below(std::min<std::uint64_t>(range, 15)));
+  event.operation = static_cast<OperationKind>(random.below(std::min<std::uint64_t>(range, 17)));
+  event.call = static_cast<std::uint16_t>(random.below(kCalls.size()));
+  event.communicator = static_cast<std::uint32_t>(random.below(range));
+  event.peer = static_cast<std::int32_t>(random.below(range)) - 1;
+  event.tag = static_cast<std::int32_t>(random.below(range)) - 1;
+  event.bytes = random.below(range);
+  event.extra = random.below(range);
+  if (random.below(4) == 0) step.list = random_list(random);
+  if (random.below(8) == 0) step.second = random_list(random);
+  if (random.below(5) == 0) step.polls = random.below(300);
+  const bool chooses = is_choice(event) && random.below(3) > 0;
+  for (std::size_t i = 0; chooses && i < std::max<std::size_t>(1, step.list.size()); i += 2)
+    step.choice.push_back(static_cast<std::uint32_t>(i));
+  if (is_wildcard(event) && random.below(4) > 0)
+    step.match = Match{static_cast<int>(random.below(1000)) - 1, static_cast<int>(random.any() >> 33U)};
+  return step;
+}
+
+TEST(RoundTrip, RandomEvents) {
+  for (const std::uint64_t range : {2ULL, 3ULL, 50ULL, 1ULL << 31U}) {
+    Random random(range);
+    std::vector<Step> steps;
+    for (int i = 0; i < 20'000; ++i) steps.push_back(random_step(random, range));
+    expect_read(steps, record(steps));
+  }
+}
+
+TEST(RoundTrip, RandomLoopsOfRandomEvents) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    std::vector<Step> steps;
+    while (steps.size() < 5000) {
+      std::vector<Step> body;
+      for (std::uint64_t i = random.below(30); i > 0; --i) body.push_back(random_step(random, 5));
+      for (std::uint64_t i = random.below(40); i > 0; --i) {
+        steps.insert(steps.end(), body.begin(), body.end());
+        if (random.below(4) == 0) steps.push_back(random_step(random, 1000));
+      }
+    }
+    expect_read(steps, record(steps));
+  }
+}
+
+TEST(RoundTrip, ExtremeFields) {
+  std::vector<Step> steps;
+  for (const std::uint64_t bytes :
+       {UINT64_MAX, std::uint64_t{0}, std::uint64_t{1} << 63U, std::uint64_t{1}}) {
+    for (const std::int32_t peer : {INT32_MIN, INT32_MAX, 0, -1}) {
+      Event event = message(EventKind::kSend, peer, bytes, peer);
+      event.extra = bytes;
+      event.communicator = static_cast<std::uint32_t>(bytes);
+      steps.push_back({event});
+    }
+  }
+  expect_read(steps, record(steps));
+}
+
+TEST(RoundTrip, EmptyRecording) {
+  expect_read({}, record({}));
+}
+
+TEST(RoundTrip, ListsOfNoneOneAndManyValues) {
+  std::vector<std::uint64_t> counting(1U << 20U);
+  std::iota(counting.begin(), counting.end(), 5);
+  Random random(3);
+  std::vector<std::uint64_t> any(100'000);
+  for (std::uint64_t& each : any) each = random.any();
+  std::vector<Step> steps;
+  for (const auto& list :
+       {std::vector<std::uint64_t>{}, {UINT64_MAX}, {0}, {3, 3}, {9, 8, 7, 6, 1}, counting, any})
+    steps.push_back({wait_all(), list, counting});
+  expect_read(steps, record(steps));
+  const std::vector<Step> one = {{wait_all(), counting}};
+  EXPECT_LT(record(one).size(), 200U);
+}
+
+TEST(RoundTrip, AListThatIsTooLongEndsTheRecording) {
+  Recorder recorder(options_of());
+  recorder.add(wait_all());
+  recorder.list(std::vector<std::uint64_t>((1U << 20U) + 1));
+  recorder.add(wait_all());
+  EXPECT_FALSE(recorder.complete());
+  EXPECT_EQ(recorder.events(), 1U);
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  EXPECT_EQ(read_all(*reader).size(), 1U);
+  EXPECT_TRUE(reader->cut());
+}
+
+TEST(RoundTrip, EqualListsHaveOneNumber) {
+  Recorder recorder(options_of());
+  const std::vector<std::uint64_t> list = {4, 3, 2};
+  EXPECT_EQ(recorder.list({}), 0U);
+  const std::uint32_t number = recorder.list(list);
+  EXPECT_EQ(recorder.list(std::vector<std::uint64_t>{4, 3}), number + 1);
+  EXPECT_EQ(recorder.list(list), number);
+}
+
+TEST(RoundTrip, RequestsAndWildcardsAreCounted) {
+  Recorder recorder(options_of());
+  for (int round = 0; round < 100; ++round) {
+    const auto before = recorder.requests();
+    EXPECT_EQ(recorder.add(message(EventKind::kReceive, kAnySource, 8)), before + 1);
+    EXPECT_EQ(recorder.add(message(EventKind::kSend, 1, 8)), before + 2);
+    EXPECT_EQ(recorder.distance(before + 1), 2U);
+    EXPECT_EQ(recorder.distance(before + 2), 1U);
+    Event blocking = message(EventKind::kSend, 1, 8);
+    blocking.flags = kBlocking;
+    EXPECT_EQ(recorder.add(blocking), before + 2);
+    EXPECT_EQ(recorder.add(wait_all(1)), before + 2);
+    EXPECT_EQ(recorder.wildcards(), static_cast<std::uint32_t>(round) + 1);
+  }
+  EXPECT_EQ(recorder.events(), 400U);
+}
+
+TEST(RoundTrip, NamesAreTheSameInEveryBlock) {
+  std::vector<Step> steps;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    steps.push_back({message(EventKind::kSend, 1, i)});
+    steps.push_back({message(EventKind::kReceive, 2, i)});
+    if (i % 1000 == 999) steps.push_back({allreduce(i)});
+  }
+  const Result<Recording> recording = one_rank(record(steps));
+  const auto reader = (*recording).read(0);
+  std::vector<std::pair<std::string, int>> names;
+  for (Event event; reader->next(event);) {
+    const std::pair<std::string, int> name(reader->call(event.call), event.call);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_THAT(names,
+              testing::UnorderedElementsAre(testing::Pair("MPI_Isend", 0), testing::Pair("MPI_Irecv", 1),
+                                            testing::Pair("MPI_Allreduce", 2)));
+}
+
+TEST(RoundTrip, WildcardsTakeInAnyOrder) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    Recorder recorder(options_of());
+    std::vector<std::uint32_t> open;
+    std::vector<std::optional<Match>> expected(1);
+    for (int i = 0; i < 30'000; ++i) {
+      recorder.add(message(EventKind::kReceive, i % 2 == 0 ? kAnySource : 3, 8, i % 4 == 1 ? kAnyTag : 5));
+      if (recorder.wildcards() == expected.size()) {
+        open.push_back(recorder.wildcards());
+        expected.emplace_back();
+      }
+      while (open.size() > 50) {
+        const std::size_t which = random.below(open.size());
+        const Match match = {static_cast<int>(random.below(64)), static_cast<int>(random.below(9)) - 1};
+        if (random.below(50) > 0) {
+          recorder.matched(open[which], match);
+          expected[open[which]] = match;
+        }
+        open.erase(open.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+    }
+    const Result<Recording> recording = one_rank(recorder.finish());
+    const auto reader = (*recording).read(0);
+    std::size_t wildcards = 0;
+    for (Event event; reader->next(event);) {
+      const std::optional<Match> match = reader->match();
+      if (!is_wildcard(event)) {
+        EXPECT_FALSE(match);
+        continue;
+      }
+      ++wildcards;
+      ASSERT_EQ(match.has_value(), expected[wildcards].has_value()) << wildcards;
+      if (!match) continue;
+      ASSERT_EQ(match->source, expected[wildcards]->source);
+      ASSERT_EQ(match->tag, expected[wildcards]->tag);
+    }
+    EXPECT_EQ(reader->error(), "");
+    EXPECT_EQ(wildcards + 1, expected.size());
+  }
+}
+
+TEST(RoundTrip, ATimeIsKeptToEightBitsAndTheSumToTheRemainder) {
+  Random random(11);
+  Recorder recorder(options_of());
+  std::uint64_t sum = 0;
+  std::vector<std::uint64_t> times;
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint64_t time = random.any() >> (24 + random.below(40));
+    times.push_back(time);
+    sum += time;
+    recorder.computed(time);
+    recorder.add(wait_all(static_cast<std::uint64_t>(i % 10)));
+  }
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  std::uint64_t read = 0, carried = 0, remainder = 0;
+  std::size_t i = 0;
+  for (Event event; reader->next(event); ++i) {
+    carried += times[i];
+    const std::uint64_t computed = reader->computed();
+    ASSERT_LE(computed, carried);
+    carried -= computed;
+    read += computed;
+    if (computed > 0) remainder = carried;
+    ASSERT_LE(remainder, computed > 0 ? computed / 128 : remainder);
+    ASSERT_LT(carried, remainder + 1000);
+  }
+  EXPECT_EQ(i, times.size());
+  EXPECT_EQ(read + carried, sum);
+}
+
+TEST(RoundTrip, SmallTimesAreAddedUp) {
+  Recorder recorder(options_of());
+  for (int i = 0; i < 100; ++i) {
+    recorder.computed(100);
+    recorder.add(wait_all());
+  }
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  std::uint64_t sum = 0, entries = 0;
+  for (Event event; reader->next(event);) {
+    sum += reader->computed();
+    entries += static_cast<std::uint64_t>(reader->computed() > 0);
+  }
+  EXPECT_EQ(entries, 10U);
+  EXPECT_LE(10'000 - sum, 10U);
+}
+
+}  // namespace
+}  // namespace offramp::recording
