@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -280,6 +281,92 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
   EXPECT_EQ(replayed(setting_, tapes, options).clocks, direct);
+}
+
+/// Events of any kind that could be right, but for some fields.
+class Scribbler {
+ public:
+  explicit Scribbler(std::uint64_t seed) : random_(seed) {}
+
+  std::vector<Tape> scribble() {
+    std::vector<Tape> tapes(3);
+    for (Tape& tape : tapes) {
+      tape.communicator({2, 0, 1});
+      begun_ = 0;
+      for (int i = below(40); i > 0; --i) add(tape);
+      tape.cut = below(2) == 0;
+    }
+    return tapes;
+  }
+
+ private:
+  int below(int limit) { return static_cast<int>(random_() % static_cast<std::uint64_t>(limit)); }
+  /// Seldom any number.
+  template <typename T>
+  T about(int least, int limit) {
+    return below(1000) == 0 ? static_cast<T>(random_()) : static_cast<T>(least + below(limit - least));
+  }
+
+  void add(Tape& tape) {
+    Tape::Event event;
+    event.kind = about<EventKind>(0, static_cast<int>(EventKind::kCount));
+    // Those of three scribblers never agree for long.
+    if (event.kind == EventKind::kCollective && below(4) > 0) event.kind = EventKind::kSend;
+    if (event.kind == EventKind::kProbe && below(4) > 0) event.kind = EventKind::kReceive;
+    event.flags = static_cast<std::uint8_t>(below(5) > 0 ? below(256) & ~recording::kBlocking : below(256));
+    event.element = about<ElementType>(0, static_cast<int>(ElementType::kMixed) + 1);
+    event.function = about<ReduceFunction>(0, static_cast<int>(ReduceFunction::kUser) + 1);
+    event.operation = about<OperationKind>(1, static_cast<int>(OperationKind::kGatherv));
+    event.call = static_cast<std::uint16_t>(event.kind);
+    event.communicator = 2 * about<std::uint32_t>(0, 2);
+    const int least = event.kind == EventKind::kReceive ? -1 : 0;
+    event.peer = about<std::int32_t>(least, 3);
+    event.tag = about<std::int32_t>(least, 2);
+    event.bytes = about<std::uint64_t>(0, 70000);
+    set_lists(tape, event);
+    tape.compute(random_() % 1000);
+    tape.add(event);
+    begun_ += recording::begins_request(event) ? 1 : 0;
+    if (below(3) > 0) tape.took(event.peer < 0 ? below(3) : event.peer, event.tag < 0 ? 0 : event.tag);
+  }
+
+  void set_lists(Tape& tape, Tape::Event& event) {
+    const bool of_requests =
+        event.kind == EventKind::kWait || event.kind == EventKind::kCancel || event.kind == EventKind::kFree;
+    if (event.kind == EventKind::kCommunicator) {
+      event.list = tape.list({1, 0, 2});
+    } else if (event.kind == EventKind::kExchange) {
+      event.list = list(tape, 0, 3);
+      event.second_list = list(tape, 0, 3);
+    } else if (of_requests && begun_ > 0) {
+      event.list = list(tape, 1, begun_ + 1);
+    }
+  }
+
+  std::uint32_t list(Tape& tape, int least, int limit) {
+    std::vector<std::uint64_t> values;
+    for (int i = below(5); i > 0; --i) values.push_back(about<std::uint64_t>(least, limit));
+    return tape.list(values);
+  }
+
+  std::mt19937_64 random_;
+  int begun_ = 0;
+};
+
+TEST_P(Replays, EndWhateverTheRecordingSays) {
+  int ended = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const std::vector<Tape> tapes = Scribbler(seed).scribble();
+    for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
+      ReplayOptions options;
+      options.compute.kind = Compute::Kind::kMeasured;
+      options.arrival = arrival;
+      const Result<ReplayResult> result = replay(setting_, test::source_of(tapes), options);
+      ended += result ? 1 : 0;
+      EXPECT_TRUE(result || !result.error().empty());
+    }
+  }
+  EXPECT_GT(ended, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(OverEachBackend, Replays,
