@@ -23,6 +23,8 @@ struct OpenRequest {
 class OpenRequests {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
+  /// Of the table.
+  [[nodiscard]] std::size_t slots() const { return slots_.size(); }
 
   OpenRequest& add(std::uint64_t number) {
     if (2 * (size_ + 1) > slots_.size()) grow();

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "lib/core/open_requests.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 
@@ -639,7 +641,7 @@ TEST_F(AReplay, CanBeStopped) {
   EXPECT_LT(result.events, 60'000u);
 }
 
-TEST_F(AReplay, NeedsMemoryForOpenRequestsOnly) {
+TEST_F(AReplay, KeepsARequestOpenBesideManyOthers) {
   std::vector<Tape> tapes(2);
   const std::uint64_t oldest = tapes[0].irecv(1, 8, 1);
   for (int i = 0; i < 100'000; ++i) {
@@ -651,6 +653,32 @@ TEST_F(AReplay, NeedsMemoryForOpenRequestsOnly) {
   tapes[1].send(0, 8, 1);
   tapes[0].wait({oldest});
   EXPECT_EQ(replayed(setting_, tapes).messages, 200'001u);
+}
+
+TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
+  std::mt19937_64 random(7);
+  OpenRequests requests;
+  std::set<std::uint64_t> open;
+  std::uint64_t begun = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    if (open.size() < 40 && random() % 2 == 0) {
+      requests.add(begun).call = static_cast<std::uint16_t>(begun);
+      open.insert(begun++);
+    } else {
+      const std::uint64_t number = begun - random() % std::min<std::uint64_t>(begun + 1, 100);
+      OpenRequest* const found = requests.find(number);
+      ASSERT_EQ(found != nullptr, open.erase(number) == 1) << number;
+      if (found == nullptr) continue;
+      const OpenRequest taken = requests.take(*found);
+      ASSERT_EQ(taken.number, number);
+      ASSERT_EQ(taken.call, static_cast<std::uint16_t>(number));
+    }
+    ASSERT_EQ(requests.size(), open.size());
+  }
+  EXPECT_LE(requests.slots(), 128u) << "for the most that were open at once";
+  std::vector<std::uint64_t> left;
+  for (const OpenRequest& one : requests.take_all()) left.push_back(one.number);
+  EXPECT_TRUE(std::equal(left.begin(), left.end(), open.begin(), open.end()));
 }
 
 // --- recordings that make no sense ---
