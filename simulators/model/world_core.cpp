@@ -34,7 +34,11 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   everyone_.group_ = std::move(group);
 }
 
+/// Operations that have not ended refer to the devices until they go.
 Core::~Core() {
+  for (const auto& rank : ranks_) {
+    if (rank != nullptr) rank->program.reset();
+  }
   for (Operation* const operation : given_up_) delete operation;
 }
 
