@@ -14,7 +14,7 @@ constexpr ExitText kExitTexts[] = {
     {"1", "this installation is incomplete (libofframp.so is not found), or something unexpected went wrong"},
     {"2",
      "the command line or the configuration is wrong; check: there is nothing to put Offramp in front of; "
-     "report: a file is no report"},
+     "report: a file is no report; replay: the file is no recording, or what it says makes no sense"},
     {"3",
      "predict: the hardware declines the operation at every point; check: it works, with a risk; "
      "fuzz-faults: no "
@@ -27,6 +27,7 @@ constexpr ExitText kExitTexts[] = {
      "run: the program is not an executable file, or is linked to another MPI library, or mpirun cannot be "
      "started"},
     {"127", "run: the program or mpirun is not found"},
+    {"130", "replay: interrupted; what was replayed by then is printed"},
     {"any other", "run: mpirun's. mpirun may also return one of those above"}};
 
 std::vector<std::string> split(const std::string& text, std::string_view separator) {

@@ -17,6 +17,7 @@
 #include "tools/fuzz_faults.hpp"
 #include "tools/predict.hpp"
 #include "tools/receipt.hpp"
+#include "tools/replay.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
 
@@ -162,6 +163,31 @@ class RunCommand {
   std::vector<std::string> mpirun_arguments_;
 };
 
+/// --set and --config, of subcommands that simulate.
+class SettingOptions {
+ public:
+  void add_to(CLI::App& app) {
+    app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--config", config_, "read this file instead of ./offramp.toml")->type_name("FILE");
+  }
+
+  /// The first --set that is none, or nothing.
+  std::string collect(const std::vector<std::string>& backends, std::vector<Override>& overrides) {
+    if (!config_.empty()) overrides.push_back({"config", config_, "--config"});
+    for (const std::string& setting : settings_) {
+      if (!add_setting(setting, backends, overrides))
+        return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::string> settings_;
+  std::string config_;
+};
+
 /// The options that say which operation on which hardware.
 class QuestionOptions {
  public:
@@ -188,26 +214,15 @@ class QuestionOptions {
     app.add_option("--function", options.function,
                    "the reduction's function (max, maximum, MPI_MAX); by default sum")
         ->type_name("FUNCTION");
-    app.add_option("--set", settings_, "set a key as in the file, or a parameter of --backend")
-        ->type_name("KEY=VALUE")
-        ->allow_extra_args(false);
-    app.add_option("--config", config_, "read this file instead of ./offramp.toml")->type_name("FILE");
+    settings_.add_to(app);
   }
 
   /// The first --set that is none, or nothing.
-  std::string collect() {
-    if (!config_.empty()) options_.overrides.push_back({"config", config_, "--config"});
-    for (const std::string& setting : settings_) {
-      if (!add_setting(setting, options_.backends, options_.overrides))
-        return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
-    }
-    return {};
-  }
+  std::string collect() { return settings_.collect(options_.backends, options_.overrides); }
 
  private:
   PredictOptions& options_;
-  std::vector<std::string> settings_;
-  std::string config_;
+  SettingOptions settings_;
 };
 
 constexpr const char* kPredictFooter = R"(
@@ -259,6 +274,90 @@ class PredictCommand {
   CLI::App& app_;
   PredictOptions options_;
   QuestionOptions question_;
+};
+
+constexpr const char* kReplayFooter = R"(
+Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
+in this process, without data. Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run; routes
+are those between a backend and the host.
+
+What a recorded wildcard took, and which of several requests was done first, is replayed as it was; with --arrival modelled
+the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_Iprobe) take no time.
+
+Ctrl-C ends the replay that runs, and prints those that are done.
+
+Exit codes: 2 the command line or the configuration is wrong, or the file is no recording or makes no sense; 130
+interrupted.)";
+
+std::string is_compute(const std::string& text) {
+  const std::optional<double> factor = parse_quantity(text, "");
+  if (text == "none" || text == "recorded" || (factor && *factor > 0)) return {};
+  return fmt::format("{} is neither none nor recorded nor a factor above 0", in_quotes(text));
+}
+
+class ReplayCommand {
+ public:
+  explicit ReplayCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("replay", "run a recorded program again on other hardware")) {
+    app_.footer(kReplayFooter);
+    app_.add_option("file", options_.file, "what run --record has written")->type_name("FILE")->required();
+    add_backends("--backend", backends_,
+                 "the hardware: one backend, or several with commas between them, or all");
+    add_backends("--compare", compared_, "more of them");
+    settings_.add_to(app_);
+    app_.add_option("--ranks-per-node", ranks_per_node_,
+                    "so many neighbouring ranks share a node's resources")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000));
+    app_.add_option(
+            "--compute", compute_,
+            "how the CPU time between MPI calls moves the host clock: not at all, as it was recorded, or "
+            "that times a factor")
+        ->type_name("none|recorded|FACTOR")
+        ->check(is_compute, "");
+    app_.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
+        ->type_name("recorded|modelled")
+        ->check(CLI::IsMember({"recorded", "modelled"}))
+        ->capture_default_str();
+    app_.add_flag("--check", options_.check,
+                  "verify while simulating that no unit is used twice at a time or beyond its rate, that "
+                  "nothing comes before its cause, and that nothing is lost");
+    app_.add_flag("--json", options_.json, "print JSON");
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute() {
+    options_.backends = backends_;
+    for (const std::string& name : compared_) {
+      if (std::find(options_.backends.begin(), options_.backends.end(), name) == options_.backends.end())
+        options_.backends.push_back(name);
+    }
+    const std::string problem = settings_.collect(options_.backends, options_.overrides);
+    if (app_.count("--ranks-per-node") > 0)
+      options_.overrides.push_back({"ranks_per_node", ranks_per_node_, "--ranks-per-node"});
+    if (app_.count("--compute") > 0)
+      options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
+    options_.modelled_arrival = arrival_ == "modelled";
+    if (problem.empty()) return replay(options_);
+    complain(problem + "; see offramp replay --help");
+    return kUsage;
+  }
+
+ private:
+  void add_backends(const char* name, std::vector<std::string>& backends, const char* description) {
+    app_.add_option(name, backends, description)
+        ->type_name("BACKEND")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+  }
+
+  CLI::App& app_;
+  ReplayToolOptions options_;
+  SettingOptions settings_;
+  std::vector<std::string> backends_;
+  std::vector<std::string> compared_;
+  std::string ranks_per_node_;
+  std::string compute_;
+  std::string arrival_ = "recorded";
 };
 
 class ExplainCommand {
@@ -567,6 +666,7 @@ int dispatch(std::vector<std::string> words) {
   check_app->add_option("--backend", check_options.backend, "only this hardware")->type_name("BACKEND");
   check_app->add_flag("--json", check_options.json, "print JSON");
   PredictCommand predict_command(app);
+  ReplayCommand replay_command(app);
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
   ReportOptions report_options;
@@ -627,6 +727,7 @@ int dispatch(std::vector<std::string> words) {
   if (used == check_app) return check(check_options);
   if (used == report_app) return report(report_options);
   if (used == &predict_command.app()) return predict_command.execute();
+  if (used == &replay_command.app()) return replay_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();
   if (used == completion_app) return completion(app, shell);

@@ -12,17 +12,13 @@
 #include "lib/core/forecast.hpp"
 #include "lib/core/names.hpp"
 #include "tools/plot.hpp"
+#include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Says what is wrong by throwing it: these are the user's words, and dispatch() prints them.
-struct Misuse {
-  std::string text;
-};
 
 struct Question {
   Operation operation;
@@ -140,48 +136,12 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   return points;
 }
 
-struct Setup {
-  Registry registry{built_in_backends()};
-  std::optional<Configuration> configuration;
-  std::vector<const BackendDescription*> backends;
-  bool check;
-
-  explicit Setup(const PredictOptions& options) : check(options.check) {
-    Surroundings surroundings = Surroundings::of_process();
-    surroundings.overrides = options.overrides;
-    auto loaded = load_configuration(surroundings, registry);
-    if (!loaded) throw Misuse{loaded.error()};
-    configuration = std::move(*loaded);
-    std::vector<std::string> names = options.backends;
-    if (names.empty()) names.push_back(configuration->off() ? "host" : configuration->backend);
-    if (names == std::vector<std::string>{"all"}) {
-      const std::vector<std::string_view> all = registry.names();
-      names.assign(all.begin(), all.end());
-    }
-    for (const std::string& name : names) {
-      backends.push_back(registry.find(name));
-      if (backends.back() == nullptr)
-        throw Misuse{
-            fmt::format("unknown backend {}{}", in_quotes(name), suggestion(name, registry.names()))};
-    }
-  }
-
-  /// Settings of these backends that change nothing.
-  [[nodiscard]] std::vector<std::string> notes() const {
-    std::vector<std::string> all;
-    for (const BackendDescription* backend : backends) {
-      for (std::string& text : settings_without_effect(*configuration, *backend))
-        all.push_back(std::move(text));
-    }
-    return all;
-  }
-
-  [[nodiscard]] ForecastSetting setting(const BackendDescription& backend) const {
-    Result<Settings> settings = configuration->settings_for(backend);
-    if (!settings) throw Misuse{settings.error()};
-    return {backend, std::move(*settings), configuration->faults, configuration->ranks_per_node, check};
-  }
-};
+ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, bool check = false) {
+  Result<Settings> settings = setup.configuration->settings_for(backend);
+  if (!settings) throw Misuse{settings.error()};
+  return {backend, std::move(*settings), setup.configuration->faults, setup.configuration->ranks_per_node,
+          check};
+}
 
 class Progress {
  public:
@@ -213,7 +173,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
     for (const BackendDescription* backend : setup.backends) {
       Answer answer{{point, backend}, {}, {}};
       progress.step(answer.question);
-      const ForecastSetting setting = setup.setting(*backend);
+      const ForecastSetting setting = setting_of(setup, *backend, options.check);
       Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if);
       if (!result) throw Misuse{result.error()};
       answer.forecast = std::move(*result);
@@ -341,7 +301,7 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
 
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
-  const Setup setup(options);
+  const Setup setup(options.overrides, options.backends);
   if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
       !problem.empty())
     throw Misuse{problem};
@@ -371,7 +331,7 @@ int predict(const PredictOptions& options) try {
 }
 
 int explain(const ExplainOptions& options) try {
-  const Setup setup(options.about);
+  const Setup setup(options.about.overrides, options.about.backends);
   const BackendDescription& backend = *setup.backends.front();
   if (options.topic.empty()) {
     for (const BackendDescription* b :
@@ -392,7 +352,7 @@ int explain(const ExplainOptions& options) try {
       operation = operation_of(options.about);
       set_elements(operation);
     }
-    const ForecastSetting setting = setup.setting(backend);
+    const ForecastSetting setting = setting_of(setup, backend);
     const Explanation explanation = topic.render({setting.settings, operation, options.arguments});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
     fmt::print("{}", explanation.text);

@@ -21,6 +21,7 @@ enum ExitCode : int {
   kNotWritten = kOutputLost,  // what was asked for could not be written
   kNotExecutable = 126,
   kNotFound = 127,  // the program, or mpirun
+  kInterrupted = 130,
 };
 
 struct RunOptions {

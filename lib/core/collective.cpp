@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "lib/core/meeting.hpp"
 #include "lib/core/operation_id.hpp"
+#include "simulators/model/meeting.hpp"
 #include "simulators/model/no_memory.hpp"
 
 namespace offramp {

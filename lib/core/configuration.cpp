@@ -226,7 +226,7 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
      text_of<&Configuration::receipts>},
     {{"ranks_per_node", "OFFRAMP_RANKS_PER_NODE", "1", false, "a whole number from 1 to 1e6",
-      "in predictions: so many neighbouring ranks share what a node has one of"},
+      "in predictions and replays: so many neighbouring ranks share what a node has one of"},
      [](Target& t, const RawValue& v) {
        return set_count(t.all.ranks_per_node, v, "1") && t.all.ranks_per_node >= 1 &&
               t.all.ranks_per_node <= 1'000'000;

@@ -5,8 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "simulators/model/world.hpp"
-
 namespace offramp {
 namespace {
 
@@ -28,24 +26,19 @@ Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Ou
 }
 
 Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat) {
-  WorldOptions options;
-  options.ranks = operation.ranks;
-  options.ranks_per_node = setting.ranks_per_node;
-  options.faults = setting.faults;
-  options.check = setting.check;
-  World world(options, WorldBackend(setting.backend, setting.settings));
+  const std::unique_ptr<World> world = make_world(setting, operation.ranks);
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
-      world.run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome); });
+      world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome); });
   if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
   if (outcome != Outcome::kOk)
     return Result<Forecast>::failure("the modelled protocol could not repair a fault");
-  if (const std::vector<std::string> broken = world.violations(); !broken.empty())
+  if (const std::vector<std::string> broken = world->violations(); !broken.empty())
     return Result<Forecast>::failure(
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   Forecast forecast;
-  forecast.time = forecast.engine = world.end();
-  forecast.wire = world.wire();
+  forecast.time = forecast.engine = world->end();
+  forecast.wire = world->wire();
   return forecast;
 }
 

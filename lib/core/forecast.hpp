@@ -1,17 +1,11 @@
 // Forecasts: one operation on many ranks, in this process and without payload.
 #pragma once
 
-#include "lib/core/registry.hpp"
+#include "lib/core/world_setting.hpp"
 
 namespace offramp {
 
-struct ForecastSetting {
-  const BackendDescription& backend;  // lives as long as the forecast takes
-  Settings settings;
-  FaultRates faults;
-  int ranks_per_node = 1;  // neighbouring ranks share a node's resources
-  bool check = false;      // a simulation that breaks one of its invariants is an error
-};
+using ForecastSetting = WorldSetting;
 
 /// The operation on operation.ranks ranks that all begin at time 0, in a world or by the backend's own
 /// simulation of all the hardware. kSend: from the root to the next rank. What the backend declines

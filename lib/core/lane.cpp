@@ -24,11 +24,11 @@ Lane::Choice Lane::choose(const Operation& operation) {
   if (chosen == kHost) return {kHost, false};
   const Verdict verdict = members_[chosen].backend->supports(operation);
   if (verdict.yes()) return {chosen, false};
-  count_decline(operation.kind, verdict.reason);
+  declines_.count(counters, operation.kind, verdict.reason);
   return {kHost, true};
 }
 
-void Lane::count_decline(OperationKind kind, std::string_view reason) {
+void DeclineCounter::count(Counters& counters, OperationKind kind, std::string_view reason) {
   if (last_count_ == nullptr || reason.data() != last_reason_.data() ||
       reason.size() != last_reason_.size() || kind != last_kind_) {
     last_count_ = &counters.declines[{kind, std::string(reason)}];

@@ -84,6 +84,17 @@ class SizeTable {
   std::array<std::array<Entry, kClasses>, kKinds> entries_;
 };
 
+/// Counts declines. A program that repeats one does not search the map each time.
+class DeclineCounter {
+ public:
+  void count(Counters& counters, OperationKind kind, std::string_view reason);
+
+ private:
+  std::string_view last_reason_;
+  OperationKind last_kind_ = OperationKind::kCount;
+  std::uint64_t* last_count_ = nullptr;
+};
+
 class Lane {
  public:
   /// Index 0 of the backends is the host, which carries what others decline; `primary` is the default route.
@@ -148,18 +159,13 @@ class Lane {
   [[nodiscard]] WireCounters wire() const;
 
  private:
-  void count_decline(OperationKind kind, std::string_view reason);
-
   std::vector<Member> members_;
   std::vector<Units> units_;
   std::uint8_t primary_;
   Time post_cost_;
   std::vector<RouteRule> rules_;
   std::vector<RankTable<std::uint32_t>> numbers_;  // by backend and destination
-  // The last decline, so that a program that repeats one does not search the map each time.
-  std::string_view last_reason_;
-  OperationKind last_kind_ = OperationKind::kCount;
-  std::uint64_t* last_count_ = nullptr;
+  DeclineCounter declines_;
 };
 
 }  // namespace offramp

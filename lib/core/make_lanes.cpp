@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "lib/core/world_setting.hpp"
+
 namespace offramp {
 namespace {
 
@@ -22,16 +24,8 @@ LaneResult make_lane(const LanesRequest& request, const std::string& backend_nam
   std::vector<std::string> names = {"host"};
   const std::uint8_t primary = index_of(names, backend_name);
   std::vector<RouteRule> rules;
-  for (const Route& route : configuration.routes) {
-    RouteRule rule;
-    rule.operation = route.operation.value_or(OperationKind::kCount);
-    rule.min_bytes = route.min_bytes;
-    rule.max_bytes = route.max_bytes;
-    rule.min_ranks = route.min_ranks;
-    rule.max_ranks = route.max_ranks;
-    rule.backend = index_of(names, route.backend);
-    rules.push_back(rule);
-  }
+  for (const Route& route : configuration.routes)
+    rules.push_back(rule_of(route, index_of(names, route.backend)));
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);

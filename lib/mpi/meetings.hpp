@@ -1,6 +1,6 @@
 // Calls that the MPI library carries and that make ranks wait for each other: constructors, windows, files,
 // neighbourhood collectives, intercommunicators. They cost no modelled time, but their members' clocks meet
-// (lib/core/meeting.hpp).
+// (simulators/model/meeting.hpp).
 //
 // A meeting makes nobody wait for anyone for whom the MPI library's own function would not wait.
 #pragma once

@@ -57,6 +57,21 @@ struct WorldBackend {
   std::vector<RouteRule> rules;              // 0 is the host, 1 the backend (0 too when that is the host)
 };
 
+/// Who carries an operation: a message, at its sender, or one rank's part of a collective.
+enum class Carrier : std::uint8_t {
+  kBackend,
+  kHostByRoute,  // a route gives it to the host
+  kHostInstead   // the backend declined it
+};
+
+/// Is told of every choice, when the rank's program issues the operation.
+class Choices {
+ public:
+  virtual ~Choices() = default;
+  /// reason: of a decline.
+  virtual void chosen(const Operation& operation, Carrier carrier, std::string_view reason) = 0;
+};
+
 struct WorldOptions {
   int ranks = 1;
   int ranks_per_node = 1;          // neighbouring ranks share a node's resources
@@ -65,6 +80,7 @@ struct WorldOptions {
   bool check = false;              // verify the invariants all the time: see World::violations()
   std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
   Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
+  Choices* choices = nullptr;      // lives as long as the world; null: nobody asks
 };
 
 /// A communicator as one of its ranks holds it. Copies are the same communicator.
@@ -102,7 +118,7 @@ struct CollectiveSizes {
 CollectiveSizes sizes_of(const Operation& operation, int rank);
 
 /// An operation in progress. Must be waited for (or tested until it is done; or, if it is a receive,
-/// cancelled and waited for). Movable; empty once it was waited for.
+/// cancelled and waited for; or given up). Movable; empty once it was waited for.
 class RankRequest {
  public:
   RankRequest() = default;
@@ -149,10 +165,21 @@ class RankHandle {
   /// The program computes for a while.
   void compute(Time duration);
 
-  Task<Outcome> send(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte);
-  Task<Outcome> ssend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte);
+  Task<Outcome> send(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
+                     ElementType element = ElementType::kByte);
+  Task<Outcome> ssend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
+                      ElementType element = ElementType::kByte);
   /// bytes: the room for the message.
-  Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag);
+  Task<Received> receive(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
+  Task<Outcome> send(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
+    return send(world(), to, bytes, tag, element);
+  }
+  Task<Outcome> ssend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
+    return ssend(world(), to, bytes, tag, element);
+  }
+  Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag) {
+    return receive(world(), from, bytes, tag);
+  }
   /// As MPI_Sendrecv: the receive is posted first.
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
 
@@ -170,17 +197,29 @@ class RankHandle {
   // Messages of backends without stages (simulators/model/issue_order.hpp) count as arrived once their sender
   // is free, and take their time when they are received: test(), wait_any() and probe() see them too early.
   Task<Received> wait(RankRequest& request);
-  /// Observed in the order of the list, which is empty afterwards.
-  Task<Outcome> wait_all(std::vector<RankRequest>& requests);
+  /// Observed in the order of the list, which is empty afterwards. received: what each request found, the
+  /// empty ones nothing.
+  Task<Outcome> wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received = nullptr);
   /// The one that is done first (of those at the same time the one with the lowest index), and its index.
   /// Empty requests are passed over; not all may be empty.
   Task<std::pair<std::size_t, Received>> wait_any(std::vector<RankRequest>& requests);
+  /// The same, and with it all that are done by then: their indices, in this order, and what they found.
+  Task<std::vector<std::pair<std::size_t, Received>>> wait_some(std::vector<RankRequest>& requests);
   /// Nothing: not done yet.
   Task<std::optional<Received>> test(RankRequest& request);
   /// Takes a receive back; false when it is matched already. Either way it is still to be waited for.
   Task<bool> cancel(RankRequest& request);
+  /// The operation goes on, and the program learns nothing of it any more: its clock does not move for it.
+  void give_up(RankRequest& request);
+  /// The program has issued so much ahead of the world that it should wait for it, as the calls that wait do.
+  [[nodiscard]] bool is_far_ahead() const;
+  Task<void> let_world_come_up();
   /// Waits until a message is there that a receive would match, and leaves it there.
   Task<Received> probe(const Communicator& communicator, int from, int tag = kAnyTag);
+  /// As MPI_Mprobe: the same, and the message is taken: it is to be waited for.
+  Task<RankRequest> claim(const Communicator& communicator, int from, int tag = kAnyTag);
+  /// What posting a receive costs the program.
+  [[nodiscard]] Time post_cost() const;
   Task<std::optional<Received>> iprobe(const Communicator& communicator, int from, int tag = kAnyTag);
 
   /// Collectives. operation.ranks, and where it has one operation.root, are the communicator's.
@@ -204,10 +243,19 @@ class RankHandle {
   /// The clocks of all members go to the latest one among them, as in a call from which no rank returns
   /// before all have entered.
   Task<void> synchronize(const Communicator& communicator);
+  RankRequest start_synchronize(const Communicator& communicator);
+  /// This rank tells some ranks its clock and hears those of others (simulators/model/meeting.hpp). Of each
+  /// pair, the n-th telling about a subject is the n-th hearing. Telling waits for nobody. subject: below
+  /// 2^30.
+  RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
+                       std::span<const int> from);
   /// As MPI_Comm_split, which takes no modelled time but that the members wait for each other. Nothing: a
   /// negative color.
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);
+  /// The communicator of these world ranks, one of which is this rank: all that name the same id are in it.
+  /// Takes no modelled time and waits for nobody. Once for each id on each member.
+  Communicator communicator(std::span<const int> members, std::uint64_t id);
 
  private:
   friend class world::Rank;

@@ -34,7 +34,13 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   everyone_.group_ = std::move(group);
 }
 
-Core::~Core() = default;
+/// Operations that have not ended refer to the devices until they go.
+Core::~Core() {
+  for (const auto& rank : ranks_) {
+    if (rank != nullptr) rank->program.reset();
+  }
+  for (Operation* const operation : given_up_) delete operation;
+}
 
 void Core::add_member(const BackendDescription& description, const Settings& settings) {
   Member& member = members_.emplace_back();
@@ -109,9 +115,13 @@ Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int
 
 std::uint8_t Core::choose(const offramp::Operation& operation, Rank& rank) {
   const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), primary_);
-  if (members_.size() > 1 && chosen == 0) return 0;  // the host declines nothing
+  if (members_.size() > 1 && chosen == 0) {  // the host declines nothing
+    tell(operation, Carrier::kHostByRoute);
+    return 0;
+  }
   const Backend& backend = members_[chosen].old ? *device(rank, chosen).backend : *members_[chosen].backend;
   const Verdict verdict = backend.supports(operation);
+  tell(operation, verdict.yes() ? Carrier::kBackend : Carrier::kHostInstead, verdict.reason);
   if (verdict.yes()) return chosen;
   if (members_.size() == 1 && declined_.empty())
     declined_ = fmt::format("{} declines {}: {}", members_[0].description->name, to_string(operation.kind),

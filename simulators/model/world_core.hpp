@@ -7,6 +7,8 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "offramp/kernel/event_queue.hpp"
@@ -121,11 +123,14 @@ struct Operation : Matchable {
   Kind kind;
   bool done = false;
   bool cancelled = false;
-  bool watched = false;  // its rank waits for the first of several
+  bool watched = false;   // its rank waits for the first of several
+  bool given_up = false;  // the world ends it when it is done
   Outcome outcome = Outcome::kOk;
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
+  Operation* next_part = nullptr;  // of the same collective
+  Operation* previous_part = nullptr;
   Time posted;            // of a receive
   Time done_at;           // known once it is done
   std::size_t bytes = 0;  // of a receive: room
@@ -206,7 +211,12 @@ class Core {
   /// The number-th meeting of a communicator: all its members go on together.
   void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
+  /// The group that all ranks name by this id.
+  [[nodiscard]] Communicator join(std::span<const int> members, std::uint64_t id, int rank);
+
   void done(Operation& operation, Time at);
+  /// The program asks for it no more.
+  void give_up(Operation& operation);
   /// Its program sleeps no longer than until then.
   void wake(Rank& rank, Time at);
 
@@ -237,6 +247,9 @@ class Core {
   [[nodiscard]] int sharers(const ResourceDescription& description) const;
   [[nodiscard]] std::size_t groups(int ranks) const {
     return static_cast<std::size_t>(options_.ranks - 1) / static_cast<std::size_t>(ranks) + 1;
+  }
+  void tell(const offramp::Operation& operation, Carrier carrier, std::string_view reason = {}) const {
+    if (options_.choices != nullptr) options_.choices->chosen(operation, carrier, reason);
   }
   [[nodiscard]] Hold* hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
@@ -273,6 +286,7 @@ class Core {
   void attach_old(Message& message, Operation& receive);
   [[nodiscard]] std::string deadlock() const;
   void make_communicator(std::span<Meeting* const> members);
+  void discard(Operation& operation);
 
   WorldOptions options_;
   Wires wires_;
@@ -289,6 +303,7 @@ class Core {
   Time now_;
   std::uint64_t contexts_ = 0;  // made so far; each has two, and the world's are 0 and 1
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Meeting*>> meetings_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<const Communicator::Group>> named_;  // by id
   std::uint64_t messages_ = 0;
   std::uint64_t events_ = 0;
   std::vector<std::unique_ptr<Message[]>> chunks_;
@@ -296,6 +311,7 @@ class Core {
   std::vector<std::unique_ptr<Rank>> ranks_;
   Communicator everyone_;
   World::Program program_;
+  std::unordered_set<Operation*> given_up_;  // and not done
 };
 
 }  // namespace offramp::world

@@ -1,5 +1,6 @@
 // Meetings of a communicator's members: clock synchronisation, and new communicators.
 #include <algorithm>
+#include <cassert>
 #include <tuple>
 
 #include "simulators/model/world_rank.hpp"
@@ -18,7 +19,7 @@ void Core::meet(const Communicator& communicator, std::uint32_t number, Meeting&
     return std::tuple(a->color, a->key, a->rank_in_group) < std::tuple(b->color, b->key, b->rank_in_group);
   });
   Time latest;
-  for (const Meeting* member : members) latest = later(latest, member->rank->clock);
+  for (const Meeting* member : members) latest = later(latest, member->entered);
   for (auto first = members.begin(); first != members.end();) {
     const auto last = std::find_if(first, members.end(),
                                    [&](const Meeting* other) { return other->color != (*first)->color; });
@@ -26,6 +27,23 @@ void Core::meet(const Communicator& communicator, std::uint32_t number, Meeting&
     first = last;
   }
   for (Meeting* const member : members) done(*member, latest);
+}
+
+Communicator Core::join(std::span<const int> members, std::uint64_t id, int rank) {
+  std::shared_ptr<const Communicator::Group>& named = named_[id];
+  if (named == nullptr) {
+    auto group = std::make_shared<Communicator::Group>();
+    group->context = 2 * ++contexts_;
+    group->size = static_cast<int>(members.size());
+    group->members.assign(members.begin(), members.end());
+    named = std::move(group);
+  }
+  assert(std::equal(members.begin(), members.end(), named->members.begin(), named->members.end()));
+  Communicator joined;
+  joined.group_ = named;
+  joined.local_ = std::make_shared<Communicator::Local>();
+  joined.rank_ = static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
+  return joined;
 }
 
 void Core::make_communicator(std::span<Meeting* const> members) {

@@ -121,6 +121,20 @@ void Core::done(Operation& operation, Time at) {
   operation.done_at = at;
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
   if (operation.watched) wake(*operation.rank, later(at, operation.rank->clock));
+  if (operation.given_up) discard(operation);
+}
+
+void Core::give_up(Operation& operation) {
+  if (operation.done) return discard(operation);
+  operation.given_up = true;
+  given_up_.insert(&operation);
+}
+
+/// It is done, and its program does not learn of it.
+void Core::discard(Operation& operation) {
+  if (operation.kind == Operation::Kind::kReceive && operation.message != nullptr) free(*operation.message);
+  given_up_.erase(&operation);
+  delete &operation;
 }
 
 void Core::depart(Message& message) {

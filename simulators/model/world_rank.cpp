@@ -4,6 +4,7 @@
 #include <cassert>
 #include <map>
 
+#include "simulators/model/meeting.hpp"
 #include "simulators/model/world_team.hpp"
 
 namespace offramp {
@@ -130,25 +131,27 @@ void RankHandle::compute(Time duration) {
   rank_.clock += duration;
 }
 
-Task<Outcome> RankHandle::send(int to, std::size_t bytes, int tag, ElementType element) {
+Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::size_t bytes, int tag,
+                               ElementType element) {
   world::Operation operation(Kind::kSend, rank_);
-  rank_.start_send(operation, world(), to, bytes, tag, element, false);
+  rank_.start_send(operation, communicator, to, bytes, tag, element, false);
   co_await Done{operation};
   const Outcome outcome = rank_.observe(operation).outcome;
   if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
   co_return outcome;
 }
 
-Task<Outcome> RankHandle::ssend(int to, std::size_t bytes, int tag, ElementType element) {
+Task<Outcome> RankHandle::ssend(const Communicator& communicator, int to, std::size_t bytes, int tag,
+                                ElementType element) {
   world::Operation operation(Kind::kSend, rank_);
-  rank_.start_send(operation, world(), to, bytes, tag, element, true);
+  rank_.start_send(operation, communicator, to, bytes, tag, element, true);
   co_await Done{operation};
   co_return rank_.observe(operation).outcome;
 }
 
-Task<Received> RankHandle::receive(int from, std::size_t bytes, int tag) {
+Task<Received> RankHandle::receive(const Communicator& communicator, int from, std::size_t bytes, int tag) {
   world::Operation operation(Kind::kReceive, rank_);
-  rank_.start_receive(operation, world(), from, bytes, tag);
+  rank_.start_receive(operation, communicator, from, bytes, tag);
   co_await Done{operation};
   co_return rank_.observe(operation);
 }
@@ -195,19 +198,25 @@ Task<Received> RankHandle::wait(RankRequest& request) {
   co_return received;
 }
 
-Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests) {
+Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
   for (const RankRequest& request : requests) {
     if (!request.empty()) co_await Done{*request.operation_};
   }
   Outcome outcome = Outcome::kOk;
   for (const RankRequest& request : requests) {
-    if (request.empty()) continue;
-    const Outcome one = rank_.observe(*request.operation_).outcome;
-    if (outcome == Outcome::kOk) outcome = one;
+    Received one;
+    if (!request.empty()) one = rank_.observe(*request.operation_);
+    if (outcome == Outcome::kOk) outcome = one.outcome;
+    if (received != nullptr) received->push_back(one);
   }
   requests.clear();
   if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
   co_return outcome;
+}
+
+/// By the program's clock, to which the world has come.
+static bool is_done_now(world::Rank& rank, const world::Operation& operation) {
+  return operation.done && later(operation.done_at, rank.clock) <= rank.core().now();
 }
 
 Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
@@ -215,9 +224,7 @@ Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequ
   for (;;) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const world::Operation* const operation = requests[i].operation_;
-      if (operation == nullptr || !operation->done ||
-          later(operation->done_at, rank_.clock) > rank_.core().now())
-        continue;
+      if (operation == nullptr || !is_done_now(rank_, *operation)) continue;
       if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
     }
     if (first < requests.size()) break;
@@ -236,6 +243,33 @@ Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequ
   const Received received = rank_.observe(*requests[first].operation_);
   requests[first] = RankRequest();
   co_return std::pair<std::size_t, Received>(first, received);
+}
+
+Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
+    std::vector<RankRequest>& requests) {
+  std::vector<std::pair<std::size_t, Received>> found;
+  const std::pair<std::size_t, Received> first = co_await wait_any(requests);
+  found.push_back(first);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].empty()) continue;
+    if (const world::Operation& operation = *requests[i].operation_;
+        !operation.done || operation.done_at > rank_.core().now())
+      continue;
+    found.emplace_back(i, rank_.observe(*requests[i].operation_));
+    requests[i] = RankRequest();
+  }
+  co_return found;
+}
+
+void RankHandle::give_up(RankRequest& request) {
+  rank_.core().give_up(*std::exchange(request.operation_, nullptr));
+}
+
+bool RankHandle::is_far_ahead() const {
+  return rank_.is_far_ahead();
+}
+Task<void> RankHandle::let_world_come_up() {
+  co_await Until{rank_, rank_.clock};
 }
 
 Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
@@ -278,6 +312,19 @@ Task<Received> RankHandle::probe(const Communicator& communicator, int from, int
   co_return *found;
 }
 
+Task<RankRequest> RankHandle::claim(const Communicator& communicator, int from, int tag) {
+  const Received found = co_await probe(communicator, from, tag);
+  RankRequest request(new world::Operation(Kind::kReceive, rank_));
+  request.operation_->key = world::Rank::key_of(communicator, found.source, found.tag);
+  request.operation_->bytes = found.bytes;
+  rank_.core().receive(*request.operation_, rank_.clock);
+  co_return request;
+}
+
+Time RankHandle::post_cost() const {
+  return rank_.core().post_cost(rank_);
+}
+
 Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
   rank_.clock += rank_.core().options().poll;
   co_await Until{rank_, rank_.clock};
@@ -289,8 +336,8 @@ Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicato
 RankRequest RankHandle::start(const Communicator& communicator, const Operation& operation,
                               const CollectiveSizes& sizes) {
   const std::uint8_t backend = rank_.core().choose(operation, rank_);
-  auto* const collective =
-      new world::Collective(rank_, communicator, backend, communicator.local_->collectives++);
+  auto* const collective = new world::Collective(
+      rank_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
   RankRequest request(collective);
   if (rank_.core().has_declined()) {
     collective->outcome = Outcome::kFault;
@@ -356,6 +403,26 @@ Task<Outcome> RankHandle::barrier() {
 
 Task<void> RankHandle::synchronize(const Communicator& communicator) {
   (void)co_await split(communicator, -1, 0);
+}
+
+RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
+  auto* const meeting = new world::Meeting(rank_, communicator.rank(), -1, 0);
+  RankRequest request(meeting);
+  rank_.core().meet(communicator, communicator.local_->collectives++, *meeting);
+  return request;
+}
+
+RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t subject,
+                                 std::span<const int> to, std::span<const int> from) {
+  auto* const exchange =
+      new world::Collective(rank_, communicator, 0, world::Collective::tag_of_exchange(subject));
+  RankRequest request(exchange);
+  exchange->start(meet_neighbours(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
+  return request;
+}
+
+Communicator RankHandle::communicator(std::span<const int> members, std::uint64_t id) {
+  return rank_.core().join(members, id, rank_.number());
 }
 
 Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {

@@ -25,8 +25,8 @@ namespace offramp::world {
 
 /// One member's part in a meeting of a communicator.
 struct Meeting final : Operation {
-  Meeting(Rank& rank_, int rank_in_group_, int color_, int key_)
-      : Operation(Kind::kMeeting, rank_), rank_in_group(rank_in_group_), color(color_), key(key_) {}
+  Meeting(Rank& rank_, int rank_in_group_, int color_, int key_);
+  Time entered;
   int rank_in_group;
   int color;  // negative: no new communicator
   int key;
@@ -97,6 +97,13 @@ class Rank {
   Flow first_flow_;
   std::unique_ptr<RankTable<Flow>> flows_;
 };
+
+inline Meeting::Meeting(Rank& rank_, int rank_in_group_, int color_, int key_)
+    : Operation(Kind::kMeeting, rank_),
+      entered(rank_.clock),
+      rank_in_group(rank_in_group_),
+      color(color_),
+      key(key_) {}
 
 /// Suspends until an operation is done.
 struct Done {

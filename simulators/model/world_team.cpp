@@ -2,32 +2,72 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace offramp::world {
 
-Collective::Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend,
-                       std::uint32_t number)
+Collective::Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend, int tag)
     : Operation(Kind::kCollective, rank),
       Team(communicator.rank(), communicator.size(), false),
       group_(communicator.group_),
       backend_(backend),
-      tag_(static_cast<int>(number & 0x7FFFFFFF)) {
+      tag_(tag) {
   clock = rank.clock;
+}
+
+Collective::~Collective() {
+  task_.reset();
+  while (parts_ != nullptr) delete std::exchange(parts_, parts_->next_part);
+}
+
+void Collective::start(Task<Outcome> algorithm) {
+  task_ = std::move(algorithm);
+  task_.start([](void* self) { static_cast<Collective*>(self)->ended(); }, this);
+  own().clock = later(own().clock, host_free);
 }
 
 void Collective::start(const offramp::Operation& question, const CollectiveSizes& sizes) {
   CollectiveBuffers buffers;
   buffers.block = sizes.block;
-  buffers.receive = no_memory_.take(sizes.in_place ? std::max(sizes.send, sizes.receive) : sizes.receive);
-  buffers.send = sizes.in_place ? Bytes(buffers.receive).first(sizes.send) : no_memory_.take(sizes.send);
+  buffers.receive = no_memory_.take(sizes.receive);
+  buffers.send = no_memory_.take(sizes.send);
   for (const std::size_t size : sizes.send_blocks) send_blocks_.emplace_back(no_memory_.take(size));
   for (const std::size_t size : sizes.receive_blocks) receive_blocks_.push_back(no_memory_.take(size));
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
-  Rank& rank = own();
-  task_ = core().device(rank, backend_).backend->collective(question, *this, buffers);
-  task_.start([](void* self) { static_cast<Collective*>(self)->ended(); }, this);
-  rank.clock = later(rank.clock, host_free);
+  if (sizes.in_place) put_in_place(question.kind, buffers);
+  start(core().device(own(), backend_).backend->collective(question, *this, buffers));
+}
+
+/// What MPI_IN_PLACE says. An alltoall or reduce_scatter in place sends from a copy.
+void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
+  const auto own_rank = static_cast<std::size_t>(Team::rank());
+  switch (of) {
+    case OperationKind::kGather:
+    case OperationKind::kAllgather:
+      if (!buffers.receive.empty())
+        buffers.send = Bytes(buffers.receive).subspan(buffers.block * own_rank, buffers.block);
+      break;
+    case OperationKind::kScatter:
+      if (!buffers.send.empty())
+        buffers.receive = writable(buffers.send.subspan(buffers.block * own_rank, buffers.block));
+      break;
+    case OperationKind::kGatherv:
+    case OperationKind::kAllgatherv:
+      if (!receive_blocks_.empty()) buffers.send = receive_blocks_[own_rank];
+      break;
+    case OperationKind::kScatterv:
+      if (!send_blocks_.empty()) buffers.receive = writable(send_blocks_[own_rank]);
+      break;
+    case OperationKind::kAlltoall:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kReduceScatterv:
+      break;
+    default:  // both are one memory
+      if (buffers.receive.size() < buffers.send.size()) buffers.receive = writable(buffers.send);
+      buffers.send = Bytes(buffers.receive).first(buffers.send.size());
+  }
 }
 
 void Collective::ended() {
@@ -41,8 +81,22 @@ Time Collective::observe(Time at) const {
   return later(later(at, clock), host_work > Time() ? host_done : Time());
 }
 
+Operation* Collective::begin(Kind part_kind) {
+  auto* const part = new Operation(part_kind, own());
+  part->next_part = parts_;
+  if (parts_ != nullptr) parts_->previous_part = part;
+  return parts_ = part;
+}
+
+std::unique_ptr<Operation> Collective::end(Handle handle) {
+  std::unique_ptr<Operation> part(static_cast<Operation*>(handle));
+  (part->previous_part != nullptr ? part->previous_part->next_part : parts_) = part->next_part;
+  if (part->next_part != nullptr) part->next_part->previous_part = part->previous_part;
+  return part;
+}
+
 Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
-  auto* const send = new Operation(Kind::kSend, own());
+  Operation* const send = begin(Kind::kSend);
   SendArguments arguments;
   arguments.destination = world_rank(peer);
   arguments.source_in_group = Team::rank();
@@ -57,7 +111,7 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
 }
 
 Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) {
-  auto* const receive = new Operation(Kind::kReceive, own());
+  Operation* const receive = begin(Kind::kReceive);
   receive->key = {context(), world_rank(peer), tag_};
   receive->bytes = data.size();
   if (!token) clock += core().device(own(), backend_).backend->post_receive_cost();
@@ -66,14 +120,14 @@ Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) 
 }
 
 Outcome Collective::finish(Handle handle) {
-  const std::unique_ptr<Operation> part(static_cast<Operation*>(handle));
+  const std::unique_ptr<Operation> part = end(handle);
   clock = part->kind == Kind::kSend ? later(clock, part->done_at) : core().observe_receive(*part, clock);
   failed_ = failed_ || part->outcome == Outcome::kFault;
   return part->outcome;
 }
 
 Team::Arrival Collective::take(Handle handle) {
-  const std::unique_ptr<Operation> part(static_cast<Operation*>(handle));
+  const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
   arrival.outcome = part->outcome;
   if (part->kind == Kind::kReceive) arrival.stamp = core().take_token(*part);

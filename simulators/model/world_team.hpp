@@ -10,8 +10,19 @@ namespace offramp::world {
 
 class Collective final : public Operation, public Team {
  public:
-  Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend, std::uint32_t number);
+  Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend, int tag);
+  ~Collective() override;
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
 
+  /// The tags of its messages: of the communicator's number-th collective, or of exchanges about a subject.
+  static int tag_of(std::uint32_t number) { return static_cast<int>(number % kExchange); }
+  static int tag_of_exchange(std::uint32_t subject) {
+    return static_cast<int>(kExchange + subject % kExchange);
+  }
+
+  /// An algorithm that is this team's.
+  void start(Task<Outcome> algorithm);
   void start(const offramp::Operation& question, const CollectiveSizes& sizes);
   /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
   [[nodiscard]] Time observe(Time at) const;
@@ -39,6 +50,12 @@ class Collective final : public Operation, public Team {
   Rank& own() { return *Operation::rank; }
   Core& core() { return own().core(); }
   void ended();
+  void put_in_place(OperationKind of, CollectiveBuffers& buffers);
+  static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+  Operation* begin(Kind kind);
+  std::unique_ptr<Operation> end(Handle handle);
+
+  static constexpr std::uint32_t kExchange = std::uint32_t{1} << 30;
 
   std::shared_ptr<const Communicator::Group> group_;
   std::uint8_t backend_;
@@ -47,6 +64,7 @@ class Collective final : public Operation, public Team {
   NoMemory no_memory_;
   std::vector<Bytes> send_blocks_;
   std::vector<MutableBytes> receive_blocks_;
+  Operation* parts_ = nullptr;  // in progress
   Task<Outcome> task_;
 };
 

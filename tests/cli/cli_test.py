@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -375,6 +376,83 @@ class Predict(CliTest):
                                 (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
                                 (["bcast", "--sweep", "bytes=9:1"], "backwards")):
             self.assertIn(word, self.refused("predict", *arguments))
+
+
+class Replay(CliTest):
+    def recording(self, *words):
+        subprocess.run([BUILD / "tests" / "recording", self.folder / "r", *map(str, words)], timeout=60, check=True)
+        return "r"
+
+    def replay(self, *arguments):
+        return json.loads(self.offramp("replay", "r", "--json", *arguments).stdout)
+
+    def test_gives_the_times_of_every_backend(self):
+        self.recording(4, 3)
+        answer = self.replay("--backend", "all")
+        self.assertEqual((answer["ranks"], answer["facts"]), (4, {"program": "a ring"}))
+        self.assertEqual([one["backend"] for one in answer["results"]], ["host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"])
+        for one in answer["results"]:
+            self.assertEqual(max(one["per_rank_ns"]), one["modelled_time_ns"])
+            self.assertEqual(one["calls"]["MPI_Isend"]["count"], 21)
+            self.assertEqual(one["calls"]["MPI_Recv"]["bytes"], 21 * 4096)
+            self.assertEqual([phase["name"] for phase in one["phases"]], ["solve"])
+            self.assertEqual(one["arrival_order"], {"unnamed_source": 9, "polling": 0, "choice": 0})
+            self.assertEqual(one["unfinished"], [])
+        declined = {one["backend"]: one["calls"]["MPI_Allreduce"]["declined"] for one in answer["results"]}
+        self.assertEqual((declined["aie"], declined["host"]), (12, 0))  # doubles
+
+    def test_takes_hardware_and_times_from_options_and_file(self):
+        self.recording(4, 3)
+        (self.folder / "offramp.toml").write_text("backend = 'zrlmpi'\n[[route]]\noperation = 'send'\nbackend = 'host'\n")
+        routed = self.replay()["results"][0]
+        self.assertEqual((routed["backend"], routed["calls"]["MPI_Isend"]["routed"]), ("zrlmpi", 21))
+        (self.folder / "offramp.toml").write_text("")
+        slow, same = self.replay("--backend", "zrlmpi", "--compare", "host,zrlmpi")["results"]
+        self.assertEqual(same["backend"], "host")
+        fast = self.replay("--backend", "zrlmpi", "--set", "preset=mpe2")["results"][0]
+        self.assertLess(fast["modelled_time_ns"], slow["modelled_time_ns"])
+        times = [self.replay("--compute", how)["results"][0]["modelled_time_ns"] for how in ("none", "recorded", "2")]
+        self.assertLess(times[0] + 50_000, times[1])
+        self.assertLess(times[1] + 50_000, times[2])
+        shared = self.replay("--ranks-per-node", "2", "--check", "--arrival", "modelled")["results"][0]
+        self.assertNotEqual(shared["modelled_time_ns"], times[0])
+
+    def test_prints_a_table_of_functions(self):
+        self.recording(4, 3)
+        lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
+        self.assertTrue(any(line.split()[:2] == ["MPI_Allreduce", "12"] for line in lines))
+        self.assertEqual([line.split()[0] for line in lines[-2:]], ["host", "cclo"])
+
+    def test_ends_where_a_recording_was_cut(self):
+        self.recording(4, 3, "cut")
+        self.assertIn("rank 1 before its first event: its recording was cut", self.replay()["results"][0]["unfinished"])
+
+    def test_is_interrupted_with_the_results_so_far(self):
+        self.recording(64, 20000)
+        ours, theirs = pty.openpty()
+        arguments = [OFFRAMP, "replay", "r", "--backend", "host,tinsel", "--json"]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
+        with subprocess.Popen(arguments, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=theirs,
+                              text=True) as process:
+            os.close(theirs)
+            progress = os.read(ours, 4096).decode()
+            process.send_signal(signal.SIGINT)
+            answer = json.loads(process.stdout.read())
+            self.assertEqual(process.wait(timeout=60), 130)
+        os.close(ours)
+        self.assertIn("of 64 ranks done", progress)
+        self.assertTrue(answer["interrupted"])
+        self.assertLess(len(answer["results"]), 2)
+
+    def test_names_what_is_wrong(self):
+        self.assertIn("nothing", self.refused("replay", "nothing"))
+        self.recording(4, 3, "hostile")
+        self.assertIn("rank 1, event 20 (MPI_Isend): rank 4 is none of 4", self.refused("replay", "r"))
+        for arguments, word in ((["--compute", "fast"], "recorded"), (["--backend", "zrlmpy"], "zrlmpi"),
+                                (["--arrival", "late"], "modelled"), (["--set", "x"], "KEY=VALUE")):
+            self.assertIn(word, self.refused("replay", "r", *arguments))
+        (self.folder / "offramp.toml").write_text("[[route]]\nbackend = 'tinsel'\n")
+        self.assertIn("offramp.toml:1", self.refused("replay", "r", "--backend", "host"))
 
 
 class Check(CliTest):

@@ -1,5 +1,5 @@
 // Meetings: clocks go to the latest of those who wait for each other, whatever the order in which they come.
-#include "lib/core/meeting.hpp"
+#include "simulators/model/meeting.hpp"
 
 #include <gtest/gtest.h>
 

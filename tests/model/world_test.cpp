@@ -228,6 +228,205 @@ TEST_P(Worlds, SynchronizeClocks) {
   EXPECT_THAT(clocks, testing::Each(Time::us(40)));
 }
 
+TEST_P(Worlds, SynchronizeWhileTheProgramGoesOn) {
+  const std::vector<Time> clocks = run(3, [](RankHandle& rank) -> Task<void> {
+    rank.compute(Time::us(10 * rank.rank()));
+    RankRequest request = rank.start_synchronize(rank.world());
+    rank.compute(Time::us(12));
+    (void)co_await rank.wait(request);
+  });
+  // What the last one computes behind its entry is its own.
+  EXPECT_THAT(clocks, ElementsAre(Time::us(20), Time::us(22), Time::us(32)));
+}
+
+TEST_P(Worlds, MakeCommunicatorsOfNamedMembers) {
+  std::vector<std::uint64_t> contexts(4);
+  run(4, [&](RankHandle& rank) -> Task<void> {
+    static constexpr int kEven[] = {2, 0};
+    static constexpr int kOdd[] = {1, 3};
+    const bool odd = rank.rank() % 2 == 1;
+    const Communicator first = rank.communicator(odd ? kOdd : kEven, odd ? 7 : 8);
+    const Communicator second = rank.communicator(odd ? kOdd : kEven, odd ? 17 : 18);
+    EXPECT_EQ(rank.clock(), Time());
+    EXPECT_EQ(first.size(), 2);
+    EXPECT_EQ(first.world(first.rank()), rank.rank());
+    EXPECT_NE(first.context(), second.context());
+    contexts[static_cast<std::size_t>(rank.rank())] = first.context();
+    if (first.rank() == 0) {
+      (void)co_await rank.send(first, 1, 8);
+      (void)co_await rank.ssend(second, 1, 16);
+    } else {
+      const Received later = co_await rank.receive(second, 0, 100);
+      const Received earlier = co_await rank.receive(first, 0, 100);
+      EXPECT_EQ(later.bytes, 16u);
+      EXPECT_EQ(earlier.bytes, 8u);
+    }
+    Operation sum = operation_of(OperationKind::kAllreduce, 64, 2);
+    (void)co_await rank.collective(second, sum);
+  });
+  EXPECT_EQ(contexts[0], contexts[2]);
+  EXPECT_EQ(contexts[1], contexts[3]);
+  EXPECT_NE(contexts[0], contexts[1]);
+}
+
+TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
+  const std::vector<Time> clocks = run(3, [](RankHandle& rank) -> Task<void> {
+    static constexpr int kFirst[] = {0};
+    static constexpr int kOthers[] = {1, 2};
+    const auto exchange = [&](std::uint32_t subject, std::span<const int> to, std::span<const int> from) {
+      return rank.exchange(rank.world(), subject, to, from);
+    };
+    if (rank.rank() == 0) {
+      for (int i = 0; i < 2; ++i) {
+        RankRequest telling = exchange(5, kOthers, {});
+        (void)co_await rank.wait(telling);
+        EXPECT_EQ(rank.clock(), Time::us(100 * i));
+        rank.compute(Time::us(100));
+      }
+      RankRequest hearing = exchange(6, {}, kOthers);
+      (void)co_await rank.wait(hearing);
+      co_return;
+    }
+    rank.compute(Time::us(rank.rank()));
+    RankRequest first = exchange(5, {}, kFirst);
+    (void)co_await rank.wait(first);
+    EXPECT_EQ(rank.clock(), Time::us(rank.rank()));
+    RankRequest second = exchange(5, {}, kFirst);
+    (void)co_await rank.wait(second);
+    EXPECT_EQ(rank.clock(), Time::us(100));
+    rank.compute(Time::us(500));
+    RankRequest telling = exchange(6, kFirst, {});
+    (void)co_await rank.wait(telling);
+  });
+  EXPECT_THAT(clocks, ElementsAre(Time::us(600), Time::us(600), Time::us(600)));
+}
+
+TEST_P(Worlds, EndRequestsThatAreGivenUp) {
+  Time after;
+  run(3, [&](RankHandle& rank) -> Task<void> {
+    const auto give_up = [&](RankRequest request) { rank.give_up(request); };
+    if (rank.rank() == 2) {
+      rank.compute(Time::ms(1));
+    } else {
+      const int other = 1 - rank.rank();
+      for (int i = 0; i < 3; ++i) {
+        give_up(rank.isend(other, kLong, i));
+        give_up(rank.irecv(other, kLong, i));
+      }
+    }
+    give_up(rank.start_synchronize(rank.world()));
+    give_up(rank.start(rank.world(), operation_of(OperationKind::kAllgather, 4096, 3)));
+    if (rank.rank() == 0) after = rank.clock();
+    EXPECT_EQ(rank.rank() == 2, rank.clock() >= Time::ms(1)) << "no rank waits for another";
+    // They keep their places among the others.
+    (void)co_await rank.barrier();
+    RankRequest done = rank.isend(rank.rank(), 8, 9);
+    (void)co_await rank.receive(rank.rank(), 8, 9);
+    give_up(std::move(done));
+  });
+  EXPECT_LT(after, Time::ms(1));
+}
+
+TEST(AWorld, MayEndBeforeWhatWasGivenUp) {
+  World world(ranks_of(2), test::with_host(test::hardware("cclo")));
+  EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.world())};
+    if (rank.rank() == 0)
+      for (RankRequest& request : requests) rank.give_up(request);
+    else
+      rank.give_up(requests[0]);
+    if (rank.rank() == 1) (void)co_await rank.wait(requests[1]);
+  }),
+            "");
+}
+
+TEST_P(Worlds, WaitForSomeTakesAllThatAreDone) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      for (const int tag : {1, 2}) (void)co_await rank.send(0, 64, tag);
+      rank.compute(Time::ms(2));
+      (void)co_await rank.send(0, 64, 3);
+      co_return;
+    }
+    std::vector<RankRequest> requests;
+    for (const int tag : {3, 2, 1}) requests.push_back(rank.irecv(1, 64, tag));
+    rank.compute(Time::ms(1));
+    const auto found = co_await rank.wait_some(requests);
+    EXPECT_EQ(found.size(), 2u);
+    for (const auto& [index, received] : found) EXPECT_EQ(received.tag, 3 - static_cast<int>(index));
+    EXPECT_LT(rank.clock(), Time::ms(2));
+    const auto rest = co_await rank.wait_some(requests);
+    EXPECT_EQ(rest.size(), 1u);
+    EXPECT_GT(rank.clock(), Time::ms(2));
+  });
+}
+
+TEST_P(Worlds, TellWhatEachRequestOfAListFound) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      for (const int tag : {1, 2}) (void)co_await rank.send(0, static_cast<std::size_t>(tag) * 10, tag);
+      co_return;
+    }
+    std::vector<RankRequest> requests;
+    requests.push_back(rank.irecv(1, 64, 2));
+    requests.emplace_back();
+    requests.push_back(rank.irecv(1, 64, 1));
+    std::vector<Received> received;
+    (void)co_await rank.wait_all(requests, &received);
+    EXPECT_EQ(received.size(), 3u);
+    EXPECT_EQ(received[0].bytes, 20u);
+    EXPECT_EQ(received[2].bytes, 10u);
+  });
+}
+
+TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      for (const std::size_t bytes : {kLong, std::size_t{10}}) (void)co_await rank.send(0, bytes, 4);
+      co_return;
+    }
+    RankRequest claimed = co_await rank.claim(rank.world(), kAnySource);
+    const Received second = co_await rank.receive(1, kLong, 4);
+    EXPECT_EQ(second.bytes, 10u);
+    const Received first = co_await rank.wait(claimed);
+    EXPECT_EQ(first.bytes, kLong);
+    EXPECT_EQ(first.source, 1);
+  });
+}
+
+TEST(AWorld, TellsWhoCarriesWhat) {
+  struct Told final : Choices {
+    std::vector<std::pair<OperationKind, Carrier>> all;
+    std::string reason;
+    void chosen(const Operation& operation, Carrier carrier, std::string_view why) override {
+      all.emplace_back(operation.kind, carrier);
+      if (!why.empty()) reason = why;
+    }
+  } told;
+  WorldOptions options = ranks_of(2);
+  options.choices = &told;
+  WorldBackend backend = test::with_host(test::hardware("zrlmpi"));
+  backend.settings.set("strict", {1, {}});
+  backend.rules = {{OperationKind::kBarrier, 0, SIZE_MAX, 0, INT32_MAX, 0}};
+  World world(options, backend);
+  EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) {
+      (void)co_await rank.send(1, 64, 0, ElementType::kInt32);
+      (void)co_await rank.send(1, 64, 5, ElementType::kInt32);
+    } else {
+      for (int i = 0; i < 2; ++i) (void)co_await rank.receive(0, 64);
+    }
+    (void)co_await rank.barrier();
+  }),
+            "");
+  using Pair = std::pair<OperationKind, Carrier>;
+  EXPECT_THAT(told.all, testing::UnorderedElementsAre(Pair(OperationKind::kSend, Carrier::kBackend),
+                                                      Pair(OperationKind::kSend, Carrier::kHostInstead),
+                                                      Pair(OperationKind::kBarrier, Carrier::kHostByRoute),
+                                                      Pair(OperationKind::kBarrier, Carrier::kHostByRoute)));
+  EXPECT_THAT(told.reason, HasSubstr("tag"));
+}
+
 TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {
   std::vector<std::size_t> order;
   std::vector<Time> times;

@@ -1,4 +1,4 @@
-#include "lib/core/meeting.hpp"
+#include "simulators/model/meeting.hpp"
 
 namespace offramp {
 namespace {

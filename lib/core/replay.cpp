@@ -1,0 +1,190 @@
+#include "lib/core/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/core/replay_rank.hpp"
+#include "offramp/kernel/event_queue.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr std::uint64_t kBetweenProgress = 1 << 14;  // events
+constexpr std::size_t kShown = 8;                    // ranks that wait
+
+}  // namespace
+
+Time ReplayPhase::longest() const {
+  return per_rank.empty() ? Time() : *std::max_element(per_rank.begin(), per_rank.end());
+}
+
+std::vector<OpenRequest> OpenRequests::take_all() {
+  std::vector<OpenRequest> all;
+  for (OpenRequest& slot : slots_) {
+    if (slot.number != OpenRequest::kNone) all.push_back(std::exchange(slot, OpenRequest()));
+  }
+  size_ = 0;
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return all;
+}
+
+// --- what the ranks share ---
+
+ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
+    : options(options_), places(static_cast<std::size_t>(source.ranks)) {}
+
+void ReplayRun::fail(int rank, const std::string& what) {
+  if (error.empty()) error = fmt::format("rank {}, {}", rank, what);
+  over = true;
+}
+
+void ReplayRun::count_event() {
+  if (++result.events % kBetweenProgress != 0 || options.progress == nullptr) return;
+  if (options.progress({result.events, ranks_ended})) return;
+  result.stopped = true;
+  over = true;
+}
+
+void ReplayRun::enter(std::uint16_t call, const recording::Reader& reader) {
+  call_ = call;
+  if (call < result.functions.size() && !result.functions[call].empty()) return;
+  if (call >= result.functions.size()) {
+    result.functions.resize(std::size_t{call} + 1);
+    result.counters.calls.resize(std::size_t{call} + 1);
+  }
+  result.functions[call] = reader.call(call);
+}
+
+void ReplayRun::chosen(const Operation& operation, Carrier carrier, std::string_view reason) {
+  CallCounter& calls = counter(call_);
+  switch (carrier) {
+    case Carrier::kBackend:
+      ++calls.offloaded;
+      break;
+    case Carrier::kHostByRoute:
+      ++calls.routed;
+      break;
+    case Carrier::kHostInstead:
+      ++calls.declined;
+      declines_.count(result.counters, operation.kind, reason);
+      break;
+  }
+}
+
+std::size_t ReplayRun::Hash::operator()(const std::vector<int>& members) const {
+  std::uint64_t hash = members.size();
+  for (const int member : members) hash = (hash ^ static_cast<std::uint64_t>(member)) * 0x9E3779B97F4A7C15U;
+  return static_cast<std::size_t>(hash ^ hash >> 32);
+}
+
+std::uint32_t ReplayRun::number_of(const std::vector<int>& members) {
+  return lists_.try_emplace(members, static_cast<std::uint32_t>(lists_.size())).first->second;
+}
+
+std::size_t ReplayRun::phase(std::int64_t level, const std::string& name) {
+  const auto [place, is_new] = phases_.try_emplace({level, name}, result.phases.size());
+  if (is_new) {
+    ReplayPhase& phase = result.phases.emplace_back();
+    phase.name = name.empty() ? fmt::format("level {}", level) : name;
+    phase.level = level;
+    phase.per_rank.resize(places.size());
+  }
+  ++result.phases[place->second].count;
+  return place->second;
+}
+
+std::string ReplayRun::disagreement(const Communicator& communicator, std::uint32_t number,
+                                    const std::optional<Operation>& operation) {
+  const auto place = agreed_.try_emplace({communicator.context(), number}).first;
+  Agreed& agreed = place->second;
+  if (agreed.missing == 0) agreed = {operation, communicator.size()};
+  const auto name = [](const std::optional<Operation>& one) {
+    return one ? fmt::format("{} of {} bytes, {}, root {}", to_string(one->kind), one->bytes,
+                             to_string(one->element), one->root)
+               : std::string("a meeting");
+  };
+  const auto same = [](const Operation& a, const Operation& b) {
+    return a.kind == b.kind && a.element == b.element && a.function == b.function &&
+           a.commutative == b.commutative && a.bytes == b.bytes && a.elements == b.elements &&
+           a.root == b.root;
+  };
+  const bool alike = agreed.operation.has_value() == operation.has_value() &&
+                     (!operation || same(*agreed.operation, *operation));
+  if (!alike)
+    return fmt::format("its communicator's collective {} is {} here and {} on another rank", number + 1,
+                       name(operation), name(agreed.operation));
+  if (--agreed.missing == 0) agreed_.erase(place);
+  return {};
+}
+
+// --- a replay ---
+
+namespace {
+
+Task<void> play(ReplayRun& run, RankHandle& rank, std::unique_ptr<recording::Reader> reader) {
+  ReplayRank player(run, rank, std::move(reader));
+  co_await player.play();
+}
+
+std::string place_of(const ReplayRun& run, std::size_t rank) {
+  const ReplayRun::Place& place = run.places[rank];
+  if (place.events == 0) return fmt::format("rank {} before its first event", rank);
+  return fmt::format("rank {} at event {} ({})", rank, place.events, run.result.functions[place.call]);
+}
+
+/// The ranks that did not come to the end of their recordings, and where.
+std::vector<std::string> unfinished(const ReplayRun& run) {
+  std::vector<std::string> all;
+  for (std::size_t rank = 0; rank < run.places.size(); ++rank) {
+    const ReplayRun::Place& place = run.places[rank];
+    if (place.ended && place.why_early.empty()) continue;
+    all.push_back(fmt::format("{}: {}", place_of(run, rank),
+                              place.ended ? place.why_early : "it waits for another rank"));
+  }
+  return all;
+}
+
+std::string deadlock(const ReplayRun& run, const std::string& stuck) {
+  const std::vector<std::string> waiting = unfinished(run);
+  std::string text = "the replay does not come to an end:\n" + stuck;
+  for (std::size_t i = 0; i < std::min(waiting.size(), kShown); ++i) text += waiting[i] + '\n';
+  if (waiting.size() > kShown) text += fmt::format("and {} ranks more\n", waiting.size() - kShown);
+  return text;
+}
+
+void collect(ReplayResult& result, const World& world) {
+  result.modelled_time = world.end();
+  for (int rank = 0; rank < world.ranks(); ++rank) result.clocks.push_back(world.clock(rank));
+  result.wire = world.wire();
+  result.messages = world.messages();
+  for (const World::ResourceUse& use : world.resources())
+    result.resources.push_back({std::string(use.name), use.first_rank, use.busy, use.waited, use.bytes});
+}
+
+}  // namespace
+
+Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,
+                            const ReplayOptions& options) {
+  using Failure = Result<ReplayResult>;
+  if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
+    return Failure::failure(fmt::format("a recording of {} ranks", source.ranks));
+  ReplayRun run(source, options);
+  const std::unique_ptr<World> world = make_world(setting, source.ranks, &run);
+  const std::string stuck =
+      world->run([&](RankHandle& rank) { return play(run, rank, source.read(rank.rank())); });
+  if (!run.error.empty()) return Failure::failure(run.error);
+  const bool cut = std::any_of(run.places.begin(), run.places.end(),
+                               [](const ReplayRun::Place& place) { return !place.why_early.empty(); });
+  if (!stuck.empty() && !cut && !run.over) return Failure::failure(deadlock(run, stuck));
+  if (!run.over) run.result.unfinished = unfinished(run);
+  const bool whole = stuck.empty() && !cut && !run.over;
+  if (const std::vector<std::string> broken = world->violations(); whole && !broken.empty())
+    return Failure::failure(
+        fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
+  collect(run.result, *world);
+  return std::move(run.result);
+}
+
+}  // namespace offramp

@@ -1,0 +1,92 @@
+// Replay: a recorded program again, in a world, on any hardware.
+//
+// Each rank does what its events say, as the live engine did at each call: where nothing is shared between
+// ranks and no rank is late, its clock moves as the live clock did. What the recording does not tell is left
+// out: the time of questions that found nothing, and whether a receive that named its source was cancelled in
+// time, which the world decides.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/core/lane.hpp"
+#include "lib/core/world_setting.hpp"
+#include "lib/recording/reader.hpp"
+
+namespace offramp {
+
+/// Where the events come from: a recording, or what a test makes up.
+struct ReplaySource {
+  int ranks = 0;
+  std::function<std::unique_ptr<recording::Reader>(int rank)> read;
+};
+
+/// Who decides what the order of arrival decided in the recorded run: what a wildcard takes, and which of
+/// several requests is done first.
+enum class Arrival : std::uint8_t {
+  kRecorded,
+  kModelled  // the world; a wait for what the program knows already is nothing then, and what it would have
+             // known by its end is waited for there
+};
+
+struct ReplayProgress {
+  std::uint64_t events = 0;  // replayed
+  int ranks_ended = 0;
+};
+
+struct ReplayOptions {
+  Compute compute;  // kMeasured: the CPU time that was recorded
+  Arrival arrival = Arrival::kRecorded;
+  /// Called now and then. False: the replay ends where it is.
+  std::function<bool(const ReplayProgress& progress)> progress;
+};
+
+/// From MPI_Pcontrol with a level above 0 to the next one with that level, with its negative, or with 0,
+/// which ends all; or to the end of the program. A phase without a name is named after its level.
+struct ReplayPhase {
+  std::string name;
+  std::int64_t level = 0;
+  std::uint64_t count = 0;  // over all ranks
+  std::vector<Time> per_rank;
+  [[nodiscard]] Time longest() const;
+};
+
+struct ReplayResource {
+  std::string name;
+  int first_rank = 0;  // of those that share it
+  Time busy;
+  Time waited;
+  std::uint64_t bytes = 0;
+};
+
+struct ReplayResult {
+  Time modelled_time;  // the latest clock
+  std::vector<Time> clocks;
+  std::vector<std::string> functions;  // names of counters.calls
+  /// As a live run counts them, but that offloaded, declined and routed are of sends and collectives alone.
+  Counters counters;
+  std::vector<ReplayPhase> phases;  // in the order in which the first rank began them
+  WireCounters wire;
+  std::vector<ReplayResource> resources;
+  std::uint64_t events = 0;
+  std::uint64_t messages = 0;
+  std::vector<std::string>
+      unfinished;        // a rank each that did not come to the end of its recording, and where
+  bool stopped = false;  // by the progress callback
+};
+
+/// An error names the rank and the event where the recording makes no sense, or what all ranks wait for. A
+/// recording that was cut is none: see ReplayResult::unfinished.
+Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,
+                            const ReplayOptions& options = {});
+
+inline Result<ReplayResult> replay(const WorldSetting& setting, const recording::Recording& recorded,
+                                   const ReplayOptions& options = {}) {
+  const auto read = [&recorded](int rank) { return recorded.read(rank); };
+  return replay(setting, {recorded.description().ranks, read}, options);
+}
+
+}  // namespace offramp

@@ -1,0 +1,880 @@
+// Replays: a recording gives the clocks of the program that it is of.
+#include "lib/core/replay.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/core/open_requests.hpp"
+#include "tests/cluster.hpp"
+#include "tests/core/tape.hpp"
+
+namespace offramp {
+namespace {
+
+using recording::EventKind;
+using test::Tape;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+
+const Registry& registry() {
+  static const Registry all{built_in_backends()};
+  return all;
+}
+
+std::vector<Time> played(const WorldSetting& setting, int ranks, const World::Program& program) {
+  const std::unique_ptr<World> world = make_world(setting, ranks);
+  EXPECT_EQ(world->run(program), "");
+  std::vector<Time> clocks;
+  for (int rank = 0; rank < ranks; ++rank) clocks.push_back(world->clock(rank));
+  return clocks;
+}
+
+ReplayResult replayed(const WorldSetting& setting, const std::vector<Tape>& tapes,
+                      const ReplayOptions& options = {}) {
+  Result<ReplayResult> result = replay(setting, test::source_of(tapes), options);
+  EXPECT_TRUE(result) << result.error();
+  return result ? std::move(*result) : ReplayResult();
+}
+
+std::string error_of(const std::vector<Tape>& tapes, const ReplayOptions& options = {}) {
+  return replay(test::setting_of(registry(), "host"), test::source_of(tapes), options).error();
+}
+
+Operation operation_of(OperationKind kind, std::size_t bytes, int ranks, int root = 0) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = bytes;
+  operation.ranks = ranks;
+  operation.root = root;
+  if (reduces(kind)) {
+    operation.element = ElementType::kFloat64;
+    operation.function = ReduceFunction::kSum;
+    operation.elements = bytes / 8;
+  }
+  return operation;
+}
+
+/// Over each backend.
+class Replays : public testing::TestWithParam<const char*> {
+ protected:
+  WorldSetting setting_ = test::setting_of(registry(), GetParam());
+};
+
+TEST_P(Replays, GiveTheClocksOfTheProgram) {
+  const std::vector<Time> direct = played(setting_, 3, [](RankHandle& rank) -> Task<void> {
+    const int right = (rank.rank() + 1) % 3;
+    const int left = (rank.rank() + 2) % 3;
+    if (rank.rank() == 1) rank.compute(Time::us(7));
+    (void)co_await rank.sendrecv(right, kLong, left, kLong, 4);
+    if (rank.rank() == 0) (void)co_await rank.ssend(1, 64, 1);
+    if (rank.rank() == 1) (void)co_await rank.receive(0, 64, 1);
+    std::vector<RankRequest> requests;
+    for (int i = 0; i < 4; ++i) requests.push_back(rank.irecv(left, 4096, i));
+    for (int i = 0; i < 4; ++i) requests.push_back(rank.isend(right, 4096, i));
+    (void)co_await rank.wait_all(requests);
+    (void)co_await rank.allreduce(8192);
+    (void)co_await rank.bcast(40000, 2);
+    (void)co_await rank.barrier();
+  });
+  std::vector<Tape> tapes(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    const int right = (rank + 1) % 3;
+    const int left = (rank + 2) % 3;
+    if (rank == 1) tape.compute(7000);
+    std::vector<std::uint64_t> both = {tape.irecv(left, kLong, 4)};
+    tape.last().event.flags |= recording::kContinues;
+    both.insert(both.begin(), tape.isend(right, kLong, 4));
+    tape.last().event.flags |= recording::kContinues;
+    tape.wait(both);
+    if (rank == 0) tape.message(EventKind::kSend, 1, 64, 1, recording::kBlocking | recording::kSynchronous);
+    if (rank == 1) tape.receive(0, 64, 1);
+    std::vector<std::uint64_t> requests;
+    for (int i = 0; i < 4; ++i) requests.push_back(tape.irecv(left, 4096, i));
+    for (int i = 0; i < 4; ++i) requests.push_back(tape.isend(right, 4096, i));
+    tape.wait(requests);
+    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, 8192, 3)));
+    tape.add(tape.collective(operation_of(OperationKind::kBcast, 40000, 3, 2)));
+    tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 3)));
+  }
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  const ReplayResult result = replayed(setting_, tapes, options);
+  EXPECT_EQ(result.clocks, direct);
+  EXPECT_EQ(result.modelled_time, *std::max_element(direct.begin(), direct.end()));
+  EXPECT_THAT(result.unfinished, IsEmpty());
+}
+
+TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
+  const std::vector<Time> direct = played(setting_, 4, [](RankHandle& rank) -> Task<void> {
+    const std::optional<Communicator> half = co_await rank.split(rank.world(), rank.rank() / 2, -rank.rank());
+    const Communicator twin = co_await rank.duplicate(*half);
+    if (half->rank() == 0) {
+      (void)co_await rank.send(twin, 1, 128, 3);
+      (void)co_await rank.send(*half, 1, 4096, 3);
+    } else {
+      (void)co_await rank.receive(*half, 0, 4096, 3);
+      (void)co_await rank.receive(twin, 0, 128, 3);
+    }
+    (void)co_await rank.collective(*half, operation_of(OperationKind::kAllgather, 512, 2));
+  });
+  std::vector<Tape> tapes(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    const std::vector<int> members = rank < 2 ? std::vector{1, 0} : std::vector{3, 2};
+    tape.meet();
+    tape.communicator(members);
+    tape.meet(2);
+    tape.communicator(members);
+    const bool first = rank % 2 == 1;
+    if (first) {
+      tape.message(EventKind::kSend, 1, 128, 3, recording::kBlocking, 3);
+      tape.message(EventKind::kSend, 1, 4096, 3, recording::kBlocking, 2);
+    } else {
+      tape.message(EventKind::kReceive, 0, 4096, 3, recording::kBlocking, 2);
+      tape.message(EventKind::kReceive, 0, 128, 3, recording::kBlocking, 3);
+    }
+    tape.add(tape.collective(operation_of(OperationKind::kAllgather, 512, 2), 2));
+    tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 1), recording::kSelf));
+  }
+  const ReplayResult result = replayed(setting_, tapes);
+  // The barrier of one rank is what the program above does not do.
+  std::vector<Time> expected;
+  for (int rank = 0; rank < 4; ++rank) expected.push_back(result.clocks[static_cast<std::size_t>(rank)]);
+  const Time alone =
+      played(setting_, 1, [](RankHandle& rank) -> Task<void> { (void)co_await rank.barrier(); })[0];
+  for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(expected[rank], direct[rank] + alone) << rank;
+}
+
+/// Two ranks whose receives are there in time, and which share nothing.
+TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
+  static constexpr std::size_t kSizes[] = {8, 5000, 70000, kLong};
+  static constexpr int kPause = 200;  // us; longer than anything that a rank posts takes
+  DoubleSum sum;
+  Cluster cluster(2, setting_.backend);
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+    const int other = 1 - rank.rank();
+    std::vector<std::byte> in(kLong);
+    std::vector<std::byte> out(kLong);
+    for (const std::size_t bytes : kSizes) {
+      for (const int sender : {0, 1}) {
+        if (rank.rank() == sender) {
+          rank.compute(Time::us(kPause));
+          (void)co_await rank.send(other, Bytes(out).first(bytes), 2);
+        } else {
+          (void)co_await rank.receive(other, MutableBytes(in).first(bytes), 2);
+        }
+      }
+    }
+    (void)co_await rank.barrier();
+    (void)co_await rank.bcast(MutableBytes(in).first(4096), 1);
+    (void)co_await rank.allreduce(Bytes(out).first(8192), MutableBytes(in).first(8192), sum);
+  }),
+            "");
+  std::vector<Tape> tapes(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    for (const std::size_t bytes : kSizes) {
+      for (const int sender : {0, 1}) {
+        if (rank == sender) {
+          tape.compute(kPause * 1000).send(1 - rank, bytes, 2);
+        } else {
+          tape.receive(1 - rank, bytes, 2);
+        }
+      }
+    }
+    tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 2)));
+    tape.add(tape.collective(operation_of(OperationKind::kBcast, 4096, 2, 1)));
+    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, 8192, 2)));
+  }
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  EXPECT_EQ(replayed(setting_, tapes, options).clocks, cluster.clocks());
+}
+
+TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
+  // Rank 2 is first in modelled time, and rank 1 was in the recorded run.
+  std::vector<Tape> tapes(3);
+  tapes[0].message(EventKind::kReceive, kAnySource, 64, kAnyTag);
+  tapes[0].took(1, 5);
+  tapes[0].message(EventKind::kReceive, kAnySource, 64, kAnyTag);
+  tapes[0].took(2, 6);
+  tapes[1].compute(500'000);
+  tapes[1].send(0, 64, 5);
+  tapes[2].send(0, 64, 6);
+  tapes[2].polls(3).native();
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  const std::vector<Time> in_order = played(setting_, 3, [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) rank.compute(Time::us(500));
+    if (rank.rank() > 0) {
+      (void)co_await rank.send(0, 64, rank.rank() + 4);
+      co_return;
+    }
+    (void)co_await rank.receive(1, 64);
+    (void)co_await rank.receive(2, 64);
+  });
+  const std::vector<Time> by_arrival = played(setting_, 3, [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) rank.compute(Time::us(500));
+    if (rank.rank() > 0) {
+      (void)co_await rank.send(0, 64, rank.rank() + 4);
+      co_return;
+    }
+    (void)co_await rank.receive(kAnySource, 64);
+    (void)co_await rank.receive(kAnySource, 64);
+  });
+  const ReplayResult recorded = replayed(setting_, tapes, options);
+  EXPECT_EQ(recorded.clocks, in_order);
+  EXPECT_THAT(recorded.counters.dependences, ElementsAre(2, 3, 0));
+  options.arrival = Arrival::kModelled;
+  EXPECT_EQ(replayed(setting_, tapes, options).clocks, by_arrival);
+}
+
+TEST_P(Replays, StartRequestsAgainAndInCollectivesToo) {
+  const Operation reduction = operation_of(OperationKind::kReduce, 4096, 2, 1);
+  const std::vector<Time> direct = played(setting_, 2, [&](RankHandle& rank) -> Task<void> {
+    PersistentMessage message;
+    message.sends = rank.rank() == 0;
+    message.communicator = rank.world();
+    message.peer = 1 - rank.rank();
+    message.bytes = 70000;
+    for (int i = 0; i < 3; ++i) {
+      RankRequest request = rank.start(message);
+      RankRequest collective = rank.start(rank.world(), reduction);
+      (void)co_await rank.wait(collective);
+      (void)co_await rank.wait(request);
+    }
+  });
+  std::vector<Tape> tapes(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    for (int i = 0; i < 3; ++i) {
+      const std::uint64_t request = rank == 0 ? tape.isend(1, 70000) : tape.irecv(0, 70000);
+      Tape::Event event = tape.collective(reduction);
+      event.flags = 0;
+      const std::uint64_t collective = tape.add(event);
+      tape.wait({collective});
+      tape.wait({request});
+      tape.wait({request});  // known already
+    }
+  }
+  EXPECT_EQ(replayed(setting_, tapes).clocks, direct);
+}
+
+TEST_P(Replays, HaveBlocksOfDifferentSizes) {
+  static constexpr std::size_t kBlocks[] = {800, 0, 4096};
+  const Operation gatherv = operation_of(OperationKind::kGatherv, 0, 3, 1);
+  const Operation alltoallv = operation_of(OperationKind::kAlltoallv, 0, 3);
+  const std::vector<Time> direct = played(setting_, 3, [&](RankHandle& rank) -> Task<void> {
+    const auto own = static_cast<std::size_t>(rank.rank());
+    CollectiveSizes sizes;
+    sizes.send = kBlocks[own];
+    sizes.in_place = rank.rank() == 1;
+    if (rank.rank() == 1) sizes.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
+    RankRequest gather = rank.start(rank.world(), gatherv, sizes);
+    (void)co_await rank.wait(gather);
+    CollectiveSizes all;
+    all.send_blocks.assign(3, kBlocks[own]);
+    all.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
+    RankRequest exchange = rank.start(rank.world(), alltoallv, all);
+    (void)co_await rank.wait(exchange);
+  });
+  std::vector<Tape> tapes(3);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    Tape& tape = tapes[rank];
+    const std::vector<std::uint64_t> blocks(std::begin(kBlocks), std::end(kBlocks));
+    Tape::Event event = tape.collective(gatherv);
+    event.bytes = kBlocks[rank];
+    if (rank == 1) {
+      event.flags |= recording::kInPlace;
+      event.second_list = tape.list(blocks);
+      event.extra = 4896;
+    }
+    tape.add(event);
+    event = tape.collective(alltoallv);
+    event.list = tape.list({kBlocks[rank], kBlocks[rank], kBlocks[rank]});
+    event.second_list = tape.list(blocks);
+    event.bytes = 3 * kBlocks[rank];
+    event.extra = 4896;
+    tape.add(event);
+  }
+  EXPECT_EQ(replayed(setting_, tapes).clocks, direct);
+}
+
+TEST_P(Replays, FreeAndBufferWithoutWaiting) {
+  const std::vector<Time> direct = played(setting_, 2, [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      rank.compute(Time::us(400));
+      for (int i = 0; i < 3; ++i) (void)co_await rank.receive(0, kLong, i);
+      co_return;
+    }
+    for (int i = 0; i < 3; ++i) {
+      RankRequest request = rank.isend(1, kLong, i);
+      rank.give_up(request);
+    }
+  });
+  std::vector<Tape> tapes(2);
+  tapes[0].message(EventKind::kSend, 1, kLong, 0, recording::kBuffered);
+  tapes[0].message(EventKind::kSend, 1, kLong, 1, recording::kBuffered | recording::kBlocking);
+  tapes[0].of_requests(EventKind::kFree, {tapes[0].isend(1, kLong, 2)});
+  tapes[1].compute(400'000);
+  for (int i = 0; i < 3; ++i) tapes[1].receive(0, kLong, i);
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  EXPECT_EQ(replayed(setting_, tapes, options).clocks, direct);
+}
+
+/// Events of any kind that could be right, but for some fields.
+class Scribbler {
+ public:
+  explicit Scribbler(std::uint64_t seed) : random_(seed) {}
+
+  std::vector<Tape> scribble() {
+    std::vector<Tape> tapes(3);
+    for (Tape& tape : tapes) {
+      tape.communicator({2, 0, 1});
+      begun_ = 0;
+      for (int i = below(40); i > 0; --i) add(tape);
+      tape.cut = below(2) == 0;
+    }
+    return tapes;
+  }
+
+ private:
+  int below(int limit) { return static_cast<int>(random_() % static_cast<std::uint64_t>(limit)); }
+  /// Seldom any number.
+  template <typename T>
+  T about(int least, int limit) {
+    return below(1000) == 0 ? static_cast<T>(random_()) : static_cast<T>(least + below(limit - least));
+  }
+
+  void add(Tape& tape) {
+    Tape::Event event;
+    event.kind = about<EventKind>(0, static_cast<int>(EventKind::kCount));
+    // Those of three scribblers never agree for long.
+    if (event.kind == EventKind::kCollective && below(4) > 0) event.kind = EventKind::kSend;
+    if (event.kind == EventKind::kProbe && below(4) > 0) event.kind = EventKind::kReceive;
+    event.flags = static_cast<std::uint8_t>(below(5) > 0 ? below(256) & ~recording::kBlocking : below(256));
+    event.element = about<ElementType>(0, static_cast<int>(ElementType::kMixed) + 1);
+    event.function = about<ReduceFunction>(0, static_cast<int>(ReduceFunction::kUser) + 1);
+    event.operation = about<OperationKind>(1, static_cast<int>(OperationKind::kGatherv));
+    event.call = static_cast<std::uint16_t>(event.kind);
+    event.communicator = 2 * about<std::uint32_t>(0, 2);
+    const int least = event.kind == EventKind::kReceive ? -1 : 0;
+    event.peer = about<std::int32_t>(least, 3);
+    event.tag = about<std::int32_t>(least, 2);
+    event.bytes = about<std::uint64_t>(0, 70000);
+    set_lists(tape, event);
+    tape.compute(random_() % 1000);
+    tape.add(event);
+    begun_ += recording::begins_request(event) ? 1 : 0;
+    if (below(3) > 0) tape.took(event.peer < 0 ? below(3) : event.peer, event.tag < 0 ? 0 : event.tag);
+  }
+
+  void set_lists(Tape& tape, Tape::Event& event) {
+    const bool of_requests =
+        event.kind == EventKind::kWait || event.kind == EventKind::kCancel || event.kind == EventKind::kFree;
+    if (event.kind == EventKind::kCommunicator) {
+      event.list = tape.list({1, 0, 2});
+    } else if (event.kind == EventKind::kExchange) {
+      event.list = list(tape, 0, 3);
+      event.second_list = list(tape, 0, 3);
+    } else if (of_requests && begun_ > 0) {
+      event.list = list(tape, 1, begun_ + 1);
+    }
+  }
+
+  std::uint32_t list(Tape& tape, int least, int limit) {
+    std::vector<std::uint64_t> values;
+    for (int i = below(5); i > 0; --i) values.push_back(about<std::uint64_t>(least, limit));
+    return tape.list(values);
+  }
+
+  std::mt19937_64 random_;
+  int begun_ = 0;
+};
+
+TEST_P(Replays, EndWhateverTheRecordingSays) {
+  int ended = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const std::vector<Tape> tapes = Scribbler(seed).scribble();
+    for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
+      ReplayOptions options;
+      options.compute.kind = Compute::Kind::kMeasured;
+      options.arrival = arrival;
+      const Result<ReplayResult> result = replay(setting_, test::source_of(tapes), options);
+      ended += result ? 1 : 0;
+      EXPECT_TRUE(result || !result.error().empty());
+    }
+  }
+  EXPECT_GT(ended, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(OverEachBackend, Replays,
+                         testing::Values("host", "cclo", "zrlmpi", "dpu", "tinsel", "aie"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// --- one thing at a time, over the host ---
+
+class AReplay : public testing::Test {
+ protected:
+  WorldSetting setting_ = test::setting_of(registry(), "host");
+};
+
+TEST_F(AReplay, TakesAFactorOfTheRecordedTimes) {
+  std::vector<Tape> tapes(1);
+  tapes[0].compute(1000).native();
+  tapes[0].compute(501).native();
+  ReplayOptions options;
+  EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time());
+  options.compute.kind = Compute::Kind::kMeasured;
+  EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ns(1501));
+  options.compute = {Compute::Kind::kFactor, 0.5};
+  EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ps(750500));
+}
+
+TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
+  // What rank 0 was recorded to receive first comes last.
+  std::vector<Tape> tapes(3);
+  const std::uint64_t late = tapes[0].irecv(1, 64);
+  const std::uint64_t early = tapes[0].irecv(2, 64);
+  tapes[0].wait_for(recording::kAny, {late, early}, {0});
+  tapes[0].send(2, 8);
+  tapes[0].wait({early});
+  tapes[1].compute(900'000);
+  tapes[1].send(0, 64);
+  tapes[2].send(0, 64);
+  tapes[2].receive(0, 8);
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  const ReplayResult recorded = replayed(setting_, tapes, options);
+  EXPECT_EQ(recorded.counters.dependences[static_cast<std::size_t>(Dependence::kChoice)], 1u);
+  EXPECT_GT(recorded.clocks[2], Time::us(900));
+  options.arrival = Arrival::kModelled;
+  const ReplayResult modelled = replayed(setting_, tapes, options);
+  EXPECT_LT(modelled.clocks[2], Time::us(900));
+  EXPECT_GT(modelled.clocks[0], Time::us(900)) << "the program learns of the other one by its end";
+}
+
+TEST_F(AReplay, WaitsForSome) {
+  for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
+    std::vector<Tape> tapes(2);
+    const std::uint64_t first = tapes[0].irecv(1, 64, 1);
+    const std::uint64_t second = tapes[0].irecv(1, 64, 2);
+    const std::uint64_t third = tapes[0].irecv(1, 64, 3);
+    tapes[0].compute(100'000);
+    tapes[0].wait_for(recording::kSome, {third, first, second}, {2, 1});
+    tapes[0].wait({third});
+    for (const int tag : {1, 2}) tapes[1].send(0, 64, tag);
+    tapes[1].compute(900'000);
+    tapes[1].send(0, 64, 3);
+    ReplayOptions options;
+    options.compute.kind = Compute::Kind::kMeasured;
+    options.arrival = arrival;
+    const ReplayResult result = replayed(setting_, tapes, options);
+    EXPECT_GT(result.clocks[0], Time::us(900));
+    EXPECT_THAT(result.unfinished, IsEmpty());
+  }
+}
+
+TEST_F(AReplay, LeavesOutReceivesThatWereCancelled) {
+  std::vector<Tape> tapes(2);
+  const std::uint64_t cancelled = tapes[0].irecv(kAnySource, 64, 1);
+  tapes[0].took(-1, 0);
+  tapes[0].receive(1, 64, 1);  // would be the other one's message
+  tapes[0].of_requests(EventKind::kCancel, {cancelled});
+  tapes[0].wait({cancelled});
+  const std::uint64_t named = tapes[0].irecv(1, 64, 9);
+  tapes[0].of_requests(EventKind::kCancel, {named});
+  tapes[0].wait({named});
+  tapes[1].send(0, 64, 1);
+  for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
+    if (arrival == Arrival::kModelled) tapes[1].send(0, 64, 1);  // there the first receive takes one
+    ReplayOptions options;
+    options.arrival = arrival;
+    EXPECT_THAT(replayed(setting_, tapes, options).unfinished, IsEmpty());
+  }
+}
+
+TEST_F(AReplay, ClaimsAndProbes) {
+  std::vector<Tape> tapes(2);
+  tapes[0].message(EventKind::kProbe, kAnySource, 0, 4, 0);
+  tapes[0].took(1, 4);
+  const std::uint64_t claimed = tapes[0].message(EventKind::kClaim, 1, 0, kAnyTag, 0);
+  tapes[0].took(1, 4);
+  tapes[0].receive(1, 8, 4);
+  tapes[0].wait({claimed});
+  tapes[1].compute(5000);
+  tapes[1].send(0, 100, 4);
+  tapes[1].send(0, 8, 4);
+  const std::vector<Time> direct = played(setting_, 2, [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      rank.compute(Time::us(5));
+      (void)co_await rank.send(0, 100, 4);
+      (void)co_await rank.send(0, 8, 4);
+      co_return;
+    }
+    (void)co_await rank.probe(rank.world(), 1, 4);
+    RankRequest claim = co_await rank.claim(rank.world(), 1, 4);
+    (void)co_await rank.receive(1, 8, 4);
+    (void)co_await rank.wait(claim);
+  });
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  const ReplayResult result = replayed(setting_, tapes, options);
+  EXPECT_EQ(result.clocks, direct);
+}
+
+TEST_F(AReplay, TellsClocks) {
+  // Ranks 1 and 2 open windows for rank 0 and wait until it has completed its accesses.
+  std::vector<Tape> tapes(4);
+  for (int target = 1; target < 3; ++target) {
+    Tape& tape = tapes[static_cast<std::size_t>(target)];
+    tape.compute(static_cast<std::uint64_t>(target) * 1000);
+    tape.exchange(0, {0}, {});
+    tape.exchange(1, {}, {0});
+  }
+  tapes[0].exchange(0, {}, {1, 2});
+  tapes[0].compute(500);
+  tapes[0].exchange(1, {1, 2}, {});
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  EXPECT_THAT(replayed(setting_, tapes, options).clocks,
+              ElementsAre(Time::ns(2500), Time::ns(2500), Time::ns(2500), Time()));
+}
+
+TEST_F(AReplay, CountsCallsAndPhases) {
+  std::vector<Tape> tapes(2);
+  tapes[0].phase(1, "setup");
+  tapes[0].compute(100).phase(1, "solve");
+  tapes[0].send(1, 1000);
+  tapes[0].phase(2);
+  tapes[0].compute(50).phase(-2);
+  tapes[0].phase(0);
+  tapes[0].compute(30).native();
+  tapes[1].phase(1, "solve");
+  tapes[1].receive(0, 4000);
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  const ReplayResult result = replayed(setting_, tapes, options);
+  const CallCounter& sends = result.counters.calls[static_cast<std::size_t>(EventKind::kSend)];
+  EXPECT_EQ(result.functions[static_cast<std::size_t>(EventKind::kSend)], "MPI_Send");
+  EXPECT_EQ(sends.count, 1u);
+  EXPECT_EQ(sends.bytes, 1000u);
+  EXPECT_EQ(sends.offloaded, 1u);
+  const CallCounter& receives = result.counters.calls[static_cast<std::size_t>(EventKind::kReceive)];
+  EXPECT_EQ(receives.bytes, 1000u) << "not the room for it";
+  EXPECT_EQ(receives.modelled, result.clocks[1]);
+  EXPECT_EQ(result.counters.calls[static_cast<std::size_t>(EventKind::kNative)].native, 1u);
+  ASSERT_EQ(result.phases.size(), 3u);
+  EXPECT_EQ(result.phases[0].name, "setup");
+  EXPECT_EQ(result.phases[0].longest(), Time::ns(100));
+  EXPECT_EQ(result.phases[1].name, "solve");
+  EXPECT_EQ(result.phases[1].count, 2u);
+  EXPECT_EQ(result.phases[1].per_rank[0], sends.modelled + Time::ns(50));
+  EXPECT_EQ(result.phases[1].per_rank[1], result.clocks[1]);
+  EXPECT_EQ(result.phases[2].name, "level 2");
+  EXPECT_EQ(result.phases[2].per_rank[0], Time::ns(50));
+}
+
+TEST_F(AReplay, CountsWhatTheHardwareDeclines) {
+  std::vector<Tape> tapes(2);
+  WorldSetting strict = test::setting_of(registry(), "zrlmpi");
+  strict.settings.set("strict", {1, {}});
+  tapes[0].send(1, 1000);
+  tapes[1].receive(0, 1000);
+  const ReplayResult result = replayed(strict, tapes);
+  EXPECT_EQ(result.counters.calls[0].declined, 1u);
+  ASSERT_EQ(result.counters.declines.size(), 1u);
+  EXPECT_EQ(result.counters.declines.begin()->second, 1u);
+  WorldSetting routed = test::setting_of(registry(), "zrlmpi");
+  routed.rules = {{}};
+  EXPECT_EQ(replayed(routed, tapes).counters.calls[0].routed, 1u);
+}
+
+TEST_F(AReplay, EndsWhereARecordingWasCut) {
+  std::vector<Tape> tapes(3);
+  tapes[0].receive(1, 64);
+  tapes[0].receive(2, 64);
+  tapes[1].send(0, 64);
+  tapes[1].irecv(0, 64);
+  tapes[2].add(tapes[2].collective(operation_of(OperationKind::kBarrier, 0, 3)));
+  tapes[1].cut = true;
+  EXPECT_THAT(replayed(setting_, tapes).unfinished,
+              ElementsAre("rank 0 at event 2 (MPI_Recv): it waits for another rank",
+                          "rank 1 at event 2 (MPI_Recv): its recording was cut",
+                          "rank 2 at event 1 (collective): it waits for another rank"));
+  std::vector<Tape> never(2);
+  never[0].message(EventKind::kReceive, kAnySource, 64);
+  never[1].native();
+  EXPECT_THAT(replayed(setting_, never).unfinished,
+              ElementsAre("rank 0 at event 1 (MPI_Recv): no message ever came"));
+  never[0] = Tape();
+  never[0].wait({never[0].irecv(kAnySource, 64)});
+  EXPECT_THAT(replayed(setting_, never).unfinished,
+              ElementsAre("rank 0 at event 2 (MPI_Wait): no message ever came"));
+}
+
+TEST_F(AReplay, SaysWhatAllWaitForWhereNothingWasCut) {
+  std::vector<Tape> tapes(2);
+  tapes[0].receive(1, 64, 7);
+  tapes[1].receive(0, 64, 8);
+  EXPECT_THAT(error_of(tapes), HasSubstr("rank 1 of 2 waits at"));
+  EXPECT_THAT(error_of(tapes), HasSubstr("rank 0 at event 1 (MPI_Recv): it waits for another rank"));
+}
+
+TEST_F(AReplay, CanBeStopped) {
+  std::vector<Tape> tapes(1);
+  for (int i = 0; i < 100'000; ++i) tapes[0].native();
+  ReplayOptions options;
+  options.progress = [](const ReplayProgress& progress) { return progress.events < 40'000; };
+  const ReplayResult result = replayed(setting_, tapes, options);
+  EXPECT_TRUE(result.stopped);
+  EXPECT_LT(result.events, 60'000u);
+}
+
+TEST_F(AReplay, KeepsARequestOpenBesideManyOthers) {
+  std::vector<Tape> tapes(2);
+  const std::uint64_t oldest = tapes[0].irecv(1, 8, 1);
+  for (int i = 0; i < 100'000; ++i) {
+    tapes[0].message(EventKind::kSend, 1, 8, 0, recording::kBuffered);
+    tapes[0].of_requests(EventKind::kFree, {tapes[0].isend(1, 8)});
+    tapes[1].receive(0, 8);
+    tapes[1].receive(0, 8);
+  }
+  tapes[1].send(0, 8, 1);
+  tapes[0].wait({oldest});
+  EXPECT_EQ(replayed(setting_, tapes).messages, 200'001u);
+}
+
+TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
+  std::mt19937_64 random(7);
+  OpenRequests requests;
+  std::set<std::uint64_t> open;
+  std::uint64_t begun = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    if (open.size() < 40 && random() % 2 == 0) {
+      requests.add(begun).call = static_cast<std::uint16_t>(begun);
+      open.insert(begun++);
+    } else {
+      const std::uint64_t number = begun - random() % std::min<std::uint64_t>(begun + 1, 100);
+      OpenRequest* const found = requests.find(number);
+      ASSERT_EQ(found != nullptr, open.erase(number) == 1) << number;
+      if (found == nullptr) continue;
+      const OpenRequest taken = requests.take(*found);
+      ASSERT_EQ(taken.number, number);
+      ASSERT_EQ(taken.call, static_cast<std::uint16_t>(number));
+    }
+    ASSERT_EQ(requests.size(), open.size());
+  }
+  EXPECT_LE(requests.slots(), 128u) << "for the most that were open at once";
+  std::vector<std::uint64_t> left;
+  for (const OpenRequest& one : requests.take_all()) left.push_back(one.number);
+  EXPECT_TRUE(std::equal(left.begin(), left.end(), open.begin(), open.end()));
+}
+
+// --- recordings that make no sense ---
+
+struct Nonsense {
+  const char* name;
+  void (*write)(std::vector<Tape>& tapes);
+  const char* error;
+};
+
+class ARecording : public testing::TestWithParam<Nonsense> {};
+
+TEST_P(ARecording, ThatMakesNoSenseNamesRankAndEvent) {
+  std::vector<Tape> tapes(2);
+  tapes[0].native();
+  tapes[1].native();
+  GetParam().write(tapes);
+  EXPECT_THAT(error_of(tapes), HasSubstr(GetParam().error));
+}
+
+Tape::Event event_of(EventKind kind) {
+  Tape::Event event;
+  event.kind = kind;
+  return event;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Hostile, ARecording,
+    testing::Values(
+        Nonsense{"Kind", [](auto& tapes) { tapes[1].add(event_of(static_cast<EventKind>(77))); },
+                 "rank 1, event 2 (MPI_Send): there is no kind 77"},
+        Nonsense{"Element",
+                 [](auto& tapes) {
+                   Tape::Event event;
+                   event.element = static_cast<ElementType>(200);
+                   tapes[0].add(event);
+                 },
+                 "rank 0, event 2"},
+        Nonsense{"Function",
+                 [](auto& tapes) {
+                   Tape::Event event;
+                   event.function = static_cast<ReduceFunction>(200);
+                   tapes[0].add(event);
+                 },
+                 "element, function or operation"},
+        Nonsense{"OperationKind",
+                 [](auto& tapes) {
+                   Tape::Event event = event_of(EventKind::kCollective);
+                   event.operation = static_cast<OperationKind>(99);
+                   tapes[0].add(event);
+                 },
+                 "element, function or operation"},
+        Nonsense{"Send as a collective", [](auto& tapes) { tapes[0].add(event_of(EventKind::kCollective)); },
+                 "a send is no collective"},
+        Nonsense{"Peer", [](auto& tapes) { tapes[0].send(2, 8); },
+                 "rank 0, event 2 (MPI_Send): rank 2 is none of 2"},
+        Nonsense{"Wildcard of a send", [](auto& tapes) { tapes[0].send(kAnySource, 8); },
+                 "rank -1 is none of 2"},
+        Nonsense{"Source", [](auto& tapes) { tapes[0].irecv(-7, 8); }, "rank -7 is none of 2"},
+        Nonsense{"Tag", [](auto& tapes) { tapes[0].send(1, 8, -1); }, "the tag is -1"},
+        Nonsense{"Bytes", [](auto& tapes) { tapes[0].send(1, UINT64_MAX); }, "more than a world can send"},
+        Nonsense{"Sum of bytes",
+                 [](auto& tapes) {
+                   for (int i = 0; i < 1000; ++i)
+                     tapes[0].message(EventKind::kSend, 1, std::uint64_t{1} << 43, 0, recording::kBuffered);
+                 },
+                 "more than a world can send"},
+        Nonsense{"Communicator",
+                 [](auto& tapes) { tapes[0].message(EventKind::kSend, 0, 8, 0, recording::kBlocking, 2); },
+                 "there is no communicator 2"},
+        Nonsense{"Request before the first",
+                 [](auto& tapes) {
+                   Tape::Event event = event_of(EventKind::kWait);
+                   event.extra = 1;
+                   tapes[0].add(event);
+                 },
+                 "1 requests back there is none: 0 were begun"},
+        Nonsense{"Request far back",
+                 [](auto& tapes) {
+                   tapes[0].isend(1, 8);
+                   Tape::Event event = event_of(EventKind::kFree);
+                   event.list = tapes[0].list({1, UINT64_MAX});
+                   tapes[0].add(event);
+                 },
+                 "were begun"},
+        Nonsense{"Request that is none yet",
+                 [](auto& tapes) {
+                   tapes[0].isend(1, 8);
+                   Tape::Event event = event_of(EventKind::kCancel);
+                   event.list = tapes[0].list({0});
+                   tapes[0].add(event);
+                 },
+                 "0 requests back"},
+        Nonsense{"Choice",
+                 [](auto& tapes) { tapes[0].wait_for(recording::kAny, {tapes[0].isend(1, 8)}, {1}); },
+                 "it came to request 1 of 1"},
+        Nonsense{"Match",
+                 [](auto& tapes) {
+                   tapes[0].irecv(kAnySource, 8);
+                   tapes[0].took(2, 0);
+                 },
+                 "which it does not match"},
+        Nonsense{"Match of another tag",
+                 [](auto& tapes) {
+                   tapes[0].irecv(kAnySource, 8, 3);
+                   tapes[0].took(1, 4);
+                 },
+                 "which it does not match"},
+        Nonsense{"Member",
+                 [](auto& tapes) {
+                   tapes[0].communicator({0, 2});
+                 },
+                 "rank 2 is none of 2"},
+        Nonsense{"Member twice",
+                 [](auto& tapes) {
+                   tapes[0].communicator({0, 1, 0});
+                 },
+                 "each member once"},
+        Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "this rank among them"},
+        Nonsense{"Nobody", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
+        Nonsense{"Root",
+                 [](auto& tapes) {
+                   tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBcast, 8, 2, 2)));
+                 },
+                 "root 2 is none of 2"},
+        Nonsense{"Elements",
+                 [](auto& tapes) {
+                   Operation operation = operation_of(OperationKind::kAllreduce, 8, 2);
+                   operation.elements = SIZE_MAX;
+                   tapes[0].add(tapes[0].collective(operation));
+                 },
+                 "more than a world can send"},
+        Nonsense{"Number of blocks",
+                 [](auto& tapes) {
+                   Tape::Event event = tapes[0].collective(operation_of(OperationKind::kAllgatherv, 0, 2));
+                   event.second_list = tapes[0].list({8, 8, 8});
+                   tapes[0].add(event);
+                 },
+                 "3 blocks for 2 ranks"},
+        Nonsense{"No blocks",
+                 [](auto& tapes) {
+                   tapes[0].add(tapes[0].collective(operation_of(OperationKind::kScatterv, 0, 2)));
+                 },
+                 "0 blocks for 2 ranks"},
+        Nonsense{"Sizes of blocks",
+                 [](auto& tapes) {
+                   Tape::Event event =
+                       tapes[0].collective(operation_of(OperationKind::kReduceScatterv, 0, 2));
+                   event.list = tapes[0].list({UINT64_MAX, 2});
+                   tapes[0].add(event);
+                 },
+                 "its blocks are larger"},
+        Nonsense{"Subject",
+                 [](auto& tapes) {
+                   Tape::Event event = event_of(EventKind::kExchange);
+                   event.tag = -3;
+                   tapes[0].add(event);
+                 },
+                 "the subject is -3"},
+        Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is none of 2"},
+        Nonsense{"Computing",
+                 [](auto& tapes) {
+                   tapes[0].compute(UINT64_MAX);
+                   tapes[0].send(1, 8, -2);
+                 },
+                 "rank 0, event 2"},
+        Nonsense{"Different collectives",
+                 [](auto& tapes) {
+                   tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBcast, 8, 2)));
+                   tapes[1].add(tapes[1].collective(operation_of(OperationKind::kBcast, 16, 2)));
+                 },
+                 "on another rank"},
+        Nonsense{"A collective and a meeting",
+                 [](auto& tapes) {
+                   tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBarrier, 0, 2)));
+                   tapes[1].meet();
+                 },
+                 "a meeting here"},
+        Nonsense{"What the reader says", [](auto& tapes) { tapes[1].error = "block 3 is damaged"; },
+                 "rank 1, block 3 is damaged"}),
+    [](const auto& test) {
+      std::string name = test.param.name;
+      std::replace(name.begin(), name.end(), ' ', '_');
+      return name;
+    });
+
+TEST_F(AReplay, DoesNotComputeForEver) {
+  std::vector<Tape> tapes(1);
+  tapes[0].compute(UINT64_MAX).native();
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  EXPECT_THAT(error_of(tapes, options), HasSubstr("the program computes for"));
+  tapes[0] = Tape();
+  for (int i = 0; i < 3; ++i) tapes[0].compute(std::uint64_t{1} << 50).native();
+  EXPECT_THAT(error_of(tapes, options), HasSubstr("beyond 26 days"));
+}
+
+}  // namespace
+}  // namespace offramp

@@ -1,0 +1,204 @@
+// A recording in memory, written by hand: for tests of replays.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/core/replay.hpp"
+
+namespace offramp::test {
+
+/// One rank's events, with what the order of arrival decided.
+class Tape {
+ public:
+  using Event = recording::Event;
+  using Kind = recording::EventKind;
+
+  struct Beside {
+    std::uint64_t computed = 0;
+    std::uint64_t polls = 0;
+    std::optional<recording::Match> match = {};
+    std::vector<std::uint32_t> choice = {};
+  };
+  struct Entry {
+    Event event;
+    Beside beside;
+  };
+
+  std::vector<Entry> entries;
+  std::vector<std::vector<std::uint64_t>> lists = {{}};
+  bool cut = false;
+  std::string error;
+
+  /// What the next event comes after.
+  Tape& compute(std::uint64_t nanoseconds) {
+    next_.computed += nanoseconds;
+    return *this;
+  }
+  Tape& polls(std::uint64_t count) {
+    next_.polls += count;
+    return *this;
+  }
+
+  /// Returns the number of the request that it begins, if it does.
+  std::uint64_t add(Event event) {
+    entries.push_back({event, std::exchange(next_, {})});
+    return recording::begins_request(event) ? begun_++ : begun_;
+  }
+  std::uint32_t list(std::vector<std::uint64_t> values) {
+    if (values.empty()) return 0;
+    lists.push_back(std::move(values));
+    return static_cast<std::uint32_t>(lists.size() - 1);
+  }
+  Entry& last() { return entries.back(); }
+
+  std::uint64_t message(Kind kind, int peer, std::uint64_t bytes, int tag = 0,
+                        int flags = recording::kBlocking, std::uint32_t communicator = 0) {
+    Event event;
+    event.kind = kind;
+    event.flags = static_cast<std::uint8_t>(flags);
+    event.call = static_cast<std::uint16_t>(kind);
+    event.communicator = communicator;
+    event.peer = peer;
+    event.tag = tag;
+    event.bytes = bytes;
+    return add(event);
+  }
+  std::uint64_t send(int to, std::uint64_t bytes, int tag = 0) {
+    return message(Kind::kSend, to, bytes, tag);
+  }
+  std::uint64_t receive(int from, std::uint64_t bytes, int tag = 0) {
+    return message(Kind::kReceive, from, bytes, tag);
+  }
+  std::uint64_t isend(int to, std::uint64_t bytes, int tag = 0) {
+    return message(Kind::kSend, to, bytes, tag, 0);
+  }
+  std::uint64_t irecv(int from, std::uint64_t bytes, int tag = 0) {
+    return message(Kind::kReceive, from, bytes, tag, 0);
+  }
+  Tape& took(int source, int tag) {
+    last().beside.match = recording::Match{source, tag};
+    return *this;
+  }
+
+  void of_requests(Kind kind, const std::vector<std::uint64_t>& requests, int flags = 0) {
+    Event event;
+    event.kind = kind;
+    event.flags = static_cast<std::uint8_t>(flags);
+    event.call = static_cast<std::uint16_t>(kind);
+    std::vector<std::uint64_t> distances;
+    for (const std::uint64_t request : requests) distances.push_back(begun_ - request);
+    if (distances.size() == 1 && flags == 0) {
+      event.extra = distances[0];
+    } else {
+      event.list = list(distances);
+    }
+    add(event);
+  }
+  void wait(const std::vector<std::uint64_t>& requests) { of_requests(Kind::kWait, requests); }
+  void wait_for(int flag, const std::vector<std::uint64_t>& requests, std::vector<std::uint32_t> choice) {
+    of_requests(Kind::kWait, requests, flag);
+    last().beside.choice = std::move(choice);
+  }
+
+  Event collective(const Operation& operation, std::uint32_t communicator = 0) {
+    Event event;
+    event.kind = Kind::kCollective;
+    event.flags = recording::kBlocking;
+    if (!operation.commutative) event.flags |= recording::kNotCommutative;
+    event.call = static_cast<std::uint16_t>(Kind::kCollective);
+    event.operation = operation.kind;
+    event.element = operation.element;
+    event.function = operation.function;
+    event.communicator = communicator;
+    event.peer = operation.root;
+    event.bytes = operation.bytes;
+    event.extra = reduces(operation.kind) ? operation.elements : 0;
+    return event;
+  }
+  void communicator(const std::vector<int>& members) {
+    Event event;
+    event.kind = Kind::kCommunicator;
+    event.list = list({members.begin(), members.end()});
+    add(event);
+  }
+  void meet(std::uint32_t communicator = 0) {
+    message(Kind::kMeet, 0, 0, 0, recording::kBlocking, communicator);
+  }
+  void exchange(int subject, const std::vector<int>& to, const std::vector<int>& from) {
+    Event event;
+    event.kind = Kind::kExchange;
+    event.flags = recording::kBlocking;
+    event.tag = subject;
+    event.list = list({to.begin(), to.end()});
+    event.second_list = list({from.begin(), from.end()});
+    add(event);
+  }
+  void phase(int level, std::string_view name = "") {
+    Event event;
+    event.kind = Kind::kPhase;
+    event.call = static_cast<std::uint16_t>(Kind::kPhase);
+    event.tag = level;
+    event.list = list({name.begin(), name.end()});
+    add(event);
+  }
+  void native() {
+    Event event;
+    event.call = static_cast<std::uint16_t>(Kind::kNative);
+    add(event);
+  }
+
+ private:
+  Beside next_;
+  std::uint64_t begun_ = 0;
+};
+
+class TapeReader final : public recording::Reader {
+ public:
+  explicit TapeReader(const Tape& tape) : tape_(tape) {}
+  bool next(recording::Event& event) override {
+    if (at_ == tape_.entries.size()) return false;
+    event = tape_.entries[at_++].event;
+    return true;
+  }
+  [[nodiscard]] std::uint64_t computed() const override { return beside().computed; }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
+    return tape_.lists[number];
+  }
+  [[nodiscard]] std::optional<recording::Match> match() override { return beside().match; }
+  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return beside().choice; }
+  [[nodiscard]] std::uint64_t polls() const override { return beside().polls; }
+  /// The name of the kind of event stands for that of the function.
+  [[nodiscard]] std::string_view call(std::uint16_t number) const override {
+    static constexpr std::string_view kNames[] = {
+        "MPI_Send",   "MPI_Recv",         "collective",      "MPI_Wait", "MPI_Probe", "MPI_Mprobe",
+        "MPI_Cancel", "MPI_Request_free", "MPI_Comm_create", "meet",     "exchange",  "MPI_Pcontrol",
+        "native"};
+    return number < std::size(kNames) ? kNames[number] : "MPI_Other";
+  }
+  [[nodiscard]] bool cut() const override { return tape_.cut; }
+  [[nodiscard]] const std::string& error() const override { return tape_.error; }
+
+ private:
+  [[nodiscard]] const Tape::Beside& beside() const { return tape_.entries[at_ - 1].beside; }
+  const Tape& tape_;
+  std::size_t at_ = 0;
+};
+
+inline ReplaySource source_of(const std::vector<Tape>& tapes) {
+  return {static_cast<int>(tapes.size()),
+          [&tapes](int rank) { return std::make_unique<TapeReader>(tapes[static_cast<std::size_t>(rank)]); }};
+}
+
+/// The defaults of a backend, and the host behind it.
+inline WorldSetting setting_of(const Registry& registry, std::string_view backend) {
+  const Result<WorldSetting> setting = world_setting(Configuration(), registry, *registry.find(backend));
+  return *setting;
+}
+
+}  // namespace offramp::test

@@ -1,0 +1,23 @@
+// offramp replay: a recorded program on other hardware, without running it again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/core/configuration.hpp"
+
+namespace offramp::tool {
+
+struct ReplayToolOptions {
+  std::string file;
+  std::vector<std::string> backends;  // one result each; empty: those of the configuration
+  bool modelled_arrival = false;      // the world decides what the order of arrival decided
+  bool check = false;                 // verify the invariants of the simulation
+  bool json = false;
+  std::vector<Override> overrides;
+};
+
+/// Prints one result per backend. Returns kDone, kUsage, or kInterrupted with the results so far.
+int replay(const ReplayToolOptions& options);
+
+}  // namespace offramp::tool
