@@ -208,6 +208,11 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_text(t.all.report, v); },
      // All ranks write the receipts into one report; otherwise only whether there is one matters.
      [](const Configuration& c) { return c.receipts.any() ? c.report : plain(c.report.empty()); }},
+    {{"record", "OFFRAMP_RECORD", "", true, kAPath,
+      "write what the program does, without its data, to a file for offramp replay"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.record, v); },
+     // The ranks bring their parts together.
+     [](const Configuration& c) { return plain(c.record.empty()); }},
     {{"certificate", "OFFRAMP_CERTIFICATE", "false", false, "true, false",
       "hash every call, its time and its data for the report; reads all data once more"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},

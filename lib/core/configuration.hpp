@@ -65,6 +65,7 @@ struct Configuration {
   int ranks_per_node = 1;    // that share a node's resources in predictions
   double hang_timeout = 0;   // seconds; 0: never
   std::string report;        // paths; empty: none
+  std::string record;
   std::string trace;
   std::string capture;
   CallRange receipts;
@@ -79,6 +80,8 @@ struct Configuration {
   Section written;                          // the general keys that a source has set, by path
 
   [[nodiscard]] bool off() const { return backend == kOff; }
+  /// The program is recorded, and the MPI library carries all that it does.
+  [[nodiscard]] bool records_only() const { return off() && !record.empty(); }
 
   /// The backends of the run's lanes: first the one that carries the data. When others are compared, the host
   /// is always among them.

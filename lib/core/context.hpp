@@ -78,6 +78,7 @@ class Context {
   int pending = 0;                      // records in progress on this context
   bool closed = false;                  // the communicator was freed
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
+  std::uint32_t recorded = 0;           // which communicator it is in the recording of this rank
 
  private:
   std::uint64_t id_;

@@ -47,14 +47,14 @@ void ReplayRun::count_event() {
   over = true;
 }
 
-void ReplayRun::enter(std::uint16_t call, const recording::Reader& reader) {
-  call_ = call;
-  if (call < result.functions.size() && !result.functions[call].empty()) return;
-  if (call >= result.functions.size()) {
-    result.functions.resize(std::size_t{call} + 1);
-    result.counters.calls.resize(std::size_t{call} + 1);
+std::uint16_t ReplayRun::number_of_function(std::string_view name) {
+  const auto known = std::find(result.functions.begin(), result.functions.end(), name);
+  const auto number = static_cast<std::uint16_t>(known - result.functions.begin());
+  if (known == result.functions.end()) {
+    result.functions.emplace_back(name);
+    result.counters.calls.emplace_back();
   }
-  result.functions[call] = reader.call(call);
+  return number;
 }
 
 void ReplayRun::chosen(const Operation& operation, Carrier carrier, std::string_view reason) {
@@ -180,7 +180,7 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   if (!stuck.empty() && !cut && !run.over) return Failure::failure(deadlock(run, stuck));
   if (!run.over) run.result.unfinished = unfinished(run);
   const bool whole = stuck.empty() && !cut && !run.over;
-  if (const std::vector<std::string> broken = world->violations(); whole && !broken.empty())
+  if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
     return Failure::failure(
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run.result, *world);

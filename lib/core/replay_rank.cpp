@@ -115,7 +115,8 @@ Task<void> ReplayRank::play() {
 }
 
 bool ReplayRank::refuse(const std::string& what) {
-  run_.fail(rank_.rank(), fmt::format("event {} ({}): {}", number_, reader_->call(event_.call), what));
+  run_.fail(rank_.rank(),
+            fmt::format("event {} ({}): {}", number_, run_.result.functions[event_.call], what));
   return false;
 }
 
@@ -137,13 +138,21 @@ bool ReplayRank::next() {
     return false;
   }
   run_.count_event();
+  if (event_.call >= functions_.size()) functions_.resize(std::size_t{event_.call} + 1, kUnknown);
+  std::uint16_t& function = functions_[event_.call];
+  if (function == kUnknown) function = run_.number_of_function(reader_->call(event_.call));
+  event_.call = function;
   place_.events = ++number_;
   place_.call = event_.call;
   if (run_.over || !check()) return false;
-  run_.enter(event_.call, *reader_);
+  run_.enter(event_.call);
+  if (!has(recording::kContinues)) end_call();
   if (const std::uint64_t polls = reader_->polls(); polls > 0) run_.depends(Dependence::kPolling, polls);
   if (!pass_time()) return false;
-  if (!in_call_) call_began_ = rank_.clock();
+  if (!in_call_) {
+    call_began_ = rank_.clock();
+    call_ = event_.call;
+  }
   in_call_ = true;
   return true;
 }
@@ -168,7 +177,12 @@ void ReplayRank::end_event() {
   CallCounter& counter = run_.counter(event_.call);
   if (event_.kind == EventKind::kNative) ++counter.native;
   if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
-  if (has(recording::kContinues)) return;
+}
+
+/// The one before, if there is one.
+void ReplayRank::end_call() {
+  if (!in_call_) return;
+  CallCounter& counter = run_.counter(call_);
   ++counter.count;
   counter.modelled += rank_.clock() - call_began_;
   in_call_ = false;
@@ -369,6 +383,7 @@ void ReplayRank::free() {
 }
 
 Task<void> ReplayRank::finish() {
+  end_call();
   const bool goes_on = !ends_ && !run_.over;
   for (OpenRequest& one : taken_requests_) {  // where a wait was not begun
     if (!one.request.empty()) rank_.give_up(one.request);

@@ -39,8 +39,10 @@ class ReplayRun final : public Choices {
   void fail(int rank, const std::string& what);
   void count_event();
 
-  /// The function of the events from now on; its number is the index of its counter.
-  void enter(std::uint16_t call, const recording::Reader& reader);
+  /// Of a function, alike for all ranks: the index of its counter.
+  std::uint16_t number_of_function(std::string_view name);
+  /// The function of the events from now on.
+  void enter(std::uint16_t call) { call_ = call; }
   CallCounter& counter(std::uint16_t call) { return result.counters.calls[call]; }
   void depends(Dependence dependence, std::uint64_t times = 1) {
     result.counters.dependences[static_cast<std::size_t>(dependence)] += times;
@@ -102,6 +104,7 @@ class ReplayRank {
   bool check_message();
   bool resolve();
   void end_event();
+  void end_call();
 
   Task<void> wait_for_list();
   Task<void> wait_for_first();
@@ -135,7 +138,10 @@ class ReplayRank {
   const Communicator* communicator_ = nullptr;  // of the event
   std::uint64_t number_ = 0;                    // of events
   bool ends_ = false;                           // early
+  static constexpr std::uint16_t kUnknown = 0xffff;
+  std::vector<std::uint16_t> functions_;  // by the reader's number, that of the run
   bool in_call_ = false;
+  std::uint16_t call_ = 0;  // Event::call of the call that goes on
   Time call_began_;
   int source_ = 0;  // of a receive or probe, once that is decided
   int tag_ = 0;

@@ -39,7 +39,10 @@ class Builder {
   [[nodiscard]] int rank() const { return communicator_->rank; }
   [[nodiscard]] int size() const { return communicator_->size; }
   [[nodiscard]] bool at_root() const { return valid() && rank() == made_->operation.root; }
-  BuiltCall take() { return std::move(made_); }
+  BuiltCall take() {
+    if (made_ != nullptr) made_->built();
+    return std::move(made_);
+  }
 
   /// The type of a buffer whose arguments are right; null, and not valid any more, otherwise. blocks: how
   /// often the count.

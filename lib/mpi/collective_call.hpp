@@ -37,8 +37,10 @@ class MpiReducer final : public Reducer {
 /// Built, started, completed, observed, destroyed; must stay where it is.
 class CollectiveCall : public detail::Pooled {
  public:
-  CollectiveCall(Engine& engine, Communicator& communicator) : collective(engine, *communicator.collective) {}
+  CollectiveCall(Engine& engine, Communicator& where)
+      : communicator(where.recorded), collective(engine, *where.collective) {}
 
+  std::uint32_t communicator;  // in the recording of this rank
   Operation operation;
   CollectiveBuffers buffers;
   MpiReducer reducer;
@@ -74,9 +76,12 @@ class CollectiveCall : public detail::Pooled {
     received = received.first(bytes);
   }
 
-  void start() {
+  /// All arguments are there.
+  void built() {
     buffers.send_blocks = send_blocks;
     buffers.receive_blocks = receive_blocks;
+  }
+  void start() {
     only_timed ? collective.watch(operation, buffers) : collective.start(operation, buffers, &reducer);
   }
   [[nodiscard]] bool done() const { return collective.done(); }

@@ -15,6 +15,27 @@ Outcome run(Call& call, CollectiveCall& collective) {
   return collective.outcome();
 }
 
+/// Of a blocking collective.
+class BlockingEvents {
+ public:
+  BlockingEvents(Call& call, const CollectiveCall& collective)
+      : recorder_(call.recorder()), function_(call.function()) {
+    if (recorder_ != nullptr)
+      request_ =
+          recorder_->begin(function_, collective.operation, collective.buffers, collective.communicator);
+  }
+  ~BlockingEvents() {
+    if (recorder_ != nullptr) recorder_->end(function_, request_);
+  }
+  BlockingEvents(const BlockingEvents&) = delete;
+  BlockingEvents& operator=(const BlockingEvents&) = delete;
+
+ private:
+  ProgramRecorder* recorder_;
+  Function function_;
+  std::uint32_t request_ = 0;
+};
+
 /// Between the groups of an intercommunicator, everybody gets something of everybody on the other side.
 bool is_mutual(Function function) {
   switch (function) {
@@ -45,6 +66,8 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
       if (is_mutual(function) && took_part(code)) meet_other_group(call, comm);
       return code;
     }
+    const BlockingEvents events(call, *collective);
+    if (!call.session.carries) return call.leave_to_library([&] { return otherwise(arguments..., comm); });
     outcome = run(call, *collective);
     if (collective->only_timed) {
       const int code = call.unlocked([&] { return otherwise(arguments..., comm); });
@@ -63,13 +86,20 @@ int nonblocking(Function function, MPI_Comm comm, MPI_Request* handle, Build bui
     call.session.library_has_work();
     return pass_through(call, function, [&] { return otherwise(arguments..., comm, handle); });
   }
+  const std::uint32_t recorded = record_start(call.session, *collective);
+  if (!call.session.carries) {
+    const int code = call.leave_to_library([&] { return otherwise(arguments..., comm, handle); });
+    if (code == MPI_SUCCESS) track(call.session, comm, *handle, recorded);
+    return code;
+  }
   if (collective->only_timed) {
     call.session.library_has_work();
     const int code = call.unlocked([&] { return otherwise(arguments..., comm, handle); });
-    if (code == MPI_SUCCESS) *handle = follow(call.session, comm, *handle, std::move(collective));
+    if (code == MPI_SUCCESS) *handle = follow(call.session, comm, *handle, std::move(collective), recorded);
     return code;
   }
   CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  request.recorded = recorded;
   *handle = request.handle;
   start_collective(request, std::move(collective));
   return MPI_SUCCESS;

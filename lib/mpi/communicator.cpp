@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "lib/mpi/pmpi.hpp"
+#include "lib/recording/event.hpp"
 #include "offramp/kernel/random.hpp"
 
 namespace offramp {
@@ -64,9 +65,9 @@ std::uint64_t Communicators::propose_id(MPI_Comm comm) {
   return id;
 }
 
-void Communicators::add(MPI_Comm comm, std::uint64_t id) {
+Communicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   std::vector<int> world;
-  if (comm == MPI_COMM_NULL || !is_own(comm, world)) return;
+  if (comm == MPI_COMM_NULL || !is_own(comm, world)) return nullptr;
   auto communicator = std::make_unique<Communicator>();
   communicator->handle = comm;
   pmpi::Comm_rank(comm, &communicator->rank);
@@ -74,13 +75,21 @@ void Communicators::add(MPI_Comm comm, std::uint64_t id) {
   const auto members = std::make_shared<const std::vector<int>>(std::move(world));
   communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, members);
   communicator->context = &engine_.open_context(id, communicator->rank, members);
-  recent_[slot_of(comm)] = {comm, communicator.get()};
+  Communicator* const added = communicator.get();
+  recent_[slot_of(comm)] = {comm, added};
   known_[comm] = std::move(communicator);
+  return added;
+}
+
+void set_recorded(Communicator& communicator, std::uint32_t number) {
+  communicator.recorded = number;
+  communicator.context->recorded = number;
+  communicator.collective->recorded = number;
 }
 
 void Communicators::add_predefined() {
   add(MPI_COMM_WORLD, 0);
-  add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank()));
+  set_recorded(*add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank())), recording::kSelf);
 }
 
 std::uint64_t Communicators::next_derived_id(Communicator& parent) {

@@ -18,8 +18,12 @@ struct Communicator {
   Context* collective = nullptr;  // the messages of collective algorithms
   int rank = 0;
   int size = 0;
-  std::uint32_t derived = 0;  // ids derived from this one's so far; equal on all members
+  std::uint32_t derived = 0;   // ids derived from this one's so far; equal on all members
+  std::uint32_t recorded = 0;  // as Context::recorded
 };
+
+/// Which communicator it is in the recording of this rank.
+void set_recorded(Communicator& communicator, std::uint32_t number);
 
 /// Used by one thread at a time. Context ids are agreed by the members and never used twice in a run.
 class Communicators {
@@ -43,8 +47,8 @@ class Communicators {
   /// The next id of this rank's own, which stays the next one until it is used.
   [[nodiscard]] std::uint64_t next_id() const;
   void use_next_id() { ++next_; }
-  /// Takes over a communicator with the id that is agreed.
-  void add(MPI_Comm comm, std::uint64_t id);
+  /// Takes over a communicator with the id that is agreed. Null: it is not carried.
+  Communicator* add(MPI_Comm comm, std::uint64_t id);
   /// An id for what is made next from a communicator (a duplicate, a window, a file): a function of what all
   /// members know, without communication.
   static std::uint64_t next_derived_id(Communicator& parent);

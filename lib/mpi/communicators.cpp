@@ -15,7 +15,9 @@ void adopt(Call& call, MPI_Comm made) {
   std::uint64_t id = call.session.communicators.propose_id(made);
   if (id == 0) return open_intercommunicator(call, made);
   call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
-  call.session.communicators.add(made, id);
+  Communicator* const added = call.session.communicators.add(made, id);
+  if (call.recorder() != nullptr)
+    set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
 }
 
 /// Runs a constructor of the MPI library and takes the new communicator over. The members of the parent meet,
@@ -23,12 +25,12 @@ void adopt(Call& call, MPI_Comm made) {
 template <typename Constructor>
 int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
   Call call(function);
-  Context* place = parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr;
+  MeetingAround meeting(call, parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr);
   const int code = call.unlocked(constructor);
   const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
   if (adopted) adopt(call, *made);
-  if (parent == MPI_COMM_NULL && adopted) place = meeting_place(call.session, *made);
-  if (took_part(code)) meet(call, place);
+  meeting.end(took_part(code));
+  if (parent == MPI_COMM_NULL && adopted) meet(call, meeting_place(call.session, *made));
   return code;
 }
 
@@ -145,11 +147,24 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   // gone when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);
+  std::uint32_t number = 0;
+  std::uint32_t recorded = 0;
+  if (ProgramRecorder* const recorder = call.recorder(); recorder != nullptr) {
+    number = recorder->communicator(call.function(), *parent->context);  // the same members
+    recorded = recorder->meet(call.function(), parent->recorded, false);
+  }
+  const auto finish = [&session, made, early, id, number] {
+    Communicator* const added = session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
+    if (added != nullptr) set_recorded(*added, number);
+  };
+  if (!session.carries) {
+    *handle = inner;
+    track(session, comm, *handle, recorded).complete = finish;
+    return MPI_SUCCESS;
+  }
   auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
   meeting->meet();
-  *handle = follow(session, comm, inner, std::move(meeting), [&session, made, early, id] {
-    session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
-  });
+  *handle = follow(session, comm, inner, std::move(meeting), recorded, finish);
   return MPI_SUCCESS;
 }
 
@@ -171,15 +186,19 @@ int Comm_disconnect(MPI_Comm* comm) {
   Communicator* communicator = call.session.communicators.find(freed);
   if (communicator != nullptr) {
     call.session.communicators.keep_name(*communicator);
-    call.wait([&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
+    if (call.session.carries)
+      call.wait(
+          [&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
-  meet(call, meeting_place(call.session, freed));
+  MeetingAround meeting(call, meeting_place(call.session, freed));
+  meeting.meet();
   call.session.meetings.close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] {
     std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });
+  meeting.end(true);
   if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
   return code;
 }

@@ -4,6 +4,7 @@
 // release; for persistent ones, which stay, the functions below look at those that the call reported.
 #include <algorithm>
 
+#include "lib/mpi/completion_events.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/native/native.h"
 
@@ -106,39 +107,60 @@ void observe_listed(int outcount, const int* indices, const MPI_Request* request
   for (int i = 0; i < outcount; ++i) observe(requests[indices[i]]);
 }
 
+/// The call got as far as completing something: an error is that of an operation, not of its arguments.
+bool completes(int code) {
+  return code != MPI_ERR_REQUEST && code != MPI_ERR_ARG && code != MPI_ERR_COMM;
+}
+
 /// MPI_Wait and MPI_Waitall. settle: lets go of the requests, all complete; how many stay. library: its own
 /// function.
 template <typename Settle, typename Library>
-[[gnu::always_inline]] inline int wait(Call& call, int count, MPI_Request* requests, Settle settle,
-                                       Library library) {
+[[gnu::always_inline]] inline int wait(Call& call, int count, MPI_Request* requests, MPI_Status* statuses,
+                                       Settle settle, Library library) {
+  CompletionEvents events(call, count, requests);
   if (wait_for(call, count, requests)) {
     if (settle() != 0) observe_persistent(count, requests);
+    events.all();
     return MPI_SUCCESS;
   }
-  const int code = call.unlocked(library);
+  MPI_Status* const told = events.statuses(statuses);
+  const int code = call.unlocked([&] { return library(told); });
   if (requests != nullptr && count > 0) observe_persistent(count, requests);
+  if (code == MPI_SUCCESS) {
+    events.all();
+  } else if (requests != nullptr && completes(code)) {
+    events.all_completed(count, requests);
+  }
   return code;
 }
 
 /// MPI_Test and MPI_Testall, likewise.
 template <typename Settle, typename Library>
-[[gnu::always_inline]] inline int test(Call& call, int count, MPI_Request* requests, int* flag, Settle settle,
-                                       Library library) {
+[[gnu::always_inline]] inline int test(Call& call, int count, MPI_Request* requests, int* flag,
+                                       MPI_Status* statuses, Settle settle, Library library) {
+  CompletionEvents events(call, count, requests);
   const Answer answer = flag != nullptr ? are_complete(call, count, requests) : Answer::kAskLibrary;
   if (answer == Answer::kYes) {
     *flag = 1;
     if (settle() != 0) observe_persistent(count, requests);
+    events.all();
     return MPI_SUCCESS;
   }
   if (answer == Answer::kNo) {
     *flag = 0;
-  } else if (const int code = call.unlocked(library); code != MPI_SUCCESS) {
-    return code;
+  } else {
+    MPI_Status* const told = events.statuses(statuses);
+    if (const int code = call.unlocked([&] { return library(told); }); code != MPI_SUCCESS) {
+      if (requests != nullptr && completes(code)) events.all_completed(count, requests);
+      return code;
+    }
   }
   if (*flag != 0) {
     observe_persistent(count, requests);
+    events.all();
   } else {
     count_poll(call, count, requests);
+    events.none();
     call.session.add_query_time();
   }
   return MPI_SUCCESS;
@@ -151,60 +173,74 @@ namespace face {
 int Wait(MPI_Request* request, MPI_Status* status) {
   Call call(Function::kWait);
   return wait(
-      call, 1, request, [&] { return offramp_native_request_settle(request, status); },
-      [&] { return native.Wait(request, status); });
+      call, 1, request, status, [&] { return offramp_native_request_settle(request, status); },
+      [&](MPI_Status* told) { return native.Wait(request, told); });
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   Call call(Function::kWaitall);
   return wait(
-      call, count, requests, [&] { return offramp_native_requests_settle(count, requests, statuses); },
-      [&] { return native.Waitall(count, requests, statuses); });
+      call, count, requests, statuses,
+      [&] { return offramp_native_requests_settle(count, requests, statuses); },
+      [&](MPI_Status* told) { return native.Waitall(count, requests, told); });
 }
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Call call(Function::kWaitany);
   if (requests != nullptr) count_choice(call, count, requests);
-  const int code = call.unlocked([&] { return native.Waitany(count, requests, index, status); });
-  if (code == MPI_SUCCESS && index != nullptr && *index != MPI_UNDEFINED) observe(requests[*index]);
+  CompletionEvents events(call, count, requests);
+  MPI_Status* const told = events.statuses(status);
+  const int code = call.unlocked([&] { return native.Waitany(count, requests, index, told); });
+  if (index != nullptr && completes(code) && *index != MPI_UNDEFINED) {
+    if (code == MPI_SUCCESS) observe(requests[*index]);
+    events.some({index, 1}, recording::kAny);
+  }
   return code;
 }
 
 int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   Call call(Function::kWaitsome);
   if (requests != nullptr) count_choice(call, count, requests);
-  const int code =
-      call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, statuses); });
+  CompletionEvents events(call, count, requests);
+  MPI_Status* const told = events.statuses(statuses);
+  const int code = call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, told); });
   if (code == MPI_SUCCESS) observe_listed(*outcount, indices, requests);
+  if (completes(code) && *outcount != MPI_UNDEFINED)
+    events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
   return code;
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Call call(Function::kTest);
   return test(
-      call, 1, request, flag, [&] { return offramp_native_request_settle(request, status); },
-      [&] { return native.Test(request, flag, status); });
+      call, 1, request, flag, status, [&] { return offramp_native_request_settle(request, status); },
+      [&](MPI_Status* told) { return native.Test(request, flag, told); });
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   Call call(Function::kTestall);
   return test(
-      call, count, requests, flag, [&] { return offramp_native_requests_settle(count, requests, statuses); },
-      [&] { return native.Testall(count, requests, flag, statuses); });
+      call, count, requests, flag, statuses,
+      [&] { return offramp_native_requests_settle(count, requests, statuses); },
+      [&](MPI_Status* told) { return native.Testall(count, requests, flag, told); });
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   Call call(Function::kTestany);
   if (requests != nullptr) count_choice(call, count, requests);
   int* const answer = index != nullptr ? flag : nullptr;
-  const int code = ask(call, count, requests, answer,
-                       [&] { return native.Testany(count, requests, index, flag, status); });
+  CompletionEvents events(call, count, requests);
+  MPI_Status* const told = events.statuses(status);
+  const int code =
+      ask(call, count, requests, answer, [&] { return native.Testany(count, requests, index, flag, told); });
   if (code != MPI_SUCCESS) return code;
   if (*flag == 0) {
     *index = MPI_UNDEFINED;
+    events.none();
     call.session.add_query_time();
   } else if (*index != MPI_UNDEFINED) {
     observe(requests[*index]);
+    events.some({index, 1}, recording::kAny);
   }
   return code;
 }
@@ -213,11 +249,17 @@ int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
   Call call(Function::kTestsome);
   if (requests != nullptr) count_choice(call, count, requests);
   int* const answer = indices != nullptr ? outcount : nullptr;
+  CompletionEvents events(call, count, requests);
+  MPI_Status* const told = events.statuses(statuses);
   const int code = ask(call, count, requests, answer,
-                       [&] { return native.Testsome(count, requests, outcount, indices, statuses); });
+                       [&] { return native.Testsome(count, requests, outcount, indices, told); });
   if (code != MPI_SUCCESS) return code;
-  if (*outcount == 0) call.session.add_query_time();
+  if (*outcount == 0) {
+    events.none();
+    call.session.add_query_time();
+  }
   observe_listed(*outcount, indices, requests);
+  if (*outcount > 0) events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
   return code;
 }
 
@@ -227,8 +269,11 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
     observe(request);
+    if (call.recorder() != nullptr)
+      call.recorder()->wait(call.function(), recorded_of(call.session, request));
   } else {
     count_poll(call, 1, &request);
+    if (call.recorder() != nullptr) call.recorder()->polled(call.function());
     call.session.add_query_time();
   }
   return code;
@@ -236,11 +281,17 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 int Request_free(MPI_Request* request) {
   Call call(Function::kRequest_free);
+  if (call.recorder() != nullptr && request != nullptr) {
+    call.recorder()->free(call.function(), recorded_of(call.session, *request));
+    call.session.tracked.remove(*request);
+  }
   return call.unlocked([&] { return native.Request_free(request); });
 }
 
 int Cancel(MPI_Request* request) {
   Call call(Function::kCancel);
+  if (call.recorder() != nullptr && request != nullptr)
+    call.recorder()->cancel(call.function(), recorded_of(call.session, *request));
   return call.unlocked([&] { return native.Cancel(request); });
 }
 

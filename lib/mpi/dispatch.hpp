@@ -24,6 +24,9 @@ class NativeCall {
   ~NativeCall();
   NativeCall(const NativeCall&) = delete;
   NativeCall& operator=(const NativeCall&) = delete;
+
+ private:
+  Function function_;
 };
 
 }  // namespace offramp

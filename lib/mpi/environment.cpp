@@ -16,6 +16,7 @@
 #include "lib/mpi/startup.hpp"
 #include "lib/mpi/tools_interface.hpp"
 #include "lib/mpi/untimely_end.hpp"
+#include "lib/mpi/write_recording.hpp"
 #include "lib/mpi/write_reports.hpp"
 #include "lib/native/native.h"
 
@@ -47,7 +48,7 @@ void begin(bool threads) {
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
   open_requests(Session::current->engine.lanes().size());
   Session::current->communicators.add_predefined();
-  offramp_native_progress_register(on_library_progress);
+  if (Session::current->carries) offramp_native_progress_register(on_library_progress);
   install_hang_signal();
   watch_for_untimely_end(*Session::current);
   fill_active(dispatch);
@@ -55,6 +56,7 @@ void begin(bool threads) {
     dispatch.Wtime = native.Wtime;
     dispatch.Wtick = native.Wtick;
   }
+  if (Session::current->recorder != nullptr) Session::current->recorder->restart();
 }
 
 /// Before the reports, so that most of them see no message under way. A slow receiver is no reason to wait
@@ -73,8 +75,10 @@ void let_sends_leave(Session& session) {
 void end() {
   Session& session = *Session::current;
   session.add_compute_time();
+  if (session.recorder != nullptr) session.recorder->close();
   let_sends_leave(session);
-  write_reports(session);
+  if (session.carries) write_reports(session);
+  if (session.recorder != nullptr) write_recording(session);
   native.Barrier(MPI_COMM_WORLD);
   stop_watching();                   // all files have their names
   session.engine.drop_unreceived();  // their senders are told, and let go of them
@@ -82,7 +86,7 @@ void end() {
   let_sends_leave(session);
   resolve_dispatch_to_native();
   close_tools_interface(session);
-  offramp_native_progress_unregister(on_library_progress);
+  if (session.carries) offramp_native_progress_unregister(on_library_progress);
   session.fabric().close(session.engine);
   native.Barrier(MPI_COMM_WORLD);
   Session::current = nullptr;

@@ -46,6 +46,10 @@ Context* registered(Session& session, const void* handle) {
   return place != nullptr ? place->context : nullptr;
 }
 
+void record_place(Call& call, Context& place) {
+  if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
+}
+
 void wait_and_observe(Call& call, Collective& meeting) {
   call.wait([&] { return meeting.done(); });
   meeting.observe();
@@ -139,17 +143,51 @@ bool took_part(int code) {
   return std::find(kOutside.begin(), kOutside.end(), kind) != kOutside.end();
 }
 
-void meet(Call& call, Context* place) {
-  if (place == nullptr) return;
-  Collective meeting(call.engine, *place);
+std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
+                              std::span<const int> to, std::span<const int> from, bool blocking) {
+  if (call.recorder() == nullptr) return 0;
+  return call.recorder()->exchange(call.function(), place.recorded, static_cast<int>(subject), to, from,
+                                   blocking);
+}
+
+namespace {
+void meet_live(Call& call, Context& place) {
+  if (!call.session.carries) return;
+  Collective meeting(call.engine, place);
   meeting.meet();
   wait_and_observe(call, meeting);
+}
+}  // namespace
+
+void meet(Call& call, Context* place) {
+  MeetingAround(call, place).end(true);
+}
+
+MeetingAround::MeetingAround(Call& call, Context* place) : call_(call), place_(place) {
+  if (place_ != nullptr && call_.recorder() != nullptr && call_.session.has_threads())
+    begun_ = call_.recorder()->meet(call_.function(), place_->recorded, false);
+}
+
+void MeetingAround::meet() {
+  over_ = true;
+  if (place_ == nullptr) return;
+  if (begun_ == 0 && call_.recorder() != nullptr)
+    call_.recorder()->meet(call_.function(), place_->recorded, true);
+  meet_live(call_, *place_);
+}
+
+void MeetingAround::end(bool met) {
+  if (!met && begun_ != 0) return call_.recorder()->free(call_.function(), begun_);
+  if (met && !over_) meet();
+  if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
 }
 
 void meet_neighbours(Call& call, MPI_Comm comm) {
   Context* place = meeting_place(call.session, comm);
   if (place == nullptr) return;
   Neighbours near = neighbours_of(comm);
+  record_exchange(call, *place, kUnnamedSubject, near.to, near.from, true);
+  if (!call.session.carries) return;
   Collective meeting(call.engine, *place);
   meeting.meet(std::move(near.to), std::move(near.from));
   wait_and_observe(call, meeting);
@@ -158,6 +196,8 @@ void meet_neighbours(Call& call, MPI_Comm comm) {
 void meet_other_group(Call& call, MPI_Comm comm) {
   const MeetingPlace* place = call.session.meetings.find(comm);
   if (place == nullptr) return;
+  record_exchange(call, *place->context, kUnnamedSubject, place->remote, place->remote, true);
+  if (!call.session.carries) return;
   Collective meeting(call.engine, *place->context);
   meeting.meet(place->remote, place->remote);
   wait_and_observe(call, meeting);
@@ -167,9 +207,14 @@ void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request) {
   Context* place = meeting_place(call.session, comm);
   if (place == nullptr) return;
   Neighbours near = neighbours_of(comm);
+  const std::uint32_t recorded = record_exchange(call, *place, kUnnamedSubject, near.to, near.from, false);
+  if (!call.session.carries) {
+    track(call.session, comm, request, recorded);
+    return;
+  }
   auto meeting = std::make_unique<Collective>(call.engine, *place);
   meeting->meet(std::move(near.to), std::move(near.from));
-  request = follow(call.session, comm, request, std::move(meeting));
+  request = follow(call.session, comm, request, std::move(meeting), recorded);
 }
 
 namespace {
@@ -185,6 +230,7 @@ std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* h
     world.reserve(static_cast<std::size_t>(parent->size));
     for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world(rank));
     session.meetings.open(handle, id, parent->rank, std::move(world));
+    record_place(call, *session.meetings.find(handle)->context);
   }
   return session.communicators.next_derived_id(*parent);
 }
@@ -194,12 +240,14 @@ std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* h
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window) {
   const std::optional<std::uint64_t> epochs = open_place(call, comm, window);
   if (!epochs) return;
-  if (window != nullptr) call.session.meetings.open_epochs(window, *epochs);
-  meet(call, call.session.communicators.find(comm)->collective);
+  if (window != nullptr) {
+    call.session.meetings.open_epochs(window, *epochs);
+    record_place(call, *call.session.meetings.find(window)->epochs);
+  }
 }
 
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file) {
-  if (open_place(call, comm, file)) meet(call, call.session.communicators.find(comm)->collective);
+  (void)open_place(call, comm, file);
 }
 
 void open_intercommunicator(Call& call, MPI_Comm comm) {
@@ -224,6 +272,7 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   for (int& rank : other) rank = place_in(rank);
   const int rank = place_in(call.engine.rank());
   call.session.meetings.open(comm, id, rank, std::move(world), std::move(other));
+  record_place(call, *call.session.meetings.find(comm)->context);
 }
 
 }  // namespace offramp

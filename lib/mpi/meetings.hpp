@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -55,8 +56,31 @@ Context* meeting_place(Session& session, MPI_File file);
 /// anybody waits; a file that one rank cannot open keeps no other rank from opening it.
 bool took_part(int code);
 
+/// What clocks are told about, in recordings.
+enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
+/// Records that this rank tells its clock and hears others'. Returns the request unless it blocks.
+std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
+                              std::span<const int> to, std::span<const int> from, bool blocking);
+
 /// Waits for the others. Nothing without a place.
 void meet(Call& call, Context* place);
+
+/// The same around a call of the MPI library. Where several threads are in calls at once, the recording has
+/// its begin too: what another thread does meanwhile may be what the others wait for before they come here.
+class MeetingAround {
+ public:
+  MeetingAround(Call& call, Context* place);
+  /// Where the clocks meet before the call: the place may be gone afterwards.
+  void meet();
+  /// The call is over. Not met: this rank has not taken part in it, and meets nobody.
+  void end(bool met);
+
+ private:
+  Call& call_;
+  Context* place_;
+  std::uint32_t begun_ = 0;
+  bool over_ = false;
+};
 
 /// After a call on this communicator: its neighbours in the topology, or the other group, meet.
 void meet_neighbours(Call& call, MPI_Comm comm);
@@ -66,8 +90,8 @@ void meet_other_group(Call& call, MPI_Comm comm);
 /// when the neighbours in the topology have met too. Nothing where they do not meet.
 void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request);
 
-/// A new window or file over a communicator, or null where it could not be made: the members meet at the
-/// communicator, and later at the new handle. Called on all of them or on none.
+/// A new window or file over a communicator, or null where it could not be made: its members meet at the new
+/// handle. Called on all of them or on none.
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window);
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file);
 /// A new intercommunicator: its members agree on an id, natively.

@@ -17,9 +17,9 @@ int pass_through(Call& call, Function function, Body body) {
 template <typename Handle, typename Body>
 int pass_and_meet(Function function, Handle handle, Body body) {
   Call call(function);
-  Context* place = meeting_place(call.session, handle);
+  MeetingAround meeting(call, meeting_place(call.session, handle));
   const int code = pass_through(call, function, body);
-  if (took_part(code)) meet(call, place);
+  meeting.end(took_part(code));
   return code;
 }
 

@@ -20,18 +20,57 @@ MPI_Request prepare(Request& request, const Point& point) {
   return request.handle;
 }
 
-int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle) {
+/// One of the library's own, whose starts are recorded.
+template <typename Library>
+int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
+                     std::uint8_t flags, MPI_Request* handle, Library library) {
+  const int code = call.leave_to_library(library);
+  if (code != MPI_SUCCESS) return code;
+  TrackedRequest& tracked = track(call.session, comm, *handle, 0);
+  tracked.repeated = std::make_unique<recording::Event>(
+      ProgramRecorder::message_event(Function::kStart, kind, point, flags));
+  return code;
+}
+
+template <typename Library>
+int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle,
+              Library library) {
   Call call(function);
+  if (!call.session.carries)
+    return track_persistent(call, comm, point, recording::EventKind::kSend, flag_of(mode), handle, library);
   Request& request = take_send_request(comm, true);
   request.mode = mode;
   *handle = prepare(request, point);
   return MPI_SUCCESS;
 }
 
-int make_receive(const Point& point, MPI_Comm comm, MPI_Request* handle) {
+template <typename Library>
+int make_receive(const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
   Call call(Function::kRecv_init);
+  if (!call.session.carries)
+    return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
   *handle = prepare(take_receive_request(comm, true), point);
   return MPI_SUCCESS;
+}
+
+/// Of requests of the library's own.
+void record_starts(Call& call, int count, const MPI_Request* requests) {
+  for (int i = 0; i < count; ++i) {
+    TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
+    if (tracked == nullptr) continue;
+    if (tracked->repeat != nullptr) {
+      tracked->recorded = tracked->repeat();
+    } else if (tracked->repeated != nullptr) {
+      tracked->recorded = call.recorder()->started(call.function(), *tracked->repeated, tracked->wildcard);
+    }
+  }
+}
+
+void take_back_starts(Call& call, int count, const MPI_Request* requests) {
+  for (int i = 0; i < count; ++i) {
+    TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
+    if (tracked != nullptr) call.recorder()->take_back(call.function(), std::exchange(tracked->recorded, 0));
+  }
 }
 
 /// Starts requests here if all are Offramp's; if not, the MPI library does, and calls back for ours. Open MPI
@@ -42,6 +81,12 @@ int start(Function function, int count, MPI_Request* requests, Library library) 
   MPI_Comm comm = MPI_COMM_NULL;
   {
     Call call(function);
+    if (!call.session.carries) {
+      if (requests != nullptr) record_starts(call, count, requests);
+      code = call.leave_to_library(library);
+      if (code != MPI_SUCCESS && requests != nullptr) take_back_starts(call, count, requests);
+      return code;
+    }
     if (requests == nullptr || count < 0 ||
         !std::all_of(requests, requests + count, offramp_native_request_startable))
       return call.unlocked(library);
@@ -59,42 +104,47 @@ namespace face {
 
 int Send_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
+  const auto library = [&] { return native.Send_init(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Send_init(buf, count, type, dest, tag, comm, request);
-  return make_send(Function::kSend_init, point, SendMode::kStandard, comm, request);
+    return library();
+  return make_send(Function::kSend_init, point, SendMode::kStandard, comm, request, library);
 }
 
 int Bsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
+  const auto library = [&] { return native.Bsend_init(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Bsend_init(buf, count, type, dest, tag, comm, request);
-  return make_send(Function::kBsend_init, point, SendMode::kBuffered, comm, request);
+    return library();
+  return make_send(Function::kBsend_init, point, SendMode::kBuffered, comm, request, library);
 }
 
 int Ssend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
+  const auto library = [&] { return native.Ssend_init(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Ssend_init(buf, count, type, dest, tag, comm, request);
-  return make_send(Function::kSsend_init, point, SendMode::kSynchronous, comm, request);
+    return library();
+  return make_send(Function::kSsend_init, point, SendMode::kSynchronous, comm, request, library);
 }
 
 int Rsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
+  const auto library = [&] { return native.Rsend_init(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Rsend_init(buf, count, type, dest, tag, comm, request);
-  return make_send(Function::kRsend_init, point, SendMode::kReady, comm, request);
+    return library();
+  return make_send(Function::kRsend_init, point, SendMode::kReady, comm, request, library);
 }
 
 int Recv_init(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
+  const auto library = [&] { return native.Recv_init(buf, count, type, source, tag, comm, request); };
   Point point;
   if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-    return native.Recv_init(buf, count, type, source, tag, comm, request);
-  return make_receive(point, comm, request);
+    return library();
+  return make_receive(point, comm, request, library);
 }
 
 int Start(MPI_Request* request) {

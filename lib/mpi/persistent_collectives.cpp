@@ -24,6 +24,15 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI
     call.session.library_has_work();
     return pass_through(call, function, otherwise);
   }
+  if (!call.session.carries) {
+    const int code = call.leave_to_library(otherwise);
+    if (code != MPI_SUCCESS) return code;
+    track(call.session, comm, *handle, 0).repeat = [build] {
+      const BuiltCall built = build();
+      return built != nullptr ? record_start(*Session::current, *built) : 0;
+    };
+    return code;
+  }
   Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
   request.repeat->types = types(*call.session.communicators.find(comm));
   for (MPI_Datatype type : request.repeat->types) offramp_native_type_retain(type);

@@ -57,6 +57,14 @@ inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Po
   return set_source(session, source, tag, comm, point);
 }
 
+/// The bit of a recorded send.
+constexpr std::uint8_t flag_of(SendMode mode) {
+  std::uint8_t flag = 0;
+  if (mode == SendMode::kSynchronous) flag = recording::kSynchronous;
+  if (mode == SendMode::kBuffered) flag = recording::kBuffered;
+  return flag;
+}
+
 /// The records of a blocking call, returned to the session at its end.
 class Records {
  public:

@@ -1,6 +1,8 @@
 // Chapter 3: blocking and nonblocking point-to-point communication.
 #include "lib/mpi/point.hpp"
 
+#include <array>
+
 #include "lib/native/native.h"
 
 namespace offramp {
@@ -11,34 +13,67 @@ SendArguments arguments_of(const Point& point, Bytes data, SendMode mode) {
           mode == SendMode::kSynchronous};
 }
 
+template <typename Library>
 [[gnu::always_inline]] inline int send_blocking(Function function, const Point& point, SendMode mode,
-                                                MPI_Comm comm) {
+                                                MPI_Comm comm, Library library) {
   Outcome outcome = Outcome::kOk;
   {
     Call call(function);
+    if (!call.session.carries) {
+      const std::uint32_t recorded =
+          call.recorder()->begin(function, recording::EventKind::kSend, point, flag_of(mode));
+      const int code = call.leave_to_library(library);
+      call.recorder()->end(function, recorded);
+      return code;
+    }
     Records records(call.session);
     SendRecord& record = records.send();
     SendBuffer buffer;
+    ProgramRecorder* const recorder = call.recorder();
+    const std::uint32_t recorded =
+        recorder != nullptr ? recorder->begin(function, recording::EventKind::kSend, point, flag_of(mode))
+                            : 0;
     call.engine.send(record, arguments_of(point, buffer.set(point.buffer, point.count, *point.type), mode));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
+    if (recorder != nullptr) recorder->end(function, recorded);
     outcome = record.outcome;
   }
   return finish(function, comm, outcome);
 }
 
-int receive_blocking(Function function, const Point& point, MPI_Comm comm, MPI_Status* status,
-                     const void* site = __builtin_return_address(0)) {
+template <typename Library>
+[[gnu::always_inline]] inline int receive_blocking(Function function, const Point& point, MPI_Comm comm,
+                                                   MPI_Status* status, Library library) {
   Outcome outcome = Outcome::kOk;
   {
-    Call call(function, site);
+    Call call(function);
+    if (!call.session.carries) {
+      ProgramRecorder& recorder = *call.recorder();
+      const std::uint32_t recorded = recorder.begin(function, recording::EventKind::kReceive, point);
+      const std::uint32_t wildcard = recorder.wildcard(point);
+      MPI_Status own{};
+      MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
+      const int code = call.leave_to_library([&] { return library(told); });
+      recorder.matched(wildcard, told->MPI_SOURCE, told->MPI_TAG);
+      recorder.end(function, recorded);
+      return code;
+    }
     Records records(call.session);
     ReceiveRecord& record = records.receive();
     ReceiveBuffer buffer;
+    ProgramRecorder* const recorder = call.recorder();
+    const std::uint32_t recorded =
+        recorder != nullptr ? recorder->begin(function, recording::EventKind::kReceive, point) : 0;
+    const std::uint32_t wildcard = recorder != nullptr ? recorder->wildcard(point) : 0;
     call.engine.receive(record, *point.communicator->context, point.peer, point.tag,
                         buffer.set(point.buffer, point.count, *point.type));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
+    if (recorder != nullptr) {
+      recorder->matched(wildcard, record.header.envelope.source, record.header.envelope.tag);
+      recorder->end(function, recorded);
+    }
     buffer.finish(record.received);
     fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
     outcome = record.outcome;
@@ -46,10 +81,42 @@ int receive_blocking(Function function, const Point& point, MPI_Comm comm, MPI_S
   return finish(function, comm, outcome);
 }
 
+/// Those of MPI_Sendrecv: the receive is posted first, and the send is learned of first.
+class ExchangeEvents {
+ public:
+  ExchangeEvents(Call& call, const Point* to, const Point* from)
+      : recorder_(call.recorder()), function_(call.function()) {
+    if (recorder_ == nullptr) return;
+    if (to == nullptr || from == nullptr) {
+      alone_ = true;
+      request_ = to != nullptr ? recorder_->begin(function_, recording::EventKind::kSend, *to)
+                               : recorder_->begin(function_, recording::EventKind::kReceive, *from);
+      wildcard_ = from != nullptr ? recorder_->wildcard(*from) : 0;
+      return;
+    }
+    request_ = recorder_->message(function_, recording::EventKind::kReceive, *from);
+    wildcard_ = recorder_->wildcard(*from);
+    send_ = recorder_->message(function_, recording::EventKind::kSend, *to);
+  }
+  void end(int source, int tag) {
+    if (recorder_ == nullptr) return;
+    recorder_->matched(wildcard_, source, tag);
+    if (alone_) return recorder_->end(function_, request_);
+    const std::array requests = {send_, request_};
+    recorder_->wait_all(function_, requests);
+  }
+
+ private:
+  ProgramRecorder* recorder_;
+  Function function_;
+  bool alone_ = false;
+  std::uint32_t request_ = 0;
+  std::uint32_t send_ = 0;
+  std::uint32_t wildcard_ = 0;
+};
+
 /// Both halves of MPI_Sendrecv; either point may be null (MPI_PROC_NULL).
-Outcome exchange(Function function, const Point* to, const Point* from, bool replace, MPI_Status* status,
-                 const void* site = __builtin_return_address(0)) {
-  Call call(function, site);
+Outcome exchange(Call& call, const Point* to, const Point* from, bool replace, MPI_Status* status) {
   Records records(call.session);
   SendRecord& send = records.send();
   ReceiveRecord& receive = records.receive();
@@ -59,6 +126,7 @@ Outcome exchange(Function function, const Point* to, const Point* from, bool rep
   if (to != nullptr)
     data = replace ? outgoing.copy(to->buffer, to->count, *to->type)
                    : outgoing.set(to->buffer, to->count, *to->type);
+  ExchangeEvents events(call, to, from);
   if (from != nullptr)
     call.engine.receive(receive, *from->communicator->context, from->peer, from->tag,
                         incoming.set(from->buffer, from->count, *from->type));
@@ -69,6 +137,7 @@ Outcome exchange(Function function, const Point* to, const Point* from, bool rep
     call.engine.observe(send);
     outcome = send.outcome;
   }
+  events.end(receive.header.envelope.source, receive.header.envelope.tag);
   if (from == nullptr) {
     fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     return outcome;
@@ -79,26 +148,78 @@ Outcome exchange(Function function, const Point* to, const Point* from, bool rep
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }
 
-int buffered_send(Function function, const Point& point, MPI_Comm comm) {
+template <typename Library>
+int exchange(Function function, const Point* to, const Point* from, bool replace, MPI_Comm comm,
+             MPI_Status* status, Library library) {
+  Outcome outcome = Outcome::kOk;
+  {
+    Call call(function);
+    if (!call.session.carries) {
+      ExchangeEvents events(call, to, from);
+      MPI_Status own{};
+      MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
+      const int code = call.leave_to_library([&] { return library(told); });
+      events.end(told->MPI_SOURCE, told->MPI_TAG);
+      return code;
+    }
+    outcome = exchange(call, to, from, replace, status);
+  }
+  return finish(function, comm, outcome);
+}
+
+template <typename Library>
+int buffered_send(Function function, const Point& point, MPI_Comm comm, Library library) {
   bool room = false;
   {
     Call call(function);
+    if (!call.session.carries) {
+      const int code = call.leave_to_library(library);
+      if (code == MPI_SUCCESS) record_buffered(call.session, point);
+      return code;
+    }
     SendBuffer buffer;
     const Bytes data = buffer.set(point.buffer, point.count, *point.type);
     room = call.session.bsend.send(call.session, arguments_of(point, data, SendMode::kStandard));
+    if (room) record_buffered(call.session, point);
   }
   return raise_error(function, comm, room ? MPI_SUCCESS : MPI_ERR_BUFFER);
 }
 
+template <typename Library>
 [[gnu::always_inline]] inline int send_nonblocking(Function function, const Point& point, SendMode mode,
-                                                   MPI_Comm comm, MPI_Request* handle) {
+                                                   MPI_Comm comm, MPI_Request* handle, Library library) {
   int code = MPI_SUCCESS;
   {
     Call call(function);
+    if (!call.session.carries) {
+      if (mode == SendMode::kBuffered) {
+        code = call.leave_to_library(library);
+        if (code == MPI_SUCCESS) record_buffered(call.session, point);
+        return code;
+      }
+      const std::uint32_t recorded =
+          record_start(call.session, recording::EventKind::kSend, point, flag_of(mode));
+      code = call.leave_to_library(library);
+      code == MPI_SUCCESS ? (void)track(call.session, comm, *handle, recorded)
+                          : call.recorder()->take_back(function, recorded);
+      return code;
+    }
     code = start_new_send(call.session, comm, point, mode, *handle);
   }
   if (code != MPI_SUCCESS) *handle = MPI_REQUEST_NULL;
   return raise_error(function, comm, code);
+}
+
+template <typename Library>
+int track_receive(Call& call, MPI_Comm comm, const Point& point, MPI_Request* handle, Library library) {
+  const std::uint32_t recorded = record_start(call.session, recording::EventKind::kReceive, point);
+  const std::uint32_t wildcard = call.recorder()->wildcard(point);
+  const int code = call.leave_to_library(library);
+  if (code == MPI_SUCCESS)
+    track(call.session, comm, *handle, recorded).wildcard = wildcard;
+  else
+    call.recorder()->take_back(call.function(), recorded);
+  return code;
 }
 
 }  // namespace
@@ -106,43 +227,49 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm) {
 namespace face {
 
 int Send(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  const auto library = [&] { return native.Send(buf, count, type, dest, tag, comm); };
   Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Send(buf, count, type, dest, tag, comm);
-  return send_blocking(Function::kSend, point, SendMode::kStandard, comm);
+  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
+  return send_blocking(Function::kSend, point, SendMode::kStandard, comm, library);
 }
 
 int Ssend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  const auto library = [&] { return native.Ssend(buf, count, type, dest, tag, comm); };
   Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Ssend(buf, count, type, dest, tag, comm);
-  return send_blocking(Function::kSsend, point, SendMode::kSynchronous, comm);
+  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
+  return send_blocking(Function::kSsend, point, SendMode::kSynchronous, comm, library);
 }
 
 int Rsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  const auto library = [&] { return native.Rsend(buf, count, type, dest, tag, comm); };
   Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Rsend(buf, count, type, dest, tag, comm);
-  return send_blocking(Function::kRsend, point, SendMode::kReady, comm);
+  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
+  return send_blocking(Function::kRsend, point, SendMode::kReady, comm, library);
 }
 
 int Bsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  const auto library = [&] { return native.Bsend(buf, count, type, dest, tag, comm); };
   Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Bsend(buf, count, type, dest, tag, comm);
-  return buffered_send(Function::kBsend, point, comm);
+  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
+  return buffered_send(Function::kBsend, point, comm, library);
 }
 
 int Recv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) {
+    return native.Recv(buf, count, type, source, tag, comm, told);
+  };
   Point point;
-  if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-    return native.Recv(buf, count, type, source, tag, comm, status);
-  return receive_blocking(Function::kRecv, point, comm, status);
+  if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point)) return library(status);
+  return receive_blocking(Function::kRecv, point, comm, status, library);
 }
 
 int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
              int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
              MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) {
+    return native.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                           recvtag, comm, told);
+  };
   Session& session = *Session::current;
   Point to;
   Point from;
@@ -152,16 +279,16 @@ int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest
       (sends || receives) &&
       (!sends || send_point(session, sendbuf, sendcount, sendtype, dest, sendtag, comm, to)) &&
       (!receives || receive_point(session, recvbuf, recvcount, recvtype, source, recvtag, comm, from));
-  if (!carried)
-    return native.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                           recvtag, comm, status);
-  return finish(
-      Function::kSendrecv, comm,
-      exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, status));
+  if (!carried) return library(status);
+  return exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, comm, status,
+                  library);
 }
 
 int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                      MPI_Comm comm, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) {
+    return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, told);
+  };
   Session& session = *Session::current;
   Point to;
   Point from;
@@ -170,50 +297,54 @@ int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int send
   const bool carried = (sends || receives) &&
                        (!sends || send_point(session, buf, count, type, dest, sendtag, comm, to)) &&
                        (!receives || receive_point(session, buf, count, type, source, recvtag, comm, from));
-  if (!carried)
-    return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
-  return finish(
-      Function::kSendrecv_replace, comm,
-      exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr, true, status));
+  if (!carried) return library(status);
+  return exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr, true, comm,
+                  status, library);
 }
 
 int Isend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
           MPI_Request* request) {
+  const auto library = [&] { return native.Isend(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Isend(buf, count, type, dest, tag, comm, request);
-  return send_nonblocking(Function::kIsend, point, SendMode::kStandard, comm, request);
+    return library();
+  return send_nonblocking(Function::kIsend, point, SendMode::kStandard, comm, request, library);
 }
 
 int Issend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
+  const auto library = [&] { return native.Issend(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Issend(buf, count, type, dest, tag, comm, request);
-  return send_nonblocking(Function::kIssend, point, SendMode::kSynchronous, comm, request);
+    return library();
+  return send_nonblocking(Function::kIssend, point, SendMode::kSynchronous, comm, request, library);
 }
 
 int Irsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
+  const auto library = [&] { return native.Irsend(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Irsend(buf, count, type, dest, tag, comm, request);
-  return send_nonblocking(Function::kIrsend, point, SendMode::kReady, comm, request);
+    return library();
+  return send_nonblocking(Function::kIrsend, point, SendMode::kReady, comm, request, library);
 }
 
 int Ibsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
+  const auto library = [&] { return native.Ibsend(buf, count, type, dest, tag, comm, request); };
   Point point;
   if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return native.Ibsend(buf, count, type, dest, tag, comm, request);
-  return send_nonblocking(Function::kIbsend, point, SendMode::kBuffered, comm, request);
+    return library();
+  return send_nonblocking(Function::kIbsend, point, SendMode::kBuffered, comm, request, library);
 }
 
 int Irecv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* handle) {
+  const auto library = [&] { return native.Irecv(buf, count, type, source, tag, comm, handle); };
   Point point;
   if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-    return native.Irecv(buf, count, type, source, tag, comm, handle);
+    return library();
   Call call(Function::kIrecv);
+  if (!call.session.carries) return track_receive(call, comm, point, handle, library);
   *handle = start_new_receive(call.session, comm, point);
   return MPI_SUCCESS;
 }

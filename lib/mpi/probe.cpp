@@ -28,6 +28,7 @@ UnexpectedMessage* find(const Point& point) {
     observe_arrival(call, *message, point);
   } else {
     call.engine.count_arrival_order_dependence(Dependence::kPolling, point.communicator->context->id());
+    if (call.recorder() != nullptr) call.recorder()->polled(call.function());
     call.session.add_query_time();
   }
   return message;
@@ -45,18 +46,52 @@ void fill_status(MPI_Status* status, const UnexpectedMessage& message) {
   offramp::fill_status(status, e.source, e.tag, e.bytes);
 }
 
-MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm) {
+/// Returns the request of a claim.
+std::uint32_t record(Call& call, recording::EventKind kind, const Point& point,
+                     const UnexpectedMessage& message) {
+  const Envelope& e = message.header.envelope;
+  if (call.recorder() == nullptr) return 0;
+  return call.recorder()->probe(call.function(), kind, point, e.bytes, {e.source, e.tag});
+}
+
+/// Where nothing is carried. flag, message: null where the function has none.
+template <typename Library>
+int ask_library(Call& call, const Point& point, const int* flag, const MPI_Message* message,
+                MPI_Status* status, Library library) {
+  MPI_Status own{};
+  MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
+  const int code = call.leave_to_library([&] { return library(told); });
+  if (code != MPI_SUCCESS) return code;
+  if (flag != nullptr && *flag == 0) {
+    call.recorder()->polled(call.function());
+    return code;
+  }
+  const auto kind = message != nullptr ? recording::EventKind::kClaim : recording::EventKind::kProbe;
+  const std::uint32_t request =
+      call.recorder()->probe(call.function(), kind, point, told->_ucount, {told->MPI_SOURCE, told->MPI_TAG});
+  if (message != nullptr) call.session.claimed[*message] = request;
+  return code;
+}
+
+MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const Point& point) {
+  const std::uint32_t request = record(call, recording::EventKind::kClaim, point, message);
   const Envelope& e = message.header.envelope;
   UnexpectedMessage* claimed = message.context->take_unexpected(message).release();
   MPI_Message handle = offramp_native_message_take(comm, claimed, e.source, e.bytes);
-  call.session.claimed.insert(handle);
+  call.session.claimed[handle] = request;
   return handle;
 }
 
 /// The message behind a handle of ours, which ends with it; null for the library's own.
-std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle) {
+/// request: which one it is in the recording.
+std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
   const auto guard = session.lock();
-  if (handle == nullptr || session.claimed.erase(*handle) == 0) return nullptr;
+  if (handle == nullptr) return nullptr;
+  const auto found = session.claimed.find(*handle);
+  if (found == session.claimed.end()) return nullptr;
+  request = found->second;
+  session.claimed.erase(found);
+  if (!session.carries) return nullptr;
   std::unique_ptr<UnexpectedMessage> message(
       static_cast<UnexpectedMessage*>(offramp_native_message_payload(*handle)));
   return message;
@@ -73,53 +108,70 @@ bool receivable(Session& session, void* buf, int count, MPI_Datatype type) {
 namespace face {
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) { return native.Probe(source, tag, comm, told); };
   Point point;
-  if (!probe_point(*Session::current, source, tag, comm, point))
-    return native.Probe(source, tag, comm, status);
+  if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kProbe);
-  fill_status(status, find_waiting(call, point));
+  if (!call.session.carries) return ask_library(call, point, nullptr, nullptr, status, library);
+  const UnexpectedMessage& found = find_waiting(call, point);
+  fill_status(status, found);
+  record(call, recording::EventKind::kProbe, point, found);
   return MPI_SUCCESS;
 }
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) { return native.Iprobe(source, tag, comm, flag, told); };
   Point point;
-  if (!probe_point(*Session::current, source, tag, comm, point))
-    return native.Iprobe(source, tag, comm, flag, status);
+  if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kIprobe);
+  if (!call.session.carries) return ask_library(call, point, flag, nullptr, status, library);
   const UnexpectedMessage* message = find_now(call, point);
   *flag = message != nullptr ? 1 : 0;
-  if (message != nullptr) fill_status(status, *message);
+  if (message == nullptr) return MPI_SUCCESS;
+  fill_status(status, *message);
+  record(call, recording::EventKind::kProbe, point, *message);
   return MPI_SUCCESS;
 }
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) { return native.Mprobe(source, tag, comm, message, told); };
   Point point;
-  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point))
-    return native.Mprobe(source, tag, comm, message, status);
+  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kMprobe);
+  if (!call.session.carries) return ask_library(call, point, nullptr, message, status, library);
   UnexpectedMessage& found = find_waiting(call, point);
   fill_status(status, found);
-  *message = claim(call, found, comm);
+  *message = claim(call, found, comm, point);
   return MPI_SUCCESS;
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) {
+    return native.Improbe(source, tag, comm, flag, message, told);
+  };
   Point point;
-  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point))
-    return native.Improbe(source, tag, comm, flag, message, status);
+  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kImprobe);
+  if (!call.session.carries) return ask_library(call, point, flag, message, status, library);
   UnexpectedMessage* found = find_now(call, point);
   *flag = found != nullptr ? 1 : 0;
   if (found == nullptr) return MPI_SUCCESS;
   fill_status(status, *found);
-  *message = claim(call, *found, comm);
+  *message = claim(call, *found, comm, point);
   return MPI_SUCCESS;
 }
 
 int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
   Session& session = *Session::current;
   if (!receivable(session, buf, count, type)) return native.Mrecv(buf, count, type, message, status);
-  std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message);
+  std::uint32_t recorded = 0;
+  std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
+  if (claimed == nullptr && recorded != 0) {
+    Call call(Function::kMrecv);
+    const int code = call.leave_to_library([&] { return native.Mrecv(buf, count, type, message, status); });
+    call.recorder()->wait(Function::kMrecv, recorded);
+    return code;
+  }
   if (claimed == nullptr) return native.Mrecv(buf, count, type, message, status);
   const MPI_Comm comm = offramp_native_message_comm(*message);
   Outcome outcome = Outcome::kOk;
@@ -134,6 +186,7 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
                                 buffer.set(buf, count, *session.datatypes.find(type)));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
+    if (call.recorder() != nullptr) call.recorder()->wait(Function::kMrecv, recorded);
     buffer.finish(record.received);
     offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
     outcome = record.outcome;
@@ -145,13 +198,21 @@ int Imrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Re
   Session& session = *Session::current;
   if (handle == nullptr || !receivable(session, buf, count, type))
     return native.Imrecv(buf, count, type, message, handle);
-  std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message);
+  std::uint32_t recorded = 0;
+  std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
+  if (claimed == nullptr && recorded != 0) {
+    Call call(Function::kImrecv);
+    const int code = call.leave_to_library([&] { return native.Imrecv(buf, count, type, message, handle); });
+    if (code == MPI_SUCCESS) track(session, MPI_COMM_WORLD, *handle, recorded);
+    return code;
+  }
   if (claimed == nullptr) return native.Imrecv(buf, count, type, message, handle);
   const MPI_Comm comm = offramp_native_message_comm(*message);
   Call call(Function::kImrecv);
   offramp_native_message_release(*message);
   *message = MPI_MESSAGE_NULL;
   ReceiveRequest& request = take_receive_request(comm);
+  request.recorded = recorded;
   *handle = request.handle;
   start_claimed(session, request, std::move(claimed), buf, count, *session.datatypes.find(type));
   return MPI_SUCCESS;

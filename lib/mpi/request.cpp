@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/mpi/collective_call.hpp"
+#include "lib/mpi/point.hpp"
 
 namespace offramp {
 namespace {
@@ -75,6 +76,7 @@ T& reserve(Request::Kind kind) {
 void begin(Request& request, MPI_Comm comm, bool persistent) {
   offramp_native_request_begin(request.handle, comm, persistent ? 1 : 0);
   request.released = false;
+  request.recorded = 0;
   if (persistent) request.repeat = std::make_unique<Request::Repeat>();
 }
 
@@ -151,7 +153,12 @@ SendArguments arguments_of(SendRequest& request, const Point& point, SendMode mo
 void on_receive_complete(ReceiveRecord& record) {
   auto& request = *static_cast<ReceiveRequest*>(record.owner);
   const Envelope& e = record.header.envelope;
-  if (record.outcome == Outcome::kCancelled) {
+  const bool cancelled = record.outcome == Outcome::kCancelled;
+  if (request.wildcard != 0) {
+    Session::current->recorder->matched(request.wildcard, cancelled ? -1 : e.source, cancelled ? 0 : e.tag);
+    request.wildcard = 0;
+  }
+  if (cancelled) {
     request.incoming.reset();
     return complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
   }
@@ -164,6 +171,18 @@ void on_receive_complete(ReceiveRecord& record) {
 
 void Request::observe() {
   observe_if_done(Session::current->engine, *this);
+}
+
+std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
+                           std::uint8_t flags) {
+  if (session.recorder == nullptr) return 0;
+  return session.recorder->message(static_cast<Function>(session.engine.function), kind, point, flags);
+}
+
+std::uint32_t record_start(Session& session, const CollectiveCall& collective) {
+  if (session.recorder == nullptr) return 0;
+  return session.recorder->collective(static_cast<Function>(session.engine.function), collective.operation,
+                                      collective.buffers, collective.communicator);
 }
 
 void open_requests(std::size_t lanes) {
@@ -220,8 +239,9 @@ void complete_with(Session& session, CollectiveRequest& request, MPI_Request lib
 }  // namespace
 
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
-                   std::function<void()> finish) {
+                   std::uint32_t recorded, std::function<void()> finish) {
   CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
+  request.recorded = recorded;
   request.meeting = std::move(meeting);
   complete_with(
       session, request, library, [&request] { return request.meeting->done(); },
@@ -233,8 +253,9 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::un
 }
 
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
-                   std::unique_ptr<CollectiveCall> timed) {
+                   std::unique_ptr<CollectiveCall> timed, std::uint32_t recorded) {
   CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  request.recorded = recorded;
   request.collective = std::move(timed);
   request.collective->start();
   complete_with(
@@ -243,24 +264,51 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
   return request.handle;
 }
 
+TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
+  if (handle == offramp_native_request_completed()) {
+    SendRequest& request = take_send_request(comm);
+    request.mode = SendMode::kBuffered;  // there is nothing to observe
+    handle = request.handle;
+    complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
+  }
+  TrackedRequest& tracked = session.tracked.add(handle);
+  tracked.recorded = recorded;
+  return tracked;
+}
+
+std::uint32_t recorded_of(Session& session, MPI_Request handle) {
+  if (!session.carries) {
+    const TrackedRequest* const tracked = session.tracked.find(handle);
+    return tracked != nullptr ? tracked->recorded : 0;
+  }
+  if (offramp_native_request_is_own(handle) == 0 || offramp_native_request_inactive(handle) != 0) return 0;
+  return request_in(offramp_native_request_body(handle)).recorded;
+}
+
 int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle) {
   SendRequest& request = reserve<SendRequest>(Request::Kind::kSend);
   request.mode = mode;
+  const std::uint32_t recorded =
+      mode != SendMode::kBuffered ? record_start(session, recording::EventKind::kSend, point, flag_of(mode))
+                                  : 0;
   const SendArguments arguments = arguments_of(request, point, mode);
   bool room = true;
   if (mode == SendMode::kBuffered) {
     room = session.bsend.send(session, arguments);
+    if (room) record_buffered(session, point);
   } else {
     request.record.on_complete = nullptr;
     session.engine.send(request.record, arguments);
   }
-  if (mode == SendMode::kBuffered || session.engine.is_over(request.record)) {
+  // The recording has to know which send a wait is for.
+  if (mode == SendMode::kBuffered || (recorded == 0 && session.engine.is_over(request.record))) {
     request.outgoing.reset();
     give_back(request);
     handle = offramp_native_request_completed();
     return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
   }
   begin(request, comm, false);
+  request.recorded = recorded;
   handle = request.handle;
   request.record.owner = &request;
   request.record.on_complete = on_send_complete;
@@ -270,6 +318,8 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
 
 namespace {
 void start_receive(Session& session, ReceiveRequest& request, const Point& point) {
+  request.recorded = record_start(session, recording::EventKind::kReceive, point);
+  request.wildcard = request.recorded != 0 ? session.recorder->wildcard(point) : 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
   const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
@@ -287,7 +337,12 @@ int start_buffered(Session& session, SendRequest& request, const SendArguments& 
 
 int start_send(Session& session, SendRequest& request, const Point& point) {
   const SendArguments arguments = arguments_of(request, point, request.mode);
-  if (request.mode == SendMode::kBuffered) return start_buffered(session, request, arguments);
+  if (request.mode == SendMode::kBuffered) {
+    const int code = start_buffered(session, request, arguments);
+    if (code == MPI_SUCCESS) record_buffered(session, point);
+    return code;
+  }
+  request.recorded = record_start(session, recording::EventKind::kSend, point, flag_of(request.mode));
   offramp_native_request_activate(request.handle);
   request.record.owner = &request;
   request.record.on_complete = on_send_complete;
@@ -298,6 +353,7 @@ int start_send(Session& session, SendRequest& request, const Point& point) {
 int start_collective_again(CollectiveRequest& request) {
   std::unique_ptr<CollectiveCall> collective = request.repeat->build();
   if (collective == nullptr) return MPI_ERR_COMM;  // freed since
+  request.recorded = record_start(*Session::current, *collective);
   offramp_native_request_activate(request.handle);
   start_collective(request, std::move(collective));
   return MPI_SUCCESS;
@@ -339,6 +395,7 @@ void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall
 
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
                    void* buffer, int count, const TypeInfo& type) {
+  request.wildcard = 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
   session.engine.receive_claimed(request.record, std::move(message),

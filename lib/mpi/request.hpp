@@ -48,6 +48,7 @@ struct Request {
   Kind kind = Kind::kSend;
   bool released = false;  // the program has let go of the handle
   SendMode mode = SendMode::kStandard;
+  std::uint32_t recorded = 0;      // which request it is in the recording of this rank; 0: none
   std::unique_ptr<Repeat> repeat;  // null: not persistent
   Request* next_idle = nullptr;
 
@@ -65,13 +66,24 @@ struct SendRequest : Request {
 
 struct ReceiveRequest : Request {
   ReceiveBuffer incoming;
-  ReceiveRecord record;  // last: see Tail
+  std::uint32_t wildcard = 0;  // in the recording; 0: none
+  ReceiveRecord record;        // last: see Tail
 };
 
 struct CollectiveRequest : Request {
   std::unique_ptr<CollectiveCall> collective;
   std::unique_ptr<Collective> meeting;  // beside a call of the MPI library
 };
+
+/// Records the start of an operation on behalf of the current function. Returns its number in the recording;
+/// 0: there is none.
+std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
+                           std::uint8_t flags = 0);
+std::uint32_t record_start(Session& session, const CollectiveCall& collective);
+/// The same of a buffered send, once it is known that there was room.
+inline void record_buffered(Session& session, const Point& point) {
+  (void)record_start(session, recording::EventKind::kSend, point, recording::kBuffered);
+}
 
 /// Opens the pool; once per process, after MPI_Init. lanes: of this run.
 void open_requests(std::size_t lanes);
@@ -95,11 +107,16 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 /// A request that completes when one of the MPI library's own and a meeting have, which are both started.
 /// Calls `finish` then, if there is one. Needs the lock.
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
-                   std::function<void()> finish = nullptr);
+                   std::uint32_t recorded, std::function<void()> finish = nullptr);
 
 /// The same beside a collective that only gives the time, which starts here.
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
-                   std::unique_ptr<CollectiveCall> timed);
+                   std::unique_ptr<CollectiveCall> timed, std::uint32_t recorded);
+/// Where nothing is carried: a request of the library's own stands for an operation of the recording. A
+/// complete one that it shares among many is replaced.
+TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded);
+/// Which request it is in the recording, on its way; 0: none.
+std::uint32_t recorded_of(Session& session, MPI_Request handle);
 
 /// MPI_Start of a persistent request that is not active. Returns an MPI error code, and then it is not
 /// active.

@@ -170,12 +170,13 @@ void Session::certify(Function function) {
     engine.certificate->note_time(i, engine.lane(i).clock);
 }
 
-NativeCall::NativeCall(Function function) {
+NativeCall::NativeCall(Function function) : function_(function) {
   Session& session = *Session::current;
   const auto guard = session.lock();
   session.library_has_work();
   session.add_compute_time();
   session.entered(function);
+  if (session.recorder != nullptr) session.recorder->enter();
   for (auto& lane : session.engine.lanes()) {
     CallCounter& counter = lane->counters.calls[static_cast<std::uint16_t>(function)];
     ++counter.count;
@@ -186,8 +187,11 @@ NativeCall::NativeCall(Function function) {
 }
 
 NativeCall::~NativeCall() {
-  Session::current->left();
-  Session::current->restart_compute_time();
+  Session& session = *Session::current;
+  const auto guard = session.lock();
+  session.left();
+  if (session.recorder != nullptr) session.recorder->leave(function_);
+  session.restart_compute_time();
 }
 
 int error_code(Outcome outcome) {

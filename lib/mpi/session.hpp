@@ -16,7 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +29,8 @@
 #include "lib/mpi/datatype.hpp"
 #include "lib/mpi/dispatch.hpp"
 #include "lib/mpi/meetings.hpp"
+#include "lib/mpi/program_recorder.hpp"
+#include "lib/mpi/tracked_requests.hpp"
 #include "lib/native/native.h"
 #include "lib/report/observers.hpp"
 
@@ -60,12 +62,17 @@ class Session {
   bool ending = false;  // MPI_Abort has been called
 
   Engine engine;
+  /// False: the MPI library carries everything, and the program is only recorded.
+  bool carries = true;
+  std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
+  TrackedRequests tracked;                    // of the MPI library, where nothing is carried
   Communicators communicators;
   Meetings meetings;
   Datatypes datatypes;
   BsendBuffer bsend;
-  std::unordered_set<MPI_Message> claimed;  // handles of matched probes that are ours
-  std::uint64_t clock_reads = 0;            // how often the program read the modelled clock
+  // Handles of matched probes that are ours (or recorded), and which requests they are in the recording.
+  std::unordered_map<MPI_Message, std::uint32_t> claimed;
+  std::uint64_t clock_reads = 0;  // how often the program read the modelled clock
   std::uint64_t failed_requests = 0;
   std::vector<SettingInForce> settings;  // for the report
 
@@ -154,6 +161,7 @@ class Session {
   /// there is when it changes.
   bool share(bool threads) {
     if (threads == threads_) return threads_;
+    if (recorder != nullptr) recorder->share(threads);
     return std::exchange(threads_, threads);
   }
 
@@ -243,6 +251,7 @@ class Call {
         notes_(session.notes_calls() ? session.note_begin(function) : nullptr),
         began_(engine.lane(0).clock) {
     session.entered(function);
+    if (session.recorder != nullptr) session.recorder->enter();
     engine.function = static_cast<std::uint16_t>(function);
     engine.site = site;
     ++session.counter(0, function).count;
@@ -250,6 +259,7 @@ class Call {
   [[gnu::always_inline]] ~Call() {
     session.counter(0, function_).modelled += engine.lane(0).clock - began_;
     session.left();
+    if (session.recorder != nullptr) session.recorder->leave(function_);
     if (notes_ != nullptr) session.note_end(function_, notes_, began_);
   }
   Call(const Call&) = delete;
@@ -257,6 +267,10 @@ class Call {
 
   Session& session;
   Engine& engine;
+
+  /// Where this call is recorded; null: nowhere.
+  [[nodiscard]] ProgramRecorder* recorder() const { return session.recorder.get(); }
+  [[nodiscard]] Function function() const { return function_; }
 
   /// Waits until done() holds, with progress everywhere; other threads get their turns.
   template <typename Predicate>
@@ -283,6 +297,13 @@ class Call {
     engine.site = site_;
     if (notes_ != nullptr) session.note_resumption(*notes_);
     return result;
+  }
+
+  /// The same of one that the library carries because nothing is carried, and that is recorded here.
+  template <typename Body>
+  auto leave_to_library(Body body) {
+    const ProgramRecorder::Hidden hidden;
+    return unlocked(body);
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/program.hpp"
 #include "lib/mpi/world.hpp"
+#include "lib/mpi/write_recording.hpp"
 #include "lib/native/native.h"
 #include "lib/report/outputs.hpp"
 #include "offramp/kernel/immortal.hpp"
@@ -40,7 +41,8 @@ void record_faults(Configuration& configuration, std::string& error) {
 
 /// The program may change its folder.
 void fix_folder_of_files(Configuration& configuration) {
-  for (std::string* path : {&configuration.report, &configuration.trace, &configuration.capture}) {
+  for (std::string* path :
+       {&configuration.report, &configuration.record, &configuration.trace, &configuration.capture}) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(*path, error);
     if (!path->empty() && !error) *path = absolute.string();
@@ -56,14 +58,28 @@ void name_files_of_spawned(Configuration& configuration) {
   constexpr unsigned long kLocal = 0xffff;
   const char* job = std::getenv("PMIX_NAMESPACE");
   const unsigned long number = job != nullptr ? std::strtoul(job, nullptr, 10) & kLocal : 0;
-  for (std::string* path :
-       {&configuration.report, &configuration.trace, &configuration.capture, &configuration.fault_record}) {
+  for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
+                            &configuration.capture, &configuration.fault_record}) {
     if (path->empty()) continue;
     const std::filesystem::path file(*path);
     *path = (file.parent_path() /
              fmt::format("{}.spawned-{}{}", file.stem().string(), number, file.extension().string()))
                 .string();
   }
+}
+
+/// Of the session only the recorder has something to do.
+void let_library_carry(Configuration& configuration) {
+  configuration.backend = "host";  // for what has to be there
+  configuration.compared.clear();
+  configuration.routes.clear();
+  configuration.clock = Clock::kWall;
+  configuration.compute = {};
+  configuration.summary = configuration.certificate = configuration.details = false;
+  configuration.receipts = {};
+  for (std::string* path :
+       {&configuration.report, &configuration.trace, &configuration.capture, &configuration.fault_record})
+    path->clear();
 }
 
 }  // namespace
@@ -79,7 +95,8 @@ void say_once(const std::string& text) {
 
 bool is_off_by_environment() {
   const char* backend = secure_getenv("OFFRAMP_BACKEND");
-  return backend != nullptr && std::strcmp(backend, "off") == 0;
+  const char* record = secure_getenv("OFFRAMP_RECORD");
+  return backend != nullptr && std::strcmp(backend, "off") == 0 && (record == nullptr || *record == '\0');
 }
 
 std::unique_ptr<Session> make_session(bool threads) {
@@ -94,7 +111,9 @@ std::unique_ptr<Session> make_session(bool threads) {
   agree(configuration ? std::string() : configuration.error());
   agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
                                                          : "the ranks have different configurations");
-  if (configuration->off()) return nullptr;
+  const bool carries = !configuration->off();
+  if (!carries && !configuration->records_only()) return nullptr;
+  if (!carries) let_library_carry(*configuration);
   fix_folder_of_files(*configuration);
   name_files_of_spawned(*configuration);
   if (world_rank() == 0) {
@@ -126,6 +145,8 @@ std::unique_ptr<Session> make_session(bool threads) {
   clear_preload();  // the program's children are not part of the run
   auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
                                            std::move(*lanes), threads);
+  session->carries = carries;
+  session->recorder = make_recorder(session->configuration(), threads);
   session->settings = settings_in_force(session->configuration(), registry);
   if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
   return session;

@@ -182,7 +182,9 @@ void watch_for_untimely_end(const Session& session) {
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   const std::string own = fmt::format("{:x}-{:x}", now, getpid());
   const std::string id = exchange_strings(world_rank() == 0 ? own : std::string()).front();
-  if (configuration.report.empty() && configuration.trace.empty() && configuration.capture.empty()) return;
+  if (configuration.report.empty() && configuration.record.empty() && configuration.trace.empty() &&
+      configuration.capture.empty())
+    return;
   run_id = id;
   offramp_native_watch_fatal_errors(on_fatal_error);
   for (Watched& watched : watched_signals) {
@@ -209,6 +211,7 @@ void stop_watching() {
 void leave_parts(const char* reason) {
   Session* const session = Session::current;
   if (session == nullptr || run_id.empty() || session->process() != getpid() || left.exchange(true)) return;
+  if (session->recorder != nullptr) session->recorder->recorder().flush();
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

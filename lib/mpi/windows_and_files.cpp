@@ -13,8 +13,11 @@ namespace {
 template <typename Handle, typename Constructor>
 int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
   Call call(function);
+  const Communicator* const parent = call.session.communicators.find(comm);
+  MeetingAround meeting(call, parent != nullptr ? parent->collective : nullptr);
   const int code = pass_through(call, function, constructor);
   if (took_part(code)) open_meeting_place(call, comm, code == MPI_SUCCESS ? *made : Handle());
+  meeting.end(took_part(code));
   return code;
 }
 
@@ -22,19 +25,19 @@ int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor
 template <typename Handle, typename Destructor>
 int close(Function function, Handle* handle, Destructor destructor) {
   Call call(function);
-  if (handle != nullptr) {
-    meet(call, meeting_place(call.session, *handle));
-    call.session.meetings.close(*handle);
-  }
-  return pass_through(call, function, destructor);
+  if (handle == nullptr) return pass_through(call, function, destructor);
+  MeetingAround meeting(call, meeting_place(call.session, *handle));
+  meeting.meet();
+  call.session.meetings.close(*handle);
+  const int code = pass_through(call, function, destructor);
+  meeting.end(true);
+  return code;
 }
 
 // --- general active target synchronisation ---
 // A target's clock goes to its origins with MPI_Win_post, and they have it when MPI_Win_complete returns,
 // which is the first of their calls that always waits for the post. Theirs come back to MPI_Win_wait. Whoever
 // tells its clock waits for nobody.
-
-enum Subject : std::uint32_t { kPosted, kCompleted };
 
 std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   MPI_Group all = MPI_GROUP_NULL;
@@ -50,12 +53,16 @@ std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
 }
 
 void tell(Call& call, Context& epochs, Subject subject, std::vector<int> to) {
+  record_exchange(call, epochs, subject, to, {}, true);
+  if (!call.session.carries) return;
   const auto telling = std::make_shared<Collective>(call.engine, epochs);
   telling->meet(subject, std::move(to), {});
   if (!telling->done()) call.session.poll([telling] { return telling->done(); });
 }
 
 void hear(Call& call, Context& epochs, Subject subject, std::vector<int> from) {
+  record_exchange(call, epochs, subject, {}, from, true);
+  if (!call.session.carries) return;
   Collective hearing(call.engine, epochs);
   hearing.meet(subject, {}, std::move(from));
   call.wait([&] { return hearing.done(); });
@@ -119,6 +126,7 @@ int Win_test(MPI_Win win, int* flag) {
     end_exposure(call, win);
   } else {
     call.engine.count_arrival_order_dependence(Dependence::kPolling);
+    if (call.recorder() != nullptr) call.recorder()->polled(call.function());
     call.session.add_query_time();
   }
   return code;

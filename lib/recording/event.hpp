@@ -35,7 +35,7 @@ enum class EventKind : std::uint8_t {
 enum EventFlag : std::uint8_t {
   kBlocking = 1,     // begun and over in one call: no request. Else a kSend, kReceive, kClaim,
                      // kCollective, kMeet or kExchange begins one
-  kContinues = 2,    // the call that this event is part of has more of them
+  kContinues = 2,    // part of the same call as the event before
   kSynchronous = 4,  // of a send
   kBuffered = 8,     // of a send: nobody waits for it, and it begins no request
   kInPlace = 16,     // of a collective: one buffer is both

@@ -107,19 +107,23 @@ BlockHeader Recorder::header(Column column) const {
 void Recorder::close_events(std::uint64_t events) {
   writer_.close();
   if (writer_.payload().size() == 0) return;
+  const bool flushed = store_.has_tail();
   const bool goes_on = store_.append(header(Column::kEvents), writer_.payload().bytes());
   writer_.clear();
   ++beside(Column::kEvents).sequence;
   beside(Column::kEvents).first_event = events;
+  if (flushed) flush();  // what the block has replaced
   if (!goes_on) end(events);
 }
 
 void Recorder::close(Column column) {
   Beside& beside = this->beside(column);
   if (beside.payload.size() == 0) return;
+  const bool flushed = store_.has_tail();
   const bool goes_on = store_.append(header(column), beside.payload.bytes());
   beside.payload.clear();
   ++beside.sequence;
+  if (flushed) flush();  // what the block has replaced
   if (!goes_on) end(events_);
 }
 

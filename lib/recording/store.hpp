@@ -25,6 +25,7 @@ class BlockStore {
   /// Blocks of what is not finished, until the next append(). Async-signal-safe if the file is open.
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
   void drop_tail();
+  [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 
   /// What is in memory: nothing where there is a file.
   std::string take();

@@ -19,6 +19,7 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
   const std::string& capture = configuration.capture;
   const std::array outputs = {
       Output{"report (OFFRAMP_REPORT, --report)", configuration.report},
+      Output{"record (OFFRAMP_RECORD, --record)", configuration.record},
       Output{"trace (OFFRAMP_TRACE, --trace)", configuration.trace},
       Output{"capture (OFFRAMP_CAPTURE, --capture)", capture.empty() ? capture : capture_path(capture, rank)},
       Output{"faults.record (OFFRAMP_FAULTS_RECORD)", configuration.fault_record},

@@ -298,8 +298,8 @@ class World {
   };
   [[nodiscard]] std::vector<ResourceUse> resources() const;
   /// What broke an invariant (with WorldOptions::check), the first few of them; and once the program has
-  /// ended, messages that were sent and never received.
-  [[nodiscard]] std::vector<std::string> violations() const;
+  /// ended, and unless `unreceived` is false, messages that were sent and never received.
+  [[nodiscard]] std::vector<std::string> violations(bool unreceived = true) const;
 
  private:
   std::unique_ptr<world::Core> core_;

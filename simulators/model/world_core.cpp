@@ -294,10 +294,10 @@ std::vector<World::ResourceUse> Core::resources() const {
   return uses;
 }
 
-std::vector<std::string> Core::violations() const {
+std::vector<std::string> Core::violations(bool unreceived) const {
   if (audit_ == nullptr) return {};
   std::vector<std::string> all = audit_->violations();
-  if (audit_->lost() > 0)
+  if (unreceived && audit_->lost() > 0)
     all.push_back(fmt::format("{} messages were sent and not received", audit_->lost()));
   return all;
 }

@@ -225,7 +225,7 @@ class Core {
   [[nodiscard]] WireCounters wire() const;
   [[nodiscard]] Time end() const;
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
-  [[nodiscard]] std::vector<std::string> violations() const;
+  [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
 
  private:
   struct Member {

@@ -473,8 +473,8 @@ std::uint64_t World::events() const {
 std::vector<World::ResourceUse> World::resources() const {
   return core_->resources();
 }
-std::vector<std::string> World::violations() const {
-  return core_->violations();
+std::vector<std::string> World::violations(bool unreceived) const {
+  return core_->violations(unreceived);
 }
 
 }  // namespace offramp
