@@ -17,6 +17,7 @@
 #include "tools/fuzz_faults.hpp"
 #include "tools/predict.hpp"
 #include "tools/receipt.hpp"
+#include "tools/recording_info.hpp"
 #include "tools/replay.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
@@ -35,6 +36,11 @@ Exit codes: 2 the command line or the configuration is wrong; 126 the program ca
 is not found; 1 libofframp.so is not found; 74 a report, trace or capture could not be written, and the program ended well;
 everything else is mpirun's.)";
 
+constexpr const char* kRecordFooter =
+    R"(The program runs natively, and its MPI calls are written down without their data: offramp replay FILE says how long they
+take on any hardware. offramp run --record FILE records beside a backend; the recording is the same.
+)";
+
 /// Every option of run that sets one key.
 struct Shortcut {
   const char* option;
@@ -50,6 +56,7 @@ constexpr Shortcut kShortcuts[] = {
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--config", "config", "FILE", true},
     {"--report", "report", "FILE", true},
+    {"--record", "record", "FILE", true},
     {"--certificate", "certificate", nullptr, false},
     {"--details", "details", nullptr, false},
     {"--trace", "trace", "FILE", true},
@@ -87,16 +94,27 @@ std::vector<std::string> names_in(std::initializer_list<std::string> lists) {
   return names;
 }
 
+/// offramp run; or offramp record, where the MPI library carries all.
 class RunCommand {
  public:
-  explicit RunCommand(CLI::App& parent)
-      : app_(*parent.add_subcommand("run", "run an MPI program over a backend")) {
-    app_.footer(kRunFooter);
+  enum class Kind : std::uint8_t { kRun, kRecord };
+  RunCommand(CLI::App& parent, Kind kind)
+      : kind_(kind),
+        app_(kind == Kind::kRun
+                 ? *parent.add_subcommand("run", "run an MPI program over a backend")
+                 : *parent.add_subcommand("record",
+                                          "run an MPI program without a backend and record what it "
+                                          "does, for offramp replay")) {
+    app_.footer(kind == Kind::kRun ? kRunFooter : kRecordFooter);
     app_.prefix_command();  // without --, the first word that is no option begins the command
+    if (kind == Kind::kRecord)
+      app_.add_option("-o,--output", output_, "the file that the recording goes to")
+          ->type_name("FILE")
+          ->required();
     app_.add_option("-n,--ranks", options_.ranks, "number of processes; by default mpirun decides")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
-    for (std::size_t i = 0; i < std::size(kShortcuts); ++i) {
+    for (std::size_t i = 0; kind == Kind::kRun && i < std::size(kShortcuts); ++i) {
       const std::string description = description_of(kShortcuts[i].key);
       if (kShortcuts[i].type == nullptr) {
         app_.add_flag(kShortcuts[i].option, description);
@@ -104,8 +122,9 @@ class RunCommand {
         app_.add_option(kShortcuts[i].option, values_[i], description)->type_name(kShortcuts[i].type);
       }
     }
-    add_list("--set", settings_, "KEY=VALUE",
-             "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
+    if (kind == Kind::kRun)
+      add_list("--set", settings_, "KEY=VALUE",
+               "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
     add_list("--preload", options_.preload, "LIBRARY", "preload this tool in front of offramp");
     add_list("--mpirun-args", mpirun_arguments_, "ARGS",
              "more arguments for mpirun, in one text; may be repeated");
@@ -126,6 +145,11 @@ class RunCommand {
       const auto words = CLI::detail::split_up(text);
       options_.mpirun_arguments.insert(options_.mpirun_arguments.end(), words.begin(), words.end());
     }
+    if (kind_ == Kind::kRecord) {
+      options_.overrides = {{"backend", std::string(Configuration::kOff), "offramp record"},
+                            {"record", std::filesystem::absolute(output_).string(), "--output"}};
+      return run(options_);
+    }
     collect_shortcuts();
     for (const std::string& setting : settings_) {
       if (!add_setting(setting, names_in({values_[0], values_[1]}), options_.overrides))
@@ -140,8 +164,8 @@ class RunCommand {
     app_.add_option(name, values, description)->type_name(type)->allow_extra_args(false);
   }
 
-  static int refuse(const std::string& what) {
-    complain(fmt::format("{}; see offramp run --help", what));
+  [[nodiscard]] int refuse(const std::string& what) const {
+    complain(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
     return kUsage;
   }
 
@@ -156,8 +180,10 @@ class RunCommand {
     }
   }
 
+  Kind kind_;
   CLI::App& app_;
   RunOptions options_;
+  std::string output_;
   std::string values_[std::size(kShortcuts)];
   std::vector<std::string> settings_;
   std::vector<std::string> mpirun_arguments_;
@@ -645,15 +671,20 @@ int dispatch(std::vector<std::string> words) {
   CLI::App app("Runs unmodified MPI programs over models of communication hardware.", "offramp");
   app.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
   app.require_subcommand(1);
-  RunCommand run_command(app);
+  RunCommand run_command(app, RunCommand::Kind::kRun);
+  RunCommand record_command(app, RunCommand::Kind::kRecord);
   InfoOptions info_options;
-  CLI::App* const info_app =
-      app.add_subcommand("info", "show what is wrong here, the machine and the settings in force");
+  CLI::App* const info_app = app.add_subcommand(
+      "info", "show what is wrong here, the machine and the settings in force, or what is in a recording");
+  info_app->add_option("recording", info_options.recording, "say what is in this recording instead")
+      ->type_name("FILE");
   info_app->add_option("--backend", info_options.backend, "the parameters of this backend, or of all")
       ->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
+  bool events = false;
+  info_app->add_flag("--events", events, "print every event of the recording")->excludes(sample);
   CheckOptions check_options;
   CLI::App* const check_app =
       app.add_subcommand("check", "say what would happen to each MPI call of a program");
@@ -712,7 +743,8 @@ int dispatch(std::vector<std::string> words) {
   }
   CLI::App* const used = app.get_subcommands().front();
   std::string problem = unknown_option(*used);
-  const bool runs = used == &run_command.app() || used == &fuzz_command.app();
+  const bool runs =
+      used == &run_command.app() || used == &record_command.app() || used == &fuzz_command.app();
   if (!runs) {
     std::vector<std::string> more = used->remaining();
     more.insert(more.end(), command.begin(), command.end());
@@ -723,6 +755,10 @@ int dispatch(std::vector<std::string> words) {
     complain(problem);
     return kUsage;
   }
+  if (used == info_app && !info_options.recording.empty())
+    return recording_info(info_options.recording, events              ? RecordingView::kEvents
+                                                  : info_options.json ? RecordingView::kJson
+                                                                      : RecordingView::kText);
   if (used == info_app) return info(info_options);
   if (used == check_app) return check(check_options);
   if (used == report_app) return report(report_options);
@@ -733,6 +769,7 @@ int dispatch(std::vector<std::string> words) {
   if (used == completion_app) return completion(app, shell);
   if (used == manual_app) return manual(app, manual_options);
   if (used == &fuzz_command.app()) return fuzz_command.execute(std::move(command));
+  if (used == &record_command.app()) return record_command.execute(std::move(command));
   return run_command.execute(std::move(command));
 }
 

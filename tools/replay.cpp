@@ -122,9 +122,13 @@ Json json_of(const Replayed& replayed) {
                          {"busy_ns", use.busy.nanoseconds()},
                          {"waited_ns", use.waited.nanoseconds()},
                          {"bytes", use.bytes}});
+  Json picoseconds = Json::array();
+  for (const Time clock : result.clocks) picoseconds.push_back(clock.count());
   const auto& depends = result.counters.dependences;
   return {{"backend", replayed.backend},
+          {"modelled_time_ps", result.modelled_time.count()},
           {"modelled_time_ns", result.modelled_time.nanoseconds()},
+          {"per_rank_ps", picoseconds},
           {"per_rank_ns", nanoseconds_of(result.clocks)},
           {"calls", calls_of(result)},
           {"phases", phases},

@@ -37,7 +37,8 @@ struct RunOptions {
 int run(const RunOptions& options);
 
 struct InfoOptions {
-  std::string backend;  // empty: all
+  std::string recording;  // a path; empty: about this machine
+  std::string backend;    // empty: all
   bool configuration = false;
   bool json = false;
 };

@@ -1,0 +1,191 @@
+"""Recordings of real programs: the same whatever carries the program, and replayed on every backend."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from launch import base_environment, descendants, run as launch
+from mpi_programs import programs
+
+# Nothing in them depends on the order of arrival, or on when a question is asked.
+SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
+        "intercomm", "topologies", "windows_beside", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
+# In these no rank is late and nothing is shared at two ranks: the live clock is exact.
+EXACT = ["bcast", "reduce", "gather"]
+# They end the job, wait for minutes, or start processes; and those in which several threads communicate at once, whose calls
+# a recording holds in one order, in which other hardware may not get on.
+NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm",
+                "threads", "threads_beside", "bsend_threads"}
+
+
+class Folder:
+    """Where one test puts its recordings."""
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.tool = os.path.join(arguments.build, "bin/offramp")
+        self.folder = tempfile.TemporaryDirectory()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def program(self, name):
+        return os.path.join(self.arguments.build, "tests/mpi", name)
+
+    def offramp(self, *words, limit=120):
+        return launch([self.tool, *words], base_environment(), limit)
+
+    def record(self, name, ranks, backend, file, *options):
+        """backend: None, and the MPI library carries all."""
+        how = ["record", "-o", file] if backend is None else ["run", "--backend", backend, "--record", file, "--set", "summary=false"]
+        return self.offramp(how[0], "-n", str(ranks), *how[1:], *options, "--", self.program(name))
+
+    def info(self, file):
+        done = subprocess.run([self.tool, "info", "--json", file], capture_output=True, text=True, check=False,
+                              env=base_environment(), timeout=120)
+        return json.loads(done.stdout) if done.returncode == 0 else {"error": done.stderr}
+
+    def replay(self, file, *options):
+        done = subprocess.run([self.tool, "replay", file, "--json", *options], capture_output=True, text=True, check=False,
+                              env=base_environment(), timeout=300)
+        return json.loads(done.stdout)["results"] if done.returncode == 0 else done.stderr
+
+
+def same_whatever_carries(arguments, tally, name, ranks):
+    label = f"recording/{name} is the same over every backend {ranks} ranks"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        texts, seconds, prints = "", 0.0, {}
+        for backend in [None, *arguments.backends]:
+            file = here.path(f"{backend}.rec")
+            result = here.record(name, ranks, backend, file)
+            seconds += result.seconds
+            if not result.ok:
+                texts += result.output
+            info = here.info(file)
+            prints[backend] = info.get("fingerprint")
+            if "error" in info or not all(rank["complete"] for rank in info["ranks"]):
+                texts += f"\n{backend}: {info}"
+        ok = not texts and len(set(prints.values())) == 1
+        tally.record(label, ok, f"{texts}\n{prints}", seconds)
+
+
+def live_is_settled(arguments, tally, name):
+    """To the picosecond, and alike in each of several replays."""
+    for backend in arguments.backends:
+        label = f"recording/the live clock of {name} is what a replay gives {backend} 2 ranks"
+        if not tally.wants(label):
+            continue
+        with Folder(arguments) as here:
+            file, report = here.path("a.rec"), here.path("a.json")
+            result = here.record(name, 2, backend, file, "--report", report)
+            ok, text = result.ok, result.output
+            if ok:
+                with open(report, encoding="utf-8") as opened:
+                    live = json.load(opened)["modelled_time_ps"]
+                replays = [here.replay(file, "--backend", backend) for _ in range(3)]
+                settled = [replay if isinstance(replay, str) else replay[0]["modelled_time_ps"] for replay in replays]
+                ok = settled == [live] * 3
+                text = f"live {live} ps, replayed {settled}"
+            tally.record(label, ok, text, result.seconds)
+
+
+def every_program(arguments, tally, name, ranks):
+    label = f"recording/{name} is replayed on every backend {ranks} ranks"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        file = here.path("a.rec")
+        result = here.record(name, ranks, None, file)
+        ok, text = result.ok, result.output
+        if ok:
+            replay = here.replay(file, "--compare", ",".join(arguments.backends), "--check")
+            ok = not isinstance(replay, str) and len(replay) == len(arguments.backends)
+            text = replay if isinstance(replay, str) else ""
+            for one in replay if ok else []:
+                if one["unfinished"] or one["modelled_time_ps"] != max(one["per_rank_ps"]):
+                    ok, text = False, f"{text}\n{one['backend']}: {one['unfinished']} {one['modelled_time_ps']}"
+        tally.record(label, ok, text, result.seconds)
+
+
+def ends_untimely(arguments, tally):
+    """Every rank gets SIGKILL amid the program: what was recorded by then can be replayed."""
+    label = "recording/a program that is killed leaves what it did until then"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        file = here.path("a.rec")
+        begun = time.monotonic()
+        endless = [os.path.join(arguments.build, "bench/latency"), "-m", "65536:65536", "-i", "100000000"]
+        process = subprocess.Popen([here.tool, "record", "-n", "2", "-o", file, "--", *endless], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, env=base_environment(), start_new_session=True)
+        parts = [here.path(f"a.rec.rank-{rank}") for rank in range(2)]
+        while process.poll() is None and time.monotonic() - begun < 60:
+            if all(os.path.exists(part) and os.path.getsize(part) > 1000 for part in parts):
+                break
+            time.sleep(0.05)
+        for pid in descendants(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
+        output = process.communicate(timeout=30)[0]
+        info = here.info(file)
+        replay = here.replay(file, "--backend", "host")
+        ok = ("unfinished" in info.get("facts", {}) and all(rank["events"] > 100 for rank in info["ranks"])
+              and not isinstance(replay, str) and replay[0]["events"] > 100)
+        tally.record(label, ok, f"{output[-500:]}\n{str(info)[:500]}\n{str(replay)[:500]}", time.monotonic() - begun)
+
+
+def phases(arguments, tally):
+    label = "recording/MPI_Pcontrol names phases"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        file = here.path("a.rec")
+        result = here.record("phases", 2, None, file)
+        info, replay = here.info(file), here.replay(file, "--backend", "host")
+        named = isinstance(replay, list) and {phase["name"]: max(phase["per_rank_ns"]) for phase in replay[0]["phases"]}
+        ok = (result.ok and info["phases"] == ["exchange", "level 2"] and set(named) == {"exchange", "level 2"}
+              and named["exchange"] > 10 * named["level 2"] > 0)
+        tally.record(label, ok, f"{result.output}\n{info}\n{replay}", result.seconds)
+
+
+def refusals(arguments, tally):
+    label = "recording/files that are none are refused"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        file = here.path("none.rec")
+        texts = []
+        for content in (b"", b"not a recording", os.urandom(4000)):
+            with open(file, "wb") as opened:
+                opened.write(content)
+            for command in (["info", file], ["replay", file]):
+                result = here.offramp(*command)
+                texts.append((result.ok, result.output))
+        ok = all(not good and re.search(r"none\.rec", text) for good, text in texts)
+        tally.record(label, ok, str(texts))
+
+
+def run(arguments, tally):
+    for name in SAME:
+        same_whatever_carries(arguments, tally, name, 2)
+        same_whatever_carries(arguments, tally, name, 3)
+    for name in EXACT:
+        live_is_settled(arguments, tally, name)
+    for name in programs(arguments.build):
+        if name not in NOT_REPLAYED:
+            every_program(arguments, tally, name, 3)
+    ends_untimely(arguments, tally)
+    phases(arguments, tally)
+    refusals(arguments, tally)

@@ -1,0 +1,263 @@
+#include "tools/recording_info.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lib/core/names.hpp"
+#include "lib/recording/reader.hpp"
+#include "lib/report/words.hpp"
+#include "offramp/kernel/hash.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using recording::Event;
+using recording::EventKind;
+
+template <typename Value>
+std::uint64_t hashed(const Value& value, std::uint64_t before) {
+  return fnv1a_64(std::as_bytes(std::span(&value, 1)), before);
+}
+
+/// What one rank did.
+struct RankContents {
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t wildcards = 0;
+  std::uint64_t choices = 0;
+  std::uint64_t polls = 0;
+  std::uint64_t computed = 0;
+  std::uint64_t fingerprint = fnv1a_64({});
+  bool cut = false;
+  std::string error;
+};
+
+struct Contents {
+  std::vector<RankContents> ranks;
+  std::map<std::string, std::uint64_t, std::less<>> calls;
+  std::vector<std::string> phases;  // names, in the order in which rank 0 comes to them
+};
+
+/// Of all that is the same whichever hardware carried the program. Numbers of functions and of lists are
+/// those of one recording: what they stand for counts.
+std::uint64_t fingerprint(const recording::Reader& reader, const Event& event, std::uint64_t before) {
+  Event own = event;
+  own.call = 0;
+  own.list = own.second_list = 0;
+  std::uint64_t hash = hashed(own, before);
+  hash = fnv1a_64(bytes_of(reader.call(event.call)), hash);
+  for (const std::uint32_t list : {event.list, event.second_list}) {
+    const auto values = reader.list(list);
+    hash = fnv1a_64(std::as_bytes(values), hashed(values.size(), hash));
+  }
+  return hash;
+}
+
+bool is_wildcard(const Event& event) {
+  const bool takes =
+      event.kind == EventKind::kReceive || event.kind == EventKind::kProbe || event.kind == EventKind::kClaim;
+  return takes && (event.peer == kAnySource || event.tag == kAnyTag);
+}
+
+std::string phase_name(const recording::Reader& reader, const Event& event) {
+  std::string name;
+  for (const std::uint64_t c : reader.list(event.list)) name += static_cast<char>(c);
+  return name.empty() ? fmt::format("level {}", event.tag) : printable(name);
+}
+
+RankContents read_rank(const recording::Recording& recording, int rank, Contents& all) {
+  RankContents rank_contents;
+  rank_contents.bytes = recording.bytes(rank);
+  const auto reader = recording.read(rank);
+  std::vector<std::uint64_t> calls;
+  for (Event event; reader->next(event);) {
+    ++rank_contents.events;
+    rank_contents.requests += begins_request(event) ? 1 : 0;
+    rank_contents.wildcards += is_wildcard(event) ? 1 : 0;
+    rank_contents.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
+    rank_contents.polls += reader->polls();
+    rank_contents.computed += reader->computed();
+    rank_contents.fingerprint = fingerprint(*reader, event, rank_contents.fingerprint);
+    if ((event.flags & recording::kContinues) == 0) {
+      if (event.call >= calls.size()) calls.resize(std::size_t{event.call} + 1);
+      ++calls[event.call];
+    }
+    if (event.kind != EventKind::kPhase || event.tag <= 0 || rank != 0) continue;
+    const std::string name = phase_name(*reader, event);
+    if (std::find(all.phases.begin(), all.phases.end(), name) == all.phases.end()) all.phases.push_back(name);
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i] > 0) all.calls[std::string(reader->call(static_cast<std::uint16_t>(i)))] += calls[i];
+  }
+  rank_contents.cut = reader->cut();
+  rank_contents.error = reader->error();
+  return rank_contents;
+}
+
+template <typename Member>
+std::uint64_t sum(const Contents& contents, Member member) {
+  std::uint64_t total = 0;
+  for (const RankContents& rank : contents.ranks) total += rank.*member;
+  return total;
+}
+
+std::string joint_fingerprint(const Contents& contents) {
+  std::uint64_t hash = fnv1a_64({});
+  for (const RankContents& rank : contents.ranks) hash = hashed(rank.fingerprint, hash);
+  return fmt::format("{:016x}", hash);
+}
+
+void print_json(const recording::Description& description, const Contents& contents) {
+  Json facts = Json::object();
+  for (const auto& [name, text] : description.facts) facts[printable(name)] = printable(text, 1000);
+  Json ranks = Json::array();
+  for (const RankContents& rank : contents.ranks) {
+    ranks.push_back({{"events", rank.events},
+                     {"bytes", rank.bytes},
+                     {"requests", rank.requests},
+                     {"wildcards", rank.wildcards},
+                     {"choices", rank.choices},
+                     {"polls", rank.polls},
+                     {"cpu_ns", rank.computed},
+                     {"fingerprint", fmt::format("{:016x}", rank.fingerprint)},
+                     {"complete", !rank.cut && rank.error.empty()},
+                     {"error", rank.error}});
+  }
+  Json calls = Json::object();
+  for (const auto& [name, count] : contents.calls) calls[printable(name)] = count;
+  const Json all = {{"version", description.version},
+                    {"facts", facts},
+                    {"fingerprint", joint_fingerprint(contents)},
+                    {"calls", calls},
+                    {"phases", contents.phases},
+                    {"ranks", ranks}};
+  fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_text(const std::string& path, const recording::Description& description,
+                const Contents& contents) {
+  const auto line = [](std::string_view name, const std::string& text) {
+    fmt::print("  {:<22}{}\n", name, text);
+  };
+  fmt::print("recording {}: {} ranks, format {}\n", in_quotes(path), description.ranks, description.version);
+  for (const auto& [name, text] : description.facts) {
+    if (!text.empty()) line(printable(name), printable(text, 200));
+  }
+  const std::uint64_t events = sum(contents, &RankContents::events);
+  const std::uint64_t bytes = sum(contents, &RankContents::bytes);
+  line("events", fmt::format("{} in {} bytes ({:.2f} each)", events, bytes,
+                             events > 0 ? static_cast<double>(bytes) / static_cast<double>(events) : 0.0));
+  line("CPU time", fmt::format("{} between the calls, all ranks",
+                               time_text(static_cast<double>(sum(contents, &RankContents::computed)))));
+  line("decided by arrival",
+       fmt::format("{} wildcards, {} choices, {} questions that found nothing",
+                   sum(contents, &RankContents::wildcards), sum(contents, &RankContents::choices),
+                   sum(contents, &RankContents::polls)));
+  if (!contents.phases.empty()) line("phases", fmt::format("{}", fmt::join(contents.phases, ", ")));
+  line("fingerprint", joint_fingerprint(contents));
+  std::vector<std::pair<std::string, std::uint64_t>> calls(contents.calls.begin(), contents.calls.end());
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  fmt::print("\n  {:<30}{:>14}\n", "function", "calls");
+  for (const auto& [name, count] : calls) fmt::print("  {:<30}{:>14}\n", printable(name), count);
+  for (std::size_t i = 0; i < contents.ranks.size(); ++i) {
+    if (contents.ranks[i].cut)
+      fmt::print("rank {} is cut off after {} events\n", i, contents.ranks[i].events);
+  }
+}
+
+// --- events, a line each ---
+
+std::string values_text(std::span<const std::uint64_t> values) {
+  constexpr std::size_t kShown = 16;
+  std::string text = fmt::format("{}", fmt::join(values.first(std::min(values.size(), kShown)), " "));
+  if (values.size() > kShown) text += fmt::format(" ... ({})", values.size());
+  return text;
+}
+
+std::string_view kind_text(EventKind kind) {
+  constexpr std::array<std::string_view, static_cast<std::size_t>(EventKind::kCount)> kNames = {
+      "send", "receive",      "collective", "wait",     "probe", "claim", "cancel",
+      "free", "communicator", "meet",       "exchange", "phase", "native"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string flags_text(std::uint8_t flags) {
+  constexpr std::array<std::string_view, 8> kNames = {
+      "blocking", "continues", "synchronous", "buffered", "in place", "not commutative", "any", "some"};
+  std::string text;
+  for (std::size_t bit = 0; bit < kNames.size(); ++bit) {
+    if ((flags >> bit & 1U) != 0) text += fmt::format(" {}", kNames[bit]);
+  }
+  return text;
+}
+
+std::string event_text(recording::Reader& reader, const Event& event) {
+  std::string text = fmt::format("{} {}", printable(reader.call(event.call)), kind_text(event.kind));
+  if (event.kind == EventKind::kCollective)
+    text += fmt::format(" {} {} {}", to_string(event.operation), to_string(event.element),
+                        to_string(event.function));
+  if (event.kind == EventKind::kSend) text += fmt::format(" {}", to_string(event.element));
+  text += fmt::format(" comm {} peer {} tag {} bytes {} extra {}", event.communicator, event.peer, event.tag,
+                      event.bytes, event.extra);
+  text += flags_text(event.flags);
+  if (event.list != 0) text += fmt::format(" [{}]", values_text(reader.list(event.list)));
+  if (event.second_list != 0) text += fmt::format(" [{}]", values_text(reader.list(event.second_list)));
+  if (is_wildcard(event)) {
+    const auto match = reader.match();
+    text += match ? fmt::format(" took {} {}", match->source, match->tag) : std::string(" took nothing");
+  }
+  if (!reader.choice().empty()) text += fmt::format(" chose {}", fmt::join(reader.choice(), " "));
+  return text;
+}
+
+void print_events(const recording::Recording& recording) {
+  for (int rank = 0; rank < recording.description().ranks; ++rank) {
+    const auto reader = recording.read(rank);
+    for (Event event; reader->next(event);) {
+      if (reader->computed() > 0) fmt::print("{} computes {} ns\n", rank, reader->computed());
+      if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", rank, reader->polls());
+      fmt::print("{} {}\n", rank, event_text(*reader, event));
+    }
+    if (!reader->error().empty()) complain(reader->error());
+    if (reader->cut()) fmt::print("{} is cut off\n", rank);
+  }
+}
+
+}  // namespace
+
+int recording_info(const std::string& path, RecordingView view) {
+  auto recording = recording::Recording::open(path);
+  if (!recording) {
+    complain(recording.error());
+    return kUsage;
+  }
+  if (view == RecordingView::kEvents) {
+    print_events(*recording);
+    return kDone;
+  }
+  const recording::Description& description = recording->description();
+  Contents contents;
+  int code = kDone;
+  for (int rank = 0; rank < description.ranks; ++rank) {
+    contents.ranks.push_back(read_rank(*recording, rank, contents));
+    if (const std::string& error = contents.ranks.back().error; !error.empty()) {
+      complain(error);
+      code = kBroken;
+    }
+  }
+  view == RecordingView::kJson ? print_json(description, contents) : print_text(path, description, contents);
+  return code;
+}
+
+}  // namespace offramp::tool
