@@ -73,7 +73,7 @@ def python_program(name, pattern):
     """A program of tests/programs over somebody else's Python library, and the line that it prints."""
     def execute(arguments, backend, ranks):
         command = ["/usr/bin/python3", os.path.join(HERE, "programs", name)]
-        result = mpirun(arguments.build, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
+        result = start(arguments, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
         lines = re.findall(pattern, result.output, flags=re.M)
         return result, lines if len(lines) == 1 else None
     return execute
@@ -84,7 +84,7 @@ def mumps(arguments, backend, ranks):
     answers = []
     for program, entry in (("dsimpletest", "real"), ("zsimpletest", "cmplx")):
         command = ["sh", "-c", f"exec /usr/lib/mumps/{program} < /usr/lib/mumps/input_simpletest_{entry}"]
-        result = mpirun(arguments.build, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
+        result = start(arguments, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
         solution = re.search(r"Solution is\s+((?:[^\n]*\n){3})", result.output)
         if not result.ok or solution is None:
             return result, None
@@ -103,7 +103,7 @@ def coarrays(arguments, backend, ranks):
     verdicts = []
     for name in COARRAY_TESTS:
         command = [os.path.join(COARRAYS[0], name)]
-        result = mpirun(arguments.build, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
+        result = start(arguments, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
         verdicts.append((name, "test passed" in result.output.lower()))
         if not result.ok:
             return result, None

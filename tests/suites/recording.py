@@ -1,5 +1,6 @@
 """Recordings of real programs: the same whatever carries the program, and replayed on every backend."""
 
+import copy
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import time
 
 from launch import base_environment, descendants, run as launch
 from mpi_programs import programs
+from suites.programs import PROGRAMS
 
 # Nothing in them depends on the order of arrival, or on when a question is asked.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
@@ -119,6 +121,24 @@ def every_program(arguments, tally, name, ranks):
         tally.record(label, ok, text, result.seconds)
 
 
+def real_programs(arguments, tally):
+    """Recorded natively, with the right answers, and replayed on every backend."""
+    for name, execute, counts in PROGRAMS:
+        for ranks in counts:
+            label = f"recording/{name} {ranks} ranks is replayed on every backend"
+            if not tally.wants(label):
+                continue
+            with Folder(arguments) as here:
+                file = here.path("a.rec")
+                settings = copy.copy(arguments)
+                settings.settings = {"OFFRAMP_RECORD": file}
+                result, answers = execute(settings, "off", ranks)
+                replay = here.replay(file, "--compare", ",".join(arguments.backends), "--check") if answers else "no answers"
+                ok = (result.ok and not isinstance(replay, str) and len(replay) == len(arguments.backends)
+                      and not any(one["unfinished"] for one in replay) and replay[0]["events"] > 30)
+                tally.record(label, ok, result.output + (replay if isinstance(replay, str) else ""), result.seconds)
+
+
 def ends_untimely(arguments, tally):
     """Every rank gets SIGKILL amid the program: what was recorded by then can be replayed."""
     label = "recording/a program that is killed leaves what it did until then"
@@ -186,6 +206,7 @@ def run(arguments, tally):
     for name in programs(arguments.build):
         if name not in NOT_REPLAYED:
             every_program(arguments, tally, name, 3)
+    real_programs(arguments, tally)
     ends_untimely(arguments, tally)
     phases(arguments, tally)
     refusals(arguments, tally)
