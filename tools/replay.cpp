@@ -54,6 +54,18 @@ class Progress {
   bool shown_;
 };
 
+/// Each of its lines as it can be shown.
+std::string lines_of(const std::string& text) {
+  constexpr std::size_t kLongest = 1000;
+  std::string shown;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    shown += (shown.empty() ? "" : "\n") + printable(text.substr(at, end - at), kLongest);
+    at = end + 1;
+  }
+  return shown;
+}
+
 /// Until Ctrl-C.
 std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& setup,
                                  const recording::Recording& recorded) {
@@ -71,7 +83,7 @@ std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& 
       return interrupted == 0;
     };
     Result<ReplayResult> result = offramp::replay(*setting, recorded, how);
-    if (!result) throw Misuse{fmt::format("{}: {}", options.file, printable(result.error(), 2000))};
+    if (!result) throw Misuse{fmt::format("{}: {}", options.file, lines_of(result.error()))};
     if ((*result).stopped) break;
     all.push_back({backend->name, std::move(*result)});
     if (interrupted != 0) break;

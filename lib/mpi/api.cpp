@@ -11,12 +11,12 @@ OFFRAMP_EXPORT const char* offramp_version(void) {
 
 OFFRAMP_EXPORT const char* offramp_backend(void) {
   const offramp::Session* session = offramp::Session::current;
-  return session != nullptr ? session->configuration().backend.c_str() : "off";
+  return session != nullptr && session->carries ? session->configuration().backend.c_str() : "off";
 }
 
 OFFRAMP_EXPORT int64_t offramp_modelled_time_ps(void) {
   offramp::Session* session = offramp::Session::current;
-  if (session == nullptr) return -1;
+  if (session == nullptr || !session->carries) return -1;
   const auto guard = session->lock();
   return session->engine.lane(0).clock.count();
 }

@@ -233,7 +233,11 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
   MPI_Status* const told = events.statuses(status);
   const int code =
       ask(call, count, requests, answer, [&] { return native.Testany(count, requests, index, flag, told); });
-  if (code != MPI_SUCCESS) return code;
+  if (code != MPI_SUCCESS) {
+    if (answer != nullptr && completes(code) && *index != MPI_UNDEFINED)
+      events.some({index, 1}, recording::kAny);
+    return code;
+  }
   if (*flag == 0) {
     *index = MPI_UNDEFINED;
     events.none();
@@ -253,7 +257,11 @@ int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
   MPI_Status* const told = events.statuses(statuses);
   const int code = ask(call, count, requests, answer,
                        [&] { return native.Testsome(count, requests, outcount, indices, told); });
-  if (code != MPI_SUCCESS) return code;
+  if (code != MPI_SUCCESS) {
+    if (answer != nullptr && completes(code) && *outcount > 0)
+      events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
+    return code;
+  }
   if (*outcount == 0) {
     events.none();
     call.session.add_query_time();
@@ -283,7 +291,7 @@ int Request_free(MPI_Request* request) {
   Call call(Function::kRequest_free);
   if (call.recorder() != nullptr && request != nullptr) {
     call.recorder()->free(call.function(), recorded_of(call.session, *request));
-    call.session.tracked.remove(*request);
+    if (!call.session.carries) call.session.tracked.remove(*request);
   }
   return call.unlocked([&] { return native.Request_free(request); });
 }

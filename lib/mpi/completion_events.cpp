@@ -13,15 +13,17 @@ CompletionEvents::CompletionEvents(Call& call, int count, const MPI_Request* req
   numbers_ = size > few_.size() ? std::span(many_) : std::span(few_).first(size);
   std::transform(requests, requests + size, numbers_.begin(),
                  [&](MPI_Request handle) { return recorded_of(call.session, handle); });
-  if (!call.session.carries) handles_.assign(requests, requests + size);
+  if (call.session.carries) return;
+  handles_.assign(requests, requests + size);
+  for (const MPI_Request handle : handles_) {
+    const TrackedRequest* const tracked = call.session.tracked.find(handle);
+    wildcards_.push_back(tracked != nullptr && tracked->recorded != 0 ? tracked->wildcard : 0);
+  }
 }
 
 MPI_Status* CompletionEvents::statuses(MPI_Status* wanted) {
-  const auto takes_any = [&](MPI_Request handle) {
-    const TrackedRequest* const tracked = call_.session.tracked.find(handle);
-    return tracked != nullptr && tracked->recorded != 0 && tracked->wildcard != 0;
-  };
-  const bool needed = std::any_of(handles_.begin(), handles_.end(), takes_any);
+  const bool needed =
+      std::any_of(wildcards_.begin(), wildcards_.end(), [](std::uint32_t wildcard) { return wildcard != 0; });
   if (needed && wanted == MPI_STATUSES_IGNORE) {
     own_statuses_.resize(handles_.size());
     wanted = own_statuses_.data();
@@ -31,12 +33,13 @@ MPI_Status* CompletionEvents::statuses(MPI_Status* wanted) {
 }
 
 void CompletionEvents::took(std::size_t place, const MPI_Status& status) {
+  const std::uint32_t number = numbers_[place];
+  if (number == 0) return;
+  const bool cancelled = status._cancelled != 0;
+  recorder_->matched(wildcards_[place], cancelled ? -1 : status.MPI_SOURCE, cancelled ? 0 : status.MPI_TAG);
   TrackedRequest* const tracked = call_.session.tracked.find(handles_[place]);
-  if (tracked == nullptr || tracked->recorded == 0) return;
+  if (tracked == nullptr || tracked->recorded != number) return;  // another thread's by now
   tracked->recorded = 0;
-  if (tracked->wildcard != 0) {
-    recorder_->matched(tracked->wildcard, status._cancelled != 0 ? -1 : status.MPI_SOURCE, status.MPI_TAG);
-  }
   if (const auto complete = std::exchange(tracked->complete, nullptr); complete != nullptr) complete();
   const bool persists = tracked->repeated != nullptr || tracked->repeat != nullptr;
   if (!persists) call_.session.tracked.remove(handles_[place]);

@@ -33,8 +33,10 @@ class CompletionEvents {
   std::span<std::uint32_t> numbers_;
   std::array<std::uint32_t, 16> few_;
   std::vector<std::uint32_t> many_;
-  // Where the library carries all.
+  // Where the library carries all. It lets go of a request before the call returns, and another thread may
+  // have the same handle by then.
   std::vector<MPI_Request> handles_;
+  std::vector<std::uint32_t> wildcards_;
   std::vector<MPI_Status> own_statuses_;
   const MPI_Status* told_ = nullptr;
 };

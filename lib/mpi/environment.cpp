@@ -48,8 +48,10 @@ void begin(bool threads) {
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
   open_requests(Session::current->engine.lanes().size());
   Session::current->communicators.add_predefined();
-  if (Session::current->carries) offramp_native_progress_register(on_library_progress);
-  install_hang_signal();
+  if (Session::current->carries) {
+    offramp_native_progress_register(on_library_progress);
+    install_hang_signal();
+  }
   watch_for_untimely_end(*Session::current);
   fill_active(dispatch);
   if (Session::current->configuration().clock == Clock::kWall) {

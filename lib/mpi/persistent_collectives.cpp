@@ -16,23 +16,21 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI
          Native otherwise) {
   Call call(function);
   const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
-  const auto is_native = [&build] {
-    const BuiltCall built = build();
-    return built == nullptr || built->only_timed;
-  };
-  if (handle == nullptr || user_defined || is_native()) {
+  // Its types may be freed before the starts: what is recorded of them is known now.
+  std::shared_ptr<CollectiveCall> built = handle != nullptr && !user_defined ? build() : nullptr;
+  if (built == nullptr || built->only_timed) {
     call.session.library_has_work();
     return pass_through(call, function, otherwise);
   }
   if (!call.session.carries) {
     const int code = call.leave_to_library(otherwise);
     if (code != MPI_SUCCESS) return code;
-    track(call.session, comm, *handle, 0).repeat = [build] {
-      const BuiltCall built = build();
-      return built != nullptr ? record_start(*Session::current, *built) : 0;
+    track(call.session, comm, *handle, 0).repeat = [built] {
+      return record_start(*Session::current, *built);
     };
     return code;
   }
+  built.reset();
   Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
   request.repeat->types = types(*call.session.communicators.find(comm));
   for (MPI_Datatype type : request.repeat->types) offramp_native_type_retain(type);

@@ -152,7 +152,7 @@ std::uint32_t ProgramRecorder::started(Function function, const Event& again, st
   const std::uint32_t request = add(made);
   const bool is_wildcard =
       made.kind == EventKind::kReceive && (made.peer == MPI_ANY_SOURCE || made.tag == MPI_ANY_TAG);
-  wildcard = is_wildcard ? recorder_.wildcards() : 0;
+  wildcard = is_wildcard && watch.hidden == 0 ? recorder_.wildcards() : 0;
   return (made.flags & recording::kBuffered) != 0 ? 0 : request;
 }
 
@@ -268,16 +268,21 @@ void ProgramRecorder::wait_all(Function function, std::span<const std::uint32_t>
 
 void ProgramRecorder::wait_some(Function function, std::span<const std::uint32_t> requests,
                                 std::span<const int> places, recording::EventFlag flag) {
-  std::vector<std::uint32_t> chosen;
-  for (const int place : places) {
-    const auto before = requests.first(static_cast<std::size_t>(place));
-    if (requests[before.size()] != 0)
-      chosen.push_back(static_cast<std::uint32_t>(
-          std::count_if(before.begin(), before.end(), [](std::uint32_t request) { return request != 0; })));
+  // The list of the event has only those that are recorded.
+  positions_.resize(requests.size());
+  std::uint32_t position = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    positions_[i] = position;
+    if (requests[i] != 0) ++position;
   }
-  if (chosen.empty()) return;
+  chosen_.clear();
+  for (const int place : places) {
+    const auto i = static_cast<std::size_t>(place);
+    if (requests[i] != 0) chosen_.push_back(positions_[i]);
+  }
+  if (chosen_.empty() || watch.hidden > 0) return;
   wait_all(function, requests, static_cast<std::uint8_t>(flag));
-  recorder_.chosen(chosen);
+  recorder_.chosen(chosen_);
 }
 
 void ProgramRecorder::polled(Function function) {
@@ -294,6 +299,7 @@ std::uint32_t ProgramRecorder::list_of(std::span<const int> values) {
 }
 
 std::uint32_t ProgramRecorder::communicator(Function function, const Context& members) {
+  if (watch.hidden > 0) return 0;  // nothing on it is recorded
   scratch_.resize(static_cast<std::size_t>(members.size()));
   for (int rank = 0; rank < members.size(); ++rank)
     scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world(rank));

@@ -114,6 +114,8 @@ class ProgramRecorder {
   bool threads_;
   std::uint32_t communicators_ = recording::kFirstMade;
   std::vector<std::uint64_t> scratch_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<std::uint32_t> chosen_;
   // Nanoseconds of a tick of the processor's counter, known better the longer it runs.
   std::uint64_t first_ticks_;
   std::uint64_t first_time_;

@@ -26,7 +26,7 @@ class TrackedRequests {
  public:
   /// Null: it is not recorded. Valid until the next add() or remove().
   [[nodiscard]] TrackedRequest* find(MPI_Request handle) {
-    if (count_ == 0) return nullptr;
+    if (count_ == 0 || handle == nullptr) return nullptr;
     Slot& slot = slots_[place_of(handle)];
     return slot.handle == handle ? &slot.request : nullptr;
   }
@@ -39,7 +39,7 @@ class TrackedRequests {
     return slot.request;
   }
   void remove(MPI_Request handle) {
-    if (count_ == 0) return;
+    if (count_ == 0 || handle == nullptr) return;
     std::size_t hole = place_of(handle);
     if (slots_[hole].handle != handle) return;
     --count_;

@@ -20,6 +20,17 @@
 namespace offramp {
 namespace {
 
+/// All ranks, on a communicator on which no message of the program waits that it has not received. Not a
+/// duplicate: that would call the program's functions for its attributes.
+MPI_Comm world_apart() {
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Comm apart = MPI_COMM_NULL;
+  pmpi::Comm_group(MPI_COMM_WORLD, &all);
+  native.Comm_create(MPI_COMM_WORLD, all, &apart);
+  pmpi::Group_free(&all);
+  return apart;
+}
+
 /// From one rank to rank 0: messages of MPI have no more than so many bytes.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
@@ -90,8 +101,7 @@ void write_recording(Session& session) {
   const std::string beside = recording::part_path(path, rank);
   std::string own = recorder.finish();
   if (own.empty()) own = contents_of(beside);  // which may be on another host than rank 0
-  MPI_Comm apart = MPI_COMM_NULL;              // messages that the program has not received are on its own
-  native.Comm_dup(MPI_COMM_WORLD, &apart);
+  MPI_Comm apart = world_apart();
   int written = 1;
   if (rank != 0) {
     send_part(apart, own);
