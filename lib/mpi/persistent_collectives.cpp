@@ -8,6 +8,19 @@
 namespace offramp {
 namespace {
 
+/// Types that a request of the library's own needs as long as it is there: Open MPI 4.1 does not keep them.
+struct KeptTypes {
+  explicit KeptTypes(std::vector<MPI_Datatype> all) : types(std::move(all)) {
+    for (MPI_Datatype type : types) offramp_native_type_retain(type);
+  }
+  ~KeptTypes() {
+    for (MPI_Datatype type : types) offramp_native_type_release(type);
+  }
+  KeptTypes(const KeptTypes&) = delete;
+  KeptTypes& operator=(const KeptTypes&) = delete;
+  std::vector<MPI_Datatype> types;
+};
+
 /// build() makes what a start runs, or nothing if the call is not Offramp's. A reduction of the program's own
 /// stays with the MPI library, which keeps it beyond MPI_Op_free, and so does one whose result is to be the
 /// library's. Every rank decides alike.
@@ -25,7 +38,8 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI
   if (!call.session.carries) {
     const int code = call.leave_to_library(otherwise);
     if (code != MPI_SUCCESS) return code;
-    track(call.session, comm, *handle, 0).repeat = [built] {
+    auto kept = std::make_shared<KeptTypes>(types(*call.session.communicators.find(comm)));
+    track(call.session, comm, *handle, 0).repeat = [built, kept = std::move(kept)] {
       return record_start(*Session::current, *built);
     };
     return code;
