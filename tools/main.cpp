@@ -326,7 +326,9 @@ class ReplayCommand {
   explicit ReplayCommand(CLI::App& parent)
       : app_(*parent.add_subcommand("replay", "run a recorded program again on other hardware")) {
     app_.footer(kReplayFooter);
-    app_.add_option("file", options_.file, "what offramp record or run --record has written")->type_name("FILE")->required();
+    app_.add_option("file", options_.file, "what offramp record or run --record has written")
+        ->type_name("FILE")
+        ->required();
     add_backends("--backend", backends_,
                  "the hardware: one backend, or several with commas between them, or all");
     add_backends("--compare", compared_, "more of them");
