@@ -1,7 +1,6 @@
 #include "tools/predict.hpp"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "lib/core/forecast.hpp"
 #include "lib/core/names.hpp"
 #include "tools/plot.hpp"
+#include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
@@ -143,36 +143,18 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
           check};
 }
 
-class Progress {
- public:
-  explicit Progress(std::size_t all) : all_(all), shown_(isatty(STDERR_FILENO) == 1) {}
-  void step(const Question& question) {
-    ++done_;
-    if (!shown_) return;
-    fmt::print(stderr, "\r{}/{} {} {} ranks {} bytes\033[K", done_, all_, question.backend->name,
-               question.operation.ranks, question.operation.bytes);
-    std::fflush(stderr);
-  }
-  ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
- private:
-  std::size_t all_;
-  std::size_t done_ = 0;
-  bool shown_;
-};
-
 std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
                         const PredictOptions& options) {
   std::vector<Answer> answers;
-  Progress progress(points.size() * setup.backends.size());
+  const ProgressLine progress;
+  const std::size_t all = points.size() * setup.backends.size();
+  std::size_t done = 0;
   for (const Operation& point : points) {
     for (const BackendDescription* backend : setup.backends) {
       Answer answer{{point, backend}, {}, {}};
-      progress.step(answer.question);
+      const Question& now = answer.question;
+      progress.say("{}/{} {} {} ranks {} bytes", ++done, all, now.backend->name, now.operation.ranks,
+                   now.operation.bytes);
       const ForecastSetting setting = setting_of(setup, *backend, options.check);
       Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if);
       if (!result) throw Misuse{result.error()};

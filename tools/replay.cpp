@@ -1,7 +1,6 @@
 #include "tools/replay.hpp"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,6 +8,7 @@
 
 #include "lib/core/names.hpp"
 #include "lib/core/replay.hpp"
+#include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
@@ -32,28 +32,6 @@ struct Replayed {
   ReplayResult result;
 };
 
-class Progress {
- public:
-  Progress(std::string_view backend, int ranks)
-      : backend_(backend), ranks_(ranks), shown_(isatty(STDERR_FILENO) == 1) {}
-  void step(const ReplayProgress& progress) const {
-    if (!shown_) return;
-    fmt::print(stderr, "\r{}: {} events, {} of {} ranks done\033[K", backend_, progress.events,
-               progress.ranks_ended, ranks_);
-    std::fflush(stderr);
-  }
-  ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
- private:
-  std::string_view backend_;
-  int ranks_;
-  bool shown_;
-};
-
 /// Each of its lines as it can be shown.
 std::string lines_of(const std::string& text) {
   constexpr std::size_t kLongest = 1000;
@@ -74,12 +52,13 @@ std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& 
     Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, *backend);
     if (!setting) throw Misuse{setting.error()};
     (*setting).check = options.check;
-    const Progress progress(backend->name, recorded.description().ranks);
+    const ProgressLine progress;
+    const int ranks = recorded.description().ranks;
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
-    how.progress = [&progress](const ReplayProgress& now) {
-      progress.step(now);
+    how.progress = [&](const ReplayProgress& now) {
+      progress.say("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return interrupted == 0;
     };
     Result<ReplayResult> result = offramp::replay(*setting, recorded, how);

@@ -1,0 +1,34 @@
+// One line on a terminal that says how far a long command has come, and is gone at its end. Shows nothing
+// where standard error is no terminal.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace offramp::tool {
+
+class ProgressLine {
+ public:
+  ProgressLine() : shown_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// In place of what it said before.
+  template <typename... Values>
+  void say(fmt::format_string<Values...> format, Values&&... values) const {
+    if (!shown_) return;
+    fmt::print(stderr, "\r{}\033[K", fmt::format(format, std::forward<Values>(values)...));
+    (void)std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+};
+
+}  // namespace offramp::tool
