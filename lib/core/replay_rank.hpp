@@ -152,7 +152,7 @@ class ReplayRank {
   OpenRequests requests_;
   std::uint64_t sent_ = 0;  // bytes
   std::vector<Phase> phases_;
-  // Of one event; kept for their memory.
+  // What one event needs; members so that their memory is used again.
   std::vector<std::uint64_t> numbers_;
   std::vector<OpenRequest> taken_requests_;
   std::vector<RankRequest> waited_;

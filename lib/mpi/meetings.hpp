@@ -72,7 +72,7 @@ class MeetingAround {
   MeetingAround(Call& call, Context* place);
   /// Where the clocks meet before the call: the place may be gone afterwards.
   void meet();
-  /// The call is over. Not met: this rank has not taken part in it, and meets nobody.
+  /// The call is over. Not met: this rank has not taken part in it.
   void end(bool met);
 
  private:

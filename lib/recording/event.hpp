@@ -37,7 +37,7 @@ enum EventFlag : std::uint8_t {
                      // kCollective, kMeet or kExchange begins one
   kContinues = 2,    // part of the same call as the event before
   kSynchronous = 4,  // of a send
-  kBuffered = 8,     // of a send: nobody waits for it, and it begins no request
+  kBuffered = 8,     // of a send: the program never waits for it; no request
   kInPlace = 16,     // of a collective: one buffer is both
   kNotCommutative = 32,
   kAny = 64,    // of a wait: one of the list, see Reader::choice()

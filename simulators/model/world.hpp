@@ -80,7 +80,7 @@ struct WorldOptions {
   bool check = false;              // verify the invariants all the time: see World::violations()
   std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
   Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
-  Choices* choices = nullptr;      // lives as long as the world; null: nobody asks
+  Choices* choices = nullptr;      // lives as long as the world; null: not told
 };
 
 /// A communicator as one of its ranks holds it. Copies are the same communicator.
@@ -245,7 +245,7 @@ class RankHandle {
   Task<void> synchronize(const Communicator& communicator);
   RankRequest start_synchronize(const Communicator& communicator);
   /// This rank tells some ranks its clock and hears those of others (simulators/model/meeting.hpp). Of each
-  /// pair, the n-th telling about a subject is the n-th hearing. Telling waits for nobody. subject: below
+  /// pair, the n-th telling about a subject is the n-th hearing. Telling does not wait. subject: below
   /// 2^30.
   RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
                        std::span<const int> from);
@@ -254,7 +254,7 @@ class RankHandle {
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);
   /// The communicator of these world ranks, one of which is this rank: all that name the same id are in it.
-  /// Takes no modelled time and waits for nobody. Once for each id on each member.
+  /// Takes no modelled time and does not wait. Once for each id on each member.
   Communicator communicator(std::span<const int> members, std::uint64_t id);
 
  private:
