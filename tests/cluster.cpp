@@ -78,7 +78,11 @@ class ClusterRank::CollectiveRequest final : public ClusterRequest {
       const auto* self = static_cast<CollectiveRequest*>(collective.owner);
       self->rank_.completed(*self);
     };
-    collective_.start(operation, buffers, reducer);
+    if (rank.watched()) {
+      collective_.watch(operation, buffers);
+    } else {
+      collective_.start(operation, buffers, reducer);
+    }
   }
   [[nodiscard]] bool done() const override { return collective_.done(); }
   Received observe() override {
@@ -114,6 +118,9 @@ void ClusterRank::completed(const ClusterRequest& request) {
 int ClusterRank::size() const {
   return cluster_.ranks();
 }
+bool ClusterRank::watched() const {
+  return cluster_.options_.watched;
+}
 Engine& ClusterRank::engine() {
   return cluster_.engine(rank_);
 }
@@ -123,22 +130,22 @@ Context& ClusterRank::world() {
 Context& ClusterRank::collective_world() {
   return *cluster_.collective_worlds_[static_cast<std::size_t>(rank_)];
 }
-Time ClusterRank::clock(std::size_t lane) {
-  return cluster_.clock(rank_, lane);
+Time ClusterRank::clock() {
+  return cluster_.clock(rank_);
 }
 
 void ClusterRank::compute(Time duration) {
-  for (auto& lane : engine().lanes()) lane->clock += duration;
+  engine().lane().clock += duration;
 }
 
 Task<Outcome> ClusterRank::send(int to, Bytes data, int tag, ElementType element) {
-  SendRequest request(*this, {world(), to, tag, data, element, false, engine().carries_payload()});
+  SendRequest request(*this, {world(), to, tag, data, element, false});
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
 
 Task<Outcome> ClusterRank::ssend(int to, Bytes data, int tag, ElementType element) {
-  SendRequest request(*this, {world(), to, tag, data, element, true, engine().carries_payload()});
+  SendRequest request(*this, {world(), to, tag, data, element, true});
   co_await Completion{*this, request};
   co_return request.observe().outcome;
 }
@@ -151,8 +158,7 @@ Task<Received> ClusterRank::receive(int from, MutableBytes into, int tag) {
 
 Task<Received> ClusterRank::sendrecv(int to, Bytes data, int from, MutableBytes into, int tag) {
   ReceiveRequest incoming(*this, from, tag, into);
-  SendRequest outgoing(*this,
-                       {world(), to, tag, data, ElementType::kByte, false, engine().carries_payload()});
+  SendRequest outgoing(*this, {world(), to, tag, data, ElementType::kByte, false});
   co_await Completion{*this, outgoing};
   co_await Completion{*this, incoming};
   const Outcome sent = outgoing.observe().outcome;
@@ -162,13 +168,11 @@ Task<Received> ClusterRank::sendrecv(int to, Bytes data, int from, MutableBytes 
 }
 
 ClusterRequestPointer ClusterRank::isend(int to, Bytes data, int tag, ElementType element) {
-  return std::make_unique<SendRequest>(
-      *this, SendArguments{world(), to, tag, data, element, false, engine().carries_payload()});
+  return std::make_unique<SendRequest>(*this, SendArguments{world(), to, tag, data, element, false});
 }
 
 ClusterRequestPointer ClusterRank::issend(int to, Bytes data, int tag, ElementType element) {
-  return std::make_unique<SendRequest>(
-      *this, SendArguments{world(), to, tag, data, element, true, engine().carries_payload()});
+  return std::make_unique<SendRequest>(*this, SendArguments{world(), to, tag, data, element, true});
 }
 
 ClusterRequestPointer ClusterRank::irecv(int from, MutableBytes into, int tag) {
@@ -272,26 +276,16 @@ Task<Outcome> ClusterRank::barrier() {
 
 // --- all ranks ---
 
-Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options)
-    : lanes_(std::move(lanes)),
-      options_(options),
+Cluster::Cluster(int ranks, const BackendDescription& backend, const Settings& settings,
+                 const ClusterOptions& options)
+    : options_(options),
       hub_(ranks, options.eager_limit, options.shuffle_seed),
       order_(static_cast<std::size_t>(ranks)),
       shuffle_(options.shuffle_seed) {
-  const BackendDescription& host = host_description();
-  for (ClusterLane& lane : lanes_) {
-    if (lane.backend->name == host.name) lane.host_settings = lane.settings;
-    if (!lane.host_settings) lane.host_settings = Settings::defaults(host.parameters);
-  }
   std::iota(order_.begin(), order_.end(), 0);
   const auto members = std::make_shared<const std::vector<int>>(order_);
   for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<std::unique_ptr<Lane>> own;
-    for (const ClusterLane& lane : lanes_) {
-      const bool traced = own.empty() && rank == options.span_rank;
-      own.push_back(make_lane(lane, rank, traced ? options.spans : nullptr));
-    }
-    engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(own), options_.payload));
+    engines_.push_back(std::make_unique<Engine>(hub_.at(rank), make_lane(backend, settings, rank)));
     worlds_.push_back(&engines_.back()->open_context(0, rank, members));
     collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, members));
     handles_.push_back(std::make_unique<ClusterRank>(*this, rank));
@@ -299,23 +293,23 @@ Cluster::Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions
 }
 
 Cluster::Cluster(int ranks, const BackendDescription& backend, const ClusterOptions& options)
-    : Cluster(ranks, std::vector<ClusterLane>{ClusterLane(backend)}, options) {}
+    : Cluster(ranks, backend, Settings::defaults(backend.parameters), options) {}
 
 Cluster::~Cluster() = default;
 
-std::unique_ptr<Lane> Cluster::make_lane(const ClusterLane& lane, int rank, SpanSink* spans) const {
+std::unique_ptr<Lane> Cluster::make_lane(const BackendDescription& backend, const Settings& settings,
+                                         int rank) const {
   const BackendDescription& host = host_description();
   std::vector<Lane::Member> members;
-  const auto add = [&](const BackendDescription& description, const Settings& settings) {
-    auto kept = std::make_unique<Settings>(settings);
-    const BackendContext context{rank, ranks(), *kept, options_.faults, spans};
-    std::unique_ptr<Backend> backend = description.create(context);
-    members.emplace_back(std::string(description.name), std::move(backend), std::move(kept));
+  const auto add = [&](const BackendDescription& description, Settings values) {
+    auto kept = std::make_unique<Settings>(std::move(values));
+    std::unique_ptr<Backend> made = description.create({rank, ranks(), *kept, options_.faults, nullptr});
+    members.emplace_back(std::string(description.name), std::move(made), std::move(kept));
   };
-  add(host, *lane.host_settings);
-  if (lane.backend->name != host.name) add(*lane.backend, lane.settings);
+  add(host, backend.name == host.name ? settings : Settings::defaults(host.parameters));
+  if (backend.name != host.name) add(backend, settings);
   const auto primary = static_cast<std::uint8_t>(members.size() - 1);
-  return std::make_unique<Lane>(std::move(members), primary, lane.rules, 1);
+  return std::make_unique<Lane>(std::move(members), primary, std::vector<RouteRule>(), 1);
 }
 
 std::string Cluster::run(const Program& program) {
@@ -372,16 +366,16 @@ std::string Cluster::deadlock() {
   return text;
 }
 
-std::vector<Time> Cluster::clocks(std::size_t lane) {
+std::vector<Time> Cluster::clocks() {
   std::vector<Time> clocks;
   clocks.reserve(static_cast<std::size_t>(ranks()));
-  for (int rank = 0; rank < ranks(); ++rank) clocks.push_back(clock(rank, lane));
+  for (int rank = 0; rank < ranks(); ++rank) clocks.push_back(clock(rank));
   return clocks;
 }
 
-WireCounters Cluster::wire(std::size_t lane) {
+WireCounters Cluster::wire() {
   WireCounters sum;
-  for (auto& engine : engines_) sum += engine->lane(lane).wire();
+  for (auto& engine : engines_) sum += engine->lane().wire();
   return sum;
 }
 

@@ -1,6 +1,6 @@
 // A cluster: many ranks in one process over the memory fabric, with data and the live clock, for tests.
 //
-// Each rank has an engine of its own, with lanes as under mpirun, and runs a program: a coroutine that
+// Each rank has an engine of its own, as under mpirun, and runs a program: a coroutine that
 // communicates through its ClusterRank. The handle makes the same calls of the engine, in the same order, as
 // the MPI face makes for the function of that name (operations are issued in program order and observed when
 // the program learns of their completion), so the modelled times are those of the same program under mpirun.
@@ -9,7 +9,6 @@
 #include <coroutine>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,27 +21,11 @@ namespace offramp {
 
 class Cluster;
 
-/// One view of the run: the backend it shows, and the routes to it. The host carries what the backend
-/// declines.
-struct ClusterLane {
-  explicit ClusterLane(const BackendDescription& backend_description)
-      : ClusterLane(backend_description, Settings::defaults(backend_description.parameters)) {}
-  ClusterLane(const BackendDescription& backend_description, Settings values)
-      : backend(&backend_description), settings(std::move(values)) {}
-
-  const BackendDescription* backend;  // lives as long as the cluster
-  Settings settings;
-  std::optional<Settings> host_settings;  // of the host behind the backend; the defaults if not set
-  std::vector<RouteRule> rules;           // 0 is the host, 1 the backend (0 too when that is the host)
-};
-
 struct ClusterOptions {
   std::uint64_t shuffle_seed = 0;  // not 0: messages and ranks get their turns in an order drawn from it
   std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
-  FaultRates faults;               // of the modelled wires, in every lane
-  bool payload = true;             // false: buffers have sizes only and are never touched
-  SpanSink* spans = nullptr;       // of rank span_rank in lane 0
-  int span_rank = 0;
+  FaultRates faults;               // of the modelled wires
+  bool watched = false;            // collectives: the live clock follows them, and no data moves
 };
 
 /// Of a collective that does not reduce.
@@ -74,13 +57,15 @@ class ClusterRank {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const;
+  /// Collectives move no data: see ClusterOptions.
+  [[nodiscard]] bool watched() const;
   [[nodiscard]] Engine& engine();
   /// The world's contexts: of its messages, and of its collectives.
   [[nodiscard]] Context& world();
   [[nodiscard]] Context& collective_world();
   /// The host clock: this rank's position in modelled time.
-  [[nodiscard]] Time clock(std::size_t lane = 0);
-  /// The program computes for a while, in every lane.
+  [[nodiscard]] Time clock();
+  /// The program computes for a while.
   void compute(Time duration);
 
   Task<Outcome> send(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
@@ -139,7 +124,9 @@ class Cluster {
  public:
   using Program = std::function<Task<void>(ClusterRank& rank)>;
 
-  Cluster(int ranks, std::vector<ClusterLane> lanes, const ClusterOptions& options = {});
+  /// The host carries what the backend declines.
+  Cluster(int ranks, const BackendDescription& backend, const Settings& settings,
+          const ClusterOptions& options = {});
   Cluster(int ranks, const BackendDescription& backend, const ClusterOptions& options = {});
   ~Cluster();
   Cluster(const Cluster&) = delete;
@@ -152,20 +139,20 @@ class Cluster {
 
   [[nodiscard]] int ranks() const { return hub_.ranks(); }
   [[nodiscard]] Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] Time clock(int rank, std::size_t lane = 0) { return engine(rank).lane(lane).clock; }
+  [[nodiscard]] Time clock(int rank) { return engine(rank).lane().clock; }
   /// Of all ranks.
-  [[nodiscard]] std::vector<Time> clocks(std::size_t lane = 0);
-  [[nodiscard]] WireCounters wire(std::size_t lane = 0);
+  [[nodiscard]] std::vector<Time> clocks();
+  [[nodiscard]] WireCounters wire();
 
  private:
   friend class ClusterRank;
-  std::unique_ptr<Lane> make_lane(const ClusterLane& lane, int rank, SpanSink* spans) const;
+  [[nodiscard]] std::unique_ptr<Lane> make_lane(const BackendDescription& backend, const Settings& settings,
+                                                int rank) const;
   void start_programs();
   bool resume_ready();
   int progress();
   [[nodiscard]] std::string deadlock();
 
-  std::vector<ClusterLane> lanes_;
   ClusterOptions options_;
   MemoryHub hub_;
   std::vector<std::unique_ptr<Engine>> engines_;

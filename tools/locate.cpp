@@ -29,24 +29,39 @@ int write_file(const std::string& path, std::string_view text) {
   return kNotWritten;
 }
 
-std::string library_path() {
+namespace {
+
+/// The folder above that of this program: of a build or an installation.
+fs::path own_prefix() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path prefix = program.parent_path().parent_path();
+  return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+}
+
+/// In the first folder that has it, or empty.
+std::string first_with(const std::vector<fs::path>& folders, const std::string& name) {
+  std::error_code error;
+  for (const fs::path& folder : folders) {
+    const fs::path candidate = folder / name;
+    if (fs::exists(candidate, error)) return candidate.string();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string library_path() {
+  const fs::path prefix = own_prefix();
   std::vector<fs::path> folders = {prefix / "lib", prefix / "lib64"};
 #if defined(__x86_64__)
   folders.push_back(prefix / "lib/x86_64-linux-gnu");
 #elif defined(__aarch64__)
   folders.push_back(prefix / "lib/aarch64-linux-gnu");
 #endif
-#ifdef OFFRAMP_LIBDIR
-  folders.emplace_back(OFFRAMP_LIBDIR);
-#endif
-  for (const fs::path& folder : folders) {
-    const fs::path candidate = folder / "libofframp.so";
-    if (fs::exists(candidate, error)) return candidate.string();
-  }
-  return {};
+  return first_with(folders, "libofframp.so");
+}
+
+std::string helper_path(const std::string& name) {
+  return first_with({own_prefix() / "libexec/offramp"}, name);
 }
 
 std::string find_program(const std::string& name) {

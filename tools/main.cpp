@@ -10,7 +10,9 @@
 #include <filesystem>
 
 #include "lib/core/names.hpp"
+#include "lib/core/pattern.hpp"
 #include "offramp/version.hpp"
+#include "tools/calibrate.hpp"
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
 #include "tools/dpu_host.hpp"
@@ -94,6 +96,16 @@ std::vector<std::string> names_in(std::initializer_list<std::string> lists) {
   return names;
 }
 
+/// "--bind-to core" and "-x A=b": the words of all.
+std::vector<std::string> words_of(const std::vector<std::string>& texts) {
+  std::vector<std::string> words;
+  for (const std::string& text : texts) {
+    std::vector<std::string> more = CLI::detail::split_up(text);
+    std::move(more.begin(), more.end(), std::back_inserter(words));
+  }
+  return words;
+}
+
 /// offramp run; or offramp record, where the MPI library carries all.
 class RunCommand {
  public:
@@ -141,10 +153,7 @@ class RunCommand {
       return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
     options_.command = command.empty() ? std::move(rest) : std::move(command);
     if (options_.command.empty()) return refuse("there is no program to run");
-    for (const std::string& text : mpirun_arguments_) {
-      const auto words = CLI::detail::split_up(text);
-      options_.mpirun_arguments.insert(options_.mpirun_arguments.end(), words.begin(), words.end());
-    }
+    options_.mpirun_arguments = words_of(mpirun_arguments_);
     if (kind_ == Kind::kRecord) {
       options_.overrides = {{"backend", std::string(Configuration::kOff), "offramp record"},
                             {"record", std::filesystem::absolute(output_).string(), "--output"}};
@@ -251,6 +260,18 @@ class QuestionOptions {
   SettingOptions settings_;
 };
 
+/// --trace and --capture, of subcommands that simulate.
+void add_records(CLI::App& app, RecordOptions& records) {
+  app.add_option("--trace", records.trace,
+                 "write a trace of modelled time that Perfetto opens; of several backends one each, "
+                 "FILE.host.json for FILE.json")
+      ->type_name("FILE");
+  app.add_option(
+         "--capture", records.capture,
+         "write the modelled packets as pcap, one file per rank (and backend): FILE.0.pcap for FILE.pcap")
+      ->type_name("FILE");
+}
+
 constexpr const char* kPredictFooter = R"(
 Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
 at time 0; the time is when the last one is done.
@@ -258,8 +279,8 @@ at time 0; the time is when the last one is done.
 With tinsel the multicast tables are there already: the first collective of a kind in a run also pays for writing them.
 Its collectives are predicted without wire faults.
 
-Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines; 74 the plot
-could not be written.)";
+Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines; 74 the plot,
+a trace or a capture could not be written.)";
 
 class PredictCommand {
  public:
@@ -286,6 +307,7 @@ class PredictCommand {
     app_.add_option("--svg", options_.svg, "plot into this file, as SVG")->type_name("FILE");
     CLI::Option* const json = app_.add_flag("--json", options_.json, "print JSON");
     app_.add_flag("--csv", options_.csv, "print comma-separated values")->excludes(json);
+    add_records(app_, options_.records);
   }
   [[nodiscard]] CLI::App& app() { return app_; }
   int execute() {
@@ -303,17 +325,29 @@ class PredictCommand {
 };
 
 constexpr const char* kReplayFooter = R"(
-Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
-in this process, without data. Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run; routes
-are those between a backend and the host.
+Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
+and so do routes.
 
 What a recorded wildcard took, and which of several requests was done first, is replayed as it was; with --arrival modelled
 the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_Iprobe) take no time.
 
 Ctrl-C ends the replay that runs, and prints those that are done.
 
-Exit codes: 2 the command line or the configuration is wrong, or the file is no recording or makes no sense; 130
-interrupted.)";
+Exit codes: 2 the command line or the configuration is wrong, or the file is no recording or makes no sense; 74 a
+report, a trace or a capture could not be written; 130 interrupted.)";
+
+std::string replay_footer() {
+  std::string text = R"(
+Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
+in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROUNDS] runs a small program that is made up:
+
+)";
+  for (const PatternKind& kind : pattern_kinds()) {
+    const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
+    text += fmt::format("  {:<16} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
+  }
+  return text + kReplayFooter;
+}
 
 std::string is_compute(const std::string& text) {
   const std::optional<double> factor = parse_quantity(text, "");
@@ -321,13 +355,18 @@ std::string is_compute(const std::string& text) {
   return fmt::format("{} is neither none nor recorded nor a factor above 0", in_quotes(text));
 }
 
+std::string is_calls(const std::string& text) {
+  if (parse_calls(text)) return {};
+  return fmt::format("{} is neither none nor all nor a call (127) nor several (100-200)", in_quotes(text));
+}
+
 class ReplayCommand {
  public:
   explicit ReplayCommand(CLI::App& parent)
       : app_(*parent.add_subcommand("replay", "run a recorded program again on other hardware")) {
-    app_.footer(kReplayFooter);
-    app_.add_option("file", options_.file, "what offramp record or run --record has written")
-        ->type_name("FILE")
+    app_.footer(replay_footer());
+    app_.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+        ->type_name("FILE|PATTERN")
         ->required();
     add_backends("--backend", backends_,
                  "the hardware: one backend, or several with commas between them, or all");
@@ -351,6 +390,14 @@ class ReplayCommand {
                   "verify while simulating that no unit is used twice at a time or beyond its rate, that "
                   "nothing comes before its cause, and that nothing is lost");
     app_.add_flag("--json", options_.json, "print JSON");
+    add_records(app_, options_.records);
+    app_.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
+    app_.add_option("--html", options_.html, "write the report as a page for a browser")->type_name("FILE");
+    app_.add_option("--receipts", receipts_,
+                    "calls whose stages the report and the JSON have beside the rest; of each rank, counted "
+                    "from 1")
+        ->type_name("all|CALLS")
+        ->check(is_calls, "");
   }
   [[nodiscard]] CLI::App& app() { return app_; }
   int execute() {
@@ -359,12 +406,15 @@ class ReplayCommand {
       if (std::find(options_.backends.begin(), options_.backends.end(), name) == options_.backends.end())
         options_.backends.push_back(name);
     }
-    const std::string problem = settings_.collect(options_.backends, options_.overrides);
+    std::string problem = settings_.collect(options_.backends, options_.overrides);
+    if (app_.count("--receipts") > 0 && !options_.json && options_.report.empty())
+      problem = "--receipts needs --report FILE or --json";
     if (app_.count("--ranks-per-node") > 0)
       options_.overrides.push_back({"ranks_per_node", ranks_per_node_, "--ranks-per-node"});
     if (app_.count("--compute") > 0)
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
     options_.modelled_arrival = arrival_ == "modelled";
+    options_.records.receipts = *parse_calls(receipts_);
     if (problem.empty()) return replay(options_);
     complain(problem + "; see offramp replay --help");
     return kUsage;
@@ -381,6 +431,7 @@ class ReplayCommand {
   CLI::App& app_;
   ReplayToolOptions options_;
   SettingOptions settings_;
+  std::string receipts_ = "none";
   std::vector<std::string> backends_;
   std::vector<std::string> compared_;
   std::string ranks_per_node_;
@@ -409,6 +460,7 @@ class ExplainCommand {
     app_.add_option("--rank", receipt_.rank, "the rank that made the call")
         ->type_name("RANK")
         ->check(CLI::NonNegativeNumber);
+    app_.add_option("--svg", options_.svg, "with validation: plot into this file, as SVG")->type_name("FILE");
     app_.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
     app_.add_flag("--json", receipt_.json, "with --call or --rank: print JSON");
   }
@@ -436,6 +488,46 @@ class ExplainCommand {
   ExplainOptions options_;
   ReceiptOptions receipt_;
   QuestionOptions question_;
+};
+
+class CalibrateCommand {
+ public:
+  explicit CalibrateCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("calibrate", "fit the host backend to this machine's MPI library")) {
+    app_.footer(
+        "\nMeasures messages, local copies and reductions of the MPI library alone, and prints a section "
+        "[host] for "
+        "offramp.toml that takes as long; beside it what bcast, reduce, allreduce and gather took, and what "
+        "the fitted "
+        "host says. The ranks of one host measure its shared memory: name several hosts (--mpirun-args) to "
+        "measure a "
+        "network. Let nothing else run meanwhile.");
+    app_.add_option("-n,--ranks", options_.ranks, "number of processes; messages go between the first two")
+        ->type_name("N")
+        ->check(CLI::Range(2, 1 << 20))
+        ->capture_default_str();
+    app_.add_option("--seconds", options_.seconds, "time for each figure")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(1e-3, 60.0))
+        ->capture_default_str();
+    app_.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
+    app_.add_option("--mpirun-args", mpirun_arguments_,
+                    "more arguments for mpirun, in one text; may be repeated")
+        ->type_name("ARGS")
+        ->allow_extra_args(false);
+    app_.add_option("--mpirun", options_.mpirun, "the mpirun to use")->type_name("PATH");
+    app_.add_flag("--json", options_.json, "print JSON");
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute() {
+    options_.mpirun_arguments = words_of(mpirun_arguments_);
+    return calibrate(options_);
+  }
+
+ private:
+  CLI::App& app_;
+  CalibrateOptions options_;
+  std::vector<std::string> mpirun_arguments_;
 };
 
 /// explain config --backend dpu, under the name that its users look for.
@@ -702,6 +794,7 @@ int dispatch(std::vector<std::string> words) {
   ReplayCommand replay_command(app);
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
+  CalibrateCommand calibrate_command(app);
   ReportOptions report_options;
   CLI::App* const report_app =
       app.add_subcommand("report", "show reports side by side, as text or as a page");
@@ -767,6 +860,7 @@ int dispatch(std::vector<std::string> words) {
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &replay_command.app()) return replay_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
+  if (used == &calibrate_command.app()) return calibrate_command.execute();
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();
   if (used == completion_app) return completion(app, shell);
   if (used == manual_app) return manual(app, manual_options);

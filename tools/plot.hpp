@@ -13,6 +13,7 @@ struct PlotLine {
   std::vector<std::pair<double, double>> points;  // x and y; those that are not positive are left out
   std::string colour = {};                        // as CSS has it; empty: one of the plot's own
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+  bool joined = true;                // false: points without a line through them
   std::size_t dashed_from = kNever;  // from this point on the line is dashed and its points are open
 };
 
@@ -21,6 +22,7 @@ struct Plot {
   std::string x;  // what the axes show, with units
   std::string y;
   std::vector<PlotLine> lines;
+  int x_base = 2;             // whose powers the axis shows: 2 or 10
   bool part_of_page = false;  // whose colours it takes
 };
 

@@ -14,6 +14,7 @@
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
+#include "tools/validation.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -143,8 +144,9 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
           check};
 }
 
+/// code: kNotWritten where a file could not be.
 std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
-                        const PredictOptions& options) {
+                        const PredictOptions& options, int& code) {
   std::vector<Answer> answers;
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
@@ -156,9 +158,20 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       progress.say("{}/{} {} {} ranks {} bytes", ++done, all, now.backend->name, now.operation.ranks,
                    now.operation.bytes);
       const ForecastSetting setting = setting_of(setup, *backend, options.check);
-      Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if);
+      const RecordOptions to_files =
+          setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
+      to_files.check();
+      std::unique_ptr<ReplayRecords> records = to_files.records(point.ranks);
+      if (records != nullptr && backend->forecast != nullptr && setup.backends.size() > 1) {
+        complain(
+            fmt::format("{} forecasts by a simulation of its own: no trace and no capture", backend->name));
+        records = nullptr;
+      }
+      Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, records.get());
       if (!result) throw Misuse{result.error()};
       answer.forecast = std::move(*result);
+      const bool recorded = records != nullptr && answer.forecast.declined.empty();
+      if (recorded && to_files.write(*records) != kDone) code = kNotWritten;
       if (answer.forecast.declined.empty()) {
         answer.cycles = engine_cycles(setting, answer.forecast);
       } else if (could_be_larger(setting, point)) {
@@ -287,7 +300,11 @@ int predict(const PredictOptions& options) try {
   if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
       !problem.empty())
     throw Misuse{problem};
-  const std::vector<Answer> answers = ask(setup, points_of(options), options);
+  const std::vector<Operation> points = points_of(options);
+  if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
+    throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+  int written = kDone;
+  const std::vector<Answer> answers = ask(setup, points, options, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   if (options.json) {
     print_json(answers, options.repeat);
@@ -306,26 +323,51 @@ int predict(const PredictOptions& options) try {
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
   if (plotted != kDone) return plotted;
+  if (written != kDone) return written;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
   complain(misuse.text);
   return kUsage;
 }
 
+namespace {
+
+constexpr std::string_view kValidation = "validation";
+
+void list_topics(const BackendDescription& backend) {
+  for (const ExplainTopic& topic : backend.topics)
+    fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
+  if (backend.validation != nullptr)
+    fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation, "published figures beside the model's");
+}
+
+/// Returns the exit code.
+int show_validation(const BackendDescription& backend, const std::string& plot) {
+  const ValidationRows rows = backend.validation();
+  if (!plot.empty()) return write_file(plot, validation_plot(rows, backend.name));
+  fmt::print("{}", validation_table(rows));
+  return kDone;
+}
+
+}  // namespace
+
 int explain(const ExplainOptions& options) try {
   const Setup setup(options.about.overrides, options.about.backends);
   const BackendDescription& backend = *setup.backends.front();
   if (options.topic.empty()) {
+    const auto every = setup.registry.all();
     for (const BackendDescription* b :
-         options.about.backends.empty()
-             ? std::vector(setup.registry.all().begin(), setup.registry.all().end())
-             : setup.backends) {
-      for (const ExplainTopic& topic : b->topics)
-        fmt::print("{:<10} {:<14} {}\n", b->name, topic.topic, topic.description);
-    }
+         options.about.backends.empty() ? std::vector(every.begin(), every.end()) : setup.backends)
+      list_topics(*b);
     return kDone;
   }
+  if (!options.svg.empty() && options.topic != kValidation)
+    throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
   std::vector<std::string_view> names;
+  if (backend.validation != nullptr) {
+    if (options.topic == kValidation) return show_validation(backend, options.svg);
+    names.push_back(kValidation);
+  }
   for (const ExplainTopic& topic : backend.topics) {
     names.push_back(topic.topic);
     if (topic.topic != options.topic) continue;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
+#include "tools/records.hpp"
 
 namespace offramp::tool {
 
@@ -23,6 +24,7 @@ struct PredictOptions {
   bool check = false;    // verify the invariants of the simulation
   bool json = false;
   bool csv = false;
+  RecordOptions records;
   std::vector<Override> overrides;
 };
 
@@ -33,6 +35,7 @@ struct ExplainOptions {
   std::string topic;  // empty: list
   PredictOptions about;
   std::vector<std::string> arguments;
+  std::string svg;  // of the topic validation: a plot into this file
 };
 int explain(const ExplainOptions& options);
 

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "lib/core/names.hpp"
+#include "lib/core/pattern.hpp"
 #include "lib/core/replay.hpp"
+#include "lib/report/report.hpp"
 #include "tools/progress.hpp"
+#include "tools/report.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
@@ -30,6 +34,32 @@ void watch_for_interrupt() {
 struct Replayed {
   std::string_view backend;
   ReplayResult result;
+  std::string receipts;  // JSON; empty: not wanted
+};
+
+/// What is replayed: a recording, or a pattern.
+struct Played {
+  recording::Description description;
+  std::optional<recording::Recording> recorded;  // which the source reads, if it is one
+  ReplaySource source;
+
+  explicit Played(const std::string& name) {
+    if (name.starts_with(kPatternPrefix)) {
+      const Result<Pattern> pattern = parse_pattern(name);
+      if (!pattern) throw Misuse{pattern.error()};
+      description.ranks = (*pattern).ranks;
+      description.facts = {{"program", name}};
+      source = {description.ranks, [made = *pattern](int rank) { return made.read(rank); }};
+      return;
+    }
+    Result<recording::Recording> opened = recording::Recording::open(name);
+    if (!opened) throw Misuse{opened.error()};
+    recorded = std::move(*opened);
+    description = recorded->description();
+    source = {description.ranks, [this](int rank) { return recorded->read(rank); }};
+  }
+  Played(const Played&) = delete;
+  Played& operator=(const Played&) = delete;
 };
 
 /// Each of its lines as it can be shown.
@@ -44,27 +74,34 @@ std::string lines_of(const std::string& text) {
   return shown;
 }
 
-/// Until Ctrl-C.
-std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& setup,
-                                 const recording::Recording& recorded) {
+/// Until Ctrl-C. code: kNotWritten where a file could not be.
+std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played,
+                                 int& code) {
   std::vector<Replayed> all;
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, *backend);
     if (!setting) throw Misuse{setting.error()};
     (*setting).check = options.check;
     const ProgressLine progress;
-    const int ranks = recorded.description().ranks;
+    const int ranks = played.description.ranks;
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
+    const RecordOptions to_files =
+        setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
+    to_files.check();
+    const std::unique_ptr<ReplayRecords> records = to_files.records(ranks);
+    how.observer = records.get();
     how.progress = [&](const ReplayProgress& now) {
       progress.say("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return interrupted == 0;
     };
-    Result<ReplayResult> result = offramp::replay(*setting, recorded, how);
+    Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
     if (!result) throw Misuse{fmt::format("{}: {}", options.file, lines_of(result.error()))};
     if ((*result).stopped) break;
-    all.push_back({backend->name, std::move(*result)});
+    all.push_back({backend->name, std::move(*result), {}});
+    if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
+    if (options.records.receipts.any()) all.back().receipts = records->receipts_json();
     if (interrupted != 0) break;
   }
   return all;
@@ -78,10 +115,10 @@ Json nanoseconds_of(const std::vector<Time>& times) {
   return all;
 }
 
-Json calls_of(const ReplayResult& result) {
+Json calls_of(const ReplayResult& result, const Counters& counters) {
   Json calls = Json::object();
   for (std::size_t i = 0; i < result.functions.size(); ++i) {
-    const CallCounter& counter = result.counters.calls[i];
+    const CallCounter& counter = counters.calls[i];
     if (counter.count == 0) continue;
     calls[result.functions[i]] = {{"count", counter.count},
                                   {"bytes", counter.bytes},
@@ -96,6 +133,8 @@ Json calls_of(const ReplayResult& result) {
 
 Json json_of(const Replayed& replayed) {
   const ReplayResult& result = replayed.result;
+  const Counters counters = result.total();
+  const std::vector<Time> clocks = result.clocks();
   Json phases = Json::array();
   for (const ReplayPhase& phase : result.phases)
     phases.push_back({{"name", phase.name},
@@ -104,7 +143,7 @@ Json json_of(const Replayed& replayed) {
                       {"longest_ns", phase.longest().nanoseconds()},
                       {"per_rank_ns", nanoseconds_of(phase.per_rank)}});
   Json declines = Json::array();
-  for (const auto& [what, count] : result.counters.declines)
+  for (const auto& [what, count] : counters.declines)
     declines.push_back({{"operation", to_string(what.first)}, {"reason", what.second}, {"count", count}});
   Json resources = Json::array();
   for (const ReplayResource& use : result.resources)
@@ -114,30 +153,32 @@ Json json_of(const Replayed& replayed) {
                          {"waited_ns", use.waited.nanoseconds()},
                          {"bytes", use.bytes}});
   Json picoseconds = Json::array();
-  for (const Time clock : result.clocks) picoseconds.push_back(clock.count());
-  const auto& depends = result.counters.dependences;
-  return {{"backend", replayed.backend},
-          {"modelled_time_ps", result.modelled_time.count()},
-          {"modelled_time_ns", result.modelled_time.nanoseconds()},
-          {"per_rank_ps", picoseconds},
-          {"per_rank_ns", nanoseconds_of(result.clocks)},
-          {"calls", calls_of(result)},
-          {"phases", phases},
-          {"declines", declines},
-          {"arrival_order",
-           {{"unnamed_source", depends[static_cast<std::size_t>(Dependence::kUnnamedSource)]},
-            {"polling", depends[static_cast<std::size_t>(Dependence::kPolling)]},
-            {"choice", depends[static_cast<std::size_t>(Dependence::kChoice)]}}},
-          {"given_up", result.counters.given_up},
-          {"wire",
-           {{"packets", result.wire.packets},
-            {"payload_bytes", result.wire.payload_bytes},
-            {"wire_bytes", result.wire.wire_bytes},
-            {"retransmissions", result.wire.retransmissions}}},
-          {"resources", resources},
-          {"events", result.events},
-          {"messages", result.messages},
-          {"unfinished", result.unfinished}};
+  for (const Time clock : clocks) picoseconds.push_back(clock.count());
+  const auto& depends = counters.dependences;
+  Json json = {{"backend", replayed.backend},
+               {"modelled_time_ps", result.modelled_time.count()},
+               {"modelled_time_ns", result.modelled_time.nanoseconds()},
+               {"per_rank_ps", picoseconds},
+               {"per_rank_ns", nanoseconds_of(clocks)},
+               {"calls", calls_of(result, counters)},
+               {"phases", phases},
+               {"declines", declines},
+               {"arrival_order",
+                {{"unnamed_source", depends[static_cast<std::size_t>(Dependence::kUnnamedSource)]},
+                 {"polling", depends[static_cast<std::size_t>(Dependence::kPolling)]},
+                 {"choice", depends[static_cast<std::size_t>(Dependence::kChoice)]}}},
+               {"given_up", counters.given_up},
+               {"wire",
+                {{"packets", result.wire.packets},
+                 {"payload_bytes", result.wire.payload_bytes},
+                 {"wire_bytes", result.wire.wire_bytes},
+                 {"retransmissions", result.wire.retransmissions}}},
+               {"resources", resources},
+               {"events", result.events},
+               {"messages", result.messages},
+               {"unfinished", result.unfinished}};
+  if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
+  return json;
 }
 
 void print_json(const std::vector<Replayed>& all, const recording::Description& description) {
@@ -159,19 +200,19 @@ double microseconds(Time time) {
   return time.nanoseconds() / 1000;
 }
 
-void print_calls(const ReplayResult& result) {
+void print_calls(const ReplayResult& result, const Counters& counters) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < result.functions.size(); ++i) {
-    if (result.counters.calls[i].count > 0) order.push_back(i);
+    if (counters.calls[i].count > 0) order.push_back(i);
   }
-  const auto modelled = [&](std::size_t i) { return result.counters.calls[i].modelled; };
+  const auto modelled = [&](std::size_t i) { return counters.calls[i].modelled; };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return modelled(a) > modelled(b); });
   double all = 0;
-  for (const Time clock : result.clocks) all += microseconds(clock);
+  for (const Time clock : result.clocks()) all += microseconds(clock);
   fmt::print("  {:<28} {:>12} {:>16} {:>18} {:>7}\n", "function", "calls", "bytes", "modelled (us)", "share");
   for (const std::size_t i : order) {
-    const CallCounter& counter = result.counters.calls[i];
+    const CallCounter& counter = counters.calls[i];
     const double time = microseconds(counter.modelled);
     fmt::print("  {:<28} {:>12} {:>16} {:>18.3f} {:>6.1f}%\n", printable(result.functions[i]), counter.count,
                counter.bytes, time, all > 0 ? 100 * time / all : 0);
@@ -199,21 +240,20 @@ void print_resources(const ReplayResult& result) {
                microseconds(use->waited));
 }
 
-void print_notes(const ReplayResult& result) {
+void print_notes(const ReplayResult& result, const Counters& counters) {
   constexpr std::size_t kShown = 8;
-  for (const auto& [what, count] : result.counters.declines)
+  for (const auto& [what, count] : counters.declines)
     fmt::print("  declined, and carried by the host: {} {}: {}\n", count, to_string(what.first),
                printable(what.second));
-  if (result.counters.arrival_order_dependences() > 0) {
-    const auto& depends = result.counters.dependences;
+  if (counters.arrival_order_dependences() > 0) {
+    const auto& depends = counters.dependences;
     fmt::print("  decided by the order of arrival: {} unnamed sources, {} choices, {} questions too early\n",
                depends[static_cast<std::size_t>(Dependence::kUnnamedSource)],
                depends[static_cast<std::size_t>(Dependence::kChoice)],
                depends[static_cast<std::size_t>(Dependence::kPolling)]);
   }
-  if (result.counters.given_up > 0)
-    fmt::print("  {} operations failed of faults that the protocol could not repair\n",
-               result.counters.given_up);
+  if (counters.given_up > 0)
+    fmt::print("  {} operations failed of faults that the protocol could not repair\n", counters.given_up);
   const std::size_t shown = std::min(result.unfinished.size(), kShown);
   for (std::size_t i = 0; i < shown; ++i)
     fmt::print("  not to its end: {}\n", printable(result.unfinished[i]));
@@ -224,14 +264,41 @@ void print_notes(const ReplayResult& result) {
 void print_result(const Replayed& replayed) {
   const ReplayResult& result = replayed.result;
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
-             microseconds(result.modelled_time), result.clocks.size(), result.events, result.messages);
-  print_calls(result);
+             microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
+  const Counters counters = result.total();
+  print_calls(result, counters);
   if (!result.phases.empty()) fmt::print("  {:<28} {:>12} {:>18}\n", "phase", "times", "longest (us)");
   for (const ReplayPhase& phase : result.phases)
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
                microseconds(phase.longest()));
   print_resources(result);
-  print_notes(result);
+  print_notes(result, counters);
+}
+
+/// As a run writes it, with the backends in their order.
+std::string report_of(std::vector<Replayed>& all, const recording::Description& description,
+                      const Setup& setup) {
+  std::vector<Settled> settled;
+  for (Replayed& replayed : all)
+    settled.push_back(
+        {std::string(replayed.backend), std::move(replayed.result), {}, std::move(replayed.receipts)});
+  RunFacts facts = offramp::facts_of(description);
+  facts.settings = settings_in_force(*setup.configuration, setup.registry);
+  return replay_report(description.ranks, facts, *setup.configuration, settled);
+}
+
+/// Returns the exit code. Nothing is left of `all`.
+int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
+                  const recording::Description& description, const Setup& setup) {
+  if (all.empty() || (options.report.empty() && options.html.empty())) return kDone;
+  const std::string text = report_of(all, description, setup);
+  const int code = options.report.empty() ? kDone : write_file(options.report, text);
+  if (options.html.empty() || code != kDone) return code;
+  Result<RunReport> report = parse_report(text, options.file);
+  if (!report) throw Misuse{report.error()};
+  std::vector<RunReport> reports;
+  reports.push_back(std::move(*report));
+  return write_file(options.html, report_page(reports));
 }
 
 void print_comparison(const std::vector<Replayed>& all) {
@@ -249,19 +316,24 @@ void print_comparison(const std::vector<Replayed>& all) {
 int replay(const ReplayToolOptions& options) try {
   Setup setup(options.overrides, options.backends);
   if (options.backends.empty() && !setup.configuration->compared.empty())
-    setup = Setup(options.overrides, setup.configuration->lane_backends());
-  const Result<recording::Recording> recorded = recording::Recording::open(options.file);
-  if (!recorded) throw Misuse{recorded.error()};
+    setup = Setup(options.overrides, setup.configuration->settled_backends());
+  const Played played(options.file);
+  for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
+    if (path->empty()) continue;
+    if (const std::string problem = option_problem(option, *path); !problem.empty()) throw Misuse{problem};
+  }
   watch_for_interrupt();
-  const std::vector<Replayed> all = replay_all(options, setup, *recorded);
+  int code = kDone;
+  std::vector<Replayed> all = replay_all(options, setup, played, code);
   if (options.json) {
-    print_json(all, (*recorded).description());
+    print_json(all, played.description);
   } else {
     for (const Replayed& replayed : all) print_result(replayed);
     if (all.size() > 1) print_comparison(all);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  if (interrupted == 0) return kDone;
+  if (write_reports(options, all, played.description, setup) != kDone) code = kNotWritten;
+  if (interrupted == 0) return code;
   complain(fmt::format("interrupted: {} of {} backends were replayed", all.size(), setup.backends.size()));
   return kInterrupted;
 } catch (const Misuse& misuse) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
+#include "tools/records.hpp"
 
 namespace offramp::tool {
 
@@ -14,10 +15,14 @@ struct ReplayToolOptions {
   bool modelled_arrival = false;      // the world decides what the order of arrival decided
   bool check = false;                 // verify the invariants of the simulation
   bool json = false;
+  RecordOptions records;
+  std::string report;  // paths; empty: not wanted
+  std::string html;
   std::vector<Override> overrides;
 };
 
-/// Prints one result per backend. Returns kDone, kUsage, or kInterrupted with the results so far.
+/// Prints one result per backend. Returns kDone, kUsage, kNotWritten, or kInterrupted with the results so
+/// far.
 int replay(const ReplayToolOptions& options);
 
 }  // namespace offramp::tool

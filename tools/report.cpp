@@ -192,6 +192,12 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
   return warnings;
 }
 
+const ReportPhase* phase_of(const ReportLane& lane, const std::string& name) {
+  const auto found = std::find_if(lane.phases.begin(), lane.phases.end(),
+                                  [&](const ReportPhase& phase) { return phase.name == name; });
+  return found == lane.phases.end() ? nullptr : &*found;
+}
+
 // --- text ---
 
 namespace {
@@ -254,6 +260,24 @@ void print_calls(const std::vector<ShownLane>& lanes) {
   table.print();
 }
 
+void print_phases(const std::vector<ShownLane>& lanes) {
+  const std::vector<ReportPhase>& phases = lanes.front().lane->phases;
+  if (phases.empty()) return;
+  fmt::print("\nPhases, the longest time of a rank:\n");
+  std::vector<std::string> heads = {"phase", "times"};
+  for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
+  Columns table(std::move(heads));
+  for (const ReportPhase& phase : phases) {
+    std::vector<std::string> row = {printable(phase.name), count_text(static_cast<double>(phase.count))};
+    for (const ShownLane& shown : lanes) {
+      const ReportPhase* const same = phase_of(*shown.lane, phase.name);
+      row.push_back(same == nullptr ? "" : time_text(same->longest_ns));
+    }
+    table.add(std::move(row));
+  }
+  table.print();
+}
+
 void print_run(const RunReport& report) {
   fmt::print("{}: {}: {}\n", printable(report.file), counted(report.ranks, "rank"),
              printable(report.command));
@@ -267,6 +291,7 @@ void print_text(const std::vector<RunReport>& reports) {
   print_overview(lanes);
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
+  print_phases(lanes);
   for (const ShownLane& shown : lanes) {
     for (const ReportDecline& decline : shown.lane->declines)
       fmt::print("{}: declined {} x {}: {}\n", printable(shown.label), decline.count,

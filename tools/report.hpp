@@ -45,6 +45,9 @@ std::vector<std::string> facts_of(const RunReport& report);
 /// Everything that a reader has to be warned of, also across the reports.
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
+/// Null: the program has none of this name there.
+const ReportPhase* phase_of(const ReportLane& lane, const std::string& name);
+
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".
 std::string size_class_text(const ReportSize& size);
 

@@ -41,6 +41,7 @@ class Page {
     begin();
     overview();
     calls();
+    phases();
     sizes();
     balance();
     shares();
@@ -215,6 +216,27 @@ class Page {
       for (const ReportCall* call : row)
         time_cell(call != nullptr ? call->modelled_ns : 0, call != nullptr,
                   base != nullptr ? base->modelled_ns : 0, call == base);
+      add("</tr>\n");
+    }
+    end_table();
+    end_section();
+  }
+
+  void phases() {
+    const std::vector<ReportPhase>& first = lanes_.front().lane->phases;
+    if (first.empty()) return;
+    section("Phases", "Parts of the program that it names by MPI_Pcontrol: the longest time of a rank.");
+    std::vector<std::string> columns = {"phase", "times"};
+    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
+    heads(columns);
+    for (const ReportPhase& phase : first) {
+      add("<tr><td>{}</td><td>{}</td>", escaped(phase.name), count_text(static_cast<double>(phase.count)));
+      const ReportPhase* const base = baseline_ != nullptr ? phase_of(*baseline_->lane, phase.name) : nullptr;
+      for (const ShownLane& shown : lanes_) {
+        const ReportPhase* const same = phase_of(*shown.lane, phase.name);
+        time_cell(same != nullptr ? same->longest_ns : 0, same != nullptr,
+                  base != nullptr ? base->longest_ns : 0, same == base);
+      }
       add("</tr>\n");
     }
     end_table();

@@ -26,9 +26,16 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-namespace {
+Variables mpirun_environment() {
+  Variables variables;
+  if (geteuid() != 0) return variables;
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
+    if (std::getenv(name) == nullptr) variables.emplace_back(name, "1");
+  }
+  return variables;
+}
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
+namespace {
 
 /// What is about to run. environment is set for mpirun itself.
 struct Plan {
@@ -88,15 +95,6 @@ bool hosts_are_named(const std::vector<std::string>& mpirun_arguments) {
 
 bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
   return hosts_are_named(mpirun_arguments) || mention(mpirun_arguments, {"oversubscribe", "hwthread"});
-}
-
-Variables mpirun_environment() {
-  Variables variables;
-  if (geteuid() != 0) return variables;
-  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
-    if (std::getenv(name) == nullptr) variables.emplace_back(name, "1");
-  }
-  return variables;
 }
 
 Plan make_plan(const RunOptions& options, const std::string& mpirun, const std::string& library,

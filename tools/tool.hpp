@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/core/configuration.hpp"
@@ -36,6 +37,10 @@ struct RunOptions {
 };
 int run(const RunOptions& options);
 
+using Variables = std::vector<std::pair<std::string, std::string>>;
+/// What mpirun itself has to find in its environment, where it is missing.
+Variables mpirun_environment();
+
 struct InfoOptions {
   std::string recording;  // a path; empty: about this machine
   std::string backend;    // empty: all
@@ -56,9 +61,12 @@ int write_file(const std::string& path, std::string_view text);
 /// Prints "offramp: text" on standard error.
 void complain(std::string_view text);
 
-/// The path of libofframp.so: beside this program's folder, as in a build and an installation, or where it
-/// was configured to be installed. Empty: nowhere.
+/// The path of libofframp.so: beside this program's folder, as in a build and an installation. Empty:
+/// nowhere.
 std::string library_path();
+
+/// The path of a program that is not meant to be called by itself. Empty: nowhere.
+std::string helper_path(const std::string& name);
 
 /// Looks a command up as a shell does. Empty: not found. The file may turn out not to be executable.
 std::string find_program(const std::string& name);

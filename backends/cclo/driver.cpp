@@ -54,14 +54,14 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
     return;
   }
   set_up_buffers();
-  if (spec.generation == Generation::kSecond) set_up_gen2();
+  if (spec.generation == Generation::kSecond) set_up_gen2(configuration.tuning);
   const auto local = static_cast<std::uint32_t>(rank);
   if (words(static_cast<std::uint64_t>(ranks)) <= free_words())
     place(static_cast<std::uint32_t>(ranks), local, 0);
   const auto call = [&](auto function, std::uint32_t value) {
     configure(spec, static_cast<std::uint32_t>(function), value);
   };
-  const std::int64_t poll = spec.firmware.axi + spec.firmware.step;
+  const std::int64_t poll = std::max<std::int64_t>(1, spec.firmware.axi + spec.firmware.step);
   const auto timeout = static_cast<std::uint32_t>(spec.clock.cycles_in(spec.timeout) / poll);
   if (spec.generation == Generation::kFirst) {
     call(Gen1Config::kInterruptsOn, 0);
@@ -112,13 +112,12 @@ void Driver::set_up_buffers() {
   if (!first) space_.write(layout_.exchange_base, buffers_);
 }
 
-void Driver::set_up_gen2() {
-  const Spec defaults;
-  space_.write(kGatherMaximumFanIn, static_cast<std::uint32_t>(defaults.gather_fan_in));
-  space_.write(kGatherMaximumBytes, static_cast<std::uint32_t>(defaults.gather_flat_bytes));
-  space_.write(kBcastMaximumRanks, static_cast<std::uint32_t>(defaults.bcast_flat_ranks));
-  space_.write(kReduceMaximumRanks, static_cast<std::uint32_t>(defaults.reduce_flat_ranks));
-  space_.write(kReduceMaximumBytes, static_cast<std::uint32_t>(defaults.reduce_flat_bytes));
+void Driver::set_up_gen2(const Tuning& tuning) {
+  space_.write(layout_.behind_tables(kGatherMaximumFanIn), tuning.gather_fan_in);
+  space_.write(layout_.behind_tables(kGatherMaximumBytes), tuning.gather_flat_bytes);
+  space_.write(layout_.behind_tables(kBcastMaximumRanks), tuning.bcast_flat_ranks);
+  space_.write(layout_.behind_tables(kReduceMaximumRanks), tuning.reduce_flat_ranks);
+  space_.write(layout_.behind_tables(kReduceMaximumBytes), tuning.reduce_flat_bytes);
   // The arithmetic configurations lie at the end of the room, so that communicators may come and go.
   std::uint32_t at = region_begin() + static_cast<std::uint32_t>(4 * free_words());
   for (const ArithmeticConfig& config : arithmetic_configs()) {
@@ -127,13 +126,15 @@ void Driver::set_up_gen2() {
       at += 4;
     }
   }
-  space_.write(kConfigured, 1);
+  space_.write(layout_.behind_tables(kConfigured), 1);
 }
 
 /// A configuration call; what it sets takes effect in `spec`.
 void Driver::configure(Spec& spec, std::uint32_t function, std::uint32_t value) {
   (void)start(call_words(layout_.generation, Scenario::kConfig, value, 0, 0, function));
-  space_.complete(encode(layout_.generation, cclo::configure(spec, function, value)));
+  const Error result = cclo::configure(spec, state_, function, value);
+  if (is_reset(layout_.generation, function)) space_.reset(space_.peek(layout_.hardware_id));
+  space_.complete(encode(layout_.generation, result));
   const Error error = finish().error;
   if (error != Error::kNone && problem_.empty())
     problem_ = fmt::format("configuration call {} with {} returned {}", function, value, to_string(error));
@@ -196,6 +197,21 @@ Driver::Started Driver::start(const CallWords& words) {
   space_.write_arguments(words);
   space_.write_control(kApCtrl, kApStart);
   return {space_.take_call().value_or(words), start_cost()};
+}
+
+void Driver::message(Scenario scenario, const CallWords& words, const Spec& spec, std::uint32_t index) {
+  const CallWords taken = start(words).words;
+  const auto word = [&taken](Argument a) { return taken[static_cast<std::size_t>(a)]; };
+  const std::uint64_t bytes = word(Argument::kCount);
+  if (!is_rendezvous(spec, scenario, bytes)) {
+    Communicator communicator(space_, word(Argument::kCommunicator));
+    const RankField field =
+        scenario == Scenario::kSend ? RankField::kOutboundSequence : RankField::kInboundSequence;
+    const auto segments = static_cast<std::uint32_t>(spec.segments(bytes));
+    communicator.set(index, field, communicator.get(index, field) + segments);
+  }
+  space_.complete(0);
+  (void)finish();
 }
 
 Driver::Finished Driver::finish() {

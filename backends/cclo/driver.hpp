@@ -45,6 +45,9 @@ class Driver {
     Time cost;
   };
   Started start(const CallWords& words);
+  /// A SEND or RECV call with a rank of the communicator, in the registers only: those that go through RX
+  /// buffers advance its sequence numbers.
+  void message(Scenario scenario, const CallWords& words, const Spec& spec, std::uint32_t index);
   /// Sees that the call is done and reads the return code.
   struct Finished {
     Error error = Error::kNone;
@@ -52,10 +55,11 @@ class Driver {
   };
   Finished finish();
   /// The same costs without the accesses.
-  [[nodiscard]] Time start_cost() const { return host_.read + host_.write * (kArguments + 1); }
+  [[nodiscard]] Time start_cost() const { return host_.call + host_.read + host_.write * (kArguments + 1); }
   [[nodiscard]] Time finish_cost() const { return host_.read * 2; }
 
   [[nodiscard]] IoSpace& space() { return space_; }
+  [[nodiscard]] EngineState& state() { return state_; }
 
  private:
   struct Entry {
@@ -70,7 +74,7 @@ class Driver {
   };
 
   void set_up_buffers();
-  void set_up_gen2();
+  void set_up_gen2(const Tuning& tuning);
   void configure(Spec& spec, std::uint32_t function, std::uint32_t value);
   std::uint32_t make_room(std::uint32_t bytes);
   void write_communicator(const Entry& entry);
@@ -83,6 +87,7 @@ class Driver {
   std::uint32_t buffers_;
   std::uint32_t buffer_bytes_;
   IoSpace space_;
+  EngineState state_;
   std::vector<Entry> entries_;  // by address
   std::uint64_t uses_ = 0;
   std::string problem_;

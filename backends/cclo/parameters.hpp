@@ -11,19 +11,36 @@ namespace offramp::cclo {
 
 const std::vector<Parameter>& parameters();
 
+/// How the host calls the engine.
+enum class DriverKind : std::uint8_t {
+  kMapped,  // registers in the process's address space, and nothing in between
+  kCoyote,
+  kXrt
+};
+
 /// What the host pays for.
 struct HostCosts {
   Time read = Time::ns(900);  // of a register
   Time write = Time::ns(100);
-  Time queue = Time::ns(30);                              // to hand a receive to the driver's queue
-  Bandwidth memory = Bandwidth::gigabits_per_second(97);  // device to host and back
-  Time memory_latency = Time::ns(3100);
+  Time queue = Time::ns(30);  // to hand a receive to the driver's queue
+  Time call;                  // software around each call
+  bool staged = true;         // the driver copies the user's buffers to the card and back
+};
+
+/// Words that the driver of the second generation writes: which algorithm the firmware takes.
+struct Tuning {
+  std::uint32_t bcast_flat_ranks = 3;
+  std::uint32_t reduce_flat_ranks = 4;
+  std::uint32_t reduce_flat_bytes = 8192;
+  std::uint32_t gather_fan_in = 2;
+  std::uint32_t gather_flat_bytes = 32768;
 };
 
 struct Configuration {
   Spec spec;
   Layout layout;
   HostCosts host;
+  Tuning tuning;
   std::uint32_t rx_buffers = 0;
 };
 Configuration configuration_of(const Settings& settings);

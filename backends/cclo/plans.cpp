@@ -21,10 +21,25 @@ void Plans::send_into(Plan& plan, const SendResult& sent) const {
   if (plan.segments > spec_.rx_buffers) plan.overflow = sent.segments[spec_.rx_buffers].first - spec_.latency;
 }
 
+void Plans::occupy(Plan& plan, std::uint64_t bytes) const {
+  for (std::uint64_t i = 0; i < plan.segments; ++i) {
+    const PacketCut packets = cut(spec_.segment_bytes(bytes, i));
+    if (i == 0) {
+      const std::uint64_t first = packets.full > 0 ? packets.full_bytes : packets.last_bytes;
+      plan.departs =
+          later(plan.first - spec_.latency - spec_.link_time(first) - spec_.engine_time(first), {});
+    }
+    plan.engine += spec_.engine_time(packets);
+    plan.link += spec_.link_time(packets);
+    plan.port += spec_.port_time(packets, spec_.segment_bytes(bytes, i), false);
+  }
+}
+
 Plan Plans::compute(std::uint64_t bytes) {
   Plan plan;
   const SendResult sent = runner_.send(bytes, {});
   send_into(plan, sent);
+  occupy(plan, bytes);
   const Time call = plan.last + kLongAgo;
   plan.late = runner_.receive(bytes, call, sent.segments).complete - call;
   std::vector<Stamp> far = sent.segments;

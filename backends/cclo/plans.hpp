@@ -16,8 +16,12 @@ struct Plan {
   Time complete;  // the SEND call
   Time first;     // first packet at the receiver, from the SEND call's beginning
   Time last;
-  Time late;      // the RECV call when all is there
-  Time waiting;   // from the first packet to the end of a RECV call that waited for it
+  Time late;     // the RECV call when all is there
+  Time waiting;  // from the first packet to the end of a RECV call that waited for it
+  Time engine;   // for which the message occupies the protocol engine, its link, and the receiver's port
+  Time link;
+  Time port;
+  Time departs;   // its first packet gets to the engine, from the SEND call's beginning
   Time overflow;  // from the SEND call's beginning until the first segment that no RX buffer is left for
   std::uint64_t segments = 1;
   Error error = Error::kNone;
@@ -37,14 +41,36 @@ class Plans {
   const MessageRunner::Rendezvous& rendezvous(std::uint64_t bytes) {
     return rendezvous_.get(bytes, [&] { return runner_.rendezvous(bytes); });
   }
+  /// For which the data of a rendezvous occupies the receiver's port.
+  [[nodiscard]] Time write_port(std::uint64_t bytes) const {
+    return spec_.port_time(cut(bytes), bytes, true);
+  }
+  /// What so many bytes take on PCIe and in the device's memory, and their first packet on the receiver's
+  /// port.
+  struct Rates {
+    Time pcie;
+    Time memory;
+    Time first_packet;
+  };
+  Rates rates(std::uint64_t bytes) {
+    return rates_.get(bytes, [&] {
+      return Rates{spec_.pcie_time(bytes), spec_.memory_time(bytes),
+                   spec_.port_time_of_first(cut(spec_.segment_bytes(bytes, 0)))};
+    });
+  }
   MessageRunner& runner() { return runner_; }
 
  private:
   Plan compute(std::uint64_t bytes);
   void send_into(Plan& plan, const SendResult& sent) const;
+  void occupy(Plan& plan, std::uint64_t bytes) const;
+  [[nodiscard]] PacketCut cut(std::uint64_t bytes) const {
+    return cut_message(spec_.generation, spec_.transport, spec_.max_packet, bytes);
+  }
 
   Spec spec_;
   MessageRunner runner_;
+  DirectMappedCache<std::uint64_t, Rates> rates_;
   DirectMappedCache<std::uint64_t, Plan> eager_;
   DirectMappedCache<std::uint64_t, MessageRunner::Rendezvous, 31> rendezvous_;
 };

@@ -1,40 +1,97 @@
-// Collective algorithms in software, over the messages of a Team. Every one of them is right for any number
-// of ranks, any root, zero bytes, and reductions that do not commute (operands are combined in rank order
-// then).
+// Collective algorithms in software, over the messages of a Team: the catalogue of Open MPI's component
+// "tuned", under its names.
+//
+// Every algorithm is right for any root and for zero bytes. What else it cannot carry is in its row of the
+// catalogue, with the algorithm that takes over.
 #pragma once
 
-#include "offramp/model/backend.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "backends/host/local_work.hpp"
 
 namespace offramp::host {
 
-/// What local work costs whoever runs the algorithm, and who wants to know of it.
-struct LocalCosts {
-  Bandwidth copy;
-  Bandwidth combine;
-  SpanSink* spans = nullptr;
-  std::string_view unit = "host.cpu";  // a literal
+class Collectives;
+
+/// The block of a rank at the sender's or the receiver's end, of equal or of different sizes.
+Bytes send_block(const CollectiveBuffers& buffers, int rank);
+MutableBytes receive_block(const CollectiveBuffers& buffers, int rank);
+
+/// One rank's part of a collective.
+struct Call {
+  Team& team;
+  const Collectives& collectives;
+  Operation operation;
+  CollectiveBuffers buffers;
+
+  [[nodiscard]] int rank() const { return team.rank(); }
+  [[nodiscard]] int size() const { return team.size(); }
+  [[nodiscard]] bool is_root() const { return team.rank() == operation.root; }
+  [[nodiscard]] const LocalCosts& costs() const;
+  /// Bytes of one element; a reduction is not cut inside.
+  [[nodiscard]] std::size_t element() const;
+  /// Bytes of the pieces in which trees forward a long message; 0: in one piece.
+  [[nodiscard]] std::size_t segment() const;
+  [[nodiscard]] Bytes send_block(int rank) const { return host::send_block(buffers, rank); }
+  [[nodiscard]] MutableBytes receive_block(int rank) const { return host::receive_block(buffers, rank); }
 };
 
-Task<Outcome> bcast_binomial(Team& team, MutableBytes buffer, int root);
-Task<Outcome> reduce_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root,
-                              bool commutative);
-Task<Outcome> gather_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
-Task<Outcome> scatter_binomial(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
-Task<Outcome> allgather_ring(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
-Task<Outcome> allreduce_recursive_doubling(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
-Task<Outcome> reduce_scatter_by_reduce(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
-                                       bool commutative);
+/// What an algorithm asks of the number of ranks, and at least of the number of elements.
+enum class Ranks : std::uint8_t { kAny, kEven, kPowerOfTwo };
+enum class Elements : std::uint8_t { kAny, kOnePerRank, kOnePerPowerOfTwo };
+
+struct Algorithm {
+  std::string_view name;
+  Task<Outcome> (*run)(Call call);
+  std::string_view instead = {};  // runs where this one cannot
+  bool commutative = false;       // operands come in any order
+  Ranks ranks = Ranks::kAny;
+  Elements elements = Elements::kAny;
+};
+
+/// For fewer ranks and fewer bytes than these, unless a rule before it applies.
+struct Rule {
+  int ranks;
+  std::size_t bytes;
+  std::string_view algorithm;
+};
+
+/// One row for each kind of collective.
+struct CollectiveKind {
+  OperationKind kind;
+  std::span<const Algorithm> algorithms;
+  std::span<const Rule> rules;
+  std::span<const Rule> ordered_rules = {};  // of operations that do not commute; empty: the same
+};
+std::span<const CollectiveKind> collective_kinds();
+const CollectiveKind& collective_kind(OperationKind kind);
+
+// The algorithms, a file each.
+std::span<const Algorithm> bcast_algorithms();
+std::span<const Algorithm> reduce_algorithms();
+std::span<const Algorithm> allreduce_algorithms();
+std::span<const Algorithm> gather_algorithms();
+std::span<const Algorithm> gatherv_algorithms();
+std::span<const Algorithm> scatter_algorithms();
+std::span<const Algorithm> scatterv_algorithms();
+std::span<const Algorithm> allgather_algorithms();
+std::span<const Algorithm> allgatherv_algorithms();
+std::span<const Algorithm> reduce_scatter_algorithms();
+std::span<const Algorithm> reduce_scatterv_algorithms();
+std::span<const Algorithm> alltoall_algorithms();
+std::span<const Algorithm> alltoallv_algorithms();
+std::span<const Algorithm> barrier_algorithms();
+std::span<const Algorithm> scan_algorithms();
+std::span<const Algorithm> exscan_algorithms();
+
+// What algorithms and other backends call by themselves.
+Task<Outcome> bcast_linear(Call call);
+Task<Outcome> reduce_linear(Call call);
+Task<Outcome> gather_linear(Call call);
+Task<Outcome> allreduce_recursive_doubling(Call call);
 Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
-Task<Outcome> barrier_dissemination(Team& team);
-/// Inclusive or exclusive; the first rank's result of an exclusive one stays as it is.
-Task<Outcome> scan_recursive_doubling(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
-                                      bool inclusive);
-Task<Outcome> gatherv_linear(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
-Task<Outcome> scatterv_linear(Team& team, const LocalCosts& costs, CollectiveBuffers buffers, int root);
-Task<Outcome> allgatherv_ring(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
-Task<Outcome> reduce_scatterv_by_reduce(Team& team, const LocalCosts& costs, CollectiveBuffers buffers,
-                                        bool commutative);
-/// The blocks of one call never overlap.
-Task<Outcome> alltoallv_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
 
 }  // namespace offramp::host

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "backends/host/algorithms.hpp"
+#include "backends/host/collectives.hpp"
 #include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
@@ -13,17 +13,25 @@ namespace {
 class HostBackend final : public Backend {
  public:
   explicit HostBackend(const BackendContext& context)
-      : latency_(context.settings.nanoseconds("latency")),
+      : ranks_per_node_(context.ranks_per_node),
+        latency_(context.settings.nanoseconds("latency")),
         overhead_(context.settings.nanoseconds("overhead")),
         gap_(context.settings.nanoseconds("gap")),
         link_(context.settings.gigabits("bandwidth")),
         resources_{{{"host.nic", Scope::kNode},
                     {"host.link", Scope::kNode, Occupation::kForAWhile, link_.count()},
-                    {"host.link in", Scope::kNode, Occupation::kForAWhile, link_.count()}}},
+                    {"host.link in", Scope::kNode, Occupation::kForAWhile, link_.count()},
+                    {"host.memory", Scope::kNode, Occupation::kForAWhile,
+                     context.settings.gigabits("memory_bandwidth").count()},
+                    {"host.copy", Scope::kRank, Occupation::kForAWhile,
+                     context.settings.gigabits("copy_bandwidth").count()}}},
         post_(context.settings.nanoseconds("post")),
         eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
-        costs_{context.settings.gigabits("copy_bandwidth"), context.settings.gigabits("combine_bandwidth"),
-               context.spans},
+        memory_latency_(context.settings.nanoseconds("memory_latency")),
+        memory_overhead_(context.settings.nanoseconds("memory_overhead")),
+        memory_eager_limit_(static_cast<std::size_t>(context.settings.integer("memory_eager_limit"))),
+        collectives_(context.settings, {context.settings.gigabits("copy_bandwidth"),
+                                        context.settings.gigabits("combine_bandwidth"), context.spans}),
         transport_{context.settings.nanoseconds("retry_timeout") * 1000, latency_ * 2,
                    static_cast<int>(context.settings.integer("retries"))},
         faults_(context.faults),
@@ -37,101 +45,80 @@ class HostBackend final : public Backend {
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
 
   void issue(const Transfer& transfer, Passage& passage) override {
-    passage.host_free = passage.begin = passage.issued + overhead_;
-    if (transfer.bytes > eager_limit_ || transfer.synchronous) {
+    const bool local = is_on_one_node(transfer);
+    passage.host_free = passage.begin = passage.issued + overhead(local);
+    if (transfer.synchronous || transfer.bytes > (local ? memory_eager_limit_ : eager_limit_)) {
       passage.protocol = Protocol::kRendezvous;
     } else {
+      // Within a node the sender copies into memory that the receiver shares.
+      if (local) passage.host_free = passage.begin = passage.begin + copy_time(transfer.bytes);
       passage.complete = passage.host_free;
     }
-    if (transfer.source != transfer.destination) count_packets(transfer);
-    span(transfer, "host.cpu", "send", passage.issued, passage.host_free);
+    if (!local && transfer.source != transfer.destination) count_packets(transfer);
+    span(transfer, transfer.source, "host.cpu", "send", passage.issued, passage.host_free);
   }
 
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    passage.latency = latency_;
-    const Time begin = sender.occupy(kNic, passage.begin, gap_).begin;
+    const bool local = is_on_one_node(transfer);
+    const bool wire_fails = faulty_ && !local;
+    passage.latency = local ? memory_latency_ : latency_;
+    const Time begin = local ? passage.begin : sender.occupy(kNic, passage.begin, gap_).begin;
     if (passage.protocol == Protocol::kDirect) {
       send_data(transfer, passage, sender, begin);
-      if (faulty_) passage.latency += repair(transfer, passage, passage.leaves);
+      if (wire_fails) passage.latency += repair(transfer, passage, passage.leaves);
     } else {
-      passage.requested = begin + latency_;
-      if (faulty_) passage.requested += repair(transfer, passage, begin);
+      passage.requested = begin + passage.latency;
+      if (wire_fails) passage.requested += repair(transfer, passage, begin);
     }
   }
 
-  void grant(const Transfer&, Passage& passage) override {
-    passage.answered = passage.granted + overhead_ + latency_ + overhead_;
+  void grant(const Transfer& transfer, Passage& passage) override {
+    const bool local = is_on_one_node(transfer);
+    const Time answering =
+        local ? memory_overhead_ + memory_latency_ + memory_overhead_ : overhead_ + latency_ + overhead_;
+    passage.answered = passage.granted + answering;
   }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    passage.latency = latency_;
+    const bool local = is_on_one_node(transfer);
+    passage.latency = local ? memory_latency_ : latency_;
     send_data(transfer, passage, sender, passage.answered);
-    passage.complete = passage.left;
+    // The receiver copies from the sender's memory, and says when it has.
+    passage.complete = local ? passage.left + copy_time(transfer.bytes) + 2 * memory_latency_ : passage.left;
   }
 
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
-    const Arbiter::Grant in = receiver.carry(kLinkIn, passage.first, transfer.bytes);
+    const bool local = is_on_one_node(transfer);
+    const Arbiter::Grant in = receiver.carry(local ? kCopy : kLinkIn, passage.first, transfer.bytes);
     passage.stored = later(in.end, passage.last);
+    if (ranks_per_node_ == 1) return;
+    passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
   }
 
   Time receive(const Transfer& transfer, const Passage&, Time at, bool kept) override {
-    const Time done = at + overhead_;
-    span(transfer, "host.cpu", "receive", at, done);
+    const Time done = at + overhead(is_on_one_node(transfer));
+    span(transfer, transfer.destination, "host.cpu", "receive", at, done);
     if (!kept) return done;
     const Time copied = done + copy_time(transfer.bytes);
-    span(transfer, "host.cpu", "unexpected message", done, copied);
+    span(transfer, transfer.destination, "host.cpu", "unexpected message", done, copied);
     return copied;
   }
 
   [[nodiscard]] Time copy_time(std::size_t bytes) const override {
-    return costs_.copy.bytes(static_cast<std::int64_t>(bytes));
+    return collectives_.costs().copy.bytes(static_cast<std::int64_t>(bytes));
   }
 
   [[nodiscard]] bool records() const override { return spans_ != nullptr; }
   void record_sender(const Transfer& transfer, const Passage& passage) override {
-    span(transfer, "host.link", "data", passage.leaves, passage.left);
-    span(transfer, "host.link", "in flight", passage.left, passage.left + latency_);
+    if (is_on_one_node(transfer)) return;
+    span(transfer, transfer.source, "host.link", "data", passage.leaves, passage.left);
+    span(transfer, transfer.source, "host.link", "in flight", passage.left, passage.left + latency_);
   }
 
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    switch (operation.kind) {
-      case OperationKind::kBcast:
-        return host::bcast_binomial(team, buffers.receive, operation.root);
-      case OperationKind::kReduce:
-        return host::reduce_binomial(team, costs_, buffers, operation.root, operation.commutative);
-      case OperationKind::kGather:
-        return host::gather_binomial(team, costs_, buffers, operation.root);
-      case OperationKind::kScatter:
-        return host::scatter_binomial(team, costs_, buffers, operation.root);
-      case OperationKind::kAllgather:
-        return host::allgather_ring(team, costs_, buffers);
-      case OperationKind::kAllreduce:
-        return host::allreduce_recursive_doubling(team, costs_, buffers);
-      case OperationKind::kReduceScatter:
-        return host::reduce_scatter_by_reduce(team, costs_, buffers, operation.commutative);
-      case OperationKind::kAlltoall:
-        return host::alltoall_pairwise(team, costs_, buffers);
-      case OperationKind::kScan:
-      case OperationKind::kExscan:
-        return host::scan_recursive_doubling(team, costs_, buffers, operation.kind == OperationKind::kScan);
-      case OperationKind::kGatherv:
-        return host::gatherv_linear(team, costs_, buffers, operation.root);
-      case OperationKind::kScatterv:
-        return host::scatterv_linear(team, costs_, buffers, operation.root);
-      case OperationKind::kAllgatherv:
-        return host::allgatherv_ring(team, costs_, buffers);
-      case OperationKind::kReduceScatterv:
-        return host::reduce_scatterv_by_reduce(team, costs_, buffers, operation.commutative);
-      case OperationKind::kAlltoallv:
-        return host::alltoallv_pairwise(team, costs_, buffers);
-      case OperationKind::kBarrier:
-      case OperationKind::kSend:
-      case OperationKind::kCount:
-        break;
-    }
-    return host::barrier_dissemination(team);
+    return collectives_.run({team, collectives_, operation, buffers});
   }
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
@@ -141,12 +128,23 @@ class HostBackend final : public Backend {
   }
 
  private:
-  enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kResources };
+  enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kResources };
   // Ethernet with RoCE v2 framing: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4; MTU 4096.
   static constexpr std::uint64_t kFraming = 82;
   static constexpr std::uint64_t kMtu = 4096;
 
+  /// Two ranks of one node. A rank has its messages to itself by other rules.
+  [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
+    return ranks_per_node_ > 1 && t.source != t.destination &&
+           t.source / ranks_per_node_ == t.destination / ranks_per_node_;
+  }
+  [[nodiscard]] Time overhead(bool local) const { return local ? memory_overhead_ : overhead_; }
+
   void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
+    if (is_on_one_node(transfer)) {
+      passage.leaves = passage.left = at;
+      return;
+    }
     const Arbiter::Grant data = sender.carry(kLinkOut, at, transfer.bytes);
     passage.leaves = data.begin;
     passage.left = data.end;
@@ -180,11 +178,13 @@ class HostBackend final : public Backend {
     wire_.wire_bytes += transfer.bytes + packets * kFraming;
   }
 
-  void span(const Transfer& transfer, std::string_view unit, std::string_view what, Time begin,
+  void span(const Transfer& transfer, int rank, std::string_view unit, std::string_view what, Time begin,
             Time end) const {
-    if (spans_ != nullptr) spans_->record({unit, what, begin, end, transfer.operation});
+    if (spans_ != nullptr) [[unlikely]]
+      spans_->record({unit, what, begin, end, transfer.operation, rank});
   }
 
+  int ranks_per_node_;
   Time latency_;
   Time overhead_;
   Time gap_;
@@ -192,7 +192,10 @@ class HostBackend final : public Backend {
   std::array<ResourceDescription, kResources> resources_;
   Time post_;
   std::size_t eager_limit_;
-  host::LocalCosts costs_;
+  Time memory_latency_;
+  Time memory_overhead_;
+  std::size_t memory_eager_limit_;
+  host::Collectives collectives_;
   ReliableTransport transport_;
   FaultRates faults_;
   bool faulty_;
@@ -205,7 +208,7 @@ class HostBackend final : public Backend {
 const BackendDescription& host_backend() {
   static const auto& description = immortal(
       BackendDescription{BackendDescription::kAbi, "host",
-                         "no offload: a plain NIC (LogGP) and the usual algorithms in host software",
+                         "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI",
                          host::parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
                            return std::make_unique<HostBackend>(context);
                          }});

@@ -1,9 +1,19 @@
 // What the algorithms share: ranks around a circle, and local work at its cost.
 #pragma once
 
-#include "backends/host/algorithms.hpp"
+#include <string_view>
+
+#include "offramp/model/backend.hpp"
 
 namespace offramp::host {
+
+/// What an algorithm pays for local work, and the sink of its spans.
+struct LocalCosts {
+  Bandwidth copy;
+  Bandwidth combine;
+  SpanSink* spans = nullptr;
+  std::string_view unit = "host.cpu";  // a literal
+};
 
 inline int wrap(int rank, int size) {
   return (rank % size + size) % size;
@@ -12,7 +22,8 @@ inline int wrap(int rank, int size) {
 /// The team's clock moves on by the time that some work takes.
 inline void spend(Team& team, const LocalCosts& costs, std::string_view what, Time time) {
   if (costs.spans != nullptr && time > Time())
-    costs.spans->record({costs.unit, what, team.clock, team.clock + time, team.operation});
+    costs.spans->record(
+        {costs.unit, what, team.clock, team.clock + time, team.operation, team.world_rank(team.rank())});
   team.clock += time;
 }
 

@@ -172,7 +172,7 @@ void Device::capture_multicast(Communicator& communicator, const Team& team, int
   stream.source = team.world_rank(root);
   stream.begin = begin;
   stream.bytes = data.size();
-  stream.data = data;
+  if (team.carries_data()) stream.data = data;
   FrameTap tap(*packets_, stream);
   StreamRequest request = multicast_request(communicator, root, plan, data.size(), begin);
   --request.number;  // multicast() has gone on to the next one

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "simulators/model/ping_pong_buffers.hpp"
+#include "simulators/zrlmpi/protocol.hpp"
 
 namespace offramp::zrlmpi {
 namespace {
-
-constexpr int kGroup = 4;
 
 /// The tree seen from one rank, by relative rank (0 is the root): its parent, and the children with the
 /// number of relative ranks behind each. Linear order is the tree in which every group has one member.
@@ -59,7 +58,8 @@ Task<Outcome> bcast(const Tree& tree, Team& team, MutableBytes buffer) {
 
 void spend(const CollectiveModel& model, Team& team, std::string_view what, Time time) {
   if (model.spans != nullptr && time > Time())
-    model.spans->record({"role", what, team.clock, team.clock + time, team.operation});
+    model.spans->record(
+        {"role", what, team.clock, team.clock + time, team.operation, team.world_rank(team.rank())});
   team.clock += time;
 }
 
@@ -210,6 +210,9 @@ std::uint64_t most_blocks(Order order, int ranks) {
 
 Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
                              CollectiveBuffers buffers) {
+  // The tool chain's sends and receives block: an engine answers a request when its role has come to it.
+  team.synchronous = true;
+  team.signals = operation.kind == OperationKind::kBarrier;
   const Tree tree(model.order, team, operation.root);
   switch (operation.kind) {
     case OperationKind::kBcast:

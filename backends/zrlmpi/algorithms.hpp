@@ -14,7 +14,7 @@ std::uint64_t most_blocks(Order order, int ranks);
 
 struct CollectiveModel {
   Order order = Order::kTree;
-  Bandwidth copy = Bandwidth::gigabits_per_second(1);     // a rank's own block
+  Bandwidth copy = Bandwidth::gigabits_per_second(1);     // of the role within its memory
   Bandwidth combine = Bandwidth::gigabits_per_second(1);  // of the role's reduction loop
   SpanSink* spans = nullptr;
 };

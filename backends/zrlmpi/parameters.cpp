@@ -34,6 +34,9 @@ const std::vector<Parameter>& parameters() {
            "of the memory where granted messages wait for their receive"),
       integer("bounce_latency", "cycles", 52, {0, 1e6}, "published: m_axi latency, measured there",
               "of that memory"),
+      real("dram_datagram", "ns", in_nanoseconds(spec.dram_datagram), {0, 1e6},
+           "read in code: a comment beside the pacing of long messages",
+           "a full datagram into the role's DRAM, where messages above 128 KiB lie; 0: as fast as the bus"),
       choice("collectives", "tree", {"linear", "tree"}, "read in code: com_opt 0 and 1",
              "order of the collectives: linear, or groups of four behind replicators")});
   return table;
@@ -44,11 +47,12 @@ MpeSpec spec_of(const Settings& settings) {
   spec.clock = settings.megahertz("clock");
   const std::string& width = settings.choice("bus_width");
   spec.bus_bits = width != "preset"                     ? std::stoi(width)
-                  : settings.choice("preset") == "mpe2" ? 64
+                  : settings.choice("preset") == "mpe2" ? kSecondBusBits
                                                         : spec.bus_bits;
   spec.format = settings.flag("strict") ? Format::kStrict : Format::kExtended;
   spec.line.latency = settings.nanoseconds("latency");
   spec.line.bandwidth = settings.gigabits("link");
+  spec.dram_datagram = settings.nanoseconds("dram_datagram");
   spec.timer_counts = spec.clock.cycles_in(settings.milliseconds("timer"));
   spec.retries = static_cast<int>(settings.integer("retries"));
   return spec;

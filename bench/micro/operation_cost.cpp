@@ -1,5 +1,5 @@
 // Operations among the ranks of one process: what the engine, an algorithm and a backend's model cost,
-// without any fabric to speak of. usage: operation_cost BACKEND OPERATION BYTES COUNT [RANKS] [report]
+// without any fabric to speak of. usage: operation_cost BACKEND OPERATION BYTES COUNT [RANKS]
 //
 // A message goes between the first two ranks, to and fro in turn. Run under callgrind it
 // gives instructions per operation, of all ranks together, which do not depend on the machine's load: the
@@ -80,22 +80,18 @@ Run find(std::string_view name) {
 int main(int argc, char** argv) {
   using namespace offramp;
   const Registry registry(built_in_backends());
-  std::vector<std::string_view> words(argv + 1, argv + argc);
-  const bool report = !words.empty() && words.back() == "report";
-  if (report) words.pop_back();
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
   const bool usable = words.size() == 4 || words.size() == 5;
   const BackendDescription* const backend = usable ? registry.find(words[0]) : nullptr;
   const Run run = usable ? find(words[1]) : nullptr;
   const int count = usable ? std::atoi(argv[4]) : 0;
   const int ranks = words.size() == 5 ? std::atoi(argv[5]) : 2;
   if (backend == nullptr || run == nullptr || count <= 0 || ranks < 2) {
-    std::cerr << "usage: operation_cost BACKEND OPERATION BYTES COUNT [RANKS] [report]\n";
+    std::cerr << "usage: operation_cost BACKEND OPERATION BYTES COUNT [RANKS]\n";
     return 2;
   }
   const Work work{static_cast<std::size_t>(std::atoll(argv[3])), count};
   Cluster cluster(ranks, *backend);
-  for (int rank = 0; report && rank < ranks; ++rank)
-    cluster.engine(rank).lane(0).sizes = std::make_unique<SizeTable>();
   const std::string stuck = cluster.run([=](ClusterRank& rank) { return run(rank, work); });
   if (!stuck.empty()) {
     std::cerr << stuck;

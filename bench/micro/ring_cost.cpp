@@ -34,10 +34,9 @@ class Way {
   explicit Way(Page& page) : writer_(page.memory()), reader_(page.memory()) {}
   void send(Bytes payload) {
     ++header_.envelope.sequence;
-    ++header_.envelope.operation;
-    header_.lanes[0].stamp.first += Time::ns(100);
-    header_.lanes[0].stamp.last += Time::ns(100);
-    ++header_.lanes[0].number;
+    header_.stamp.first += Time::ns(100);
+    header_.stamp.last += Time::ns(100);
+    ++header_.envelope.number;
     while (!writer_.write(header_.encoded(), payload, 0)) continue;
   }
   void receive(MutableBytes into) {
@@ -48,12 +47,7 @@ class Way {
   }
 
  private:
-  static Header header() {
-    Header header;
-    header.envelope.lanes = 1;
-    return header;
-  }
-  Header header_ = header();
+  Header header_;
   RingWriter writer_;
   RingReader reader_;
 };

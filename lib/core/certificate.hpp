@@ -1,9 +1,9 @@
 // The determinism certificate of one rank: a hash over what its program did and what it took. Two runs with
-// equal certificates made the same calls with the same arguments in the same order, sent and received the
-// same bytes, and took the same modelled time at every call.
+// equal certificates made the same calls with the same arguments in the same order, and took the same
+// modelled time at every call. A second one is of the bytes that the program sent and received, in their
+// order.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 
@@ -18,21 +18,16 @@ class Certificate {
     for (const std::uint64_t word : words) program_ = mixed(program_, word);
   }
   /// The digest of bytes that the program sent or received.
-  void note_data(std::uint64_t digest) {
-    note({digest});
-    data_ = mixed(data_, digest);
-  }
-  /// A call has ended at this time of a lane's clock.
-  void note_time(std::size_t lane, Time clock) {
-    lanes_[lane] = mixed(lanes_[lane] ^ program_, static_cast<std::uint64_t>(clock.count()));
-  }
+  void note_data(std::uint64_t digest) { data_ = mixed(data_, digest); }
+  /// A call has ended at this time of the rank's clock.
+  void note_time(Time clock) { times_ = mixed(times_ ^ program_, static_cast<std::uint64_t>(clock.count())); }
 
   /// Of bytes; several may be chained.
   static std::uint64_t digest(Bytes bytes, std::uint64_t before = 0);
 
-  /// Everything that a lane saw: equal to that of a run in which it was the only one.
-  [[nodiscard]] std::uint64_t of_lane(std::size_t lane) const { return mixed(lanes_[lane], program_); }
-  /// The data alone, whatever the hardware.
+  /// Calls, arguments and times.
+  [[nodiscard]] std::uint64_t of_run() const { return mixed(times_, program_); }
+  /// The data, whatever the hardware.
   [[nodiscard]] std::uint64_t of_data() const { return data_; }
 
  private:
@@ -46,7 +41,7 @@ class Certificate {
 
   std::uint64_t program_ = 0;
   std::uint64_t data_ = 0;
-  std::array<std::uint64_t, kMaxLanes> lanes_{};
+  std::uint64_t times_ = 0;
 };
 
 }  // namespace offramp

@@ -2,25 +2,23 @@
 
 #include <utility>
 
-#include "lib/core/operation_id.hpp"
+#include "offramp/kernel/operation_id.hpp"
 #include "simulators/model/meeting.hpp"
 #include "simulators/model/no_memory.hpp"
 
 namespace offramp {
 class Collective::Run final : public Team, public detail::Pooled {
  public:
-  Run(Collective& parent, std::size_t lane, std::uint8_t backend, int tag, Reducer* reducer)
-      : Team(parent.context_.rank(), parent.context_.size(),
-             lane == 0 && !parent.watches_ && parent.engine_.carries_payload()),
+  Run(Collective& parent, std::uint8_t backend, int tag, Reducer* reducer)
+      : Team(parent.context_.rank(), parent.context_.size(), !parent.watches_),
         parent_(parent),
-        lane_(lane),
+        lane_(parent.engine_.lane()),
         backend_(backend),
         tag_(tag),
         reducer_(reducer),
-        units_(parent.engine_.lane(lane).units(backend)),
+        units_(lane_.units(backend)),
         units_at_issue_(units_) {
-    clock = issued_ = parent.engine_.lane(lane).clock;
-    operation = parent.operation_;
+    clock = issued_ = lane_.clock;
   }
 
   void start(const Operation& question, CollectiveBuffers buffers) {
@@ -36,12 +34,12 @@ class Collective::Run final : public Team, public detail::Pooled {
       buffers.send_blocks = send_blocks_;
       buffers.receive_blocks = receive_blocks_;
     }
-    start(parent_.engine_.lane(lane_).backend(backend_).collective(question, *this, buffers));
-    parent_.engine_.lane(lane_).advance_to(host_free);
+    start(lane_.backend(backend_).collective(question, *this, buffers));
+    lane_.advance_to(host_free);
   }
   void start(Task<Outcome> task) {
     task_ = std::move(task);
-    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(*static_cast<Run*>(self)); }, this);
+    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(); }, this);
   }
 
   /// Once.
@@ -53,20 +51,14 @@ class Collective::Run final : public Team, public detail::Pooled {
     return outcome;
   }
 
-  /// Once, instead of outcome().
-  void count_failure() {
-    if (task_.result() == Outcome::kFault) ++parent_.engine_.lane(lane_).counters.given_up;
-  }
-
   [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world(rank); }
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
 
   void observe() {
-    Lane& lane = parent_.engine_.lane(lane_);
-    const Time delay = lane.units(backend_).join(units_, units_at_issue_, issued_);
-    const Time host_done = later(lane.clock, host_begin) + host_work;
-    lane.advance_to(clock + delay);
-    if (host_work > Time()) lane.advance_to(host_done);
+    const Time delay = lane_.units(backend_).join(units_, units_at_issue_, issued_);
+    const Time host_done = later(lane_.clock, host_begin) + host_work;
+    lane_.advance_to(clock + delay);
+    if (host_work > Time()) lane_.advance_to(host_done);
   }
 
   Units* units() override { return &units_; }
@@ -84,7 +76,8 @@ class Collective::Run final : public Team, public detail::Pooled {
     message->sending = true;
     message->send.owner = message;
     message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
-    SendArguments arguments{parent_.context_, peer, tag_, data, ElementType::kByte, false, carries_data()};
+    SendArguments arguments{parent_.context_,   peer,        tag_,           data,
+                            ElementType::kByte, synchronous, carries_data(), signals};
     parent_.engine_.send(message->send, arguments, position(), stamp);
     return message;
   }
@@ -119,15 +112,10 @@ class Collective::Run final : public Team, public detail::Pooled {
     Arrival arrival;
     if (message->sending) {
       arrival.outcome = message->send.outcome;
-      arrival.stamp = message->send.header.lanes[lane_].stamp;
+      arrival.stamp = message->send.header.stamp;
     } else {
-      parent_.engine_.took_token(message->receive, position());
       arrival.outcome = message->receive.outcome;
-      arrival.stamp = message->receive.header.lanes[lane_].stamp;
-      const Envelope& e = message->receive.header.envelope;
-      PathLog* const path = parent_.engine_.lane(lane_).path.get();
-      if (path != nullptr && arrival.outcome == Outcome::kOk && arrival.stamp.last > clock)
-        path->waited({arrival.stamp.last, e.bytes, e.source_world, e.operation});
+      arrival.stamp = message->receive.header.stamp;
     }
     failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
     parent_.engine_.team_messages.give_back(message);
@@ -135,10 +123,10 @@ class Collective::Run final : public Team, public detail::Pooled {
   }
 
  private:
-  TeamPosition position() { return {lane_, backend_, &clock, &units_, operation, failed_}; }
+  TeamPosition position() { return {backend_, &clock, &units_, failed_}; }
 
   Collective& parent_;
-  std::size_t lane_;
+  Lane& lane_;
   std::uint8_t backend_;
   int tag_;
   Reducer* reducer_;
@@ -158,41 +146,33 @@ class Collective::Run final : public Team, public detail::Pooled {
 Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
 Collective::~Collective() = default;
 
-/// begin(lane, tag) makes the lane's run and starts it.
+/// begin(tag) makes the run and starts it.
 template <typename Begin>
 void Collective::begin(std::uint32_t number, Begin begin) {
-  const std::size_t lanes = engine_.lanes().size();
   Engine::retain(context_);
+  begin(collective_tag(number, watches_));
   started_ = true;
-  operation_ = engine_.next_operation() | kCollectiveOperation;
-  if (engine_.log != nullptr) engine_.log->used(operation_);
-  running_ = static_cast<int>(lanes) + 1;  // one more, so that it does not end before every lane has begun
-  for (std::size_t i = 0; i < lanes; ++i) begin(i, collective_tag(number, i, watches_));
-  complete_one();
+  if (ended_) complete();
 }
 
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
-  bytes_ = operation.bytes;
-  for (const Bytes block : buffers.send_blocks) bytes_ += block.size();
   if (engine_.certificate != nullptr) certify(operation, buffers);
-  begin(context_.collective_number++, [&](std::size_t i, int tag) {
-    Lane& lane = engine_.lane(i);
+  begin(context_.collective_number++, [&](int tag) {
+    Lane& lane = engine_.lane();
     const Lane::Choice choice = lane.choose(operation);
     CallCounter& counter = lane.counters.calls[engine_.function];
     lane.count(counter, choice);
-    counter.bytes += bytes_;
-    runs_[i] = std::make_unique<Run>(*this, i, choice.backend, tag, reducer);
-    const Time before = lane.clock;
-    runs_[i]->start(operation, buffers);
-    if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kCollective, bytes_, lane.clock - before);
+    counter.bytes += operation.bytes;
+    for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
+    run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
+    run_->start(operation, buffers);
   });
 }
 
 void Collective::meet() {
-  meeting_ = true;
-  begin(context_.collective_number++, [this](std::size_t i, int tag) {
-    runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
-    runs_[i]->start(meet_everyone(*runs_[i]));
+  begin(context_.collective_number++, [this](int tag) {
+    run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
+    run_->start(meet_everyone(*run_));
   });
 }
 
@@ -201,58 +181,38 @@ void Collective::meet(std::vector<int> to, std::vector<int> from) {
 }
 
 void Collective::meet(std::uint32_t subject, std::vector<int> to, std::vector<int> from) {
-  meeting_ = true;
-  begin(subject, [&](std::size_t i, int tag) {
-    runs_[i] = std::make_unique<Run>(*this, i, Lane::kHost, tag, nullptr);
-    runs_[i]->start(meet_neighbours(*runs_[i], to, from));
+  begin(subject, [&](int tag) {
+    run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
+    run_->start(meet_neighbours(*run_, to, from));
   });
 }
 
-void Collective::ended(Run& run) {
-  if (&run == runs_[0].get()) {
-    outcome_ = run.outcome();
-  } else {
-    run.count_failure();  // it only watches
-  }
-  complete_one();
+void Collective::ended() {
+  outcome_ = run_->outcome();
+  ended_ = true;
+  if (started_) complete();  // otherwise it has not returned to begin(), which completes it
 }
 
-void Collective::complete_one() {
-  if (--running_ > 0) return;
-  if (engine_.certificate != nullptr && engine_.carries_payload() && !watches_) take_digest();
+void Collective::complete() {
+  if (engine_.certificate != nullptr && !watches_) take_digest();
   engine_.release(context_);
   if (on_complete != nullptr) on_complete(*this);  // may end this object
 }
 
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
-  if (engine_.log != nullptr) engine_.log->used(operation_);
-  for (std::size_t i = 0; i < engine_.lanes().size(); ++i) {
-    Lane& lane = engine_.lane(i);
-    const Time before = lane.clock;
-    runs_[i]->observe();
-    if (lane.sizes != nullptr && !meeting_)
-      lane.sizes->add_time(SizeTable::Kind::kCollective, bytes_, lane.clock - before);
-  }
-  if (engine_.certificate == nullptr) return;
-  engine_.certificate->note({static_cast<std::uint64_t>(outcome_)});
-  engine_.certificate->note_data(digest_);
+  run_->observe();
+  if (engine_.certificate != nullptr) engine_.certificate->note_data(digest_);
 }
 
 void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {
-  Certificate& certificate = *engine_.certificate;
-  certificate.note({engine_.function, context_.id(), static_cast<std::uint64_t>(operation.kind),
-                    static_cast<std::uint64_t>(operation.element),
-                    static_cast<std::uint64_t>(operation.function), operation.bytes,
-                    static_cast<std::uint64_t>(operation.root)});
   receive_ = buffers.receive;
   receive_blocks_.assign(buffers.receive_blocks.begin(), buffers.receive_blocks.end());
-  if (!engine_.carries_payload()) return;
   // Of a broadcast's buffer only the root has filled in anything yet.
   const bool filled = operation.kind != OperationKind::kBcast || operation.root == context_.rank();
   std::uint64_t digest = filled ? Certificate::digest(buffers.send) : 0;
   for (const Bytes block : buffers.send_blocks) digest = Certificate::digest(block, digest);
-  certificate.note_data(digest);
+  engine_.certificate->note_data(digest);
 }
 
 /// On completion, before the result is unpacked.

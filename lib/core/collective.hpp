@@ -1,8 +1,6 @@
-// A collective operation in progress at this rank: in every lane, the algorithm of the backend that carries
-// it there.
+// A collective operation in progress at this rank: the algorithm of the backend that carries it.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -18,8 +16,7 @@ class Reducer {
   virtual void combine(Bytes in, MutableBytes inout) = 0;
 };
 
-/// Started once; completes once (data in place in lane 0, all lanes ended); then observed once. Must stay
-/// where it is.
+/// Started once; completes once (data in place, algorithm ended); then observed once. Must stay where it is.
 class Collective {
  public:
   Collective(Engine& engine, Context& context);
@@ -29,7 +26,7 @@ class Collective {
 
   /// Buffers and reducer live until completion. reducer may be null where nothing is reduced.
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
-  /// The same without data, in all lanes: only the sizes of the buffers count, and no memory is touched.
+  /// The same without data: only the sizes of the buffers count, and no memory is touched.
   void watch(const Operation& operation, const CollectiveBuffers& buffers) {
     watches_ = true;
     start(operation, buffers, nullptr);
@@ -46,7 +43,7 @@ class Collective {
   /// The program has learnt of the completion: its clocks move.
   void observe();
 
-  [[nodiscard]] bool done() const { return started_ && running_ == 0; }
+  [[nodiscard]] bool done() const { return started_ && ended_; }
   [[nodiscard]] Outcome outcome() const { return outcome_; }
 
   void (*on_complete)(Collective& self) = nullptr;
@@ -56,22 +53,19 @@ class Collective {
   class Run;
   template <typename Begin>
   void begin(std::uint32_t number, Begin begin);
-  void ended(Run& run);
-  void complete_one();
+  void ended();
+  void complete();
   void certify(const Operation& operation, const CollectiveBuffers& buffers);
   void take_digest();
 
   Engine& engine_;
   Context& context_;
-  std::array<std::unique_ptr<Run>, kMaxLanes> runs_;
-  int running_ = 0;
-  std::uint64_t operation_ = 0;
+  std::unique_ptr<Run> run_;
   bool started_ = false;
+  bool ended_ = false;    // the algorithm
   bool watches_ = false;  // the data goes another way
-  bool meeting_ = false;  // no operation: nobody counts its size
   bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;
-  std::uint64_t bytes_ = 0;  // as counted
   // For the certificate.
   MutableBytes receive_;
   std::vector<MutableBytes> receive_blocks_;

@@ -15,6 +15,23 @@
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
+std::optional<CallRange> parse_calls(std::string_view text) {
+  if (text == "none") return CallRange();
+  CallRange calls{1, std::numeric_limits<std::uint64_t>::max()};
+  if (text == "all") return calls;
+  const char* const end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, calls.first);
+  calls.last = calls.first;
+  if (error == std::errc() && stop != end && *stop == '-') {
+    const auto last = std::from_chars(stop + 1, end, calls.last);
+    stop = last.ptr;
+    error = last.ec;
+  }
+  if (error != std::errc() || stop != end || calls.first == 0 || calls.first > calls.last)
+    return std::nullopt;
+  return calls;
+}
+
 namespace {
 
 using std::string;
@@ -104,19 +121,9 @@ bool set_seed(std::uint64_t& where, const RawValue& value) {
 }
 
 bool set_calls(CallRange& where, const RawValue& value) {
-  where = {};
-  if (value.text == "none") return true;
-  where = {1, std::numeric_limits<std::uint64_t>::max()};
-  if (value.text == "all") return true;
-  const char* const end = value.text.data() + value.text.size();
-  auto [stop, error] = std::from_chars(value.text.data(), end, where.first);
-  where.last = where.first;
-  if (error == std::errc() && stop != end && *stop == '-') {
-    const auto last = std::from_chars(stop + 1, end, where.last);
-    stop = last.ptr;
-    error = last.ec;
-  }
-  return error == std::errc() && stop == end && where.first > 0 && where.first <= where.last;
+  const std::optional<CallRange> calls = parse_calls(value.text);
+  where = calls.value_or(CallRange());
+  return calls.has_value();
 }
 
 bool set_flag(bool& where, const RawValue& value) {
@@ -185,9 +192,9 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); },
      text_of<&Configuration::backend>},
     {{"compare", "OFFRAMP_COMPARE", "", true, "all, or some with commas between them: BACKENDS",
-      "other hardware that models the same operations in the same run; the host is always among them"},
+      "other hardware over which the run is simulated at its end; the host is always among them"},
      [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
-     [](const Configuration& c) { return fmt::format("{}", fmt::join(c.lane_backends(), ",")); }},
+     [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model",
       "what MPI_Wtime returns: the machine's time, or modelled time"},
      [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
@@ -231,11 +238,16 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
      text_of<&Configuration::receipts>},
     {{"ranks_per_node", "OFFRAMP_RANKS_PER_NODE", "1", false, "a whole number from 1 to 1e6",
-      "in predictions and replays: so many neighbouring ranks share what a node has one of"},
+      "so many neighbouring ranks share what a node has one of"},
      [](Target& t, const RawValue& v) {
        return set_count(t.all.ranks_per_node, v, "1") && t.all.ranks_per_node >= 1 &&
               t.all.ranks_per_node <= 1'000'000;
      }},
+    {{"settle_limit", "OFFRAMP_SETTLE_LIMIT", "20000000", false, "a whole number from 0",
+      "events of all ranks up to which a run's modelled times come from a simulation of all ranks at "
+      "MPI_Finalize; above, from the ranks' live clocks"},
+     [](Target& t, const RawValue& v) { return set_count(t.all.settle_limit, v, "1"); },
+     text_of<&Configuration::settle_limit>},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
       "every rank prints what it waits for after this long without progress; 0: never", "s"},
      [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},
@@ -334,9 +346,9 @@ string_view section_of(string_view path) {
   return dot == string_view::npos ? string_view() : path.substr(0, dot);
 }
 
-/// Of the lanes and routes, each once.
+/// Settled and named by routes, each once.
 std::vector<string> backends_in_use(const Configuration& configuration) {
-  std::vector<string> names = configuration.lane_backends();
+  std::vector<string> names = configuration.settled_backends();
   for (const Route& route : configuration.routes) {
     if (std::find(names.begin(), names.end(), route.backend) == names.end()) names.push_back(route.backend);
   }
@@ -580,11 +592,6 @@ class Loader {
       if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
       if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
     }
-    if (const std::size_t lanes = configuration_.lane_backends().size(); lanes > kMaxLanes) {
-      return fmt::format(
-          "compare: {} backends with the one that carries the data and the host; {} are possible", lanes,
-          kMaxLanes);
-    }
     const FaultRates& faults = configuration_.faults;
     const double sum =
         faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
@@ -641,7 +648,7 @@ class Loader {
 
 }  // namespace
 
-std::vector<string> Configuration::lane_backends() const {
+std::vector<string> Configuration::settled_backends() const {
   std::vector<string> names = {backend};
   const auto add = [&names](const string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);

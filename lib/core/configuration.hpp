@@ -50,11 +50,14 @@ struct CallRange {
   [[nodiscard]] bool contains(std::uint64_t call) const { return any() && call >= first && call <= last; }
 };
 
+/// "none", "all", a call ("127"), or several ("100-200"). Nothing: it is none of these.
+std::optional<CallRange> parse_calls(std::string_view text);
+
 struct Configuration {
   static constexpr std::string_view kOff = "off";
 
   std::string backend = "host";       // a name in the registry, or "off"
-  std::vector<std::string> compared;  // names of the backends that watch; see lane_backends()
+  std::vector<std::string> compared;  // for which the run is settled too; see settled_backends()
   Clock clock = Clock::kWall;
   Compute compute;
   Reductions reductions = Reductions::kHardware;
@@ -73,6 +76,9 @@ struct Configuration {
   bool summary = true;
   bool certificate = false;  // hash calls, times and data
   bool details = false;      // units and critical path, for the report
+  /// Events of all ranks up to which a run is settled at MPI_Finalize: the modelled times that it reports
+  /// come from a world then, otherwise from the ranks' live clocks.
+  std::uint64_t settle_limit = 20'000'000;
 
   std::string file;                         // the file that was read; empty: none
   std::vector<std::string> notes;           // what the user should know although nothing is wrong
@@ -83,9 +89,9 @@ struct Configuration {
   /// The program is recorded, and the MPI library carries all that it does.
   [[nodiscard]] bool records_only() const { return off() && !record.empty(); }
 
-  /// The backends of the run's lanes: first the one that carries the data. When others are compared, the host
-  /// is always among them.
-  [[nodiscard]] std::vector<std::string> lane_backends() const;
+  /// The backends whose modelled times the run has: first the one that carries the data. When others are
+  /// compared, the host is always among them.
+  [[nodiscard]] std::vector<std::string> settled_backends() const;
 
   /// The values of a backend's parameters. Cannot fail for a registered backend once load_configuration
   /// succeeded.
@@ -129,7 +135,7 @@ struct SettingInForce {
   [[nodiscard]] bool is_default() const { return source == "default"; }
 };
 
-/// All general keys, routes, and the parameters of every backend of the lanes and routes.
+/// All general keys, routes, and the parameters of every backend that is settled or routed to.
 std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry);
 
 /// What all ranks must have alike, as one text to compare: the values of the keys that the table says so of,

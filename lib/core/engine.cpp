@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -17,15 +16,13 @@ constexpr std::size_t kMostUnattached = 1 << 16;
 
 }  // namespace
 
-Engine::Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload)
+Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane)
     : window(fabric.ranks()),
       fabric_(fabric),
       rank_(fabric.rank()),
       ranks_(fabric.ranks()),
-      lanes_(std::move(lanes)),
-      carries_payload_(carries_payload) {
-  assert(!lanes_.empty() && lanes_.size() <= kMaxLanes);
-  static_assert(Header::size_with(kMaxLanes) <= Fabric::kMaxHeader);
+      lane_(std::move(lane)) {
+  static_assert(sizeof(Header) <= Fabric::kMaxHeader);
 }
 
 Engine::~Engine() {
@@ -75,7 +72,7 @@ void Engine::retire_context(Context& context) {
   for (auto& message : context.remove_all()) abandon(std::move(message));
   recent_ = nullptr;
   retired_.add(context.id());
-  for (auto& lane : lanes_) lane->forget(context.id());
+  lane_->forget(context.id());
   contexts_.erase(context.id());
 }
 
@@ -121,22 +118,15 @@ void Engine::post(ReceiveRecord& record) {
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   prepare(record, context, source, tag, buffer);
-  if (log != nullptr) record.post_begin = lanes_[0]->clock;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = *lanes_[i];
-    lane.clock += lane.post_cost();
-    record.posted[i] = lane.clock;
-  }
-  if (certificate != nullptr) certify_posted(record);
+  record.posted = lane_->clock += lane_->post_cost();
   post(record);
 }
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
                      const TeamPosition& team, bool token) {
   prepare(record, context, source, tag, buffer);
-  if (log != nullptr) record.post_begin = *team.clock;
-  if (!token) *team.clock += lanes_[team.lane]->backend(team.backend).post_receive_cost();
-  for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = *team.clock;
+  if (!token) *team.clock += lane_->backend(team.backend).post_receive_cost();
+  record.posted = *team.clock;
   post(record);
 }
 
@@ -146,8 +136,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
   --message->context->pending;  // that of the claim
-  if (log != nullptr) record.post_begin = lanes_[0]->clock;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) record.posted[i] = lanes_[i]->clock;
+  record.posted = lane_->clock;
   take_message(record, std::move(message));
 }
 
@@ -173,51 +162,33 @@ Operation operation_in(const ReceiveRecord& record) {
 
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
-  if (log != nullptr) log->used(operation_of(record.header));
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = *lanes_[i];
-    const Time before = lane.clock;
-    settle(record, own_position(i, record.header));
-    if (lane.sizes != nullptr)
-      lane.sizes->add(SizeTable::Kind::kReceive, record.received,
-                      lane.clock - before + (record.claimed ? Time() : lane.post_cost()));
-    const std::uint8_t backend = record.header.lanes[i].backend;
-    const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
-    CallCounter& counter = lane.counters.calls[record.function];
-    lane.count(counter, {backend, declined});
-    counter.bytes += record.received;
-  }
-  if (certificate != nullptr) certify(record);
+  Lane& lane = *lane_;
+  const std::uint8_t backend = record.header.envelope.backend;
+  settle(record, own_position(backend));
+  const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
+  CallCounter& counter = lane.counters.calls[record.function];
+  lane.count(counter, {backend, declined});
+  counter.bytes += record.received;
+  if (certificate != nullptr) certificate->note_data(record.digest);
 }
 
 void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
-  if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
   settle(record, team);
 }
 
 [[gnu::always_inline]] inline void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
-  const LaneStamp& in = record.header.lanes[at.lane];
-  const Transfer transfer = transfer_of(record.header, rank(), at.lane);
-  const Time done = lanes_[at.lane]
-                        ->messages(in.backend)
-                        .receive(transfer, in.stamp, record.posted[at.lane], *at.clock, *at.units);
-  // Only a message that came after the receive was posted has made anybody wait.
-  if (PathLog* path = lanes_[at.lane]->path.get();
-      path != nullptr && done > *at.clock && in.stamp.last > record.posted[at.lane]) {
-    const Envelope& e = record.header.envelope;
-    path->waited({done, e.bytes, e.source_world, e.operation});
-  }
-  if (log != nullptr && at.lane == 0)
-    log->host(transfer.operation, "post receive", record.post_begin, record.posted[0]);
+  const Header& in = record.header;
+  const Time done = lane_->messages(in.envelope.backend)
+                        .receive(transfer_of(in, rank()), in.stamp, record.posted, *at.clock, *at.units);
   *at.clock = later(*at.clock, done);
 }
 
 [[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Header& header) {
-  record.header.take(header);
+  record.header = header;
   record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
   if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
-  if (header.lanes[0].stamp.failed()) record.outcome = Outcome::kFault;
+  if (header.stamp.failed()) record.outcome = Outcome::kFault;
   if (record.source == kAnySource && record.context->size() > 2)
     count_arrival_order_dependence(Dependence::kUnnamedSource,
                                    {record.site, record.context->id(), record.function});
@@ -226,14 +197,13 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
 
 void Engine::send_reply(ReceiveRecord& record) {
   Notice& reply = notice_for(record.header, EnvelopeKind::kReply);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    LaneStamp& at = reply.header.lanes[i];
-    if (at.handshake == 0) continue;
-    const Transfer transfer = transfer_of(record.header, rank(), i);
-    at.stamp = lanes_[i]->messages(at.backend).match(transfer, at.stamp, record.posted[i]);
-    if (!at.stamp.failed()) continue;
-    ++lanes_[i]->counters.given_up;
-    if (i == 0) record.outcome = Outcome::kFault;
+  if (Header& at = reply.header; at.handshake()) {
+    at.stamp = lane_->messages(at.envelope.backend)
+                   .match(transfer_of(record.header, rank()), at.stamp, record.posted);
+    if (at.stamp.failed()) {
+      ++lane_->counters.given_up;
+      record.outcome = Outcome::kFault;
+    }
   }
   dispatch(reply, static_cast<int>(record.header.envelope.source_world));
 }
@@ -246,7 +216,7 @@ Notice& Engine::notice_for(const Header& header, EnvelopeKind kind) {
   Notice& notice = *free_notices_.back();
   free_notices_.pop_back();
   notice.engine = this;
-  notice.header.take(header);
+  notice.header = header;
   notice.header.envelope.kind = kind;
   notice.header.envelope.source_world = static_cast<std::uint32_t>(rank());
   return notice;
@@ -313,11 +283,9 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
 // --- arrivals ---
 
 void Engine::deliver(const Fabric::Inbound& inbound) {
-  EnvelopeLimits limits{lanes_.size(), static_cast<std::uint32_t>(ranks())};
-  limits.payload = carries_payload_;
-  ReceivedHeader received;
-  const Header* const header = received.decode(inbound.header, inbound.size, limits);
-  if (header == nullptr || !known_backends(*header)) return reject(inbound);
+  const std::optional<Header> header =
+      decode(inbound.header, inbound.size, {static_cast<std::uint32_t>(ranks()), lane_->members().size()});
+  if (!header) return reject(inbound);
   const Envelope& e = header->envelope;
   if (e.kind != EnvelopeKind::kMessage) {
     if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // a payload of nothing, but somebody's
@@ -348,13 +316,6 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
     if (!peer.early.empty()) accept_early(context, peer);
   }
   release(context);
-}
-
-[[gnu::always_inline]] inline bool Engine::known_backends(const Header& header) const {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (header.lanes[i].backend >= lanes_[i]->members().size()) return false;
-  }
-  return true;
 }
 
 void Engine::discard(const Header& header, const Fabric::Inbound& inbound) {
@@ -397,10 +358,10 @@ std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& 
   const bool fetched =
       inbound.remote != nullptr && inbound.size <= kBounceLimit && (header.envelope.flags & kStays) == 0;
   const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
-  std::unique_ptr<UnexpectedMessage> message = make_with_tail<UnexpectedMessage>(lanes_.size(), room);
+  std::unique_ptr<UnexpectedMessage> message = make_with_payload<UnexpectedMessage>(room);
   message->engine = this;
   message->context = &context;
-  message->header.take(header);
+  message->header = header;
   message->remote = inbound.remote;
   if (fetched) {
     fetch(*message);

@@ -1,4 +1,4 @@
-// The engine of one rank: point-to-point over the fabric, priced by the lanes, matched by the contexts.
+// The engine of one rank: point-to-point over the fabric, priced by the lane, matched by the contexts.
 //
 // It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the
 // program has several). Nothing blocks: whoever waits calls progress() until its record is done.
@@ -13,7 +13,6 @@
 #include "lib/core/certificate.hpp"
 #include "lib/core/context.hpp"
 #include "lib/core/lane.hpp"
-#include "lib/core/operation_log.hpp"
 #include "lib/core/payload_window.hpp"
 #include "lib/core/recent_ids.hpp"
 #include "lib/core/team_message.hpp"
@@ -28,46 +27,34 @@ struct SendArguments {
   Bytes data;
   ElementType element = ElementType::kByte;
   bool synchronous = false;
-  bool carried = true;  // false: only counted, the lane watches
+  bool carried = true;  // false: only counted, the live clock watches
+  bool signal = false;
 };
 
-/// Where the algorithm of a collective stands in modelled time: its own clock and units, one lane, one
-/// backend.
+/// Where the algorithm of a collective stands in modelled time: its own clock and units of one backend.
 struct TeamPosition {
-  std::size_t lane = 0;
   std::uint8_t backend = 0;
   Time* clock = nullptr;
   Units* units = nullptr;
-  std::uint64_t operation = 0;  // the collective
-  bool failed = false;          // what it sends descends from a message that failed, and says so
+  bool failed = false;  // what it sends descends from a message that failed, and says so
 };
 
 class Engine final : public Fabric::Sink {
  public:
-  /// carries_payload: false when every rank only forecasts: sizes are sent, and no buffer is touched.
-  Engine(Fabric& fabric, std::vector<std::unique_ptr<Lane>> lanes, bool carries_payload = true);
+  Engine(Fabric& fabric, std::unique_ptr<Lane> lane);
   ~Engine() override;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
-  [[nodiscard]] bool carries_payload() const { return carries_payload_; }
-  [[nodiscard]] std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
-  [[nodiscard]] Lane& lane(std::size_t index) { return *lanes_[index]; }
+  [[nodiscard]] Lane& lane() { return *lane_; }
 
   /// The function on whose behalf operations start from now on, for the counters.
   std::uint16_t function = 0;
   /// The address in the program to which that function returns.
   const void* site = nullptr;
   MessagePool team_messages;
-  /// What vouches for this run; null when no certificate was asked for.
+  /// Of the data; null when no certificate was asked for.
   std::unique_ptr<Certificate> certificate;
-
-  /// Receives the operations of lane 0; null when nothing records them.
-  OperationLog* log = nullptr;
-  /// Backends get the payload of what they send (Transfer::data), because packets are captured.
-  bool shows_payload = false;
-  /// Of an operation that begins now; for spans.
-  std::uint64_t next_operation() { return operation_id(static_cast<std::uint32_t>(rank()), ++operations_); }
 
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
@@ -102,14 +89,10 @@ class Engine final : public Fabric::Sink {
                const TeamPosition& team, bool token);
   void observe(SendRecord& record, const TeamPosition& team);
   void observe(ReceiveRecord& record, const TeamPosition& team);
-  /// Instead of observe(), for a token that was received.
-  void took_token(const ReceiveRecord& record, const TeamPosition& team) {
-    if (log != nullptr && team.lane == 0) log->part(operation_of(record.header), team.operation);
-  }
 
   /// A choice that depended on which message came first, or on when the program asked.
   void count_arrival_order_dependence(Dependence kind, const ArrivalPlace& place) {
-    for (auto& lane : lanes_) ++lane->counters.dependences[static_cast<std::size_t>(kind)];
+    ++lane_->counters.dependences[static_cast<std::size_t>(kind)];
     places_.count(place);
   }
   /// The same in the current call, about a communicator or none.
@@ -159,14 +142,8 @@ class Engine final : public Fabric::Sink {
   void retire_context(Context& context);
   void abandon(std::unique_ptr<UnexpectedMessage> message);
 
-  static std::uint64_t operation_id(std::uint32_t rank, std::uint32_t number) {
-    return static_cast<std::uint64_t>(rank) << 32 | number;
-  }
-  static std::uint64_t operation_of(const Header& header) {
-    return operation_id(header.envelope.source_world, header.envelope.operation);
-  }
   void prepare(SendRecord& record, const SendArguments& arguments);
-  LaneStamp& number(SendRecord& record, const TeamPosition& at);
+  void number(SendRecord& record, const TeamPosition& at);
   void depart(SendRecord& record, const TeamPosition& at);
   void launch(SendRecord& record);
   /// The destination has no window left for the payload.
@@ -181,7 +158,6 @@ class Engine final : public Fabric::Sink {
 
   void accept(Context& context, ContextPeer& peer, const Header& header, const Fabric::Inbound& inbound);
   void accept_early(Context& context, ContextPeer& peer);
-  [[nodiscard]] bool known_backends(const Header& header) const;
   void discard(const Header& header, const Fabric::Inbound& inbound);
   void reject(const Fabric::Inbound& inbound);
   std::unique_ptr<UnexpectedMessage> hold(Context& context, const Header& header,
@@ -212,21 +188,14 @@ class Engine final : public Fabric::Sink {
   void on_reply(const Header& header);
   void settle(const SendRecord& record, const TeamPosition& at);
   void settle(const ReceiveRecord& record, const TeamPosition& at);
-  TeamPosition own_position(std::size_t lane, const Header& header) {
-    const std::uint8_t backend = header.lanes[lane].backend;
-    return {lane, backend, &lanes_[lane]->clock, &lanes_[lane]->units(backend)};
-  }
+  TeamPosition own_position(std::uint8_t backend) { return {backend, &lane_->clock, &lane_->units(backend)}; }
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
-  void certify(const SendRecord& record, const SendArguments& arguments);
-  void certify_sent(const SendRecord& record);
-  void certify_posted(const ReceiveRecord& record);
-  void certify(const ReceiveRecord& record);
   void take_digest(ReceiveRecord& record) const;
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 
-  [[nodiscard]] static Transfer transfer_of(const Header& header, int destination_world, std::size_t lane) {
+  [[nodiscard]] static Transfer transfer_of(const Header& header, int destination_world) {
     const Envelope& e = header.envelope;
     Transfer transfer;
     transfer.source = static_cast<int>(e.source_world);
@@ -236,8 +205,8 @@ class Engine final : public Fabric::Sink {
     transfer.tag = e.tag;
     transfer.context = e.context;
     transfer.synchronous = (e.flags & kSynchronous) != 0;
-    transfer.number = header.lanes[lane].number;
-    transfer.operation = operation_of(header);
+    transfer.signal = (e.flags & kSignal) != 0;
+    transfer.number = e.number;
     return transfer;
   }
   std::uint64_t make_token(SendRecord& record);
@@ -247,8 +216,7 @@ class Engine final : public Fabric::Sink {
   Fabric& fabric_;
   int rank_;
   int ranks_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  bool carries_payload_;
+  std::unique_ptr<Lane> lane_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
   // Programs make and free communicators as long as they run. What was sent on one, never received, and comes
   // after so many others were freed would have been overtaken by the messages that made those.
@@ -273,7 +241,6 @@ class Engine final : public Fabric::Sink {
   std::size_t unexpected_bytes_peak_ = 0;
   std::vector<int> due_;  // ranks to give window back to
   ArrivalPlaces places_;
-  std::uint32_t operations_ = 0;
   std::uint64_t completions_ = 0;
   std::uint64_t malformed_ = 0;
   std::string last_fault_;

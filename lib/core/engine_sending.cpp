@@ -1,4 +1,4 @@
-// The engine's sends: out of the program's hands, through the lanes' models, onto the fabric; and the
+// The engine's sends: out of the program's hands, through the live clock's models, onto the fabric; and the
 // replies.
 #include <utility>
 
@@ -26,7 +26,6 @@ Bytes copy_words(const Bytes& from) {
   record.done = false;
   record.observed = false;
   record.transport_done = false;
-  record.replied = false;
   record.outcome = Outcome::kOk;
   record.engine = this;
   record.context = &context;
@@ -36,7 +35,6 @@ Bytes copy_words(const Bytes& from) {
   record.function = function;
   Envelope& e = record.header.envelope;
   e = Envelope{};
-  e.lanes = static_cast<std::uint8_t>(lanes_.size());
   e.element = arguments.element;
   e.sequence = context.peer(arguments.destination).send_sequence++;
   e.context = context.id();
@@ -45,39 +43,30 @@ Bytes copy_words(const Bytes& from) {
   e.bytes = arguments.data.size();
   e.source_world = static_cast<std::uint32_t>(rank());
   if (!arguments.carried) e.flags |= kNoPayload;
-  e.operation = ++operations_;
   if (arguments.synchronous) e.flags |= kWantsReply | kSynchronous;
+  if (arguments.signal) e.flags |= kSignal;
   ++context.pending;
   ++sends_;
 }
 
-[[gnu::always_inline]] inline LaneStamp& Engine::number(SendRecord& record, const TeamPosition& at) {
-  LaneStamp& out = record.header.lanes[at.lane];
-  out = LaneStamp{};
-  out.backend = at.backend;
-  out.number = lanes_[at.lane]->next_number(at.backend, record.destination_world);
-  return out;
+[[gnu::always_inline]] inline void Engine::number(SendRecord& record, const TeamPosition& at) {
+  record.header.envelope.backend = at.backend;
+  record.header.envelope.number = lane_->next_number(at.backend, record.destination_world);
 }
 
 [[gnu::always_inline]] inline void Engine::depart(SendRecord& record, const TeamPosition& at) {
-  Lane& lane = *lanes_[at.lane];
-  LaneStamp& out = number(record, at);
-  Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
-  if (shows_payload) transfer.data = record.data;
-  if (lane.path != nullptr) lane.path->issued(record.header.envelope.operation, *at.clock);
-  const Time issued = *at.clock;
-  const Departure departure = lane.messages(at.backend).depart(transfer, issued, *at.units);
-  copy_words(departure.stamp, out.stamp);
-  out.handshake = departure.handshake ? 1 : 0;
-  if (departure.handshake) record.header.envelope.flags |= kWantsReply;
-  if (shows_payload && departure.handshake) record.kept.assign(record.data.begin(), record.data.end());
-  record.lanes[at.lane].complete = departure.complete;
-  record.lanes[at.lane].reply = {};
+  number(record, at);
+  const Departure departure =
+      lane_->messages(at.backend)
+          .depart(transfer_of(record.header, record.destination_world), *at.clock, *at.units);
+  copy_words(departure.stamp, record.header.stamp);
+  if (departure.handshake) record.header.envelope.flags |= kWantsReply | kHandshake;
+  record.complete = departure.complete;
+  record.reply = {};
   *at.clock = later(*at.clock, departure.host_free);
-  if (log != nullptr && at.lane == 0) log->host(transfer.operation, "send", issued, *at.clock);
   if (!departure.stamp.failed()) return;
-  ++lane.counters.given_up;
-  if (at.lane == 0) record.outcome = Outcome::kFault;
+  ++lane_->counters.given_up;
+  record.outcome = Outcome::kFault;
 }
 
 [[gnu::always_inline]] inline void Engine::launch(SendRecord& record) {
@@ -117,54 +106,31 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
   operation.element = arguments.element;
   operation.bytes = arguments.data.size();
   operation.tag = arguments.tag;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = *lanes_[i];
-    const Lane::Choice choice = lane.choose(operation);
-    CallCounter& counter = lane.counters.calls[function];
-    lane.count(counter, choice);
-    counter.bytes += operation.bytes;
-    const Time before = lane.clock;
-    if (log != nullptr && i == 0) {
-      log->used(operation_of(record.header));
-      log->sent(operation_of(record.header), record.destination_world);
-    }
-    depart(record, {i, choice.backend, &lane.clock, &lane.units(choice.backend)});
-    if (lane.sizes != nullptr) lane.sizes->add(SizeTable::Kind::kSend, operation.bytes, lane.clock - before);
-  }
-  if (certificate != nullptr) certify(record, arguments);
+  Lane& lane = *lane_;
+  const Lane::Choice choice = lane.choose(operation);
+  CallCounter& counter = lane.counters.calls[function];
+  lane.count(counter, choice);
+  counter.bytes += operation.bytes;
+  depart(record, own_position(choice.backend));
+  if (certificate != nullptr) certificate->note_data(Certificate::digest(record.data));
   launch(record);
 }
 
 void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team,
                   const Stamp* token) {
   prepare(record, arguments);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) record.header.lanes[i] = LaneStamp{};
-  if (log != nullptr && team.lane == 0) {
-    log->part(operation_of(record.header), team.operation);
-    log->sent(operation_of(record.header), record.destination_world);
-  }
   if (token != nullptr) {
-    number(record, team).stamp = *token;
-    if (PathLog* path = lanes_[team.lane]->path.get())
-      path->issued(record.header.envelope.operation, *team.clock);
+    number(record, team);
+    record.header.stamp = *token;
   } else {
     depart(record, team);
   }
-  if (team.failed) record.header.lanes[team.lane].stamp.detail |= Stamp::kFailed;
+  if (team.failed) record.header.stamp.detail |= Stamp::kFailed;
   launch(record);
 }
 
 void Engine::observe(SendRecord& record) {
-  if (std::exchange(record.observed, true)) return;
-  if (log != nullptr) log->used(operation_of(record.header));
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = *lanes_[i];
-    const Time before = lane.clock;
-    settle(record, own_position(i, record.header));
-    if (lane.sizes != nullptr)
-      lane.sizes->add_time(SizeTable::Kind::kSend, record.header.envelope.bytes, lane.clock - before);
-  }
-  if (certificate != nullptr) certify_sent(record);
+  if (!std::exchange(record.observed, true)) settle(record, own_position(record.header.envelope.backend));
 }
 
 void Engine::observe(SendRecord& record, const TeamPosition& team) {
@@ -172,27 +138,20 @@ void Engine::observe(SendRecord& record, const TeamPosition& team) {
 }
 
 bool Engine::is_over(const SendRecord& record) const {
-  if (!record.done || record.outcome != Outcome::kOk || log != nullptr || certificate != nullptr)
-    return false;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (record.header.lanes[i].handshake != 0 || record.lanes[i].complete > lanes_[i]->clock) return false;
-  }
-  return true;
+  return record.done && record.outcome == Outcome::kOk && !record.header.handshake() &&
+         record.complete <= lane_->clock;
 }
 
 [[gnu::always_inline]] inline void Engine::settle(const SendRecord& record, const TeamPosition& at) {
-  const LaneStamp& out = record.header.lanes[at.lane];
-  const Stamp& reply = record.lanes[at.lane].reply;
-  Time complete = record.lanes[at.lane].complete;
-  if (out.handshake != 0 && reply.failed()) {
-    complete = reply.last;  // when the protocol gave up
-  } else if (out.handshake != 0 && record.outcome == Outcome::kOk) {
-    Transfer transfer = transfer_of(record.header, record.destination_world, at.lane);
-    if (shows_payload) transfer.data = record.kept;
-    complete = lanes_[at.lane]->messages(out.backend).complete_send(transfer, out.stamp, reply, *at.units);
+  const Header& out = record.header;
+  Time complete = record.complete;
+  if (out.handshake() && record.reply.failed()) {
+    complete = record.reply.last;  // when the protocol gave up
+  } else if (out.handshake() && record.outcome == Outcome::kOk) {
+    complete =
+        lane_->messages(out.envelope.backend)
+            .complete_send(transfer_of(out, record.destination_world), out.stamp, record.reply, *at.units);
   }
-  if (log != nullptr && at.lane == 0 && out.handshake != 0)
-    log->host(operation_of(record.header), kWaitForPeer, *at.clock, reply.last);
   *at.clock = later(*at.clock, complete);
 }
 
@@ -240,9 +199,8 @@ void Engine::on_reply(const Header& header) {
     return;
   }
   give_back_token(e.token);
-  record->replied = true;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) record->lanes[i].reply = header.lanes[i].stamp;
-  if (header.lanes[0].stamp.failed()) record->outcome = Outcome::kFault;
+  record->reply = header.stamp;
+  if (header.stamp.failed()) record->outcome = Outcome::kFault;
   record->reply_done = true;
   if (record->transport_done) complete(*record);
 }

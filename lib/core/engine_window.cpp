@@ -19,11 +19,11 @@ Fabric::State Engine::keep(SendRecord& record) {
   record.header.envelope.flags |= kStays;
   if (!record.reply_done)
     return fabric_.offer(record.destination_world, record.header.encoded(), record.data, record);
-  std::unique_ptr<KeptSend> kept = make_with_tail<KeptSend>(lanes_.size(), record.data.size());
+  std::unique_ptr<KeptSend> kept = make_with_payload<KeptSend>(record.data.size());
   kept->engine = this;
-  kept->header.take(record.header);
+  kept->header = record.header;
   kept->bytes = record.data.size();
-  kept->data = Tail<KeptSend>::payload(*kept, lanes_.size());
+  kept->data = payload_behind(*kept);
   std::memcpy(kept->data, record.data.data(), kept->bytes);
   kept->notify = [](FabricWaiter& waiter, bool) {
     const std::unique_ptr<KeptSend> self(static_cast<KeptSend*>(&waiter));
@@ -49,7 +49,7 @@ void Engine::on_window(const Header& header) {
 // --- at the receiver ---
 
 void Engine::payload_came(UnexpectedMessage& message, std::size_t bytes) {
-  message.data = Tail<UnexpectedMessage>::payload(message, lanes_.size());
+  message.data = payload_behind(message);
   message.held = bytes;
   unexpected_bytes_ += bytes;
   unexpected_bytes_peak_ = std::max(unexpected_bytes_peak_, unexpected_bytes_);
@@ -64,7 +64,6 @@ int Engine::give_back_windows() {
   const std::vector<int> due = std::exchange(due_, {});
   for (const int source : due) {
     Header header;
-    header.envelope.lanes = static_cast<std::uint8_t>(lanes_.size());
     header.envelope.bytes = window.settle(source);
     dispatch(notice_for(header, EnvelopeKind::kWindow), source);
   }

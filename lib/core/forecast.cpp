@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace offramp {
 namespace {
+
+/// The function that a program would call.
+std::string name_of_call(const Operation& operation, bool receives) {
+  if (operation.kind == OperationKind::kSend) return receives ? "MPI_Recv" : "MPI_Send";
+  std::string name(to_string(operation.kind));
+  name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
+  return "MPI_" + name;
+}
 
 Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& outcome) {
   Outcome own = Outcome::kOk;
@@ -21,15 +31,42 @@ Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& 
   if (own != Outcome::kOk) outcome = own;
 }
 
-Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Outcome& outcome) {
-  for (int i = 0; i < repeat; ++i) co_await one_operation(rank, operation, outcome);
+Task<void> one_call(RankHandle& rank, const Operation& operation, Outcome& outcome,
+                    ReplayObserver& observer) {
+  const bool takes_part = operation.kind != OperationKind::kSend || rank.rank() == operation.root ||
+                          rank.rank() == (operation.root + 1) % operation.ranks;
+  if (!takes_part) co_return;
+  const bool receives = rank.rank() != operation.root;
+  const Time begin = rank.clock();
+  observer.enter(rank.rank());
+  co_await one_operation(rank, operation, outcome);
+  const std::uint16_t function = operation.kind == OperationKind::kSend && receives ? 1 : 0;
+  observer.leave(rank.rank(), function, name_of_call(operation, receives), begin, rank.clock());
 }
 
-Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat) {
-  const std::unique_ptr<World> world = make_world(setting, operation.ranks);
+Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Outcome& outcome,
+                    ReplayObserver* observer) {
+  for (int i = 0; i < repeat; ++i) {
+    if (observer == nullptr) {
+      co_await one_operation(rank, operation, outcome);
+    } else {
+      co_await one_call(rank, operation, outcome, *observer);
+    }
+  }
+}
+
+Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat,
+                          ReplayObserver* observer) {
+  WorldOptions observed;
+  if (observer != nullptr) {
+    observed.spans = observer->spans();
+    observed.packets = observer->packets();
+    observed.log = observer;
+  }
+  const std::unique_ptr<World> world = make_world(setting, operation.ranks, observed);
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
-      world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome); });
+      world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome, observer); });
   if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
   if (outcome != Outcome::kOk)
     return Result<Forecast>::failure("the modelled protocol could not repair a fault");
@@ -62,14 +99,15 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
 }
 
 static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,
-                                           int repeat) {
-  if (setting.backend.forecast == nullptr) return in_world(setting, operation, repeat);
+                                           int repeat, ReplayObserver* observer) {
+  if (setting.backend.forecast == nullptr) return in_world(setting, operation, repeat, observer);
   const auto refuse = [&](std::string_view what) {
     return Result<Forecast>::failure(
         fmt::format("{} forecasts one operation on all its hardware; it {}", setting.backend.name, what));
   };
   if (repeat != 1) return refuse("cannot repeat one");
   if (setting.check) return refuse("cannot be checked");
+  if (observer != nullptr) return refuse("has no trace and no capture");
   if (setting.ranks_per_node != 1) return refuse("has no ranks_per_node but its own parameters");
   const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
   return setting.backend.forecast(operation, context);
@@ -99,7 +137,7 @@ bool could_be_larger(const ForecastSetting& setting, const Operation& operation)
 }
 
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat,
-                          bool what_if) {
+                          bool what_if, ReplayObserver* observer) {
   if (has_blocks_of_different_sizes(operation.kind))
     return Result<Forecast>::failure(
         fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
@@ -111,7 +149,7 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
         fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
 
   Ruling ruling = ruling_on(setting, operation);
-  if (ruling.declined.empty()) return forecast_supported(setting, operation, repeat);
+  if (ruling.declined.empty()) return forecast_supported(setting, operation, repeat, observer);
   const std::string reason = ruling.declined;
   ForecastSetting larger = setting;
   const std::string done = what_if ? apply_remedies(larger, operation, ruling) : std::string();
@@ -120,7 +158,7 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
     declined.declined = ruling.declined;
     return declined;
   }
-  Result<Forecast> result = forecast_supported(larger, operation, repeat);
+  Result<Forecast> result = forecast_supported(larger, operation, repeat, observer);
   if (result) {
     result->what_if = true;
     result->note = fmt::format("what if: {}: {}", reason, done);

@@ -1,7 +1,7 @@
 // Forecasts: one operation on many ranks, in this process and without payload.
 #pragma once
 
-#include "lib/core/world_setting.hpp"
+#include "lib/core/replay.hpp"
 
 namespace offramp {
 
@@ -12,10 +12,10 @@ using ForecastSetting = WorldSetting;
 /// says so in the forecast; an error is an operation that makes no sense. what_if: where the hardware
 /// declines because a memory is full, forecasts with a larger one, and says so in the note. repeat: so many
 /// of them, one after the other, as a loop in a program issues them; the time and the counts are those of
-/// all. Only a world does that, and knows of nodes and checks: a backend's own simulation is of one
-/// operation.
+/// all. Only a world does that, knows of nodes and checks, and tells an observer: a backend's own simulation
+/// is of one operation. observer: is told what the ranks do, each operation as a call; null: not told.
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
-                          bool what_if = false);
+                          bool what_if = false, ReplayObserver* observer = nullptr);
 
 /// Whether what_if would give a time where the hardware declines.
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation);

@@ -4,6 +4,26 @@
 
 namespace offramp {
 
+CallCounter& CallCounter::operator+=(const CallCounter& other) {
+  count += other.count;
+  bytes += other.bytes;
+  offloaded += other.offloaded;
+  declined += other.declined;
+  routed += other.routed;
+  native += other.native;
+  modelled += other.modelled;
+  return *this;
+}
+
+Counters& Counters::operator+=(const Counters& other) {
+  if (calls.size() < other.calls.size()) calls.resize(other.calls.size());
+  for (std::size_t i = 0; i < other.calls.size(); ++i) calls[i] += other.calls[i];
+  for (const auto& [what, times] : other.declines) declines[what] += times;
+  for (std::size_t i = 0; i < dependences.size(); ++i) dependences[i] += other.dependences[i];
+  given_up += other.given_up;
+  return *this;
+}
+
 Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
            std::size_t functions)
     : members_(std::move(members)),

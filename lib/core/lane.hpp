@@ -1,5 +1,5 @@
-// A lane: one view of the run in modelled time. It has a host clock, the backends that carry its operations,
-// their routing, and what was counted. Lane 0 carries the data; further lanes see the same operations.
+// One rank's live view of the run in modelled time: the host clock, the backends that carry its operations,
+// their routing, and what was counted.
 #pragma once
 
 #include <array>
@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/path_log.hpp"
 #include "simulators/model/live_messages.hpp"
 #include "simulators/model/rank_table.hpp"
 #include "simulators/model/routing.hpp"
@@ -25,9 +24,14 @@ struct CallCounter {
   std::uint64_t bytes = 0;
   std::uint64_t offloaded = 0;
   std::uint64_t declined = 0;
-  std::uint64_t routed = 0;  // a route gave it to another backend than the lane's own
+  std::uint64_t routed = 0;  // a route gave it to another backend than the default
   std::uint64_t native = 0;
   Time modelled;
+
+  void note(Handling handling) {
+    ++(handling == Handling::kDeclined ? declined : handling == Handling::kOffloaded ? offloaded : routed);
+  }
+  CallCounter& operator+=(const CallCounter& other);
 };
 
 /// What the modelled time may depend on besides the program: which message came first, or when the program
@@ -44,6 +48,13 @@ struct Counters {
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
   std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
   std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair
+
+  /// Of a function, whose counter is made if need be.
+  [[nodiscard]] CallCounter& of(std::size_t function) {
+    if (function >= calls.size()) calls.resize(function + 1);
+    return calls[function];
+  }
+  Counters& operator+=(const Counters& other);
   [[nodiscard]] std::uint64_t arrival_order_dependences() const {
     std::uint64_t sum = 0;
     for (const std::uint64_t count : dependences) sum += count;
@@ -117,9 +128,6 @@ class Lane {
 
   Time clock;
   Counters counters;
-  // For the report; null when none was asked for.
-  std::unique_ptr<SizeTable> sizes;
-  std::unique_ptr<PathLog> path;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] LiveMessages& messages(std::uint8_t index) { return members_[index].messages; }
@@ -136,11 +144,13 @@ class Lane {
     std::uint8_t backend;
     bool declined;  // the chosen one said no and the host carries it
   };
-  /// The backend that the routes name for an operation; the lane's own where none does.
+  /// The backend that the routes name for an operation; the default where none does.
   [[nodiscard]] std::uint8_t route_of(const Operation& operation) const;
   /// Counts an operation for who carries it.
   void count(CallCounter& counter, Choice choice) const {
-    ++(choice.declined ? counter.declined : choice.backend == primary_ ? counter.offloaded : counter.routed);
+    counter.note(choice.declined              ? Handling::kDeclined
+                 : choice.backend == primary_ ? Handling::kOffloaded
+                                              : Handling::kRouted);
   }
   /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
   Choice choose(const Operation& operation);

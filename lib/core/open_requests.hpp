@@ -6,15 +6,23 @@
 #include <utility>
 #include <vector>
 
+#include "lib/recording/event.hpp"
 #include "simulators/model/world.hpp"
 
 namespace offramp {
 
+/// What an operation is counted as.
+struct Begun {
+  std::uint64_t bytes = 0;  // of a receive: known once it is done
+  std::uint16_t call = 0;   // the function that began it
+  recording::EventKind kind = recording::EventKind::kNative;
+};
+
 struct OpenRequest {
   static constexpr std::uint64_t kNone = UINT64_MAX;
   std::uint64_t number = kNone;
-  RankRequest request;       // empty: one that never ends
-  std::uint16_t call = 0;    // the function that began it
+  RankRequest request;  // empty: one that never ends
+  Begun begun;
   bool by_arrival = false;   // a wildcard, whose cancelling is recorded
   bool is_expected = false;  // the recorded program learned of it
 };

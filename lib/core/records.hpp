@@ -5,10 +5,8 @@
 // (the program has learnt of it, and its clocks move) are two moments.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "lib/core/envelope.hpp"
 #include "lib/core/intrusive_list.hpp"
@@ -20,52 +18,26 @@ namespace offramp {
 class Context;
 class Engine;
 
-/// Records and messages end with a header. Where there may be a great many of them they are allocated without
-/// the lanes that this run has not, which would be half of their size, and with their payload behind.
+/// Makes an object with room for a payload behind it, in memory of the pool. The object notes how much that
+/// is (`allocated`), and gives it back when it is deleted.
 template <typename T>
-struct Tail {
-  static constexpr std::size_t size(std::size_t lanes) {
-    static_assert(sizeof(T) % alignof(LaneStamp) == 0);
-    return sizeof(T) - (kMaxLanes - lanes) * sizeof(LaneStamp);
-  }
-  /// Where the payload is.
-  static std::byte* payload(T& object, std::size_t lanes) {
-    return reinterpret_cast<std::byte*>(&object) + size(lanes);
-  }
-};
-
-/// Makes an object without those lanes and with room for a payload, in memory of the pool. The object notes
-/// how much that is (`allocated`), and gives it back when it is deleted.
-template <typename T>
-std::unique_ptr<T> make_with_tail(std::size_t lanes, std::size_t payload) {
-  const std::size_t size = Tail<T>::size(lanes) + payload;
-  // Not "T()", which would clear memory that is not there.
+std::unique_ptr<T> make_with_payload(std::size_t bytes) {
+  const std::size_t size = sizeof(T) + bytes;
   std::unique_ptr<T> object(::new (detail::FramePool::allocate(size)) T);
   object->allocated = size;
   return object;
 }
+/// Where the payload is.
 template <typename T>
-void delete_with_tail(T* object) {
+std::byte* payload_behind(T& object) {
+  return reinterpret_cast<std::byte*>(&object + 1);
+}
+template <typename T>
+void delete_with_payload(T* object) {
   const std::size_t size = object->allocated;
   object->~T();
   detail::FramePool::release(object, size);
 }
-
-/// One value per lane. Most runs have one lane; memory for the others is made at first use.
-template <typename T>
-class LaneValues {
- public:
-  T& operator[](std::size_t lane) {
-    if (lane == 0) return first_;
-    if (others_ == nullptr) others_ = std::make_unique<std::array<T, kMaxLanes - 1>>();
-    return (*others_)[lane - 1];
-  }
-  const T& operator[](std::size_t lane) const { return const_cast<LaneValues&>(*this)[lane]; }
-
- private:
-  T first_{};
-  std::unique_ptr<std::array<T, kMaxLanes - 1>> others_;
-};
 
 struct SendRecord : FabricWaiter {
   Engine* engine = nullptr;
@@ -79,17 +51,12 @@ struct SendRecord : FabricWaiter {
   Outcome outcome = Outcome::kOk;
   bool transport_done = false;
   bool reply_done = false;  // no reply is awaited (any more)
-  bool replied = false;     // the reply is in lanes
   bool done = false;
   bool observed = false;
-  ListLink<SendRecord> link;    // in the engine's list of sends in flight
-  std::vector<std::byte> kept;  // for a packet capture: the payload of a message whose packets leave later
-  struct PerLane {
-    Time complete;
-    Stamp reply;
-  };
-  LaneValues<PerLane> lanes;
-  Header header{LanesUnset()};  // what goes out; last: see Tail
+  ListLink<SendRecord> link;  // in the engine's list of sends in flight
+  Time complete;              // on the live clock; after a handshake the reply decides
+  Stamp reply;
+  Header header;  // what goes out
 };
 
 struct ReceiveRecord : FabricWaiter {
@@ -111,9 +78,8 @@ struct ReceiveRecord : FabricWaiter {
   std::size_t received = 0;              // bytes in the buffer
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
   std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
-  LaneValues<Time> posted;
-  Time post_begin;              // in lane 0, where an operation log is kept
-  Header header{LanesUnset()};  // of the matched message; last: see Tail
+  Time posted;                           // on the live clock
+  Header header;                         // of the matched message
 
   /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.
   [[nodiscard]] std::size_t told() const {
@@ -130,23 +96,25 @@ struct Notice : FabricWaiter {
 /// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
 struct KeptSend : FabricWaiter {
   KeptSend() = default;
-  static void* operator new(std::size_t size) = delete;  // see make_with_tail()
-  static void operator delete(KeptSend* self, std::destroying_delete_t) { delete_with_tail(self); }
+  static void* operator new(std::size_t size) = delete;  // see make_with_payload()
+  static void operator delete(KeptSend* self, std::destroying_delete_t) { delete_with_payload(self); }
 
   Engine* engine = nullptr;
   std::size_t allocated = 0;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   ListLink<KeptSend> link;
-  Header header{LanesUnset()};  // last: see Tail
+  Header header;
 };
 
 /// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched
 /// probe).
 struct UnexpectedMessage : FabricWaiter {
   UnexpectedMessage() = default;
-  static void* operator new(std::size_t size) = delete;  // see make_with_tail()
-  static void operator delete(UnexpectedMessage* self, std::destroying_delete_t) { delete_with_tail(self); }
+  static void* operator new(std::size_t size) = delete;  // see make_with_payload()
+  static void operator delete(UnexpectedMessage* self, std::destroying_delete_t) {
+    delete_with_payload(self);
+  }
   ~UnexpectedMessage();
   UnexpectedMessage(const UnexpectedMessage&) = delete;
   UnexpectedMessage& operator=(const UnexpectedMessage&) = delete;
@@ -168,7 +136,7 @@ struct UnexpectedMessage : FabricWaiter {
   UnexpectedMessage* next_alike = nullptr;
   UnexpectedMessage* last_alike = nullptr;
   UnexpectedMessage* next_head = nullptr;
-  Header header{LanesUnset()};  // last: see Tail
+  Header header;
 };
 
 }  // namespace offramp

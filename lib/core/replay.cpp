@@ -20,6 +20,18 @@ Time ReplayPhase::longest() const {
   return per_rank.empty() ? Time() : *std::max_element(per_rank.begin(), per_rank.end());
 }
 
+std::vector<Time> ReplayResult::clocks() const {
+  std::vector<Time> all;
+  for (const ReplayedRank& rank : ranks) all.push_back(rank.clock);
+  return all;
+}
+
+Counters ReplayResult::total() const {
+  Counters sum;
+  for (const ReplayedRank& rank : ranks) sum += rank.counters;
+  return sum;
+}
+
 std::vector<OpenRequest> OpenRequests::take_all() {
   std::vector<OpenRequest> all;
   for (OpenRequest& slot : slots_) {
@@ -32,8 +44,23 @@ std::vector<OpenRequest> OpenRequests::take_all() {
 
 // --- what the ranks share ---
 
+static ReplayResult result_of(int ranks) {
+  ReplayResult result;
+  result.ranks.resize(static_cast<std::size_t>(ranks));
+  return result;
+}
+
 ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
-    : options(options_), places(static_cast<std::size_t>(source.ranks)) {}
+    : options(options_),
+      result(result_of(source.ranks)),
+      log(options_, result.ranks),
+      places(static_cast<std::size_t>(source.ranks)) {}
+
+WorldOptions ReplayRun::observed() {
+  WorldOptions world = log.options();
+  world.choices = this;
+  return world;
+}
 
 void ReplayRun::fail(int rank, const std::string& what) {
   if (error.empty()) error = fmt::format("rank {}, {}", rank, what);
@@ -50,27 +77,20 @@ void ReplayRun::count_event() {
 std::uint16_t ReplayRun::number_of_function(std::string_view name) {
   const auto known = std::find(result.functions.begin(), result.functions.end(), name);
   const auto number = static_cast<std::uint16_t>(known - result.functions.begin());
-  if (known == result.functions.end()) {
-    result.functions.emplace_back(name);
-    result.counters.calls.emplace_back();
-  }
+  if (known == result.functions.end()) result.functions.emplace_back(name);
   return number;
 }
 
-void ReplayRun::chosen(const Operation& operation, Carrier carrier, std::string_view reason) {
-  CallCounter& calls = counter(call_);
-  switch (carrier) {
-    case Carrier::kBackend:
-      ++calls.offloaded;
-      break;
-    case Carrier::kHostByRoute:
-      ++calls.routed;
-      break;
-    case Carrier::kHostInstead:
-      ++calls.declined;
-      declines_.count(result.counters, operation.kind, reason);
-      break;
-  }
+void ReplayRun::chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) {
+  const auto index = static_cast<std::size_t>(rank);
+  Place& place = places[index];
+  Counters& counters = result.ranks[index].counters;
+  counters.of(place.call).note(handling);
+  if (handling == Handling::kDeclined) place.declines.count(counters, operation.kind, reason);
+}
+
+void ReplayRun::gave_up(int rank) {
+  ++result.ranks[static_cast<std::size_t>(rank)].counters.given_up;
 }
 
 std::size_t ReplayRun::Hash::operator()(const std::vector<int>& members) const {
@@ -79,8 +99,9 @@ std::size_t ReplayRun::Hash::operator()(const std::vector<int>& members) const {
   return static_cast<std::size_t>(hash ^ hash >> 32);
 }
 
-std::uint32_t ReplayRun::number_of(const std::vector<int>& members) {
-  return lists_.try_emplace(members, static_cast<std::uint32_t>(lists_.size())).first->second;
+std::uint32_t ReplayRun::number_of(const std::vector<int>& members, std::uint64_t id) {
+  const auto list = lists_.try_emplace(members, static_cast<std::uint32_t>(lists_.size())).first->second;
+  return known_.try_emplace({id, list}, static_cast<std::uint32_t>(known_.size())).first->second;
 }
 
 std::size_t ReplayRun::phase(std::int64_t level, const std::string& name) {
@@ -156,7 +177,11 @@ std::string deadlock(const ReplayRun& run, const std::string& stuck) {
 
 void collect(ReplayResult& result, const World& world) {
   result.modelled_time = world.end();
-  for (int rank = 0; rank < world.ranks(); ++rank) result.clocks.push_back(world.clock(rank));
+  for (int rank = 0; rank < world.ranks(); ++rank) {
+    ReplayedRank& replayed = result.ranks[static_cast<std::size_t>(rank)];
+    replayed.clock = world.clock(rank);
+    replayed.counters.calls.resize(result.functions.size());
+  }
   result.wire = world.wire();
   result.messages = world.messages();
   for (const World::ResourceUse& use : world.resources())
@@ -171,7 +196,7 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
     return Failure::failure(fmt::format("a recording of {} ranks", source.ranks));
   ReplayRun run(source, options);
-  const std::unique_ptr<World> world = make_world(setting, source.ranks, &run);
+  const std::unique_ptr<World> world = make_world(setting, source.ranks, run.observed());
   const std::string stuck =
       world->run([&](RankHandle& rank) { return play(run, rank, source.read(rank.rank())); });
   if (!run.error.empty()) return Failure::failure(run.error);
@@ -184,6 +209,7 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
     return Failure::failure(
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run.result, *world);
+  run.result.path = run.log.take_path();
   return std::move(run.result);
 }
 

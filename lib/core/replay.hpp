@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lib/core/critical_path.hpp"
 #include "lib/core/lane.hpp"
+#include "lib/core/unit_times.hpp"
 #include "lib/core/world_setting.hpp"
 #include "lib/recording/reader.hpp"
 
@@ -37,9 +41,29 @@ struct ReplayProgress {
   int ranks_ended = 0;
 };
 
+/// Is told what the ranks do in a replay. Of the order only this is certain: a rank's calls, and what its
+/// program uses, come in the order of the program, and a message is used or part of something at its sender
+/// before anything else is told of it.
+class ReplayObserver : public WorldLog {
+ public:
+  /// Who wants the spans and packets of all ranks; null: not told.
+  [[nodiscard]] virtual SpanSink* spans() = 0;
+  [[nodiscard]] virtual PacketSink* packets() = 0;
+  /// A call of the program that communicates begins, and what its rank uses belongs to it.
+  virtual void enter(int rank) = 0;
+  /// It has ended. function: the number of the name, from 0 on.
+  virtual void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) = 0;
+
+  void waited(int, const MessageWait&) final {}
+};
+
 struct ReplayOptions {
   Compute compute;  // kMeasured: the CPU time that was recorded
   Arrival arrival = Arrival::kRecorded;
+  bool sizes = false;        // ReplayedRank::sizes
+  bool details = false;      // ReplayedRank::units, ReplayResult::path
+  bool certificate = false;  // ReplayedRank::certificate
+  ReplayObserver* observer = nullptr;
   /// Called now and then. False: the replay ends where it is.
   std::function<bool(const ReplayProgress& progress)> progress;
 };
@@ -62,13 +86,24 @@ struct ReplayResource {
   std::uint64_t bytes = 0;
 };
 
-struct ReplayResult {
-  Time modelled_time;  // the latest clock
-  std::vector<Time> clocks;
-  std::vector<std::string> functions;  // names of counters.calls
-  /// As a live run counts them, but that offloaded, declined and routed are of sends and collectives alone.
+/// What a replay tells of one rank.
+struct ReplayedRank {
+  Time clock;
+  /// As a live run counts them, but for what a recording does not tell: which calls asked and found nothing
+  /// (they are none here), and which the MPI library carried (native are those without any event).
   Counters counters;
-  std::vector<ReplayPhase> phases;  // in the order in which the first rank began them
+  std::unique_ptr<SizeTable> sizes;  // null: not asked for
+  std::unique_ptr<UnitTimes> units;  // the same
+  /// Of what the rank did and took, and of its clock at the end of each call.
+  std::uint64_t certificate = 0;
+};
+
+struct ReplayResult {
+  Time modelled_time;                  // the latest clock
+  std::vector<std::string> functions;  // names of Counters::calls, which are alike for all ranks
+  std::vector<ReplayedRank> ranks;
+  std::optional<CriticalPath> path;  // with details, if it is known
+  std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
   WireCounters wire;
   std::vector<ReplayResource> resources;
   std::uint64_t events = 0;
@@ -76,6 +111,10 @@ struct ReplayResult {
   std::vector<std::string>
       unfinished;        // a rank each that did not come to the end of its recording, and where
   bool stopped = false;  // by the progress callback
+
+  [[nodiscard]] std::vector<Time> clocks() const;
+  /// The sums over the ranks.
+  [[nodiscard]] Counters total() const;
 };
 
 /// An error names the rank and the event where the recording makes no sense, or what all ranks wait for. A

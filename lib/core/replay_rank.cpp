@@ -17,9 +17,16 @@ constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in
 constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);     // of 63 bits: 26 days
 constexpr int kSubjects = 1 << 30;
 
+constexpr bool is_meeting(EventKind kind) {
+  return kind == EventKind::kMeet || kind == EventKind::kExchange;
+}
+
+constexpr SizeTable::Kind size_kind(EventKind kind) {
+  return kind == EventKind::kSend ? SizeTable::Kind::kSend : SizeTable::Kind::kCollective;
+}
+
 constexpr bool has_communicator(EventKind kind) {
-  return kind <= EventKind::kClaim ? kind != EventKind::kWait
-                                   : kind == EventKind::kMeet || kind == EventKind::kExchange;
+  return kind <= EventKind::kClaim ? kind != EventKind::kWait : is_meeting(kind);
 }
 
 }  // namespace
@@ -29,10 +36,12 @@ constexpr bool has_communicator(EventKind kind) {
 ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, std::unique_ptr<recording::Reader> reader)
     : run_(run),
       place_(run.places[static_cast<std::size_t>(rank.rank())]),
+      replayed_(run.result.ranks[static_cast<std::size_t>(rank.rank())]),
       rank_(rank),
       reader_(std::move(reader)),
       communicators_(recording::kFirstMade) {
   communicators_[recording::kWorld].communicator = rank.world();
+  if (run.options.certificate) certificate_ = std::make_unique<Certificate>();
 }
 
 Task<void> ReplayRank::play() {
@@ -41,17 +50,17 @@ Task<void> ReplayRank::play() {
       case EventKind::kSend: {
         const bool blocking = has(recording::kBlocking) && !has(recording::kBuffered);
         const auto bytes = static_cast<std::size_t>(event_.bytes);
-        Outcome outcome = Outcome::kOk;
+        const Time before = rank_.clock();
         if (!blocking) {
           RankRequest request = rank_.isend(*communicator_, event_.peer, bytes, event_.tag, event_.element,
                                             has(recording::kSynchronous));
-          has(recording::kBuffered) ? rank_.give_up(request) : open(std::move(request));
+          has(recording::kBuffered) ? rank_.give_up(request) : open(std::move(request), bytes);
         } else if (has(recording::kSynchronous)) {
-          outcome = co_await rank_.ssend(*communicator_, event_.peer, bytes, event_.tag, event_.element);
+          (void)co_await rank_.ssend(*communicator_, event_.peer, bytes, event_.tag, event_.element);
         } else {
-          outcome = co_await rank_.send(*communicator_, event_.peer, bytes, event_.tag, event_.element);
+          (void)co_await rank_.send(*communicator_, event_.peer, bytes, event_.tag, event_.element);
         }
-        account(event_.call, {outcome, 0, 0, bytes});
+        count_begun(begun(bytes), rank_.clock() - before);
         break;
       }
       case EventKind::kReceive: {
@@ -61,18 +70,19 @@ Task<void> ReplayRank::play() {
         }
         const auto room = static_cast<std::size_t>(event_.bytes);
         if (!has(recording::kBlocking)) {
-          open(rank_.irecv(*communicator_, source_, room, tag_));
+          open(rank_.irecv(*communicator_, source_, room, tag_), 0);
           break;
         }
         const Received received = co_await rank_.receive(*communicator_, source_, room, tag_);
-        account(event_.call, received);
+        count_learned(begun(0), received);
         break;
       }
       case EventKind::kCollective:
       case EventKind::kMeet:
       case EventKind::kExchange: {
-        RankRequest request = start();
-        if (!request.empty()) co_await complete(request);
+        std::uint64_t bytes = 0;
+        RankRequest request = start(bytes);
+        if (!request.empty()) co_await complete(request, bytes);
         break;
       }
       case EventKind::kWait: {
@@ -83,7 +93,7 @@ Task<void> ReplayRank::play() {
         if (!find_requests() || !take_found()) break;
         for (OpenRequest& one : taken_requests_) {  // or none
           const Received received = co_await rank_.wait(one.request);
-          account(one.call, received);
+          count_learned(one.begun, received);
         }
         break;
       }
@@ -145,15 +155,11 @@ bool ReplayRank::next() {
   place_.events = ++number_;
   place_.call = event_.call;
   if (run_.over || !check()) return false;
-  run_.enter(event_.call);
   if (!has(recording::kContinues)) end_call();
-  if (const std::uint64_t polls = reader_->polls(); polls > 0) run_.depends(Dependence::kPolling, polls);
+  if (const std::uint64_t polls = reader_->polls(); polls > 0) depends(Dependence::kPolling, polls);
   if (!pass_time()) return false;
-  if (!in_call_) {
-    call_began_ = rank_.clock();
-    call_ = event_.call;
-  }
-  in_call_ = true;
+  if (certificate_ != nullptr) certify_event();
+  begin_call();
   return true;
 }
 
@@ -174,23 +180,76 @@ bool ReplayRank::pass_time() {
 }
 
 void ReplayRank::end_event() {
-  CallCounter& counter = run_.counter(event_.call);
-  if (event_.kind == EventKind::kNative) ++counter.native;
   if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
+}
+
+/// Unless the event continues one.
+void ReplayRank::begin_call() {
+  if (in_call_) return;
+  call_began_ = rank_.clock();
+  call_ = event_.call;
+  in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
+  is_told_ = in_call_ && run_.options.observer != nullptr && event_.kind != EventKind::kNative;
+  if (in_call_ && event_.kind == EventKind::kNative) ++counter_of(call_).native;
+  if (is_told_) run_.options.observer->enter(rank_.rank());
 }
 
 /// The one before, if there is one.
 void ReplayRank::end_call() {
   if (!in_call_) return;
-  CallCounter& counter = run_.counter(call_);
+  CallCounter& counter = counter_of(call_);
   ++counter.count;
   counter.modelled += rank_.clock() - call_began_;
   in_call_ = false;
+  if (certificate_ != nullptr) certificate_->note_time(rank_.clock());
+  if (is_told_)
+    run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], call_began_,
+                                 rank_.clock());
 }
 
-void ReplayRank::account(std::uint16_t call, const Received& received) {
-  if (received.outcome == Outcome::kFault) ++run_.result.counters.given_up;
-  if (received.outcome != Outcome::kCancelled) run_.counter(call).bytes += received.bytes;
+/// A send or a collective, in the current call.
+void ReplayRank::count_begun(const Begun& what, Time spent) {
+  counter_of(what.call).bytes += what.bytes;
+  if (replayed_.sizes != nullptr) replayed_.sizes->add(size_kind(what.kind), what.bytes, spent);
+}
+
+/// The program has learned that an operation is over.
+void ReplayRank::count_learned(const Begun& what, const Received& received) {
+  const bool receives = what.kind == EventKind::kReceive || what.kind == EventKind::kClaim;
+  if (certificate_ != nullptr)
+    certificate_->note({static_cast<std::uint64_t>(received.outcome),
+                        static_cast<std::uint64_t>(received.source), static_cast<std::uint64_t>(received.tag),
+                        received.bytes});
+  if (received.outcome == Outcome::kCancelled) return;
+  if (receives) {
+    CallCounter& counter = counter_of(what.call);
+    counter.bytes += received.bytes;
+    counter.note(received.handling);
+  }
+  if (replayed_.sizes == nullptr || is_meeting(what.kind)) return;
+  if (receives) {
+    const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
+    replayed_.sizes->add(SizeTable::Kind::kReceive, received.bytes, received.spent + posting);
+  } else {
+    replayed_.sizes->add_time(size_kind(what.kind), what.bytes, received.spent);
+  }
+}
+
+void ReplayRank::certify_list(std::uint32_t list) {
+  const auto values = std::as_bytes(reader_->list(list));
+  certificate_->note({values.size(), Certificate::digest(values)});
+}
+
+/// Functions by their names: the numbers depend on other ranks.
+void ReplayRank::certify_event() {
+  Event event = event_;
+  event.call = 0;
+  event.list = event.second_list = 0;
+  const std::string& name = run_.result.functions[event_.call];
+  certificate_->note({Certificate::digest(std::as_bytes(std::span(name.data(), name.size()))),
+                      Certificate::digest(std::as_bytes(std::span(&event, 1)))});
+  certify_list(event_.list);
+  certify_list(event_.second_list);
 }
 
 // --- what makes no sense ---
@@ -231,13 +290,17 @@ bool ReplayRank::resolve() {
   tag_ = event_.tag;
   taken_ = Taken::kSomething;
   if (source_ != kAnySource && tag_ != kAnyTag) return true;
-  if (source_ == kAnySource && communicator_->size() > 2) run_.depends(Dependence::kUnnamedSource);
-  if (run_.options.arrival == Arrival::kModelled) return true;
+  const bool is_unnamed = source_ == kAnySource && communicator_->size() > 2;
+  if (run_.options.arrival == Arrival::kModelled) {
+    if (is_unnamed) depends(Dependence::kUnnamedSource);
+    return true;
+  }
   const std::optional<recording::Match> match = reader_->match();
   if (!match || match->source < 0) {
     taken_ = match ? Taken::kCancelled : Taken::kNothing;
     return true;
   }
+  if (is_unnamed) depends(Dependence::kUnnamedSource);
   if (match->source >= communicator_->size() || match->tag < 0 ||
       (source_ != kAnySource && source_ != match->source) || (tag_ != kAnyTag && tag_ != match->tag))
     return refuse(
@@ -249,10 +312,10 @@ bool ReplayRank::resolve() {
 
 // --- requests ---
 
-void ReplayRank::open(RankRequest&& request) {
+void ReplayRank::open(RankRequest&& request, std::uint64_t bytes) {
   OpenRequest& one = requests_.add(begun_++);
   one.request = std::move(request);
-  one.call = event_.call;
+  one.begun = begun(bytes);
   one.by_arrival = event_.kind == EventKind::kReceive && run_.options.arrival == Arrival::kRecorded &&
                    (event_.peer == kAnySource || event_.tag == kAnyTag);
 }
@@ -263,7 +326,7 @@ void ReplayRank::leave_open() {
   if (has(recording::kBlocking)) {
     end_early("no message ever came");
   } else if (taken_ == Taken::kNothing) {
-    open({});
+    open({}, 0);
   } else {
     ++begun_;  // waiting for it is nothing
   }
@@ -285,7 +348,7 @@ bool ReplayRank::find_requests() {
 
 /// Leaves in numbers_ what a wait for one or some came to; in modelled arrival, it only notes that.
 bool ReplayRank::choose() {
-  if (numbers_.size() > 1) run_.depends(Dependence::kChoice);
+  if (numbers_.size() > 1) depends(Dependence::kChoice);
   std::vector<std::uint64_t> chosen;
   for (const std::uint32_t position : reader_->choice()) {
     if (position >= numbers_.size())
@@ -312,7 +375,7 @@ bool ReplayRank::take_found() {
 void ReplayRank::put_back(std::size_t index) {
   OpenRequest& one = taken_requests_[index];
   if (!waited_[index].empty())
-    requests_.add(one.number) = {one.number, std::move(waited_[index]), one.call, one.by_arrival,
+    requests_.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
                                  one.is_expected};
 }
 
@@ -328,28 +391,28 @@ Task<void> ReplayRank::wait_for_list() {
   }
   received_.clear();
   (void)co_await rank_.wait_all(waited_, &received_);
-  for (std::size_t i = 0; i < received_.size(); ++i) account(taken_requests_[i].call, received_[i]);
+  for (std::size_t i = 0; i < received_.size(); ++i) count_learned(taken_requests_[i].begun, received_[i]);
 }
 
 Task<void> ReplayRank::wait_for_first() {
   if (has(recording::kSome)) {
     const auto found = co_await rank_.wait_some(waited_);
-    for (const auto& [index, received] : found) account(taken_requests_[index].call, received);
+    for (const auto& [index, received] : found) count_learned(taken_requests_[index].begun, received);
   } else {
     const std::pair<std::size_t, Received> found = co_await rank_.wait_any(waited_);
-    account(taken_requests_[found.first].call, found.second);
+    count_learned(taken_requests_[found.first].begun, found.second);
   }
   for (std::size_t i = 0; i < waited_.size(); ++i) put_back(i);
   waited_.clear();
 }
 
-Task<void> ReplayRank::complete(RankRequest& request) {
+Task<void> ReplayRank::complete(RankRequest& request, std::uint64_t bytes) {
   if (begins_request(event_)) {
-    open(std::move(request));
+    open(std::move(request), bytes);
     co_return;
   }
   const Received received = co_await rank_.wait(request);
-  account(event_.call, received);
+  count_learned(begun(bytes), received);
 }
 
 Task<void> ReplayRank::probe() {
@@ -359,7 +422,7 @@ Task<void> ReplayRank::probe() {
     (void)co_await rank_.probe(*communicator_, source_, tag_);
   } else {
     RankRequest request = co_await rank_.claim(*communicator_, source_, tag_);
-    co_await complete(request);
+    co_await complete(request, 0);
   }
 }
 
@@ -393,12 +456,13 @@ Task<void> ReplayRank::finish() {
     if (one.request.empty()) continue;
     if (goes_on && one.is_expected) {
       const Received received = co_await rank_.wait(one.request);
-      account(one.call, received);
+      count_learned(one.begun, received);
     } else {
       rank_.give_up(one.request);
     }
   }
   end_phases(0);
+  if (certificate_ != nullptr) replayed_.certificate = certificate_->of_run();
   place_.ended = !run_.over;
   ++run_.ranks_ended;
 }
@@ -406,7 +470,7 @@ Task<void> ReplayRank::finish() {
 // --- collectives ---
 
 /// What is done by the communicator's members together. Empty: it cannot be.
-RankRequest ReplayRank::start() {
+RankRequest ReplayRank::start(std::uint64_t& bytes) {
   if (event_.kind == EventKind::kExchange) {
     if (event_.tag < 0 || event_.tag >= kSubjects) {
       refuse(fmt::format("the subject is {}", event_.tag));
@@ -424,8 +488,12 @@ RankRequest ReplayRank::start() {
   Operation operation;
   CollectiveSizes sizes;
   if (!collective(operation, sizes) || !agree(operation)) return {};
-  run_.counter(event_.call).bytes += event_.bytes;
-  return rank_.start(*communicator_, operation, sizes);
+  bytes = operation.bytes;
+  for (const std::size_t block : sizes.send_blocks) bytes += block;
+  const Time before = rank_.clock();
+  RankRequest request = rank_.start(*communicator_, operation, sizes);
+  count_begun(begun(bytes), rank_.clock() - before);
+  return request;
 }
 
 bool ReplayRank::agree(const std::optional<Operation>& operation) {
@@ -516,8 +584,8 @@ void ReplayRank::make_communicator() {
     refuse("a communicator has each member once, and this rank among them");
     return;
   }
-  const std::uint32_t list = run_.number_of(to_);
-  const std::uint64_t id = std::uint64_t{made_[list]++} << 32 | list;
+  const std::uint32_t number = run_.number_of(to_, event_.extra);
+  const std::uint64_t id = std::uint64_t{made_[number]++} << 32 | number;
   communicators_.push_back({rank_.communicator(to_, id), 0});
 }
 

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/certificate.hpp"
 #include "lib/core/open_requests.hpp"
-#include "lib/core/replay.hpp"
+#include "lib/core/replay_log.hpp"
 
 namespace offramp {
 
@@ -26,10 +27,12 @@ class ReplayRun final : public Choices {
     std::uint16_t call = 0;  // of the last one
     bool ended = false;
     std::string why_early;  // it ended before its program did
+    DeclineCounter declines;
   };
 
   const ReplayOptions& options;
   ReplayResult result;
+  ReplayLog log;
   std::string error;
   bool over = false;  // stopped, or an error: no rank goes on
   std::vector<Place> places;
@@ -41,16 +44,15 @@ class ReplayRun final : public Choices {
 
   /// Of a function, alike for all ranks: the index of its counter.
   std::uint16_t number_of_function(std::string_view name);
-  /// The function of the events from now on.
-  void enter(std::uint16_t call) { call_ = call; }
-  CallCounter& counter(std::uint16_t call) { return result.counters.calls[call]; }
-  void depends(Dependence dependence, std::uint64_t times = 1) {
-    result.counters.dependences[static_cast<std::size_t>(dependence)] += times;
+  [[nodiscard]] bool is_end(std::uint16_t function) const {
+    return result.functions[function] == "MPI_Finalize";
   }
-  void chosen(const Operation& operation, Carrier carrier, std::string_view reason) override;
+  [[nodiscard]] WorldOptions observed();
+  void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
+  void gave_up(int rank) override;
 
-  /// Of equal lists of members.
-  std::uint32_t number_of(const std::vector<int>& members);
+  /// Of the communicators with these members that ranks know by this id.
+  std::uint32_t number_of(const std::vector<int>& members, std::uint64_t id);
   std::size_t phase(std::int64_t level, const std::string& name);
 
   /// Whether all members agree on the number-th collective of a communicator; none for a meeting of clocks.
@@ -70,9 +72,8 @@ class ReplayRun final : public Choices {
     int missing = 0;
   };
 
-  std::uint16_t call_ = 0;
-  DeclineCounter declines_;
-  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;
+  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;                         // of members
+  std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
 };
@@ -104,16 +105,18 @@ class ReplayRank {
   bool check_message();
   bool resolve();
   void end_event();
+  void begin_call();
   void end_call();
 
   Task<void> wait_for_list();
   Task<void> wait_for_first();
   Task<void> probe();
-  Task<void> complete(RankRequest& request);
+  Task<void> complete(RankRequest& request, std::uint64_t bytes);
   Task<void> cancel();
   Task<void> finish();
-  RankRequest start();
-  void open(RankRequest&& request);
+  /// bytes: as counted.
+  RankRequest start(std::uint64_t& bytes);
+  void open(RankRequest&& request, std::uint64_t bytes);
   void leave_open();
   void free();
   void make_communicator();
@@ -124,7 +127,15 @@ class ReplayRank {
   bool choose();
   bool take_found();
   void put_back(std::size_t index);
-  void account(std::uint16_t call, const Received& received);
+  [[nodiscard]] Begun begun(std::uint64_t bytes) const { return {bytes, event_.call, event_.kind}; }
+  void count_begun(const Begun& what, Time spent);
+  void count_learned(const Begun& what, const Received& received);
+  void certify_event();
+  void certify_list(std::uint32_t list);
+  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) { return replayed_.counters.of(call); }
+  void depends(Dependence dependence, std::uint64_t times = 1) {
+    replayed_.counters.dependences[static_cast<std::size_t>(dependence)] += times;
+  }
   bool collective(Operation& operation, CollectiveSizes& sizes);
   bool blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are);
   bool agree(const std::optional<Operation>& operation);
@@ -132,6 +143,7 @@ class ReplayRank {
 
   ReplayRun& run_;
   ReplayRun::Place& place_;
+  ReplayedRank& replayed_;
   RankHandle& rank_;
   std::unique_ptr<recording::Reader> reader_;
   recording::Event event_;
@@ -140,14 +152,16 @@ class ReplayRank {
   bool ends_ = false;                           // early
   static constexpr std::uint16_t kUnknown = 0xffff;
   std::vector<std::uint16_t> functions_;  // by the reader's number, that of the run
+  std::unique_ptr<Certificate> certificate_;
   bool in_call_ = false;
+  bool is_told_ = false;    // to the observer
   std::uint16_t call_ = 0;  // Event::call of the call that goes on
   Time call_began_;
   int source_ = 0;  // of a receive or probe, once that is decided
   int tag_ = 0;
   Taken taken_ = Taken::kSomething;
   std::vector<Made> communicators_;
-  std::unordered_map<std::uint32_t, std::uint32_t> made_;  // by list of members: how many
+  std::unordered_map<std::uint32_t, std::uint32_t> made_;  // by members and id: how many
   std::uint64_t begun_ = 0;                                // requests
   OpenRequests requests_;
   std::uint64_t sent_ = 0;  // bytes

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace offramp {
 
 RouteRule rule_of(const Route& route, std::uint8_t backend) {
@@ -26,25 +29,35 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
   if (!host_settings) return Failure::failure(host_settings.error());
   setting.host_settings = std::move(*host_settings);
+  std::vector<std::string_view> names = {setting.host->name};
+  if (backend.name != names.front()) names.push_back(backend.name);
   for (const Route& route : configuration.routes) {
-    if (route.backend != setting.host->name && route.backend != backend.name)
-      return Failure::failure(fmt::format("the route at {} names {}: a world has {} and the host behind it",
-                                          route.origin, route.backend, backend.name));
-    setting.rules.push_back(rule_of(route, route.backend == setting.host->name ? 0 : 1));
+    auto known = std::find(names.begin(), names.end(), route.backend);
+    if (known == names.end()) {
+      const BackendDescription* const further = registry.find(route.backend);
+      if (further == nullptr)
+        return Failure::failure(
+            fmt::format("the route at {} names {}: there is no such backend", route.origin, route.backend));
+      Result<Settings> further_settings = configuration.settings_for(*further);
+      if (!further_settings) return Failure::failure(further_settings.error());
+      setting.further.push_back({further, std::move(*further_settings)});
+      known = names.insert(names.end(), further->name);
+    }
+    setting.rules.push_back(rule_of(route, static_cast<std::uint8_t>(known - names.begin())));
   }
   return setting;
 }
 
-std::unique_ptr<World> make_world(const WorldSetting& setting, int ranks, Choices* choices) {
-  WorldOptions options;
+std::unique_ptr<World> make_world(const WorldSetting& setting, int ranks, const WorldOptions& observed) {
+  WorldOptions options = observed;
   options.ranks = ranks;
   options.ranks_per_node = setting.ranks_per_node;
   options.faults = setting.faults;
   options.check = setting.check;
-  options.choices = choices;
   WorldBackend hardware(setting.backend, setting.settings);
   hardware.host = setting.host;
   hardware.host_settings = setting.host_settings;
+  hardware.further = setting.further;
   hardware.rules = setting.rules;
   return std::make_unique<World>(options, hardware);
 }

@@ -18,16 +18,16 @@ struct WorldSetting {
   bool check = false;                          // a simulation that breaks one of its invariants is an error
   const BackendDescription* host = nullptr;    // carries what the backend declines; null: nothing does
   std::optional<Settings> host_settings = {};  // the defaults if not set
-  std::vector<RouteRule> rules = {};           // 0 is the host, 1 the backend
+  std::vector<WorldBackend::Further> further = {};
+  std::vector<RouteRule> rules = {};  // as WorldBackend has them
 };
 
-/// A backend with the host behind it and the routes between the two, as in a run. An error: a route names a
-/// third one, which a world does not have.
+/// A backend with the host behind it, and the routes with the backends to which they lead, as in a run.
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend);
 
-/// The setting lives as long as the world.
-std::unique_ptr<World> make_world(const WorldSetting& setting, int ranks, Choices* choices = nullptr);
+/// The setting lives as long as the world. observed: who is told of what; the rest of it is the setting's.
+std::unique_ptr<World> make_world(const WorldSetting& setting, int ranks, const WorldOptions& observed = {});
 
 RouteRule rule_of(const Route& route, std::uint8_t backend);
 

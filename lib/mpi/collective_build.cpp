@@ -80,11 +80,11 @@ class Builder {
   }
 
   void send(const void* buffer, std::int64_t count, const TypeInfo& type) {
-    made_->buffers.send = made_->outgoing.set(buffer, count, type);
+    made_->buffers.send = bytes_of(made_->outgoing, buffer, count, type);
   }
   /// The same, from a buffer that the operation also writes to.
   void send_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
-    made_->buffers.send = made_->outgoing.copy(buffer, count, type);
+    made_->buffers.send = copy_of(made_->outgoing, buffer, count, type);
   }
   void receive(void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.receive = made_->incoming.set(buffer, count, type);
@@ -113,11 +113,11 @@ class Builder {
 
   void send_block(const void* buffer, std::int64_t count, const TypeInfo& type) {
     SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
-    made_->send_blocks.push_back(place.set(buffer, count, type));
+    made_->send_blocks.push_back(bytes_of(place, buffer, count, type));
   }
   void send_block_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
     SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
-    made_->send_blocks.push_back(place.copy(buffer, count, type));
+    made_->send_blocks.push_back(copy_of(place, buffer, count, type));
   }
   void receive_block(void* buffer, std::int64_t count, const TypeInfo& type) {
     ReceiveBuffer& place = next_place(made_->incoming_blocks, made_->receive_blocks);
@@ -126,6 +126,14 @@ class Builder {
   CollectiveCall& made() { return *made_; }
 
  private:
+  Bytes bytes_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
+    return type.contiguous(count) ? place.set(buffer, count, type) : copy_of(place, buffer, count, type);
+  }
+  /// Where nothing is carried the bytes are never read: the size is recorded, and that it is another buffer.
+  Bytes copy_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
+    if (session_.carries) return place.copy(buffer, count, type);
+    return {reinterpret_cast<const std::byte*>(&place), type.bytes(count)};
+  }
   /// Where the next block's buffer is; there is one per rank.
   template <typename Buffer, typename Span>
   Buffer& next_place(std::vector<Buffer>& buffers, std::vector<Span>& blocks) const {
@@ -137,7 +145,7 @@ class Builder {
   }
 
   Session& session_;
-  Communicator* communicator_;
+  MpiCommunicator* communicator_;
   BuiltCall made_;
 };
 
@@ -291,7 +299,7 @@ BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void
 
 BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recvbuf, const int counts[],
                                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  const Communicator* const communicator = session.communicators.find(comm);
+  const MpiCommunicator* const communicator = session.communicators.find(comm);
   if (communicator == nullptr || counts == nullptr) return nullptr;
   const int size = communicator->size;
   if (std::any_of(counts, counts + size, [&](int count) { return count < 0; })) return nullptr;

@@ -37,7 +37,7 @@ class MpiReducer final : public Reducer {
 /// Built, started, completed, observed, destroyed; must stay where it is.
 class CollectiveCall : public detail::Pooled {
  public:
-  CollectiveCall(Engine& engine, Communicator& where)
+  CollectiveCall(Engine& engine, MpiCommunicator& where)
       : communicator(where.recorded), collective(engine, *where.collective) {}
 
   std::uint32_t communicator;  // in the recording of this rank

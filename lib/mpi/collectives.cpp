@@ -62,8 +62,9 @@ int blocking(Function function, MPI_Comm comm, Build build, Native otherwise, Ar
     Call call(function);
     const BuiltCall collective = build(call.session, arguments..., comm);
     if (collective == nullptr) {
+      MeetingAround meeting = MeetingAround::other_group(call, is_mutual(function) ? comm : MPI_COMM_NULL);
       const int code = pass_through(call, function, [&] { return otherwise(arguments..., comm); });
-      if (is_mutual(function) && took_part(code)) meet_other_group(call, comm);
+      meeting.end(took_part(code));
       return code;
     }
     const BlockingEvents events(call, *collective);

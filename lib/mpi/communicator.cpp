@@ -65,23 +65,23 @@ std::uint64_t Communicators::propose_id(MPI_Comm comm) {
   return id;
 }
 
-Communicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
+MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   std::vector<int> world;
   if (comm == MPI_COMM_NULL || !is_own(comm, world)) return nullptr;
-  auto communicator = std::make_unique<Communicator>();
+  auto communicator = std::make_unique<MpiCommunicator>();
   communicator->handle = comm;
   pmpi::Comm_rank(comm, &communicator->rank);
   communicator->size = static_cast<int>(world.size());
   const auto members = std::make_shared<const std::vector<int>>(std::move(world));
   communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, members);
   communicator->context = &engine_.open_context(id, communicator->rank, members);
-  Communicator* const added = communicator.get();
+  MpiCommunicator* const added = communicator.get();
   recent_[slot_of(comm)] = {comm, added};
   known_[comm] = std::move(communicator);
   return added;
 }
 
-void set_recorded(Communicator& communicator, std::uint32_t number) {
+void set_recorded(MpiCommunicator& communicator, std::uint32_t number) {
   communicator.recorded = number;
   communicator.context->recorded = number;
   communicator.collective->recorded = number;
@@ -92,12 +92,12 @@ void Communicators::add_predefined() {
   set_recorded(*add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank())), recording::kSelf);
 }
 
-std::uint64_t Communicators::next_derived_id(Communicator& parent) {
+std::uint64_t Communicators::next_derived_id(MpiCommunicator& parent) {
   const std::uint64_t number = parent.derived++;
   return (splitmix_finaliser(splitmix_finaliser(parent.context->id()) + number) & (kDerived - 1)) | kDerived;
 }
 
-Communicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
+MpiCommunicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
   const auto found = known_.find(comm);
   if (found == known_.end()) return nullptr;
   slot = {comm, found->second.get()};
@@ -113,7 +113,7 @@ std::string name_in_library(MPI_Comm comm) {
 }
 }  // namespace
 
-void Communicators::keep_name(const Communicator& communicator) {
+void Communicators::keep_name(const MpiCommunicator& communicator) {
   const std::uint64_t id = communicator.context->id();
   const auto entries = engine_.places().entries();
   const bool needed = std::any_of(entries.begin(), entries.end(), [id](const ArrivalPlaces::Entry& entry) {
@@ -131,7 +131,7 @@ std::string Communicators::name_of(std::uint64_t context) const {
   return freed == names_.end() ? std::string() : freed->second;
 }
 
-void Communicators::remove(MPI_Comm comm, Communicator* communicator) {
+void Communicators::remove(MPI_Comm comm, MpiCommunicator* communicator) {
   const auto found = known_.find(comm);
   if (found == known_.end() || found->second.get() != communicator) return;
   Slot& slot = recent_[slot_of(comm)];

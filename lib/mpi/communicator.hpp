@@ -12,7 +12,7 @@
 
 namespace offramp {
 
-struct Communicator {
+struct MpiCommunicator {
   MPI_Comm handle = MPI_COMM_NULL;
   Context* context = nullptr;     // point-to-point
   Context* collective = nullptr;  // the messages of collective algorithms
@@ -23,7 +23,7 @@ struct Communicator {
 };
 
 /// Which communicator it is in the recording of this rank.
-void set_recorded(Communicator& communicator, std::uint32_t number);
+void set_recorded(MpiCommunicator& communicator, std::uint32_t number);
 
 /// Used by one thread at a time. Context ids are agreed by the members and never used twice in a run.
 class Communicators {
@@ -32,7 +32,7 @@ class Communicators {
 
   /// Null: not carried by Offramp (an intercommunicator, strangers in the group, or not a communicator at
   /// all).
-  Communicator* find(MPI_Comm comm) {
+  MpiCommunicator* find(MPI_Comm comm) {
     Slot& slot = recent_[slot_of(comm)];
     if (slot.comm == comm) [[likely]]
       return slot.communicator;
@@ -48,33 +48,33 @@ class Communicators {
   [[nodiscard]] std::uint64_t next_id() const;
   void use_next_id() { ++next_; }
   /// Takes over a communicator with the id that is agreed. Null: it is not carried.
-  Communicator* add(MPI_Comm comm, std::uint64_t id);
+  MpiCommunicator* add(MPI_Comm comm, std::uint64_t id);
   /// An id for what is made next from a communicator (a duplicate, a window, a file): a function of what all
   /// members know, without communication.
-  static std::uint64_t next_derived_id(Communicator& parent);
+  static std::uint64_t next_derived_id(MpiCommunicator& parent);
   /// Of an intercommunicator, the world ranks of both groups; false: it is none, or some are strangers.
   [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
                                                std::vector<int>& remote);
   /// The communicator is about to be freed: keeps its name if a report will need it.
-  void keep_name(const Communicator& communicator);
+  void keep_name(const MpiCommunicator& communicator);
   /// The name that the MPI library knows of the communicator with this context; empty: not known.
   [[nodiscard]] std::string name_of(std::uint64_t context) const;
   /// The communicator behind a handle was freed.
-  void remove(MPI_Comm comm, Communicator* communicator);
+  void remove(MPI_Comm comm, MpiCommunicator* communicator);
 
  private:
   struct Slot {
     MPI_Comm comm = nullptr;
-    Communicator* communicator = nullptr;
+    MpiCommunicator* communicator = nullptr;
   };
   static std::size_t slot_of(MPI_Comm comm) { return (reinterpret_cast<std::uintptr_t>(comm) >> 6) % kSlots; }
-  Communicator* look_up(MPI_Comm comm, Slot& slot);
+  MpiCommunicator* look_up(MPI_Comm comm, Slot& slot);
   [[nodiscard]] static bool is_own(MPI_Comm comm, std::vector<int>& world);
 
   static constexpr std::size_t kSlots = 32;
   Engine& engine_;
   std::array<Slot, kSlots> recent_{};
-  std::unordered_map<MPI_Comm, std::unique_ptr<Communicator>> known_;
+  std::unordered_map<MPI_Comm, std::unique_ptr<MpiCommunicator>> known_;
   std::unordered_map<std::uint64_t, std::string> names_;  // of those that are freed
   std::uint32_t next_ = 1;
 };

@@ -15,7 +15,7 @@ void adopt(Call& call, MPI_Comm made) {
   std::uint64_t id = call.session.communicators.propose_id(made);
   if (id == 0) return open_intercommunicator(call, made);
   call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
-  Communicator* const added = call.session.communicators.add(made, id);
+  MpiCommunicator* const added = call.session.communicators.add(made, id);
   if (call.recorder() != nullptr)
     set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
 }
@@ -136,30 +136,32 @@ int Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm bridge, int remo
 int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   Call call(Function::kComm_idup);
   Session& session = call.session;
-  Communicator* parent = session.communicators.find(comm);
+  MpiCommunicator* parent = session.communicators.find(comm);
   if (parent == nullptr || made == nullptr || handle == nullptr)
     return call.unlocked([&] { return native.Comm_idup(comm, made, handle); });
   MPI_Request inner = MPI_REQUEST_NULL;
   *made = MPI_COMM_NULL;
+  ProgramRecorder* const recorder = call.recorder();
+  const std::uint32_t recorded =
+      recorder != nullptr ? recorder->meet(call.function(), parent->recorded, false) : 0;
   const int code = call.unlocked([&] { return native.Comm_idup(comm, made, &inner); });
-  if (code != MPI_SUCCESS) return code;
+  if (code != MPI_SUCCESS) {
+    if (recorder != nullptr) recorder->free(call.function(), recorded);
+    return code;
+  }
   // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
   // gone when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);
-  std::uint32_t number = 0;
-  std::uint32_t recorded = 0;
-  if (ProgramRecorder* const recorder = call.recorder(); recorder != nullptr) {
-    number = recorder->communicator(call.function(), *parent->context);  // the same members
-    recorded = recorder->meet(call.function(), parent->recorded, false);
-  }
+  const std::uint32_t number =  // the same members
+      recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
   const auto finish = [&session, made, early, id, number] {
-    Communicator* const added = session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
+    MpiCommunicator* const added = session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
     if (added != nullptr) set_recorded(*added, number);
   };
   if (!session.carries) {
     *handle = inner;
-    track(session, comm, *handle, recorded).complete = finish;
+    track(session, comm, *handle, recorded).add_more().complete = finish;
     return MPI_SUCCESS;
   }
   auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
@@ -172,7 +174,7 @@ int Comm_free(MPI_Comm* comm) {
   Call call(Function::kComm_free);
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
-  Communicator* communicator = call.session.communicators.find(freed);
+  MpiCommunicator* communicator = call.session.communicators.find(freed);
   if (communicator != nullptr) call.session.communicators.keep_name(*communicator);
   call.session.meetings.close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
@@ -183,7 +185,7 @@ int Comm_free(MPI_Comm* comm) {
 int Comm_disconnect(MPI_Comm* comm) {
   Call call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
-  Communicator* communicator = call.session.communicators.find(freed);
+  MpiCommunicator* communicator = call.session.communicators.find(freed);
   if (communicator != nullptr) {
     call.session.communicators.keep_name(*communicator);
     if (call.session.carries)

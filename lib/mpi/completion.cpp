@@ -94,12 +94,10 @@ bool is_refused(Call& call, int count, const MPI_Request* requests, const int* a
          call.session.progress_in_place_of_library() && all_pending(count, requests);
 }
 
-/// The library's answer to such a question; or, in its place, ours, which is no.
-template <typename Body>
-int ask(Call& call, int count, const MPI_Request* requests, int* answer, Body library) {
-  if (!is_refused(call, count, requests, answer)) return call.unlocked(library);
-  *answer = 0;
-  return MPI_SUCCESS;
+/// The program will ask again.
+void found_nothing(Call& call) {
+  if (call.recorder() != nullptr) call.recorder()->polled(call.function());
+  call.session.add_query_time();
 }
 
 void observe_listed(int outcount, const int* indices, const MPI_Request* requests) {
@@ -138,30 +136,31 @@ template <typename Settle, typename Library>
 template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int test(Call& call, int count, MPI_Request* requests, int* flag,
                                        MPI_Status* statuses, Settle settle, Library library) {
-  CompletionEvents events(call, count, requests);
   const Answer answer = flag != nullptr ? are_complete(call, count, requests) : Answer::kAskLibrary;
+  if (answer == Answer::kNo) {
+    *flag = 0;
+    count_poll(call, count, requests);
+    found_nothing(call);
+    return MPI_SUCCESS;
+  }
+  CompletionEvents events(call, count, requests);
   if (answer == Answer::kYes) {
     *flag = 1;
     if (settle() != 0) observe_persistent(count, requests);
     events.all();
     return MPI_SUCCESS;
   }
-  if (answer == Answer::kNo) {
-    *flag = 0;
-  } else {
-    MPI_Status* const told = events.statuses(statuses);
-    if (const int code = call.unlocked([&] { return library(told); }); code != MPI_SUCCESS) {
-      if (requests != nullptr && completes(code)) events.all_completed(count, requests);
-      return code;
-    }
+  MPI_Status* const told = events.statuses(statuses);
+  if (const int code = call.unlocked([&] { return library(told); }); code != MPI_SUCCESS) {
+    if (requests != nullptr && completes(code)) events.all_completed(count, requests);
+    return code;
   }
   if (*flag != 0) {
     observe_persistent(count, requests);
     events.all();
   } else {
     count_poll(call, count, requests);
-    events.none();
-    call.session.add_query_time();
+    found_nothing(call);
   }
   return MPI_SUCCESS;
 }
@@ -229,10 +228,15 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
   Call call(Function::kTestany);
   if (requests != nullptr) count_choice(call, count, requests);
   int* const answer = index != nullptr ? flag : nullptr;
+  if (is_refused(call, count, requests, answer)) {
+    *flag = 0;
+    *index = MPI_UNDEFINED;
+    found_nothing(call);
+    return MPI_SUCCESS;
+  }
   CompletionEvents events(call, count, requests);
   MPI_Status* const told = events.statuses(status);
-  const int code =
-      ask(call, count, requests, answer, [&] { return native.Testany(count, requests, index, flag, told); });
+  const int code = call.unlocked([&] { return native.Testany(count, requests, index, flag, told); });
   if (code != MPI_SUCCESS) {
     if (answer != nullptr && completes(code) && *index != MPI_UNDEFINED)
       events.some({index, 1}, recording::kAny);
@@ -240,8 +244,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
   }
   if (*flag == 0) {
     *index = MPI_UNDEFINED;
-    events.none();
-    call.session.add_query_time();
+    found_nothing(call);
   } else if (*index != MPI_UNDEFINED) {
     observe(requests[*index]);
     events.some({index, 1}, recording::kAny);
@@ -253,19 +256,20 @@ int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MP
   Call call(Function::kTestsome);
   if (requests != nullptr) count_choice(call, count, requests);
   int* const answer = indices != nullptr ? outcount : nullptr;
+  if (is_refused(call, count, requests, answer)) {
+    *outcount = 0;
+    found_nothing(call);
+    return MPI_SUCCESS;
+  }
   CompletionEvents events(call, count, requests);
   MPI_Status* const told = events.statuses(statuses);
-  const int code = ask(call, count, requests, answer,
-                       [&] { return native.Testsome(count, requests, outcount, indices, told); });
+  const int code = call.unlocked([&] { return native.Testsome(count, requests, outcount, indices, told); });
   if (code != MPI_SUCCESS) {
     if (answer != nullptr && completes(code) && *outcount > 0)
       events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
     return code;
   }
-  if (*outcount == 0) {
-    events.none();
-    call.session.add_query_time();
-  }
+  if (*outcount == 0) found_nothing(call);
   observe_listed(*outcount, indices, requests);
   if (*outcount > 0) events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
   return code;
@@ -281,8 +285,7 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
       call.recorder()->wait(call.function(), recorded_of(call.session, request));
   } else {
     count_poll(call, 1, &request);
-    if (call.recorder() != nullptr) call.recorder()->polled(call.function());
-    call.session.add_query_time();
+    found_nothing(call);
   }
   return code;
 }

@@ -16,7 +16,6 @@
 #include "lib/mpi/startup.hpp"
 #include "lib/mpi/tools_interface.hpp"
 #include "lib/mpi/untimely_end.hpp"
-#include "lib/mpi/write_recording.hpp"
 #include "lib/mpi/write_reports.hpp"
 #include "lib/native/native.h"
 
@@ -46,7 +45,7 @@ void begin(bool threads) {
   std::unique_ptr<Session> session = make_session(threads);
   if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
-  open_requests(Session::current->engine.lanes().size());
+  open_requests();
   Session::current->communicators.add_predefined();
   if (Session::current->carries) {
     offramp_native_progress_register(on_library_progress);
@@ -79,8 +78,7 @@ void end() {
   session.add_compute_time();
   if (session.recorder != nullptr) session.recorder->close();
   let_sends_leave(session);
-  if (session.carries) write_reports(session);
-  if (session.recorder != nullptr) write_recording(session);
+  write_outputs(session);
   native.Barrier(MPI_COMM_WORLD);
   stop_watching();                   // all files have their names
   session.engine.drop_unreceived();  // their senders are told, and let go of them
@@ -154,7 +152,7 @@ double Wtime() {
   session.restart_compute_time();
   session.add_query_time();
   ++session.clock_reads;
-  return session.engine.lane(0).clock.seconds();
+  return session.engine.lane().clock.seconds();
 }
 
 double Wtick() {

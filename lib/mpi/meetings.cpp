@@ -55,12 +55,6 @@ void wait_and_observe(Call& call, Collective& meeting) {
   meeting.observe();
 }
 
-/// Whom a rank sends to and receives from in a neighbourhood collective.
-struct Neighbours {
-  std::vector<int> to;
-  std::vector<int> from;
-};
-
 Neighbours cartesian_neighbours(MPI_Comm comm) {
   int dimensions = 0;
   pmpi::Cartdim_get(comm, &dimensions);
@@ -121,7 +115,7 @@ Neighbours neighbours_of(MPI_Comm comm) {
 }  // namespace
 
 Context* meeting_place(Session& session, MPI_Comm comm) {
-  if (const Communicator* own = session.communicators.find(comm)) return own->collective;
+  if (const MpiCommunicator* own = session.communicators.find(comm)) return own->collective;
   return registered(session, comm);
 }
 Context* meeting_place(Session& session, MPI_Win window) {
@@ -150,30 +144,40 @@ std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t su
                                    blocking);
 }
 
-namespace {
-void meet_live(Call& call, Context& place) {
-  if (!call.session.carries) return;
-  Collective meeting(call.engine, place);
-  meeting.meet();
-  wait_and_observe(call, meeting);
-}
-}  // namespace
-
 void meet(Call& call, Context* place) {
   MeetingAround(call, place).end(true);
 }
 
-MeetingAround::MeetingAround(Call& call, Context* place) : call_(call), place_(place) {
-  if (place_ != nullptr && call_.recorder() != nullptr && call_.session.has_threads())
-    begun_ = call_.recorder()->meet(call_.function(), place_->recorded, false);
+MeetingAround::MeetingAround(Call& call, Context* place, std::optional<Neighbours> near)
+    : call_(call), place_(place), near_(std::move(near)) {
+  if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
+}
+
+MeetingAround MeetingAround::neighbours(Call& call, MPI_Comm comm) {
+  Context* const place = meeting_place(call.session, comm);
+  return {call, place, place != nullptr ? neighbours_of(comm) : Neighbours()};
+}
+
+MeetingAround MeetingAround::other_group(Call& call, MPI_Comm comm) {
+  const MeetingPlace* const place = call.session.meetings.find(comm);
+  if (place == nullptr) return {call, nullptr, std::nullopt};
+  return {call, place->context, Neighbours{place->remote, place->remote}};
+}
+
+std::uint32_t MeetingAround::record(bool blocking) {
+  if (near_) return record_exchange(call_, *place_, kUnnamedSubject, near_->to, near_->from, blocking);
+  if (call_.recorder() == nullptr) return 0;
+  return call_.recorder()->meet(call_.function(), place_->recorded, blocking);
 }
 
 void MeetingAround::meet() {
   over_ = true;
   if (place_ == nullptr) return;
-  if (begun_ == 0 && call_.recorder() != nullptr)
-    call_.recorder()->meet(call_.function(), place_->recorded, true);
-  meet_live(call_, *place_);
+  if (begun_ == 0) record(true);
+  if (!call_.session.carries) return;
+  Collective meeting(call_.engine, *place_);
+  near_ ? meeting.meet(near_->to, near_->from) : meeting.meet();
+  wait_and_observe(call_, meeting);
 }
 
 void MeetingAround::end(bool met) {
@@ -182,39 +186,24 @@ void MeetingAround::end(bool met) {
   if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
 }
 
-void meet_neighbours(Call& call, MPI_Comm comm) {
-  Context* place = meeting_place(call.session, comm);
-  if (place == nullptr) return;
-  Neighbours near = neighbours_of(comm);
-  record_exchange(call, *place, kUnnamedSubject, near.to, near.from, true);
-  if (!call.session.carries) return;
-  Collective meeting(call.engine, *place);
-  meeting.meet(std::move(near.to), std::move(near.from));
-  wait_and_observe(call, meeting);
-}
-
-void meet_other_group(Call& call, MPI_Comm comm) {
-  const MeetingPlace* place = call.session.meetings.find(comm);
-  if (place == nullptr) return;
-  record_exchange(call, *place->context, kUnnamedSubject, place->remote, place->remote, true);
-  if (!call.session.carries) return;
-  Collective meeting(call.engine, *place->context);
-  meeting.meet(place->remote, place->remote);
-  wait_and_observe(call, meeting);
-}
-
-void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request) {
-  Context* place = meeting_place(call.session, comm);
-  if (place == nullptr) return;
+int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
+                            const std::function<int()>& start) {
+  Context* const place = meeting_place(call.session, comm);
+  if (place == nullptr) return start();
   Neighbours near = neighbours_of(comm);
   const std::uint32_t recorded = record_exchange(call, *place, kUnnamedSubject, near.to, near.from, false);
+  if (const int code = start(); code != MPI_SUCCESS) {
+    if (recorded != 0) call.recorder()->free(call.function(), recorded);
+    return code;
+  }
   if (!call.session.carries) {
     track(call.session, comm, request, recorded);
-    return;
+    return MPI_SUCCESS;
   }
   auto meeting = std::make_unique<Collective>(call.engine, *place);
   meeting->meet(std::move(near.to), std::move(near.from));
   request = follow(call.session, comm, request, std::move(meeting), recorded);
+  return MPI_SUCCESS;
 }
 
 namespace {
@@ -222,7 +211,7 @@ namespace {
 /// Opens it under one id, and returns the next one; none: the members do not meet.
 std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* handle) {
   Session& session = call.session;
-  Communicator* parent = session.communicators.find(comm);
+  MpiCommunicator* parent = session.communicators.find(comm);
   if (parent == nullptr) return std::nullopt;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);  // counted on every member
   if (handle != nullptr) {

@@ -7,6 +7,8 @@
 
 #include <mpi.h>
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -65,30 +67,40 @@ std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t su
 /// Waits for the others. Nothing without a place.
 void meet(Call& call, Context* place);
 
+/// Whom a rank tells its clock, and whose clocks it hears.
+struct Neighbours {
+  std::vector<int> to;
+  std::vector<int> from;
+};
+
 /// The same around a call of the MPI library. Where several threads are in calls at once, the recording has
 /// its begin too: what another thread does meanwhile may be what the others wait for before they come here.
 class MeetingAround {
  public:
-  MeetingAround(Call& call, Context* place);
+  MeetingAround(Call& call, Context* place) : MeetingAround(call, place, std::nullopt) {}
+  /// Not all members: the neighbours in the topology, or the other group of an intercommunicator.
+  static MeetingAround neighbours(Call& call, MPI_Comm comm);
+  static MeetingAround other_group(Call& call, MPI_Comm comm);
   /// Where the clocks meet before the call: the place may be gone afterwards.
   void meet();
   /// The call is over. Not met: this rank has not taken part in it.
   void end(bool met);
 
  private:
+  MeetingAround(Call& call, Context* place, std::optional<Neighbours> near);
+  std::uint32_t record(bool blocking);
+
   Call& call_;
   Context* place_;
+  std::optional<Neighbours> near_;  // none: all members meet
   std::uint32_t begun_ = 0;
   bool over_ = false;
 };
 
-/// After a call on this communicator: its neighbours in the topology, or the other group, meet.
-void meet_neighbours(Call& call, MPI_Comm comm);
-void meet_other_group(Call& call, MPI_Comm comm);
-
-/// The request of a nonblocking call on this communicator is replaced by one of Offramp's, which completes
-/// when the neighbours in the topology have met too. Nothing where they do not meet.
-void follow_neighbours(Call& call, MPI_Comm comm, MPI_Request& request);
+/// A nonblocking call on a communicator, which start() makes: its request is replaced by one of Offramp's,
+/// which completes when the neighbours in the topology have met too. Only the call where they do not meet.
+int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
+                            const std::function<int()>& start);
 
 /// A new window or file over a communicator, or null where it could not be made: its members meet at the new
 /// handle. Called on all of them or on none.

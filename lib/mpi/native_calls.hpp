@@ -9,7 +9,7 @@ namespace offramp {
 /// The MPI library carries this call.
 template <typename Body>
 int pass_through(Call& call, Function function, Body body) {
-  for (auto& lane : call.engine.lanes()) ++lane->counters.calls[static_cast<std::uint16_t>(function)].native;
+  ++call.session.counter(function).native;
   return call.unlocked(body);
 }
 
@@ -27,8 +27,9 @@ int pass_and_meet(Function function, Handle handle, Body body) {
 template <typename Body>
 int pass_and_meet_neighbours(Function function, MPI_Comm comm, Body body) {
   Call call(function);
+  MeetingAround meeting = MeetingAround::neighbours(call, comm);
   const int code = pass_through(call, function, body);
-  if (took_part(code)) meet_neighbours(call, comm);
+  meeting.end(took_part(code));
   return code;
 }
 
@@ -36,9 +37,7 @@ int pass_and_meet_neighbours(Function function, MPI_Comm comm, Body body) {
 template <typename Body>
 int start_and_meet_neighbours(Function function, MPI_Comm comm, MPI_Request* request, Body body) {
   Call call(function);
-  const int code = pass_through(call, function, body);
-  if (code == MPI_SUCCESS) follow_neighbours(call, comm, *request);
-  return code;
+  return start_beside_neighbours(call, comm, *request, [&] { return pass_through(call, function, body); });
 }
 
 }  // namespace offramp

@@ -27,8 +27,7 @@ int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::E
   const int code = call.leave_to_library(library);
   if (code != MPI_SUCCESS) return code;
   TrackedRequest& tracked = track(call.session, comm, *handle, 0);
-  tracked.repeated = std::make_unique<recording::Event>(
-      ProgramRecorder::message_event(Function::kStart, kind, point, flags));
+  tracked.add_more().repeated = ProgramRecorder::message_event(Function::kStart, kind, point, flags);
   return code;
 }
 
@@ -57,12 +56,11 @@ int make_receive(const Point& point, MPI_Comm comm, MPI_Request* handle, Library
 void record_starts(Call& call, int count, const MPI_Request* requests) {
   for (int i = 0; i < count; ++i) {
     TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
-    if (tracked == nullptr) continue;
-    if (tracked->repeat != nullptr) {
-      tracked->recorded = tracked->repeat();
-    } else if (tracked->repeated != nullptr) {
-      tracked->recorded = call.recorder()->started(call.function(), *tracked->repeated, tracked->wildcard);
-    }
+    if (tracked == nullptr || !tracked->persists()) continue;
+    const TrackedRequest::More& more = *tracked->more;
+    tracked->recorded = more.repeat != nullptr
+                            ? more.repeat()
+                            : call.recorder()->started(call.function(), *more.repeated, tracked->wildcard);
   }
 }
 

@@ -39,7 +39,7 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI
     const int code = call.leave_to_library(otherwise);
     if (code != MPI_SUCCESS) return code;
     auto kept = std::make_shared<KeptTypes>(types(*call.session.communicators.find(comm)));
-    track(call.session, comm, *handle, 0).repeat = [built, kept = std::move(kept)] {
+    track(call.session, comm, *handle, 0).add_more().repeat = [built, kept = std::move(kept)] {
       return record_start(*Session::current, *built);
     };
     return code;
@@ -57,11 +57,11 @@ int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI
 // be anything.
 
 auto no_types() {
-  return [](const Communicator&) { return std::vector<MPI_Datatype>(); };
+  return [](const MpiCommunicator&) { return std::vector<MPI_Datatype>(); };
 }
 
 auto one_type(MPI_Datatype type) {
-  return [=](const Communicator&) { return std::vector<MPI_Datatype>{type}; };
+  return [=](const MpiCommunicator&) { return std::vector<MPI_Datatype>{type}; };
 }
 
 std::vector<MPI_Datatype> significant(bool sends, MPI_Datatype sendtype, bool receives,
@@ -73,23 +73,24 @@ std::vector<MPI_Datatype> significant(bool sends, MPI_Datatype sendtype, bool re
 }
 
 auto types_of_gather(const void* sendbuf, MPI_Datatype sendtype, MPI_Datatype recvtype, int root) {
-  return [=](const Communicator& comm) {
+  return [=](const MpiCommunicator& comm) {
     return significant(sendbuf != MPI_IN_PLACE, sendtype, comm.rank == root, recvtype);
   };
 }
 
 auto types_of_scatter(MPI_Datatype sendtype, const void* recvbuf, MPI_Datatype recvtype, int root) {
-  return [=](const Communicator& comm) {
+  return [=](const MpiCommunicator& comm) {
     return significant(comm.rank == root, sendtype, recvbuf != MPI_IN_PLACE, recvtype);
   };
 }
 
 auto types_of_exchange(const void* sendbuf, MPI_Datatype sendtype, MPI_Datatype recvtype) {
-  return [=](const Communicator&) { return significant(sendbuf != MPI_IN_PLACE, sendtype, true, recvtype); };
+  return
+      [=](const MpiCommunicator&) { return significant(sendbuf != MPI_IN_PLACE, sendtype, true, recvtype); };
 }
 
 auto types_of_alltoallw(const void* sendbuf, const MPI_Datatype sendtypes[], const MPI_Datatype recvtypes[]) {
-  return [=](const Communicator& comm) {
+  return [=](const MpiCommunicator& comm) {
     std::vector<MPI_Datatype> types(recvtypes, recvtypes + comm.size);
     if (sendbuf != MPI_IN_PLACE) types.insert(types.end(), sendtypes, sendtypes + comm.size);
     return types;

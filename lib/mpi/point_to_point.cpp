@@ -167,16 +167,23 @@ int exchange(Function function, const Point* to, const Point* from, bool replace
   return finish(function, comm, outcome);
 }
 
+/// Where nothing is carried. Whether there is room is known when the call is over; but with threads the send
+/// has to stand in front of what others do once it has come, and so a send without room is recorded too.
+template <typename Library>
+int leave_buffered_to_library(Call& call, const Point& point, Library library) {
+  const bool threads = call.session.has_threads();
+  if (threads) record_buffered(call.session, point);
+  const int code = call.leave_to_library(library);
+  if (!threads && code == MPI_SUCCESS) record_buffered(call.session, point);
+  return code;
+}
+
 template <typename Library>
 int buffered_send(Function function, const Point& point, MPI_Comm comm, Library library) {
   bool room = false;
   {
     Call call(function);
-    if (!call.session.carries) {
-      const int code = call.leave_to_library(library);
-      if (code == MPI_SUCCESS) record_buffered(call.session, point);
-      return code;
-    }
+    if (!call.session.carries) return leave_buffered_to_library(call, point, library);
     SendBuffer buffer;
     const Bytes data = buffer.set(point.buffer, point.count, *point.type);
     room = call.session.bsend.send(call.session, arguments_of(point, data, SendMode::kStandard));
@@ -192,11 +199,7 @@ template <typename Library>
   {
     Call call(function);
     if (!call.session.carries) {
-      if (mode == SendMode::kBuffered) {
-        code = call.leave_to_library(library);
-        if (code == MPI_SUCCESS) record_buffered(call.session, point);
-        return code;
-      }
+      if (mode == SendMode::kBuffered) return leave_buffered_to_library(call, point, library);
       const std::uint32_t recorded =
           record_start(call.session, recording::EventKind::kSend, point, flag_of(mode));
       code = call.leave_to_library(library);

@@ -5,10 +5,9 @@
 namespace offramp {
 namespace {
 
-/// Finding a message tells the program that it has arrived: the clocks move there.
+/// Finding a message tells the program that it has arrived: the clock moves there.
 void observe_arrival(Call& call, const UnexpectedMessage& message, const Point& point) {
-  for (std::size_t i = 0; i < call.engine.lanes().size(); ++i)
-    call.engine.lane(i).advance_to(message.header.lanes[i].stamp.first);
+  call.engine.lane().advance_to(message.header.stamp.first);
   if (point.peer == kAnySource && point.communicator->size > 2)
     call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
 }

@@ -37,18 +37,7 @@ std::uint64_t ticks() {
 /// What passes outside of calls is added up until it is this long; for longer ways the kernel is asked how
 /// much of it the thread had the processor.
 constexpr std::uint64_t kShortTicks = 2'000;
-constexpr std::uint64_t kLongTicks = 50'000;
-
-/// Of one thread: what its calls need to know of each other.
-struct Watch {
-  std::uint64_t entered = 0;  // ticks
-  std::uint64_t left = 0;     // ticks; 0: it was in no call yet
-  std::uint64_t cpu = 0;      // CPU time, read at the last end of a long call or a long way to one
-  bool silent = false;        // no event in this call yet
-  int depth = 0;              // calls that this thread is in: the library makes some within others
-  int hidden = 0;             // not 0: what is called now is the library's affair
-};
-thread_local Watch watch;
+constexpr std::uint64_t kLongTicks = 250'000;  // the kernel's answer takes about a hundredth of this
 
 std::uint64_t size_of(Bytes bytes) {
   return bytes.size();
@@ -56,11 +45,13 @@ std::uint64_t size_of(Bytes bytes) {
 
 }  // namespace
 
-ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool threads)
+ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times)
     : recorder_(options),
       threads_(threads),
+      times_(times),
       first_ticks_(ticks()),
       first_time_(nanoseconds_of(CLOCK_MONOTONIC)) {
+  if (!times_) return;
   constexpr std::uint64_t kEnough = 200'000;  // ns, for an error of about 1e-4
   while (nanoseconds_of(CLOCK_MONOTONIC) - first_time_ < kEnough) continue;
   measure_ticks();
@@ -72,9 +63,9 @@ ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool
 // --- time ---
 
 void ProgramRecorder::restart() {
-  watch = {};
-  watch.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
-  watch.left = ticks();
+  watch_ = {};
+  watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  watch_.left = ticks();
 }
 
 void ProgramRecorder::measure_ticks() {
@@ -88,45 +79,34 @@ void ProgramRecorder::add_time(std::uint64_t passed) {
   measure_ticks();
   // Another process may have had the processor.
   const std::uint64_t cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
-  recorder_.computed(std::min(in_nanoseconds(), cpu - watch.cpu));
-  watch.cpu = cpu;
+  recorder_.computed(std::min(in_nanoseconds(), cpu - watch_.cpu));
+  watch_.cpu = cpu;
 }
 
-void ProgramRecorder::enter() {
-  if (watch.depth++ > 0) return;
+void ProgramRecorder::begin_time() {
   const std::uint64_t now = ticks();
-  watch.entered = now;
-  watch.silent = true;
-  if (watch.left == 0) watch.left = now;
-  if (now - flushed_ > between_flushes_) {
+  watch_.entered = now;
+  if (watch_.left == 0) watch_.left = now;
+  if (now - flushed_ > between_flushes_) [[unlikely]] {
     recorder_.flush();
     flushed_ = now;
   }
-  if (now - watch.left > kShortTicks) {
-    add_time(now - watch.left);
-    watch.left = now;
+  if (now - watch_.left > kShortTicks) {
+    add_time(now - watch_.left);
+    watch_.left = now;
   }
 }
 
-void ProgramRecorder::leave(Function function) {
-  if (--watch.depth > 0) return;
-  if (watch.silent) add(event(EventKind::kNative, function, 0));
-  const std::uint64_t now = ticks();
-  const std::uint64_t inside = now - watch.entered;
-  if (inside > kLongTicks) watch.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
-  watch.left += inside;  // what passed outside stays
+void ProgramRecorder::end_time() {
+  const std::uint64_t inside = ticks() - watch_.entered;
+  if (inside > kLongTicks) [[unlikely]]
+    watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  watch_.left += inside;  // what passed outside stays
 }
 
 void ProgramRecorder::close() {
   enter();
   leave(Function::kFinalize);
-}
-
-ProgramRecorder::Hidden::Hidden() {
-  ++watch.hidden;
-}
-ProgramRecorder::Hidden::~Hidden() {
-  --watch.hidden;
 }
 
 // --- events ---
@@ -139,11 +119,15 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   return made;
 }
 
-std::uint32_t ProgramRecorder::add(Event event) {
-  if (watch.hidden > 0) return 0;
-  if (!watch.silent) event.flags |= recording::kContinues;
-  watch.silent = false;
+[[gnu::always_inline]] inline std::uint32_t ProgramRecorder::add(Event event) {
+  if (watch_.hidden > 0) return 0;
+  event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
+  watch_.silent = false;
   return recorder_.add(event);
+}
+
+void ProgramRecorder::add_native(Function function) {
+  add(event(EventKind::kNative, function, 0));
 }
 
 std::uint32_t ProgramRecorder::started(Function function, const Event& again, std::uint32_t& wildcard) {
@@ -152,7 +136,7 @@ std::uint32_t ProgramRecorder::started(Function function, const Event& again, st
   const std::uint32_t request = add(made);
   const bool is_wildcard =
       made.kind == EventKind::kReceive && (made.peer == MPI_ANY_SOURCE || made.tag == MPI_ANY_TAG);
-  wildcard = is_wildcard && watch.hidden == 0 ? recorder_.wildcards() : 0;
+  wildcard = is_wildcard && watch_.hidden == 0 ? recorder_.wildcards() : 0;
   return (made.flags & recording::kBuffered) != 0 ? 0 : request;
 }
 
@@ -176,10 +160,6 @@ std::uint32_t ProgramRecorder::begin(Function function, EventKind kind, const Po
                                      std::uint8_t flags) {
   if (!threads_) flags |= recording::kBlocking;
   return message(function, kind, point, flags);
-}
-
-void ProgramRecorder::end(Function function, std::uint32_t request) {
-  if (threads_) wait(function, request);
 }
 
 ProgramRecorder::Event ProgramRecorder::collective_event(Function function, const Operation& operation,
@@ -230,11 +210,6 @@ std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Po
   return request;
 }
 
-std::uint32_t ProgramRecorder::wildcard(const Point& point) const {
-  const bool any = point.peer == MPI_ANY_SOURCE || point.tag == MPI_ANY_TAG;
-  return any && watch.hidden == 0 ? recorder_.wildcards() : 0;
-}
-
 // --- completion ---
 
 void ProgramRecorder::about(EventKind kind, Function function, std::uint32_t request) {
@@ -252,11 +227,13 @@ void ProgramRecorder::wait(Function function, std::uint32_t request, std::uint8_
 }
 
 std::uint32_t ProgramRecorder::distances(std::span<const std::uint32_t> requests) {
-  scratch_.clear();
+  scratch_.resize(requests.size());
+  std::size_t recorded = 0;
   for (const std::uint32_t request : requests) {
-    if (request != 0) scratch_.push_back(recorder_.distance(request));
+    scratch_[recorded] = recorder_.distance(request);
+    if (request != 0) ++recorded;
   }
-  return recorder_.list(scratch_);
+  return recorder_.list(std::span(scratch_).first(recorded));
 }
 
 void ProgramRecorder::wait_all(Function function, std::span<const std::uint32_t> requests,
@@ -280,15 +257,9 @@ void ProgramRecorder::wait_some(Function function, std::span<const std::uint32_t
     const auto i = static_cast<std::size_t>(place);
     if (requests[i] != 0) chosen_.push_back(positions_[i]);
   }
-  if (chosen_.empty() || watch.hidden > 0) return;
+  if (chosen_.empty() || watch_.hidden > 0) return;
   wait_all(function, requests, static_cast<std::uint8_t>(flag));
   recorder_.chosen(chosen_);
-}
-
-void ProgramRecorder::polled(Function function) {
-  if (watch.hidden > 0) return;
-  watch.silent = false;
-  recorder_.polled(static_cast<std::uint16_t>(function));
 }
 
 // --- communicators and clocks ---
@@ -298,13 +269,14 @@ std::uint32_t ProgramRecorder::list_of(std::span<const int> values) {
   return recorder_.list(scratch_);
 }
 
-std::uint32_t ProgramRecorder::communicator(Function function, const Context& members) {
-  if (watch.hidden > 0) return 0;  // nothing on it is recorded
+std::uint32_t ProgramRecorder::communicator(Function function, const Context& members, std::uint64_t id) {
+  if (watch_.hidden > 0) return 0;  // nothing on it is recorded
   scratch_.resize(static_cast<std::size_t>(members.size()));
   for (int rank = 0; rank < members.size(); ++rank)
     scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world(rank));
   Event made = event(EventKind::kCommunicator, function, 0);
   made.list = recorder_.list(scratch_);
+  made.extra = id;
   add(made);
   return communicators_++;
 }

@@ -18,12 +18,23 @@ namespace offramp {
 
 struct Point;
 
+/// Of one thread: what its calls need to know of each other.
+struct CallWatch {
+  std::uint64_t entered = 0;  // ticks
+  std::uint64_t left = 0;     // ticks; 0: it was in no call yet
+  std::uint64_t cpu = 0;      // CPU time, read at the last end of a long call or a long way to one
+  bool silent = false;        // no event in this call yet
+  int depth = 0;              // calls that this thread is in: the library makes some within others
+  int hidden = 0;             // not 0: what is called now is the library's affair
+};
+
 class ProgramRecorder {
  public:
   using Event = recording::Event;
   using EventKind = recording::EventKind;
 
-  ProgramRecorder(const recording::RecorderOptions& options, bool threads);
+  /// times: the CPU time between calls is recorded too, which costs each call two readings of a counter.
+  ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times = true);
 
   [[nodiscard]] recording::Recorder& recorder() { return recorder_; }
   /// Several threads are in calls at once from now on, and blocking calls have a begin and an end.
@@ -33,16 +44,25 @@ class ProgramRecorder {
   /// what it calls within is not the program's.
   class Hidden {
    public:
-    Hidden();
-    ~Hidden();
+    Hidden() { ++watch_.hidden; }
+    ~Hidden() { --watch_.hidden; }
     Hidden(const Hidden&) = delete;
     Hidden& operator=(const Hidden&) = delete;
   };
 
   // The CPU time between calls: what passes from leave() to enter() of one thread.
-  void enter();
+  [[gnu::always_inline]] void enter() {
+    if (watch_.depth++ > 0) return;
+    watch_.silent = true;
+    if (times_) begin_time();
+  }
   /// A call without an event gets an empty one.
-  void leave(Function function);
+  [[gnu::always_inline]] void leave(Function function) {
+    if (--watch_.depth > 0) return;
+    if (watch_.silent) [[unlikely]]
+      add_native(function);
+    if (times_) end_time();
+  }
   /// In MPI_Finalize, which is the last event.
   void close();
   /// After MPI_Init: what the program has done before is not counted.
@@ -58,7 +78,9 @@ class ProgramRecorder {
   std::uint32_t begin(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
   std::uint32_t begin(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                       std::uint32_t communicator);
-  void end(Function function, std::uint32_t request);
+  void end(Function function, std::uint32_t request) {
+    if (threads_) wait(function, request);
+  }
   /// A nonblocking collective.
   std::uint32_t collective(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                            std::uint32_t communicator);
@@ -67,7 +89,14 @@ class ProgramRecorder {
                       recording::Match match);
 
   /// The number of the wildcard that was added last, if the arguments are one; else 0.
-  [[nodiscard]] std::uint32_t wildcard(const Point& point) const;
+  [[nodiscard]] std::uint32_t wildcard(int source, int tag) const {
+    const bool any = source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG;
+    return any && watch_.hidden == 0 ? recorder_.wildcards() : 0;
+  }
+  template <typename Receive>
+  [[nodiscard]] std::uint32_t wildcard(const Receive& receive) const {
+    return wildcard(receive.peer, receive.tag);
+  }
   void matched(std::uint32_t wildcard, int source, int tag) {
     if (wildcard != 0) recorder_.matched(wildcard, {source, tag});
   }
@@ -85,10 +114,17 @@ class ProgramRecorder {
     cancel(function, request);
     free(function, request);
   }
-  void polled(Function function);
+  void polled(Function function) {
+    if (watch_.hidden > 0) return;
+    watch_.silent = false;
+    recorder_.polled(static_cast<std::uint16_t>(function));
+  }
 
-  /// A new communicator or place; returns its number.
-  std::uint32_t communicator(Function function, const Context& members);
+  /// A new communicator or place; returns its number. id: its members agree on it.
+  std::uint32_t communicator(Function function, const Context& members, std::uint64_t id);
+  std::uint32_t communicator(Function function, const Context& made) {
+    return communicator(function, made, made.id());
+  }
   /// The clocks of all members meet. Returns a request unless it blocks.
   std::uint32_t meet(Function function, std::uint32_t communicator, bool blocking);
   /// This rank tells its clock and hears those of others. The same.
@@ -100,8 +136,13 @@ class ProgramRecorder {
   static std::span<const char* const> call_names();
 
  private:
+  static constinit inline thread_local CallWatch watch_{};
+
   static Event event(EventKind kind, Function function, std::uint8_t flags);
   std::uint32_t add(Event event);
+  void add_native(Function function);
+  void begin_time();
+  void end_time();
   Event collective_event(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                          std::uint32_t communicator);
   void about(EventKind kind, Function function, std::uint32_t request);
@@ -112,6 +153,7 @@ class ProgramRecorder {
 
   recording::Recorder recorder_;
   bool threads_;
+  bool times_;
   std::uint32_t communicators_ = recording::kFirstMade;
   std::vector<std::uint64_t> scratch_;
   std::vector<std::uint32_t> positions_;

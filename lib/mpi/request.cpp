@@ -13,9 +13,7 @@ namespace {
 
 /// Objects that are in no use now. They are never freed: the program may hold a great many again.
 struct Pool {
-  static constexpr auto kKinds = static_cast<std::size_t>(Request::Kind::kCount);
-  std::array<std::size_t, kKinds> bytes{};
-  std::array<Request*, kKinds> idle{};
+  std::array<Request*, static_cast<std::size_t>(Request::Kind::kCount)> idle{};
 } pool;
 
 SendRequest& as_send(Request& request) {
@@ -56,9 +54,8 @@ void give_back(Request& request) {
 
 template <typename T>
 [[gnu::noinline]] Request* make(Request::Kind kind) {
-  const MPI_Request handle = offramp_native_request_make(pool.bytes[static_cast<std::size_t>(kind)]);
+  const MPI_Request handle = offramp_native_request_make(sizeof(T));
   if (handle == nullptr) throw std::bad_alloc();
-  // Not "T()", which would clear memory that is not there.
   Request* const request = new (offramp_native_request_body(handle)) T;
   request->handle = handle;
   request->kind = kind;
@@ -185,12 +182,8 @@ std::uint32_t record_start(Session& session, const CollectiveCall& collective) {
                                       collective.buffers, collective.communicator);
 }
 
-void open_requests(std::size_t lanes) {
+void open_requests() {
   static const offramp_request_callbacks callbacks = {on_released, on_cancel, on_start};
-  using Kind = Request::Kind;
-  const std::size_t collective = sizeof(CollectiveRequest);
-  pool.bytes = {Tail<SendRequest>::size(lanes), Tail<ReceiveRequest>::size(lanes), collective, collective};
-  static_assert(static_cast<int>(Kind::kSend) == 0 && static_cast<int>(Kind::kReceive) == 1);
   offramp_native_requests_open(&callbacks);
 }
 

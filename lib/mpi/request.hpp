@@ -21,7 +21,7 @@ enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady 
 struct Point {
   void* buffer;  // const for sends
   const TypeInfo* type;
-  Communicator* communicator;
+  MpiCommunicator* communicator;
   // Peer and tag are not side by side, as they are in SendArguments: copying both with one load, so soon
   // after two stores, would wait until all earlier stores have left the processor, those of the last message
   // too.
@@ -39,7 +39,7 @@ struct Request {
   struct Repeat {
     Point point{};
     TypeInfo type;                                           // the request may outlive the handle of its type
-    Communicator communicator;                               // and of its communicator
+    MpiCommunicator communicator;                            // and of its communicator
     std::function<std::unique_ptr<CollectiveCall>()> build;  // of a collective
     std::vector<MPI_Datatype> types;                         // that it keeps
   };
@@ -61,13 +61,13 @@ static_assert((kOfframpRequestBytes + sizeof(Request)) % kOfframpRequestAlignmen
 // A program may have a great many requests, so each has room for its own kind of operation only.
 struct SendRequest : Request {
   SendBuffer outgoing;
-  SendRecord record;  // last: see Tail
+  SendRecord record;
 };
 
 struct ReceiveRequest : Request {
   ReceiveBuffer incoming;
   std::uint32_t wildcard = 0;  // in the recording; 0: none
-  ReceiveRecord record;        // last: see Tail
+  ReceiveRecord record;
 };
 
 struct CollectiveRequest : Request {
@@ -85,8 +85,8 @@ inline void record_buffered(Session& session, const Point& point) {
   (void)record_start(session, recording::EventKind::kSend, point, recording::kBuffered);
 }
 
-/// Opens the pool; once per process, after MPI_Init. lanes: of this run.
-void open_requests(std::size_t lanes);
+/// Opens the pool; once per process, after MPI_Init.
+void open_requests();
 /// A new active (or inactive, persistent) request. Needs the lock.
 SendRequest& take_send_request(MPI_Comm comm, bool persistent = false);
 ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false);

@@ -18,21 +18,17 @@ int pmpi::Type_free(MPI_Datatype* type) {
   return native.Type_free(type);
 }
 
-Session::Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Observers observers,
-                 std::vector<std::unique_ptr<Lane>> lanes, bool threads)
+Session::Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
+                 std::unique_ptr<Lane> lane, bool threads)
     : fabric_(std::move(fabric)),
-      observers_(std::move(observers)),
-      engine(*fabric_, std::move(lanes)),
+      engine(*fabric_, std::move(lane)),
       communicators(engine),
       meetings(engine),
       configuration_(std::move(configuration)),
-      notes_calls_(observers_.trace != nullptr || observers_.receipts != nullptr ||
-                   configuration_.certificate || configuration_.compute.kind != Compute::Kind::kNone ||
-                   engine.lanes().size() > 1),
+      registry_(registry),
+      follows_cpu_time_(configuration_.compute.kind != Compute::Kind::kNone),
       threads_(threads),
       yields_(offramp_native_yields() != 0) {
-  engine.log = observers_.log();
-  engine.shows_payload = observers_.capture != nullptr;
   restart_compute_time();
 }
 
@@ -102,7 +98,7 @@ void Session::print_hang_report(const char* why) {
   const bool inside = function < static_cast<std::uint16_t>(Function::kCount);
   const std::string text = fmt::format(
       "offramp: rank {} of {} waits in {} ({}, backend {}):\n{}", engine.rank(), engine.ranks(),
-      inside ? kFunctionNames[function] : "no MPI call", why, engine.lane(0).name(), engine.describe());
+      inside ? kFunctionNames[function] : "no MPI call", why, engine.lane().name(), engine.describe());
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
 }
@@ -117,58 +113,19 @@ Time cpu_time() {
 }
 }  // namespace
 
-void Session::add_compute_time() {
-  if (configuration_.compute.kind == Compute::Kind::kNone) return;
+void Session::add_cpu_time() {
   const Time spent = cpu_time() - cpu_;
   const double factor =
       configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
   const Time modelled = Time::ps(static_cast<std::int64_t>(static_cast<double>(spent.count()) * factor));
-  for (auto& lane : engine.lanes()) lane->clock += modelled;
+  engine.lane().clock += modelled;
 }
 
-void Session::restart_compute_time() {
-  if (configuration_.compute.kind != Compute::Kind::kNone) cpu_ = cpu_time();
+void Session::restart_cpu_time() {
+  cpu_ = cpu_time();
 }
 
 // --- calls ---
-
-struct Session::CallNotes : detail::Pooled {
-  std::uint64_t number = 0;             // for its receipt
-  std::array<Time, kMaxLanes> began{};  // of all lanes but the first
-};
-
-Session::CallNotes* Session::note_begin(Function function) {
-  add_compute_time();
-  auto notes = std::make_unique<CallNotes>();
-  for (std::size_t i = 1; i < engine.lanes().size(); ++i) {
-    notes->began[i] = engine.lane(i).clock;
-    ++counter(i, function).count;
-  }
-  if (observers_.receipts != nullptr) notes->number = observers_.receipts->enter();
-  return notes.release();
-}
-
-void Session::note_resumption(const CallNotes& notes) {
-  if (observers_.receipts != nullptr) observers_.receipts->resume(notes.number);
-}
-
-void Session::note_end(Function function, CallNotes* notes, Time began) {
-  const std::unique_ptr<CallNotes> owned(notes);
-  const Time ended = engine.lane(0).clock;
-  const char* const name = kFunctionNames[static_cast<std::size_t>(function)];
-  if (observers_.trace != nullptr && ended > began) observers_.trace->record({"MPI", name, began, ended, 0});
-  if (observers_.receipts != nullptr) observers_.receipts->leave(notes->number, name, began, ended);
-  for (std::size_t i = 1; i < engine.lanes().size(); ++i)
-    counter(i, function).modelled += engine.lane(i).clock - notes->began[i];
-  if (engine.certificate != nullptr) certify(function);
-  restart_compute_time();
-}
-
-void Session::certify(Function function) {
-  engine.certificate->note({static_cast<std::uint64_t>(function)});
-  for (std::size_t i = 0; i < engine.lanes().size(); ++i)
-    engine.certificate->note_time(i, engine.lane(i).clock);
-}
 
 NativeCall::NativeCall(Function function) : function_(function) {
   Session& session = *Session::current;
@@ -177,13 +134,9 @@ NativeCall::NativeCall(Function function) : function_(function) {
   session.add_compute_time();
   session.entered(function);
   if (session.recorder != nullptr) session.recorder->enter();
-  for (auto& lane : session.engine.lanes()) {
-    CallCounter& counter = lane->counters.calls[static_cast<std::uint16_t>(function)];
-    ++counter.count;
-    ++counter.native;
-  }
-  if (session.engine.certificate != nullptr)
-    session.engine.certificate->note({static_cast<std::uint64_t>(function)});
+  CallCounter& counter = session.counter(function);
+  ++counter.count;
+  ++counter.native;
 }
 
 NativeCall::~NativeCall() {

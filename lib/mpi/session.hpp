@@ -1,5 +1,5 @@
 // The session of this process, from MPI_Init to MPI_Finalize while a backend is on: the engine with its
-// fabric and lanes, the tables of handles, the lock, and progress.
+// fabric and live clock, the tables of handles, the lock, and progress.
 //
 // Threads: with MPI_THREAD_MULTIPLE one lock guards everything here; below that level there is no lock at
 // all. The lock is never held over a call of the MPI library that can block or call back (see
@@ -32,7 +32,6 @@
 #include "lib/mpi/program_recorder.hpp"
 #include "lib/mpi/tracked_requests.hpp"
 #include "lib/native/native.h"
-#include "lib/report/observers.hpp"
 
 namespace offramp {
 
@@ -45,18 +44,17 @@ struct BlockingRecords {
 
 class Session {
   std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
-  Observers observers_;                    // outlive the backends
 
  public:
   /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
   static Session* current;
 
-  Session(Configuration configuration, std::unique_ptr<UcxFabricBase> fabric, Observers observers,
-          std::vector<std::unique_ptr<Lane>> lanes, bool threads);
+  Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
+          std::unique_ptr<Lane> lane, bool threads);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
-  [[nodiscard]] Observers& observers() { return observers_; }
+  [[nodiscard]] const Registry& registry() const { return registry_; }
   /// The one that called MPI_Init; its forked children have the session too, and nothing to do with it.
   [[nodiscard]] pid_t process() const { return process_; }
   bool ending = false;  // MPI_Abort has been called
@@ -182,38 +180,36 @@ class Session {
   /// Looks at the clock now and then; prints the report when it is due.
   void watch();
 
-  CallCounter& counter(std::size_t lane, Function function) {
-    return engine.lane(lane).counters.calls[static_cast<std::uint16_t>(function)];
+  CallCounter& counter(Function function) {
+    return engine.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
-  /// What is noted of a call besides the counters of the first lane, between its begin and its end.
-  struct CallNotes;
-  /// Anything is: one question in place of one for each thing that there is.
-  [[nodiscard]] bool notes_calls() const { return notes_calls_; }
-  CallNotes* note_begin(Function function);
-  void note_resumption(const CallNotes& notes);
-  /// They end here.
-  void note_end(Function function, CallNotes* notes, Time began);
-  /// The program's CPU time since the last call, when the configuration wants it on the host clock.
-  void add_compute_time();
+  /// The program's CPU time since restart_compute_time() goes onto the host clock, if it is configured to.
+  void add_compute_time() {
+    if (follows_cpu_time_) add_cpu_time();
+  }
   /// The cost of a question (MPI_Test, MPI_Iprobe, MPI_Wtime) with the model clock, so that programs which
   /// spin get on.
   void add_query_time() {
     constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
     if (configuration_.clock != Clock::kModel) return;
-    for (auto& lane : engine.lanes()) lane->clock += kQuery;
+    engine.lane().clock += kQuery;
   }
-  void restart_compute_time();
+  void restart_compute_time() {
+    if (follows_cpu_time_) restart_cpu_time();
+  }
 
  private:
-  void certify(Function function);
+  void add_cpu_time();
+  void restart_cpu_time();
   int step_polled();
   void make_records();
   void print_hang_report(const char* why);
 
   Configuration configuration_;
+  const Registry& registry_;
   pid_t process_ = getpid();
   // What every call looks at, on one cache line.
-  alignas(64) bool notes_calls_;
+  alignas(64) bool follows_cpu_time_;
   bool threads_;
   bool yields_;
   bool library_has_work_ = false;
@@ -247,20 +243,20 @@ class Call {
         engine(session.engine),
         lock_(session.lock()),
         function_(function),
-        site_(site),
-        notes_(session.notes_calls() ? session.note_begin(function) : nullptr),
-        began_(engine.lane(0).clock) {
+        site_(site) {
+    session.add_compute_time();
+    began_ = engine.lane().clock;
     session.entered(function);
     if (session.recorder != nullptr) session.recorder->enter();
     engine.function = static_cast<std::uint16_t>(function);
     engine.site = site;
-    ++session.counter(0, function).count;
+    ++session.counter(function).count;
   }
   [[gnu::always_inline]] ~Call() {
-    session.counter(0, function_).modelled += engine.lane(0).clock - began_;
+    session.counter(function_).modelled += engine.lane().clock - began_;
     session.left();
     if (session.recorder != nullptr) session.recorder->leave(function_);
-    if (notes_ != nullptr) session.note_end(function_, notes_, began_);
+    session.restart_compute_time();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -295,7 +291,6 @@ class Call {
     lock_.take(held);
     engine.function = static_cast<std::uint16_t>(function_);
     engine.site = site_;
-    if (notes_ != nullptr) session.note_resumption(*notes_);
     return result;
   }
 
@@ -311,8 +306,7 @@ class Call {
   Session::Lock lock_;
   Function function_;
   const void* site_;
-  Session::CallNotes* notes_;  // null when none are taken
-  Time began_;                 // in lane 0
+  Time began_;  // on the live clock
 };
 
 /// The MPI error code of an outcome.

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "lib/core/fault_script.hpp"
-#include "lib/core/make_lanes.hpp"
+#include "lib/core/make_lane.hpp"
 #include "lib/mpi/open_fabric.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/program.hpp"
@@ -126,25 +126,12 @@ std::unique_ptr<Session> make_session(bool threads) {
 
   std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
   agree(error);
-  Observers observers;
-  if (!configuration->trace.empty()) observers.trace = std::make_unique<TraceRecorder>(world_rank());
-  if (configuration->receipts.any())
-    observers.receipts = std::make_unique<ReceiptRecorder>(configuration->receipts, observers.trace.get());
-  if (!configuration->capture.empty()) observers.capture = std::make_unique<CaptureRecorder>();
-  LanesRequest request{*configuration,
-                       registry,
-                       world_rank(),
-                       world_size(),
-                       static_cast<std::size_t>(Function::kCount),
-                       {},
-                       {}};
-  request.spans = [&](std::size_t lane) { return observers.spans(lane, configuration->details); };
-  request.packets = observers.capture.get();
-  auto lanes = make_lanes(request);
-  agree(lanes ? std::string() : lanes.error());
+  Result<std::unique_ptr<Lane>> lane = make_lane(
+      {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
+  agree(lane ? std::string() : lane.error());
   clear_preload();  // the program's children are not part of the run
-  auto session = std::make_unique<Session>(std::move(*configuration), std::move(fabric), std::move(observers),
-                                           std::move(*lanes), threads);
+  auto session = std::make_unique<Session>(std::move(*configuration), registry, std::move(fabric),
+                                           std::move(*lane), threads);
   session->carries = carries;
   session->recorder = make_recorder(session->configuration(), threads);
   session->settings = settings_in_force(session->configuration(), registry);

@@ -29,13 +29,13 @@ struct Variable {
 template <std::uint64_t CallCounter::*kField>
 Value sum_of_calls(Session& session) {
   Value sum = 0;
-  for (const CallCounter& call : session.engine.lane(0).counters.calls) sum += call.*kField;
+  for (const CallCounter& call : session.engine.lane().counters.calls) sum += call.*kField;
   return sum;
 }
 
 constexpr Variable kVariables[] = {
     {"offramp_modelled_time_ps", "Time that has passed on the modelled host clock, in picoseconds",
-     MPI_T_PVAR_CLASS_TIMER, [](Session& s) { return static_cast<Value>(s.engine.lane(0).clock.count()); }},
+     MPI_T_PVAR_CLASS_TIMER, [](Session& s) { return static_cast<Value>(s.engine.lane().clock.count()); }},
     {"offramp_calls_offloaded", "Operations that the chosen backend has carried", MPI_T_PVAR_CLASS_COUNTER,
      sum_of_calls<&CallCounter::offloaded>},
     {"offramp_calls_declined", "Operations that the hardware cannot do and the modelled host has carried",
@@ -45,13 +45,13 @@ constexpr Variable kVariables[] = {
     {"offramp_bytes", "Payload bytes of the operations that were offloaded or declined",
      MPI_T_PVAR_CLASS_COUNTER, sum_of_calls<&CallCounter::bytes>},
     {"offramp_wire_packets", "Packets that the modelled hardware has sent", MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine.lane(0).wire().packets); }},
+     [](Session& s) { return static_cast<Value>(s.engine.lane().wire().packets); }},
     {"offramp_wire_bytes", "Bytes that the modelled hardware has sent, headers included",
      MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine.lane(0).wire().wire_bytes); }},
+     [](Session& s) { return static_cast<Value>(s.engine.lane().wire().wire_bytes); }},
     {"offramp_arrival_order_dependences", "How often modelled time depended on arrival order or polling",
      MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine.lane(0).counters.arrival_order_dependences()); }},
+     [](Session& s) { return static_cast<Value>(s.engine.lane().counters.arrival_order_dependences()); }},
     {"offramp_unexpected_bytes_peak",
      "The most payload of messages without a receive that was in memory at once",
      MPI_T_PVAR_CLASS_HIGHWATERMARK,

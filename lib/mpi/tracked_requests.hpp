@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lib/recording/event.hpp"
@@ -14,11 +15,24 @@
 namespace offramp {
 
 struct TrackedRequest {
-  std::uint32_t recorded = 0;                  // as Request::recorded; 0: persistent, and not active
-  std::uint32_t wildcard = 0;                  // the number of it as one; 0: none
-  std::unique_ptr<recording::Event> repeated;  // what each start of a persistent one does
-  std::function<std::uint32_t()> repeat;       // the same of a collective
-  std::function<void()> complete;              // what is to be done once
+  /// What few have.
+  struct More {
+    std::optional<recording::Event> repeated;  // what each start of a persistent one does
+    std::function<std::uint32_t()> repeat;     // the same of a collective
+    std::function<void()> complete;            // what is to be done once
+  };
+
+  std::uint32_t recorded = 0;  // as Request::recorded; 0: persistent, and not active
+  std::uint32_t wildcard = 0;  // the number of it as one; 0: none
+  std::unique_ptr<More> more;  // or null
+
+  More& add_more() {
+    if (more == nullptr) more = std::make_unique<More>();
+    return *more;
+  }
+  [[nodiscard]] bool persists() const {
+    return more != nullptr && (more->repeated.has_value() || more->repeat != nullptr);
+  }
 };
 
 /// By handle. Open addressing: requests come and go with every message.

@@ -18,6 +18,7 @@
 #include "lib/core/output_file.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/mpi/world.hpp"
+#include "lib/mpi/write_recording.hpp"
 #include "lib/mpi/write_reports.hpp"
 #include "lib/native/native.h"
 #include "lib/report/partial.hpp"
@@ -32,7 +33,7 @@ constexpr unsigned kPatienceForPart = 3;
 constexpr unsigned kPatience = 10;
 
 /// What the child is at, and its exit code if it does not come to an end with it.
-enum Output { kReport = 1, kTrace, kCapture };
+enum Output { kReport = 1, kRecording };
 volatile std::sig_atomic_t at = kReport;
 
 struct Watched {
@@ -62,24 +63,24 @@ RankPart own_part(Session& session, const char* reason) {
   part.ranks = session.engine.ranks();
   part.reason = reason;
   part.contribution = own_contribution(session);
-  const ReceiptRecorder* const receipts = session.observers().receipts.get();
-  if (receipts != nullptr) part.receipts = receipts->json(part.rank);
   return part;
 }
 
-void rewrite(const char* what, const std::string& path,
-             const std::function<std::string(const std::string&)>& with_part) {
+void say(const std::string& line) {
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+void add_to_report(const std::string& path, const RankPart& part, const RunFacts& facts,
+                   const Configuration& configuration) {
   bool first = false;
   const std::string problem = rewrite_output(path, run_id, [&](const std::string& old) {
     first = old.find(run_id) == std::string::npos;
-    return with_part(old);
+    return partial_report(old, part, facts, configuration);
   });
-  if (!problem.empty()) return tell_lost(what, path, problem);
-  if (!first) return;
-  const std::string line =
-      fmt::format("offramp: the program did not come to MPI_Finalize; the {} in {} is incomplete\n", what,
-                  in_quotes(path));
-  (void)!write(STDERR_FILENO, line.data(), line.size());
+  if (!problem.empty()) return tell_lost("report", path, problem);
+  if (first)
+    say(fmt::format("offramp: the program did not come to MPI_Finalize; the report in {} is incomplete\n",
+                    in_quotes(path)));
 }
 
 void write_parts(Session& session, const char* reason) {
@@ -89,19 +90,14 @@ void write_parts(Session& session, const char* reason) {
     const RankPart part = own_part(session, reason);
     const RunFacts facts = facts_of(session);
     alarm(kPatience);
-    rewrite("report", configuration.report,
-            [&](const std::string& old) { return partial_report(old, part, facts, configuration); });
+    add_to_report(configuration.report, part, facts, configuration);
   }
-  at = kTrace;
+  at = kRecording;
   alarm(kPatience);
-  if (const TraceRecorder* const trace = session.observers().trace.get(); trace != nullptr) {
-    const std::string events = trace_events(*trace);
-    rewrite("trace", configuration.trace,
-            [&](const std::string& old) { return partial_trace(old, run_id, events); });
-  }
-  at = kCapture;
-  alarm(kPatience);
-  if (session.observers().capture != nullptr) write_capture(session);
+  if (leave_recording(session))
+    say(fmt::format(
+        "offramp: the program did not come to MPI_Finalize; offramp replay {} shows how far it came\n",
+        in_quotes(recording_path(configuration))));
 }
 
 /// In the child: nothing half-written remains, and its parent says what is lost.
@@ -112,7 +108,7 @@ void give_up(int) {
 
 void tell_lost_part(int rank, int status) {
   const int output = WIFEXITED(status) ? WEXITSTATUS(status) : kReport;
-  const char* const name = output == kTrace ? "trace" : output == kCapture ? "capture" : "report";
+  const char* const name = output == kRecording ? "recording" : "report";
   std::array<char, 128> line{};
   const int length =
       std::snprintf(line.data(), line.size(),

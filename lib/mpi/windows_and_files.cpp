@@ -13,7 +13,7 @@ namespace {
 template <typename Handle, typename Constructor>
 int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
   Call call(function);
-  const Communicator* const parent = call.session.communicators.find(comm);
+  const MpiCommunicator* const parent = call.session.communicators.find(comm);
   MeetingAround meeting(call, parent != nullptr ? parent->collective : nullptr);
   const int code = pass_through(call, function, constructor);
   if (took_part(code)) open_meeting_place(call, comm, code == MPI_SUCCESS ? *made : Handle());
@@ -52,8 +52,14 @@ std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   return ranks;
 }
 
+/// With threads it is recorded in front of the call after which the others have the clock: what another
+/// thread does because of them may be recorded before that call is over.
+bool is_told_early(Call& call) {
+  return call.session.has_threads();
+}
+
 void tell(Call& call, Context& epochs, Subject subject, std::vector<int> to) {
-  record_exchange(call, epochs, subject, to, {}, true);
+  if (!is_told_early(call)) record_exchange(call, epochs, subject, to, {}, true);
   if (!call.session.carries) return;
   const auto telling = std::make_shared<Collective>(call.engine, epochs);
   telling->meet(subject, std::move(to), {});
@@ -81,10 +87,12 @@ namespace face {
 
 int Win_post(MPI_Group group, int assert, MPI_Win win) {
   Call call(Function::kWin_post);
+  MeetingPlace* place = group != MPI_GROUP_NULL ? call.session.meetings.find(win) : nullptr;
+  if (place != nullptr && is_told_early(call))
+    record_exchange(call, *place->epochs, kPosted, ranks_in(win, group), {}, true);
   const int code =
       pass_through(call, Function::kWin_post, [&] { return native.Win_post(group, assert, win); });
-  MeetingPlace* place = call.session.meetings.find(win);
-  if (code != MPI_SUCCESS || place == nullptr || group == MPI_GROUP_NULL) return code;
+  if (code != MPI_SUCCESS || place == nullptr) return code;
   place->origins = ranks_in(win, group);
   tell(call, *place->epochs, kPosted, place->origins);
   return code;
@@ -102,8 +110,10 @@ int Win_start(MPI_Group group, int assert, MPI_Win win) {
 
 int Win_complete(MPI_Win win) {
   Call call(Function::kWin_complete);
-  const int code = pass_through(call, Function::kWin_complete, [&] { return native.Win_complete(win); });
   MeetingPlace* place = call.session.meetings.find(win);
+  if (place != nullptr && is_told_early(call))
+    record_exchange(call, *place->epochs, kCompleted, place->targets, {}, true);
+  const int code = pass_through(call, Function::kWin_complete, [&] { return native.Win_complete(win); });
   if (code != MPI_SUCCESS || place == nullptr) return code;
   const std::vector<int> targets = std::exchange(place->targets, {});
   hear(call, *place->epochs, kPosted, targets);

@@ -1,8 +1,8 @@
 #include "lib/mpi/write_recording.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -10,46 +10,14 @@
 #include <vector>
 
 #include "lib/core/output_file.hpp"
-#include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/mpi/write_reports.hpp"
-#include "lib/recording/reader.hpp"
+#include "lib/report/words.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {
 namespace {
-
-/// All ranks, on a communicator on which no message of the program waits that it has not received. Not a
-/// duplicate: that would call the program's functions for its attributes.
-MPI_Comm world_apart() {
-  MPI_Group all = MPI_GROUP_NULL;
-  MPI_Comm apart = MPI_COMM_NULL;
-  pmpi::Comm_group(MPI_COMM_WORLD, &all);
-  native.Comm_create(MPI_COMM_WORLD, all, &apart);
-  pmpi::Group_free(&all);
-  return apart;
-}
-
-/// From one rank to rank 0: messages of MPI have no more than so many bytes.
-constexpr std::size_t kPiece = std::size_t{1} << 30;
-
-void send_part(MPI_Comm comm, const std::string& part) {
-  std::uint64_t size = part.size();
-  native.Send(&size, 1, MPI_UINT64_T, 0, 0, comm);
-  for (std::size_t at = 0; at < part.size(); at += kPiece)
-    native.Send(part.data() + at, static_cast<int>(std::min(kPiece, part.size() - at)), MPI_BYTE, 0, 0, comm);
-}
-
-std::string receive_part(MPI_Comm comm, int rank) {
-  std::uint64_t size = 0;
-  native.Recv(&size, 1, MPI_UINT64_T, rank, 0, comm, MPI_STATUS_IGNORE);
-  std::string part(size, '\0');
-  for (std::size_t at = 0; at < part.size(); at += kPiece)
-    native.Recv(part.data() + at, static_cast<int>(std::min(kPiece, part.size() - at)), MPI_BYTE, rank, 0,
-                comm, MPI_STATUS_IGNORE);
-  return part;
-}
 
 std::string contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -83,39 +51,80 @@ recording::Description describe(Session& session) {
 
 }  // namespace
 
+std::string recording_path(const Configuration& configuration) {
+  if (!configuration.record.empty()) return configuration.record;
+  for (const std::string* path : {&configuration.report, &configuration.trace, &configuration.capture}) {
+    if (!path->empty() && !output_target(*path).empty()) return *path + ".recording";
+  }
+  return {};
+}
+
 std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads) {
-  if (configuration.record.empty()) return nullptr;
+  const bool has_file = !configuration.record.empty();
+  const bool settles = !configuration.off() && configuration.settle_limit > 0 &&
+                       (configuration.summary || !recording_path(configuration).empty());
+  if (!has_file && !settles) return nullptr;
   recording::RecorderOptions options;
   options.rank = world_rank();
   options.ranks = world_size();
   options.calls = ProgramRecorder::call_names();
-  options.spill = recording::part_path(configuration.record, options.rank);
-  options.keep = true;
-  return std::make_unique<ProgramRecorder>(options, threads);
+  if (has_file) options.spill = recording::part_path(configuration.record, options.rank);
+  options.keep = has_file;
+  // What an earlier run has left.
+  if (const std::string path = recording_path(configuration); !has_file && !path.empty())
+    (void)unlink(recording::part_path(path, options.rank).c_str());
+  const bool times = has_file || configuration.compute.kind != Compute::Kind::kNone;
+  return std::make_unique<ProgramRecorder>(options, threads, times);
 }
 
-void write_recording(Session& session) {
+Result<recording::Recording> gather_recording(Session& session, const WorldApart& apart) {
+  using Failure = Result<recording::Recording>;
   recording::Recorder& recorder = session.recorder->recorder();
-  const int rank = session.engine.rank();
-  const std::string& path = session.configuration().record;
-  const std::string beside = recording::part_path(path, rank);
-  std::string own = recorder.finish();
-  if (own.empty()) own = contents_of(beside);  // which may be on another host than rank 0
-  MPI_Comm apart = world_apart();
-  int written = 1;
-  if (rank != 0) {
-    send_part(apart, own);
-  } else {
-    std::vector<std::string> parts = {std::move(own)};
-    for (int other = 1; other < session.engine.ranks(); ++other) parts.push_back(receive_part(apart, other));
-    auto whole = recording::Recording::from_parts(describe(session), std::move(parts));
-    const std::string problem = whole ? whole->write(path) : whole.error();
-    if (!problem.empty()) tell_lost("recording", path, problem);
-    written = problem.empty() ? 1 : 0;
+  const Configuration& configuration = session.configuration();
+  const std::uint64_t cut = apart.sum(recorder.complete() ? 0 : 1);
+  const std::uint64_t events = apart.sum(recorder.events());
+  if (configuration.record.empty()) {
+    if (cut > 0)
+      return Failure::failure(
+          fmt::format("the recording of {} does not fit into memory; with --record FILE it is written to a "
+                      "file, which offramp replay settles",
+                      counted(cut, "rank")));
+    if (events > configuration.settle_limit)
+      return Failure::failure(
+          fmt::format("the run has {} events, which is above settle_limit = {}; raise it, or write a "
+                      "recording (--record FILE) and settle it with offramp replay",
+                      events, configuration.settle_limit));
   }
-  native.Bcast(&written, 1, MPI_INT, 0, apart);
-  native.Comm_free(&apart);
-  if (written != 0) (void)unlink(beside.c_str());
+  std::string own = recorder.finish();
+  // It may be on another host than rank 0.
+  if (own.empty()) own = contents_of(recording::part_path(configuration.record, session.engine.rank()));
+  std::vector<std::string> parts = apart.gather(std::move(own));
+  if (apart.rank() != 0) return Failure::failure("it is at rank 0");
+  return recording::Recording::from_parts(describe(session), std::move(parts));
+}
+
+void write_recording(Session& session, const WorldApart& apart, Result<recording::Recording>& recorded) {
+  const std::string& path = session.configuration().record;
+  if (path.empty()) return;
+  std::string problem;
+  if (apart.rank() == 0) {
+    problem = recorded ? recorded->write(path) : recorded.error();
+    if (!problem.empty()) tell_lost("recording", path, problem);
+  }
+  if (apart.hear(problem.empty())) (void)unlink(recording::part_path(path, session.engine.rank()).c_str());
+}
+
+bool leave_recording(Session& session) {
+  const Configuration& configuration = session.configuration();
+  if (session.recorder == nullptr || !configuration.record.empty()) return false;
+  const std::string path = recording_path(configuration);
+  bool first = true;
+  for (int rank = 0; rank < session.engine.ranks() && first; ++rank)
+    first = access(recording::part_path(path, rank).c_str(), F_OK) != 0;
+  const std::string own = recording::part_path(path, session.engine.rank());
+  const std::string problem = write_output(own, session.recorder->recorder().finish());
+  if (!problem.empty()) tell_lost("recording", own, problem);
+  return first && problem.empty();
 }
 
 }  // namespace offramp

@@ -2,18 +2,33 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "lib/core/configuration.hpp"
 #include "lib/mpi/program_recorder.hpp"
+#include "lib/mpi/world_apart.hpp"
+#include "lib/recording/reader.hpp"
 
 namespace offramp {
 
 class Session;
 
-/// This rank's recorder; null when nothing is to be recorded.
+/// This rank's recorder; null when nothing is to be recorded: no file, and no modelled times.
 std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads);
 
-/// Every rank calls it, at the end of the program: rank 0 writes the one file.
-void write_recording(Session& session);
+/// The recording at rank 0, once the program is over. An error at all others, and where there is none:
+/// because it would be too long to settle, or a rank ran out of memory for it. Every rank calls it.
+Result<recording::Recording> gather_recording(Session& session, const WorldApart& apart);
+
+/// Writes it into its file, if the run has one. The same.
+void write_recording(Session& session, const WorldApart& apart, Result<recording::Recording>& recorded);
+
+/// Where a run leaves the recording of a program that did not come to MPI_Finalize: in its own file, or
+/// beside the output that it would have been settled for. Empty: nowhere.
+std::string recording_path(const Configuration& configuration);
+
+/// Writes this rank's part of it, where the recorder has no file of its own; the session is of no use any
+/// more then. True for the first rank that does.
+bool leave_recording(Session& session);
 
 }  // namespace offramp

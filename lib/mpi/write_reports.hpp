@@ -9,14 +9,11 @@ namespace offramp {
 
 class Session;
 
-/// Collective over MPI_COMM_WORLD: gathers the ranks' contributions and writes what the configuration asks
-/// for.
-void write_reports(Session& session);
+/// Every rank calls it at the end of the program: writes what the configuration asks for.
+void write_outputs(Session& session);
 
 /// This rank's part of the report (rank_report).
 std::string own_contribution(Session& session);
-/// This rank's capture, which is a file of its own.
-void write_capture(Session& session);
 /// What the report says of the run itself, as far as this rank knows.
 RunFacts facts_of(Session& session);
 

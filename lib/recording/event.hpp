@@ -23,7 +23,7 @@ enum class EventKind : std::uint8_t {
   kClaim,         // the same, and the message is taken (MPI_Mprobe): begins a request, as a receive
   kCancel,        // takes a receive back; it is waited for (or freed) all the same: extra
   kFree,          // the program does not want to know of a request any more: extra
-  kCommunicator,  // the next communicator of this rank, or place where clocks meet: list (members)
+  kCommunicator,  // the next communicator of this rank, or place where clocks meet: list (members), extra
   kMeet,          // the clocks of a communicator's members go to the latest one
   kExchange,      // this rank tells some its clock and hears those of others: tag (subject), lists
   kPhase,         // MPI_Pcontrol: tag (level), list (name, a character each; empty: none)
@@ -65,7 +65,8 @@ struct Event {
   /// kWait, kCancel and kFree of one request: which one, by how many this rank has begun since: 1 is the
   /// newest; 0: the list says which. A reduction: Operation::elements. Other collectives with blocks of
   /// different sizes: bytes that this rank receives. Their lists are the blocks sent and received (empty
-  /// where CollectiveBuffers has none).
+  /// where CollectiveBuffers has none). kCommunicator: an id on which its members agree, so that those of
+  /// the same members are told apart in whatever order the ranks make them.
   std::uint64_t extra = 0;
 
   friend bool operator==(const Event&, const Event&) = default;

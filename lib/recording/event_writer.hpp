@@ -3,7 +3,9 @@
 // to take it is to compare it.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,7 +32,7 @@ class EventWriter {
   explicit EventWriter(std::span<const char* const> calls);
 
   /// Takes the event that was predicted. Null: this is another one.
-  const Entry* take(const Event& event) {
+  [[gnu::always_inline]] const Entry* take(const Event& event) {
     const Entry* entry = predicted_;
     if (!same(event, entry->event)) return nullptr;
     history_[position_++ & kMask] = symbol_;
@@ -74,18 +76,32 @@ class EventWriter {
     std::uint64_t distance = 0;
   };
 
-  /// Field by field, not as memory: the caller has just stored them one by one, and a wide load would have to
-  /// wait for that.
-  static bool same(const Event& a, const Event& b) {
-    const unsigned small = unsigned{static_cast<std::uint8_t>(a.kind)} ^ static_cast<std::uint8_t>(b.kind);
-    return (small | (unsigned{a.flags} ^ b.flags) | (unsigned{a.call} ^ b.call) |
-            (static_cast<unsigned>(a.element) ^ static_cast<unsigned>(b.element)) |
-            (static_cast<unsigned>(a.function) ^ static_cast<unsigned>(b.function)) |
-            (static_cast<unsigned>(a.operation) ^ static_cast<unsigned>(b.operation)) |
-            (a.communicator ^ b.communicator) | static_cast<unsigned>(a.peer ^ b.peer) |
-            static_cast<unsigned>(a.tag ^ b.tag) | (a.list ^ b.list) | (a.second_list ^ b.second_list)) ==
-               0 &&
-           ((a.bytes ^ b.bytes) | (a.extra ^ b.extra)) == 0;
+  using Words = std::array<std::uint64_t, sizeof(Event) / 8>;
+  /// The event as memory has it, out of its fields: the caller has just set them one by one, and a wide load
+  /// would have to wait until they are stored.
+  [[gnu::always_inline]] static Words words_of(const Event& event) {
+    const auto word = [](auto low, auto high, int bits) {
+      return static_cast<std::uint64_t>(low) | static_cast<std::uint64_t>(high) << bits;
+    };
+    const std::uint64_t bytes =
+        word(word(event.kind, event.flags, 8), word(event.element, event.function, 8), 16);
+    return {word(bytes, word(event.operation, event.call, 16), 32),
+            word(event.communicator, static_cast<std::uint32_t>(event.peer), 32),
+            word(static_cast<std::uint32_t>(event.tag), event.list, 32),
+            event.second_list,
+            event.bytes,
+            event.extra};
+  }
+  [[gnu::always_inline]] static bool same(const Event& event, const Event& known) {
+    const Words a = words_of(event);
+    Words b;
+    if constexpr (std::endian::native == std::endian::little) {
+      b = std::bit_cast<Words>(known);
+    } else {
+      b = words_of(known);
+    }
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5])) ==
+           0;
   }
   void predict() {
     symbol_ = history_[(position_ - distance_) & kMask];

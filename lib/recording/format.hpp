@@ -15,7 +15,7 @@
 namespace offramp::recording {
 
 /// Another number for every change after which an older reader would misread something.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 // Limits of the format: readers refuse what is beyond.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;

@@ -30,12 +30,15 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   /// Takes an event, and returns the number of the request that it begins (whatever if it begins none).
-  std::uint32_t add(const Event& event) {
+  [[gnu::always_inline]] std::uint32_t add(const Event& event) {
     if (beside_) [[unlikely]]
       note_beside();
     const EventWriter::Entry* entry = writer_.take(event);
-    if (entry == nullptr) [[unlikely]]
-      entry = add_other(event);
+    if (entry == nullptr) [[unlikely]] {
+      // A copy, so that the event itself need not be in memory.
+      const Event other = event;
+      entry = add_other(other);
+    }
     ++events_;
     wildcards_ += entry->wildcard;
     choices_ += entry->choice;

@@ -246,11 +246,15 @@ std::string CaptureRecorder::pcap() const {
   return out;
 }
 
-std::string capture_path(const std::string& path, int rank) {
+std::string path_of_part(const std::string& path, std::string_view part) {
   const std::size_t name = path.find_last_of('/') + 1;  // npos + 1 is 0
   const std::size_t dot = path.find_last_of('.');
   const std::size_t cut = dot == std::string::npos || dot <= name ? path.size() : dot;
-  return fmt::format("{}.{}{}", path.substr(0, cut), rank, path.substr(cut));
+  return fmt::format("{}.{}{}", path.substr(0, cut), part, path.substr(cut));
+}
+
+std::string capture_path(const std::string& path, int rank) {
+  return path_of_part(path, fmt::format("{}", rank));
 }
 
 }  // namespace offramp

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "offramp/kernel/packet.hpp"
@@ -39,7 +40,9 @@ class CaptureRecorder final : public PacketSink {
   std::uint64_t dropped_ = 0;
 };
 
-/// The path of one rank's file: its number before the last extension. run.pcap -> run.3.pcap
+/// The path of one of several files: its part before the last extension. run.json, host -> run.host.json
+std::string path_of_part(const std::string& path, std::string_view part);
+/// That of one rank's file: run.pcap -> run.3.pcap
 std::string capture_path(const std::string& path, int rank);
 
 }  // namespace offramp

@@ -1,12 +1,9 @@
 #include "lib/report/partial.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "lib/report/report.hpp"
-#include "lib/report/trace.hpp"
 
 namespace offramp {
 namespace {
@@ -17,25 +14,13 @@ std::string to_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The entry of a rank that has left no receipts; they are found by their place.
-Json no_receipts(std::size_t rank) {
-  return {{"rank", rank},
-          {"dropped", 0},
-          {"calls", Json::array()},
-          {"parts", Json::array()},
-          {"stages", Json::array()},
-          {"spans", Json::array()}};
-}
-
 /// The file of the same run; null: it is none.
 Json of_same_run(const std::string& text, const RankPart& part) {
   if (text.find(part.run) == std::string::npos) return nullptr;
   Json json = Json::parse(text, nullptr, false);
   const auto ranks = static_cast<std::size_t>(part.ranks);
-  const bool same =
-      json.is_object() && json.contains("run") && json["run"] == part.run && json.contains("parts") &&
-      json["parts"].is_array() && json["parts"].size() == ranks &&
-      (!json.contains("receipts") || (json["receipts"].is_array() && json["receipts"].size() == ranks));
+  const bool same = json.is_object() && json.contains("run") && json["run"] == part.run &&
+                    json.contains("parts") && json["parts"].is_array() && json["parts"].size() == ranks;
   return same ? json : nullptr;
 }
 
@@ -55,23 +40,7 @@ std::string partial_report(const std::string& old, const RankPart& part, const R
   Json report = {{"run", part.run}};  // at the beginning, where the next rank looks for it
   report.update(Json::parse(run_report(contributions, facts, configuration, {})));
   report["parts"] = std::move(parts);
-  if (!part.receipts.empty()) {
-    Json& receipts = report["receipts"];
-    if (before.contains("receipts")) receipts = std::move(before["receipts"]);
-    for (std::size_t rank = receipts.size(); rank < ranks; ++rank) receipts.push_back(no_receipts(rank));
-    receipts[own] = Json::parse(part.receipts);
-  }
   return to_text(report, 2) + "\n";
-}
-
-std::string partial_trace(const std::string& old, const std::string& run, const std::string& events) {
-  const std::string begin =
-      fmt::format(R"({{"displayTimeUnit": "ns", "complete": false, "run": "{}", "traceEvents": [)"
-                  "\n",
-                  run);
-  const std::string_view end = kTraceEnd;
-  if (!old.starts_with(begin) || !old.ends_with(end)) return begin + events + kTraceEnd;
-  return old.substr(0, old.size() - end.size()) + kTraceSeparator + events + kTraceEnd;
 }
 
 }  // namespace offramp

@@ -16,14 +16,10 @@ struct RankPart {
   int ranks = 1;
   std::string reason;        // "signal 11 (Segmentation fault)"
   std::string contribution;  // rank_report
-  std::string receipts;      // ReceiptRecorder::json, or empty
 };
 
 /// The report with one more part. old: the file so far; another run's is replaced.
 std::string partial_report(const std::string& old, const RankPart& part, const RunFacts& facts,
                            const Configuration& configuration);
-
-/// The trace with the events of one more rank.
-std::string partial_trace(const std::string& old, const std::string& run, const std::string& events);
 
 }  // namespace offramp

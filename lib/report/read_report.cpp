@@ -143,6 +143,10 @@ ReportLane read_lane(const Node& node) {
                           n.at("communication_ps").picoseconds(),
                           n.has("certificate") ? n.at("certificate").text() : std::string()});
   });
+  if (node.has("phases"))
+    node.at("phases").each_element(kMostRows, [&](const Node& n) {
+      lane.phases.push_back({n.at("name").text(), n.at("count").whole(), n.at("longest_ps").picoseconds()});
+    });
   if (node.has("critical_path")) lane.path = read_path(node.at("critical_path"));
   return lane;
 }

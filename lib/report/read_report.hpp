@@ -71,6 +71,13 @@ struct ReportPath {
   std::vector<Step> longest;
 };
 
+/// What the program has named by MPI_Pcontrol.
+struct ReportPhase {
+  std::string name;
+  std::uint64_t count = 0;
+  double longest_ns = 0;  // of the rank that spends most there
+};
+
 /// The run over one backend.
 struct ReportLane {
   std::string backend;
@@ -84,6 +91,7 @@ struct ReportLane {
   std::vector<ReportSize> sizes;
   std::vector<ReportUnit> units;
   std::vector<ReportRank> ranks;
+  std::vector<ReportPhase> phases;  // none: the program names none, or the times are live
   std::optional<ReportPath> path;
 };
 

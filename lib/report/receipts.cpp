@@ -9,33 +9,17 @@
 
 namespace offramp {
 
-std::uint64_t ReceiptRecorder::enter() {
-  return current_ = ++calls_;
-}
-
-void ReceiptRecorder::leave(std::uint64_t number, const char* function, Time begin, Time end) {
-  if (range_.contains(number)) keep(ended_, {number, function, begin, end}, kMostCalls);
-}
-
-void ReceiptRecorder::record(const Span& span) {
-  if (next_ != nullptr) next_->record(span);
-  if (wanted() && span.operation != 0 && span.end > span.begin) keep(spans_, span, kMostSpans);
+void ReceiptRecorder::leave(const char* function, Time begin, Time end) {
+  if (is_wanted()) keep(ended_, {current_, function, begin, end}, kMostCalls);
+  current_ = 0;
 }
 
 void ReceiptRecorder::used(std::uint64_t operation) {
-  if (!wanted()) return;
+  if (!is_wanted()) return;
   // A blocking call begins an operation and learns of its end.
   const Use use{current_, operation};
   if (!uses_.empty() && uses_.back().call == use.call && uses_.back().operation == use.operation) return;
   keep(uses_, use, kMostSpans);
-}
-
-void ReceiptRecorder::part(std::uint64_t message, std::uint64_t collective) {
-  if (wanted()) keep(parts_, {message, collective}, kMostSpans);
-}
-
-void ReceiptRecorder::host(std::uint64_t operation, std::string_view what, Time begin, Time end) {
-  if (wanted() && end > begin) keep(spans_, {kHostUnit, what, begin, end, operation}, kMostSpans);
 }
 
 std::string ReceiptRecorder::json(int rank) const {

@@ -9,35 +9,34 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
-#include "lib/core/operation_log.hpp"
-#include "lib/report/trace.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {
 
-/// One rank's. Memory is bounded: what comes after the limits is counted only. Thread rule: the session's.
-class ReceiptRecorder final : public SpanSink, public OperationLog {
+/// One rank's. Memory is bounded: what comes after the limits is counted only. Not thread safe.
+class ReceiptRecorder {
  public:
   static constexpr std::size_t kMostCalls = 200'000;
   static constexpr std::size_t kMostSpans = 1'000'000;
 
-  /// next: gets every span and every message too; null: there is no trace.
-  ReceiptRecorder(const CallRange& range, TraceRecorder* next) : range_(range), next_(next) {}
+  explicit ReceiptRecorder(const CallRange& range) : range_(range) {}
 
-  /// The program is in a new call, which gets the next number. With threads several are open at once.
-  std::uint64_t enter();
-  /// What comes now belongs to this open call.
-  void resume(std::uint64_t number) { current_ = number; }
-  /// function: a literal.
-  void leave(std::uint64_t number, const char* function, Time begin, Time end);
+  /// The program is in a new call, which gets the next number.
+  void enter() { current_ = ++calls_; }
+  /// It has ended: what comes now belongs to none. function: a literal.
+  void leave(const char* function, Time begin, Time end);
+  /// The current call began this operation, or learned that it is complete.
+  void used(std::uint64_t operation);
 
-  void record(const Span& span) override;
-  void used(std::uint64_t operation) override;
-  void sent(std::uint64_t message, int destination) override {
-    if (next_ != nullptr) next_->sent(message, destination);
+  /// Whether the receipt of the current call is wanted.
+  [[nodiscard]] bool is_wanted() const { return range_.contains(current_); }
+  // Whatever the current call is.
+  void keep(const Span& span) {
+    if (span.operation != 0 && span.end > span.begin) keep(spans_, span, kMostSpans);
   }
-  void part(std::uint64_t message, std::uint64_t collective) override;
-  void host(std::uint64_t operation, std::string_view what, Time begin, Time end) override;
+  void keep_part(std::uint64_t message, std::uint64_t collective) {
+    keep(parts_, {message, collective}, kMostSpans);
+  }
 
   /// This rank's entry of the report: a JSON object.
   [[nodiscard]] std::string json(int rank) const;
@@ -55,14 +54,12 @@ class ReceiptRecorder final : public SpanSink, public OperationLog {
     Time end;
   };
 
-  [[nodiscard]] bool wanted() const { return range_.contains(current_); }
   template <typename Entry>
   void keep(std::vector<Entry>& list, const Entry& entry, std::size_t most) {
     list.size() < most ? list.push_back(entry) : static_cast<void>(++dropped_);
   }
 
   CallRange range_;
-  TraceRecorder* next_;
   std::uint64_t calls_ = 0;
   std::uint64_t current_ = 0;
   std::vector<Ended> ended_;
@@ -72,7 +69,7 @@ class ReceiptRecorder final : public SpanSink, public OperationLog {
   std::uint64_t dropped_ = 0;
 };
 
-/// The unit of what the host did, as OperationLog tells it.
+/// The unit of what the host did, as WorldLog tells it.
 inline constexpr const char* kHostUnit = "host";
 
 }  // namespace offramp

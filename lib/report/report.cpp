@@ -48,7 +48,7 @@ Json call_json(const CallCounter& c) {
           {"modelled_ps", c.modelled.count()}};
 }
 
-Json sizes_json(const SizeTable& table) {
+[[maybe_unused]] Json sizes_json(const SizeTable& table) {
   Json sizes = Json::array();
   for (std::size_t kind = 0; kind < SizeTable::kKinds; ++kind) {
     for (std::size_t i = 0; i < SizeTable::kClasses; ++i) {
@@ -74,34 +74,65 @@ Json units_json(const UnitTimes& times) {
   return units;
 }
 
-Json lane_json(Engine& engine, std::size_t index, const char* const* names, const RankNotes& notes) {
-  const Lane& lane = engine.lane(index);
-  Json out;
-  out["backend"] = lane.name();
-  out["modelled_ps"] = lane.clock.count();
-  Json& calls = out["calls"] = Json::object();
-  for (std::size_t i = 0; i < lane.counters.calls.size(); ++i) {
-    if (lane.counters.calls[i].count > 0) calls[names[i]] = call_json(lane.counters.calls[i]);
+Json wire_json(const WireCounters& wire) {
+  return {{"packets", wire.packets},
+          {"payload_bytes", wire.payload_bytes},
+          {"wire_bytes", wire.wire_bytes},
+          {"retransmissions", wire.retransmissions},
+          {"lost", wire.lost},
+          {"duplicated", wire.duplicated},
+          {"reordered", wire.reordered},
+          {"rerouted", wire.rerouted},
+          {"corrupted", wire.corrupted},
+          {"delayed", wire.delayed}};
+}
+
+/// Of one rank over one backend. name(i): of the function that the counters number i.
+template <typename Name>
+Json lane_json(const std::string& backend, Time clock, const Counters& counters, Name name) {
+  Json calls = Json::object();
+  for (std::size_t i = 0; i < counters.calls.size(); ++i) {
+    if (counters.calls[i].count > 0) calls[name(i)] = call_json(counters.calls[i]);
   }
-  Json& declines = out["declines"] = Json::array();
-  for (const auto& [what, count] : lane.counters.declines)
+  Json declines = Json::array();
+  for (const auto& [what, count] : counters.declines)
     declines.push_back({{"operation", to_string(what.first)}, {"reason", what.second}, {"count", count}});
-  const WireCounters wire = lane.wire();
-  out["wire"] = {{"packets", wire.packets},
-                 {"payload_bytes", wire.payload_bytes},
-                 {"wire_bytes", wire.wire_bytes},
-                 {"retransmissions", wire.retransmissions},
-                 {"lost", wire.lost},
-                 {"duplicated", wire.duplicated},
-                 {"reordered", wire.reordered},
-                 {"rerouted", wire.rerouted},
-                 {"corrupted", wire.corrupted},
-                 {"delayed", wire.delayed}};
-  out["given_up"] = lane.counters.given_up;
-  out["sizes"] = lane.sizes != nullptr ? sizes_json(*lane.sizes) : Json::array();
-  out["units"] = index < notes.units.size() ? units_json(*notes.units[index]) : Json::array();
-  if (engine.certificate != nullptr) out["certificate"] = hex(engine.certificate->of_lane(index));
+  return {{"backend", backend},        {"modelled_ps", clock.count()},
+          {"calls", std::move(calls)}, {"declines", std::move(declines)},
+          {"wire", Json::object()},    {"given_up", counters.given_up},
+          {"sizes", Json::array()},    {"units", Json::array()}};
+}
+
+/// As the rank's own clock saw it.
+Json live_json(Engine& engine, const char* const* names) {
+  const Lane& lane = engine.lane();
+  Json out = lane_json(lane.name(), lane.clock, lane.counters, [&](std::size_t i) { return names[i]; });
+  out["wire"] = wire_json(lane.wire());
   return out;
+}
+
+/// As a world saw it.
+Json settled_json(const Settled& settled, std::size_t rank) {
+  const ReplayResult& result = *settled.result;
+  const ReplayedRank& one = result.ranks[rank];
+  Json out = lane_json(settled.backend, one.clock, one.counters,
+                       [&](std::size_t i) -> const std::string& { return result.functions[i]; });
+  if (rank == 0) out["wire"] = wire_json(result.wire);  // of all ranks
+  if (one.sizes != nullptr) out["sizes"] = sizes_json(*one.sizes);
+  if (one.units != nullptr) out["units"] = units_json(*one.units);
+  if (one.certificate != 0) out["certificate"] = hex(one.certificate);
+  return out;
+}
+
+/// A rank's calls over one backend: how often, how many bytes and what the MPI library carried are the
+/// program's, whatever the hardware; the rest is the world's.
+Json settled_calls(const Json& live, const Json& settled) {
+  Json calls = live;
+  for (auto& [name, call] : calls.items()) {
+    for (const char* key : {"offloaded", "declined", "routed", "modelled_ps"})
+      call[key] = settled.contains(name) ? settled.at(name).at(key) : Json(0);
+  }
+  return calls;
 }
 
 Json places_json(const Engine& engine, const char* const* names, const RankNotes& notes) {
@@ -297,8 +328,7 @@ void add_comparison_warnings(const Json& report, Json& warnings) {
   if (const std::uint64_t n = whole(report, "arrival_order_dependences"); n > 0)
     warnings.push_back(
         fmt::format("at {} it looked {} at which message came first, or whether one had come; all "
-                    "lanes saw the same "
-                    "answer, and a run over other hardware may see another",
+                    "backends are given the same answer, and a run over other hardware may see another",
                     count_of_places(whole(report.at("arrival_order_places"), "count")), counted(n, "time")));
 }
 
@@ -404,30 +434,183 @@ std::string comparison(const Json& report) {
   return out;
 }
 
-}  // namespace
-
-std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes) {
-  Json rank;
-  const Counters& counters = engine.lane(0).counters;  // of dependences, all lanes have the same
-  rank["arrival_order_dependences"] = counters.arrival_order_dependences();
-  Json& dependences = rank["dependences"] = Json::object();
-  for (std::size_t i = 0; i < counters.dependences.size(); ++i)
-    dependences[kDependenceNames[i]] = counters.dependences[i];
-  rank["places"] = places_json(engine, names, notes);
-  rank["elsewhere"] = engine.places().others();
-  rank["clock_reads"] = notes.clock_reads;
-  if (!notes.host.name.empty())
-    rank["host"] = {{"name", notes.host.name}, {"cpu", notes.host.cpu}, {"cores", notes.host.cores}};
-  rank["malformed_messages"] = engine.malformed();
-  if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
-  Json& lanes = rank["lanes"] = Json::array();
-  for (std::size_t i = 0; i < engine.lanes().size(); ++i) lanes.push_back(lane_json(engine, i, names, notes));
-  return to_text(rank, -1);
+/// Which functions take the time, and how evenly the ranks spend it.
+std::string time_spent(const Json& report) {
+  std::vector<std::pair<double, std::string>> calls;
+  double all = 0;
+  for (const auto& [name, call] : report.at("calls").items()) {
+    calls.emplace_back(call.at("modelled_ns").get<double>(), name);
+    all += calls.back().first;
+  }
+  if (all <= 0) return "";
+  constexpr std::size_t kNamed = 3;
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string most;
+  for (std::size_t i = 0; i < std::min(kNamed, calls.size()) && calls[i].first > 0; ++i)
+    most +=
+        fmt::format("{}{} {}", most.empty() ? "" : ", ", calls[i].second, percent_text(calls[i].first, all));
+  std::int64_t first = time_of(report, "modelled_time_ps");
+  for (const Json& rank : report.at("each_rank")) first = std::min(first, time_of(rank, "modelled_time_ps"));
+  return fmt::format("offramp: time in MPI calls: {}; the first rank ends after {}\n", most,
+                     time_text(nanoseconds(first)));
 }
 
-std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
-                       const Configuration& configuration,
-                       const std::vector<std::optional<CriticalPath>>& paths) {
+std::string phases_text(const Json& report) {
+  constexpr std::size_t kNamed = 8;
+  std::string out;
+  if (!report.contains("phases")) return out;
+  const Json& phases = report.at("phases");
+  for (std::size_t i = 0; i < std::min(kNamed, phases.size()); ++i)
+    out += fmt::format("offramp: phase {}: {} on the rank that it takes longest\n",
+                       printable(phases[i].at("name").get<std::string>()),
+                       time_text(nanoseconds(time_of(phases[i], "longest_ps"))));
+  if (phases.size() > kNamed)
+    out += fmt::format("offramp: {} more\n", counted(phases.size() - kNamed, "phase"));
+  return out;
+}
+
+Json dependences_json(const Counters& counters) {
+  Json dependences = Json::object();
+  for (std::size_t i = 0; i < counters.dependences.size(); ++i)
+    dependences[kDependenceNames[i]] = counters.dependences[i];
+  return dependences;
+}
+
+/// What rank_report says, of a rank that was not live.
+Json rank_of_replay(const std::vector<Settled>& settled, std::size_t rank) {
+  const Counters& counters = settled.front().result->ranks[rank].counters;
+  return {{"arrival_order_dependences", counters.arrival_order_dependences()},
+          {"dependences", dependences_json(counters)},
+          {"places", Json::array()},
+          {"elsewhere", 0},
+          {"clock_reads", 0},
+          {"malformed_messages", 0},
+          {"live", settled_json(settled.front(), rank)}};
+}
+
+/// The ranks' contributions, as far as they can be read, and what they add up to.
+struct Gathered {
+  std::vector<std::pair<std::size_t, Json>> readable;
+  std::map<std::string, std::vector<std::size_t>> ended;  // by reason
+  std::vector<std::size_t> missing;
+  Json warnings = Json::array();
+  Json dependences = Json::object();
+  std::uint64_t dependence_sum = 0;
+  PlaceSum places;
+  std::uint64_t clock_reads = 0;
+  std::string data;
+  Json hosts = Json::array();
+
+  void add(std::size_t number, const std::string& text) {
+    if (text.empty()) return missing.push_back(number);
+    try {
+      add(number, Json::parse(text));
+    } catch (const Json::exception& e) {
+      warnings.push_back(fmt::format("the contribution of rank {} is not readable: {}", number, e.what()));
+    }
+  }
+  /// Throws, and has added nothing, where something is missing.
+  void add(std::size_t number, Json rank) {
+    Json trial = rank;
+    trial["lanes"] = Json::array({rank.at("live")});
+    Json report;
+    add_lane(report, {{number, trial}}, 0);
+    Json depends = dependences;
+    add_wire(depends, rank.at("dependences"));
+    PlaceSum with = places;
+    with.add(rank);
+    const std::uint64_t times = whole(rank, "arrival_order_dependences");
+    const std::uint64_t reads = whole(rank, "clock_reads");
+    const std::uint64_t malformed = whole(rank, "malformed_messages");
+    const std::string digest = rank.contains("data") ? rank.at("data").get<std::string>() : "";
+    if (rank.contains("ended")) ended[rank.at("ended").get<std::string>()].push_back(number);
+    if (rank.contains("host")) add_host(hosts, rank.at("host"));
+    dependences = std::move(depends);
+    places = std::move(with);
+    dependence_sum += times;
+    clock_reads += reads;
+    data += digest;
+    if (malformed > 0)
+      warnings.push_back(fmt::format("rank {} dropped {}", number, counted(malformed, "malformed message")));
+    readable.emplace_back(number, std::move(rank));
+  }
+};
+
+/// What each rank did over each backend that has a result; without the first one's, live.
+void settle_ranks(Gathered& gathered, const std::vector<Settled>& settled) {
+  for (auto& [number, rank] : gathered.readable) {
+    Json& lanes = rank["lanes"] = Json::array();
+    const Json& live = rank.at("live");
+    if (settled.empty() || !settled.front().result) lanes.push_back(live);
+    for (const Settled& other : settled) {
+      if (!other.result) continue;
+      Json one = settled_json(other, number);
+      one["calls"] = settled_calls(live.at("calls"), one.at("calls"));
+      lanes.push_back(std::move(one));
+    }
+  }
+}
+
+Json phases_json(const ReplayResult& result) {
+  Json phases = Json::array();
+  for (const ReplayPhase& phase : result.phases) {
+    Json each = Json::array();
+    for (const Time time : phase.per_rank) each.push_back(time.count());
+    phases.push_back({{"name", phase.name},
+                      {"level", phase.level},
+                      {"count", phase.count},
+                      {"longest_ps", phase.longest().count()},
+                      {"per_rank_ps", std::move(each)}});
+  }
+  return phases;
+}
+
+/// What is shared, of all places together.
+Json resources_json(const ReplayResult& result) {
+  struct Sum {
+    std::uint64_t count = 0;
+    const ReplayResource* busiest = nullptr;
+    Time busy;
+    Time waited;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::string_view, Sum> sums;
+  for (const ReplayResource& use : result.resources) {
+    Sum& sum = sums[use.name];
+    ++sum.count;
+    if (sum.busiest == nullptr || sum.busiest->busy < use.busy) sum.busiest = &use;
+    sum.busy += use.busy;
+    sum.waited += use.waited;
+    sum.bytes += use.bytes;
+  }
+  Json resources = Json::array();
+  for (const auto& [name, sum] : sums)
+    resources.push_back({{"name", name},
+                         {"count", sum.count},
+                         {"busy_ps", sum.busy.count()},
+                         {"waited_ps", sum.waited.count()},
+                         {"bytes", sum.bytes},
+                         {"busiest_ps", sum.busiest->busy.count()},
+                         {"busiest_first_rank", sum.busiest->first_rank}});
+  return resources;
+}
+
+void add_settled(Json& lane, const Settled& settled) {
+  const ReplayResult& result = *settled.result;
+  if (result.path) lane["critical_path"] = path_json(*result.path);
+  lane["phases"] = phases_json(result);
+  lane["resources"] = resources_json(result);
+}
+
+std::string live_clocks_text(const std::vector<Settled>& settled) {
+  return fmt::format(
+      "the modelled times are those of each rank's own clock, which does not see what ranks share: {}",
+      settled.empty() ? "the run was not simulated as a whole" : settled.front().problem);
+}
+
+std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& facts,
+                        const Configuration& configuration, const std::vector<Settled>& settled) {
   Json report;
   report["offramp"] = OFFRAMP_VERSION;
   report["schema"] = kReportSchema;
@@ -439,75 +622,91 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
   report["date"] = facts.date;
   report["mpi"] = facts.mpi;
   report["ucx"] = facts.ucx;
-  Json& hosts = report["hosts"] = Json::array();
-  report["ranks"] = ranks.size();
+  report["hosts"] = std::move(gathered.hosts);
+  report["ranks"] = ranks;
   report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
   report["compute"] = setting(configuration);
   report["complete"] = true;
-  Json warnings = Json::array();
-  Json dependences = Json::object();
-  std::uint64_t dependence_sum = 0;
-  PlaceSum places;
-  std::uint64_t clock_reads = 0;
-  std::string data;
-  std::vector<std::pair<std::size_t, Json>> readable;
-  std::map<std::string, std::vector<std::size_t>> ended;  // by reason
-  std::vector<std::size_t> missing;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i].empty()) {
-      missing.push_back(i);
+  Json warnings = std::move(gathered.warnings);
+  settle_ranks(gathered, settled);
+  add_lane(report, gathered.readable, 0);
+  const bool is_settled = !settled.empty() && settled.front().result;
+  report["settled"] = is_settled;
+  if (is_settled) {
+    add_settled(report, settled.front());
+  } else if (gathered.ended.empty() && gathered.missing.empty()) {
+    warnings.push_back(live_clocks_text(settled));
+  }
+  report["arrival_order_dependences"] = gathered.dependence_sum;
+  report["dependences"] = std::move(gathered.dependences);
+  report["arrival_order_places"] = gathered.places.take();
+  report["clock_reads"] = gathered.clock_reads;
+  if (!gathered.data.empty())
+    report["data_certificate"] =
+        hex(Certificate::digest(std::as_bytes(std::span(gathered.data.data(), gathered.data.size()))));
+  Json& compared = report["compared"] = Json::array();
+  std::size_t lane = 0;
+  for (std::size_t i = 1; i < settled.size(); ++i) {
+    const Settled& other = settled[i];
+    if (!other.result) {
+      if (is_settled || other.problem != settled.front().problem)
+        warnings.push_back(fmt::format("{} is not compared: {}", other.backend, other.problem));
       continue;
     }
-    try {
-      Json rank = Json::parse(ranks[i]);
-      if (rank.contains("ended")) ended[rank.at("ended").get<std::string>()].push_back(i);
-      Json trial;
-      for (std::size_t lane = 0; lane < rank.at("lanes").size(); ++lane) add_lane(trial, {{i, rank}}, lane);
-      add_wire(dependences, rank.at("dependences"));
-      PlaceSum with = places;
-      with.add(rank);
-      places = std::move(with);
-      dependence_sum += whole(rank, "arrival_order_dependences");
-      clock_reads += whole(rank, "clock_reads");
-      if (rank.contains("host")) add_host(hosts, rank.at("host"));
-      if (rank.contains("data")) data += rank.at("data").get<std::string>();
-      if (const auto bad = whole(rank, "malformed_messages"); bad > 0)
-        warnings.push_back(fmt::format("rank {} dropped {}", i, counted(bad, "malformed message")));
-      readable.emplace_back(i, std::move(rank));
-    } catch (const Json::exception& e) {
-      warnings.push_back(fmt::format("the contribution of rank {} is not readable: {}", i, e.what()));
-    }
-  }
-  const std::vector<std::string> backends = configuration.lane_backends();
-  const auto add_path = [&paths](Json& to, std::size_t lane) {
-    if (lane < paths.size() && paths[lane]) to["critical_path"] = path_json(*paths[lane]);
-  };
-  add_lane(report, readable, 0);
-  add_path(report, 0);
-  report["arrival_order_dependences"] = dependence_sum;
-  report["dependences"] = std::move(dependences);
-  report["arrival_order_places"] = places.take();
-  report["clock_reads"] = clock_reads;
-  if (!data.empty())
-    report["data_certificate"] = hex(Certificate::digest(std::as_bytes(std::span(data.data(), data.size()))));
-  Json& compared = report["compared"] = Json::array();
-  for (std::size_t lane = 1; lane < backends.size(); ++lane) {
     Json one;
-    add_lane(one, readable, lane);
-    add_path(one, lane);
+    add_lane(one, gathered.readable, ++lane);
+    add_settled(one, other);
     if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
       warnings.push_back(
           fmt::format("{} could not repair the faults of {}: a run over it would end with an error",
-                      one.at("backend").get<std::string>(), counted(lost, "operation")));
+                      other.backend, counted(lost, "operation")));
     compared.push_back(std::move(one));
   }
-  if (backends.size() > 1) add_comparison_warnings(report, warnings);
+  if (!compared.empty()) add_comparison_warnings(report, warnings);
   Json& settings = report["settings"] = Json::object();
   for (const SettingInForce& setting : facts.settings)
     settings[setting.key] = {{"value", setting.value}, {"source", setting.source}};
-  if (!ended.empty() || !missing.empty()) add_untimely_end(report, warnings, ended, missing);
+  if (!gathered.ended.empty() || !gathered.missing.empty())
+    add_untimely_end(report, warnings, gathered.ended, gathered.missing);
   report["warnings"] = std::move(warnings);
-  return to_text(report, 2) + "\n";
+  std::string text = to_text(report, 2);
+  // They may be long: not parsed to be written again.
+  if (!settled.empty() && !settled.front().receipts.empty())
+    text.replace(text.rfind('}'), 1, ",\n\"receipts\": " + settled.front().receipts + "\n}");
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes) {
+  Json rank;
+  const Counters& counters = engine.lane().counters;
+  rank["arrival_order_dependences"] = counters.arrival_order_dependences();
+  rank["dependences"] = dependences_json(counters);
+  rank["places"] = places_json(engine, names, notes);
+  rank["elsewhere"] = engine.places().others();
+  rank["clock_reads"] = notes.clock_reads;
+  if (!notes.host.name.empty())
+    rank["host"] = {{"name", notes.host.name}, {"cpu", notes.host.cpu}, {"cores", notes.host.cores}};
+  rank["malformed_messages"] = engine.malformed();
+  if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
+  rank["live"] = live_json(engine, names);
+  return to_text(rank, -1);
+}
+
+std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
+                       const Configuration& configuration, const std::vector<Settled>& settled) {
+  Gathered gathered;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) gathered.add(rank, ranks[rank]);
+  return report_text(gathered, ranks.size(), facts, configuration, settled);
+}
+
+std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
+                          const std::vector<Settled>& settled) {
+  Gathered gathered;
+  for (int rank = 0; rank < ranks; ++rank)
+    gathered.add(static_cast<std::size_t>(rank), rank_of_replay(settled, static_cast<std::size_t>(rank)));
+  return report_text(gathered, static_cast<std::size_t>(ranks), facts, configuration, settled);
 }
 
 std::string summary(const std::string& text) {
@@ -538,6 +737,7 @@ std::string summary(const std::string& text) {
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
+  out += time_spent(report) + phases_text(report);
   if (!report.at("compared").empty()) out += comparison(report);
   if (whole(report, "arrival_order_dependences") > 0) out += places_text(report);
   const Json& wire = report.at("wire");

@@ -9,9 +9,8 @@
 
 #include "lib/core/configuration.hpp"
 #include "lib/core/engine.hpp"
-#include "lib/core/path_log.hpp"
+#include "lib/core/replay.hpp"
 #include "lib/report/run_facts.hpp"
-#include "lib/report/unit_times.hpp"
 
 namespace offramp {
 
@@ -20,8 +19,7 @@ inline constexpr int kReportSchema = 1;
 
 /// What a rank knows besides its engine.
 struct RankNotes {
-  std::vector<const UnitTimes*> units;  // by lane; empty: not counted
-  std::uint64_t clock_reads = 0;        // MPI_Wtime in modelled time
+  std::uint64_t clock_reads = 0;  // MPI_Wtime in modelled time
   /// The name of the communicator with a context id; empty: not known.
   std::function<std::string(std::uint64_t context)> communicator_name;
   HostFacts host;  // without a name: left out
@@ -30,13 +28,25 @@ struct RankNotes {
 /// What one rank contributes, as a JSON text. names: of the functions that the counters number.
 std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes);
 
+/// A run over one backend, as a world simulates it.
+struct Settled {
+  std::string backend;
+  std::optional<ReplayResult> result;
+  std::string problem = {};   // why there is no result
+  std::string receipts = {};  // a JSON array, see ReplayRecords; empty: none were asked for
+};
+
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
 /// what rank_report makes are left out and named under "warnings". A rank that has come to grief before it
 /// could contribute has an empty text, one that left it then has "ended" with the reason in it: the report is
-/// not complete. paths: by lane; empty: not known.
+/// not complete. settled: first the backend that carried the run. Where it has no result, or there is none,
+/// the times are those of the ranks' live clocks.
 std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
-                       const Configuration& configuration,
-                       const std::vector<std::optional<CriticalPath>>& paths);
+                       const Configuration& configuration, const std::vector<Settled>& settled);
+
+/// The same of a recording that was replayed over these backends, all of which have results.
+std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
+                          const std::vector<Settled>& settled);
 
 /// A few lines for people, from the text of run_report.
 std::string summary(const std::string& report);

@@ -44,6 +44,20 @@ std::pair<std::string, std::string> key_and_value(const std::string& line) {
 
 }  // namespace
 
+RunFacts facts_of(const recording::Description& description) {
+  RunFacts facts;
+  for (const auto& [key, value] : description.facts) {
+    if (key == "program" || key == "arguments") {
+      if (!value.empty()) facts.command.push_back(clean_text(value));
+    } else if (key == "date") {
+      facts.date = clean_text(value);
+    } else if (key == "mpi") {
+      facts.mpi = clean_text(value);
+    }
+  }
+  return facts;
+}
+
 HostFacts look_at_host() {
   HostFacts facts;
   std::array<char, 256> name{};

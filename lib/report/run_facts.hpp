@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
+#include "lib/recording/reader.hpp"
 
 namespace offramp {
 
@@ -18,6 +19,9 @@ struct RunFacts {
   std::string ucx;                   // "1.13.1"
   std::vector<SettingInForce> settings;
 };
+
+/// Of a run that was recorded.
+RunFacts facts_of(const recording::Description& description);
 
 /// The machine of a rank.
 struct HostFacts {

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "lib/core/operation_id.hpp"
+#include "offramp/kernel/operation_id.hpp"
 
 namespace offramp {
 namespace {

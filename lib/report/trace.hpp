@@ -6,32 +6,29 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/operation_log.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {
 
 /// Collects the spans of one rank. Memory is bounded: what comes after kMost is counted only. Not thread
 /// safe.
-class TraceRecorder final : public SpanSink, public OperationLog {
+class TraceRecorder {
  public:
   static constexpr std::size_t kMost = 4'000'000;
 
   explicit TraceRecorder(int rank) : rank_(rank) {}
 
-  void record(const Span& span) override {
+  void record(const Span& span) {
     if (spans_.size() < kMost) {
       spans_.push_back(span);
     } else {
       ++dropped_;
     }
   }
-  void sent(std::uint64_t message, int destination) override {
-    if (destination == rank_ && to_self_.size() < kMost) to_self_.push_back(message);
+  /// The rank has sent a message to itself.
+  void sent_to_self(std::uint64_t message) {
+    if (to_self_.size() < kMost) to_self_.push_back(message);
   }
-  void used(std::uint64_t) override {}
-  void part(std::uint64_t, std::uint64_t) override {}
-  void host(std::uint64_t, std::string_view, Time, Time) override {}
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }

@@ -131,6 +131,16 @@ Error decode(Generation generation, std::uint32_t value) {
   return Error::kDmaInternal;
 }
 
+Error error_of(const DmaStatus& status, std::uint32_t tag, std::uint32_t bytes) {
+  if (status.tag != tag) return Error::kDmaMismatch;
+  if (status.internal_error) return Error::kDmaInternal;
+  if (status.decode_error) return Error::kDmaDecode;
+  if (status.slave_error) return Error::kDmaSlave;
+  if (!status.okay) return Error::kDmaNotOkay;
+  if (!status.end_of_packet) return Error::kDmaNotEndOfPacket;
+  return status.bytes != bytes ? Error::kDmaUnexpectedBytes : Error::kNone;
+}
+
 HardwareId decode_hardware_id(std::uint32_t word) {
   const auto bit = [word](int n) { return (word >> n & 1U) != 0; };
   HardwareId id;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "offramp/model/backend.hpp"
+#include "simulators/cclo/header.hpp"
 #include "simulators/cclo/layout.hpp"
 
 namespace offramp::cclo {
@@ -112,6 +113,9 @@ std::string_view to_string(Error error);
 std::uint32_t encode(Generation generation, Error error);
 /// The error of a return value; of several bits the lowest. Unknown values are kDmaInternal.
 Error decode(Generation generation, std::uint32_t value);
+
+/// What a DMA's acknowledgement says of a command with this tag and length.
+Error error_of(const DmaStatus& status, std::uint32_t tag, std::uint32_t bytes);
 
 inline constexpr std::uint32_t kTagAny = 0xffffffff;
 

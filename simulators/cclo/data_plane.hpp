@@ -6,7 +6,7 @@
 // does not speed up on its way, which no unit here makes it do. Thread rule: the owner's.
 #pragma once
 
-#include "offramp/kernel/arbiter.hpp"
+#include "simulators/cclo/engine_units.hpp"
 #include "simulators/cclo/spec.hpp"
 
 namespace offramp::cclo {
@@ -17,43 +17,53 @@ struct Flow {
   Time last;
 };
 
-/// A unit of the data plane: one word per cycle, `latency` from a word's entry to its exit.
-class StreamUnit {
- public:
-  Flow pass(const Flow& in, std::int64_t words, Time cycle, Time latency) {
-    const Time begin = later(in.first, free_);
-    const Time last = later(begin + cycle * (words - 1), in.last);
-    free_ = last + cycle;
-    return {begin + latency, last + latency};
-  }
-  [[nodiscard]] Time free_at() const { return free_; }
+/// Occupies a unit from when it is free, or from `from`, to `to`.
+inline void occupy(Arbiter& unit, Time from, Time to) {
+  unit.acquire(from, later(to - later(from, unit.free_at()), {}));
+}
 
- private:
-  Time free_;
-};
+/// Through a unit of the data plane: one word per cycle, `latency` from a word's entry to its exit.
+inline Flow pass(Arbiter& unit, const Flow& in, std::int64_t words, Time cycle, Time latency) {
+  const Time begin = later(in.first, unit.free_at());
+  const Time last = later(begin + cycle * (words - 1), in.last);
+  occupy(unit, in.first, last + cycle);
+  return {begin + latency, last + latency};
+}
+
+/// Where a buffer lies.
+enum class Place : std::uint8_t { kDevice, kHost };
 
 class DataPlane {
  public:
-  explicit DataPlane(const Spec& spec) : spec_(spec), cycle_(spec.cycles(1)) {}
+  DataPlane(const Spec& spec, EngineUnits& units)
+      : spec_(spec),
+        units_(units),
+        cycle_(spec.cycles(1)),
+        memory_word_(later(cycle_, spec.memory_channel.bytes(kWordBytes))) {}
 
   /// DMA read channel `channel` (0 or 1), from a command on.
-  Flow read(int channel, Time command, std::uint64_t bytes) {
-    const std::int64_t words = Spec::words(bytes);
+  Flow read(int channel, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
     const Flow requests{command, command};
-    return reads_[channel].pass(requests, words, cycle_, spec_.cycles(spec_.memory_cycles));
+    Flow words = pass(units_[channel == 0 ? Unit::kRead0 : Unit::kRead1], requests, Spec::words(bytes),
+                      word_time(place), latency(place));
+    words.last = later(words.last, others(place, Unit::kPcieDown, command, bytes) + latency(place));
+    return words;
   }
   /// Two operands, one result: a word of each per cycle.
   Flow reduce(const Flow& a, const Flow& b, std::uint64_t bytes) {
     const Flow in{later(a.first, b.first), later(a.last, b.last)};
-    return arithmetic_.pass(through_switch(in), Spec::words(bytes), cycle_,
-                            spec_.cycles(spec_.arithmetic_cycles));
+    return pass(units_[Unit::kArithmetic], through_switch(in), Spec::words(bytes), cycle_,
+                spec_.cycles(spec_.arithmetic_cycles));
   }
   /// DMA write channel; returns when its status word is there.
-  Time write(const Flow& in, Time command, std::uint64_t bytes) {
+  Time write(const Flow& in, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
     Flow words = through_switch(in);
     words.first = later(words.first, command);
     words.last = later(words.last, command);
-    return write_.pass(words, Spec::words(bytes), cycle_, spec_.cycles(1 + spec_.memory_cycles)).last;
+    const Time end = pass(units_[Unit::kWrite], words, Spec::words(bytes), word_time(place),
+                          spec_.cycles(1) + latency(place))
+                         .last;
+    return later(end, others(place, Unit::kPcieUp, words.first, bytes) + latency(place));
   }
   /// Header and payload through the packetizer; the header waits for its command.
   Flow packetize(const Flow& in, Time command, std::uint64_t bytes) {
@@ -61,21 +71,31 @@ class DataPlane {
     words.first = later(words.first - cycle_, command);  // the header's word goes in front
     words.last = later(words.last, words.first + cycle_);
     const std::int64_t count = bytes == 0 ? 1 : 1 + Spec::words(bytes);
-    return packetizer_.pass(words, count, cycle_, spec_.cycles(2));
+    return pass(units_[Unit::kPacketizer], words, count, cycle_, spec_.cycles(2));
   }
 
  private:
+  /// A stream comes from one channel of the memory, or over PCIe.
+  [[nodiscard]] Time word_time(Place place) const {
+    return place == Place::kHost ? later(cycle_, spec_.pcie.bytes(kWordBytes)) : memory_word_;
+  }
+  [[nodiscard]] Time latency(Place place) const {
+    return place == Place::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
+  }
+  /// When the memory, or the bus, has done this beside its other users.
+  Time others(Place place, Unit bus, Time at, std::uint64_t bytes) {
+    return place == Place::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
+                                 : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));
+  }
   [[nodiscard]] Flow through_switch(const Flow& in) const {
     const Time t = spec_.cycles(spec_.switch_cycles);
     return {in.first + t, in.last + t};
   }
 
   const Spec& spec_;
+  EngineUnits& units_;
   Time cycle_;
-  StreamUnit reads_[2];
-  StreamUnit write_;
-  StreamUnit arithmetic_;
-  StreamUnit packetizer_;
+  Time memory_word_;
 };
 
 }  // namespace offramp::cclo

@@ -17,8 +17,10 @@ struct CallMemory {
 /// block has the call.
 Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, CallMemory memory);
 
-/// A configuration call: what it sets in `spec` and what it takes. Part of run_call().
-Error configure(Spec& spec, std::uint32_t function, std::uint32_t value);
+/// A configuration call: what it sets in `spec` and in the engine's state. Part of run_call().
+Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
+/// Whether it resets the engine: its state, and its exchange memory but for the hardware id.
+bool is_reset(Generation generation, std::uint32_t function);
 /// Accesses of the control processor to its peripherals during a configuration call (read in code: switching
 /// the packetizers on takes 14).
 std::int64_t configuration_accesses(Generation generation, std::uint32_t function);

@@ -1,12 +1,12 @@
 // The second generation's rendezvous collectives (read in code): the receiver announces an address, the
 // sender writes there and says so. Where the hardware serves whoever comes first, the order is that of the
-// modelled times (ties: of the ranks).
+// modelled times.
 //
 // Repaired against the reference: a tree reduction delivers its result for every number of ranks, scratch
 // memory is as large as it has to be, reduce_scatter leaves the source buffer alone, the root of a gather
 // announces to every rank but itself.
 #include <algorithm>
-#include <array>
+#include <utility>
 #include <vector>
 
 #include "simulators/cclo/firmware.hpp"
@@ -17,10 +17,16 @@ namespace {
 struct Notice {
   Time at;
   int peer;
+  int distance;  // from this rank downwards
+  /// At the same time the rank before this one comes first: not all ranks serve rank 0 before the others.
   friend bool operator<(const Notice& a, const Notice& b) {
-    return a.at != b.at ? a.at < b.at : a.peer < b.peer;
+    return a.at != b.at ? a.at < b.at : a.distance < b.distance;
   }
 };
+
+Notice notice_of(const Processor& p, Time at, int peer) {
+  return {at, peer, (p.rank() - peer + p.size()) % p.size()};
+}
 
 template <typename Memory>
 Memory block_of(Memory memory, std::uint64_t bytes, int index) {
@@ -37,13 +43,43 @@ Task<void> wait_written(Processor& p, int peer, MutableBytes into) {
   p.take_notification(at);
 }
 
+/// What several peers write, in order of its arrival. into(peer): where it belongs.
+template <typename Into>
+Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into) {
+  struct Write {
+    Stamp stamp;
+    int peer;
+  };
+  std::vector<Write> all;
+  for (const int peer : peers) {
+    const Stamp stamp = co_await p.write_of(peer, into(peer));
+    all.push_back({stamp, peer});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Write& a, const Write& b) { return a.stamp.first < b.stamp.first; });
+  std::vector<Notice> notices;
+  for (const Write& write : all)
+    notices.push_back(notice_of(p, p.land_write(write.stamp, into(write.peer).size()), write.peer));
+  std::sort(notices.begin(), notices.end());
+  co_return notices;
+}
+
+/// All but this rank.
+std::vector<int> others(const Processor& p) {
+  std::vector<int> peers;
+  for (int peer = 0; peer < p.size(); ++peer) {
+    if (peer != p.rank()) peers.push_back(peer);
+  }
+  return peers;
+}
+
 /// Everybody's announcements, in order of their arrival.
 Task<std::vector<Notice>> addresses(Processor& p) {
   std::vector<Notice> notices;
   for (int peer = 0; peer < p.size(); ++peer) {
     if (peer == p.rank()) continue;
     const Time at = co_await p.address_of(peer);
-    notices.push_back({at, peer});
+    notices.push_back(notice_of(p, at, peer));
   }
   std::sort(notices.begin(), notices.end());
   co_return notices;
@@ -86,7 +122,7 @@ Task<void> bcast_tree(Processor& p, int root, MutableBytes buffer) {
 }
 
 Task<void> bcast(Processor& p, int root, MutableBytes buffer) {
-  if (p.size() > p.spec().bcast_flat_ranks) {
+  if (static_cast<std::uint32_t>(p.size()) > p.word(kBcastMaximumRanks)) {
     co_await bcast_tree(p, root, buffer);
   } else {
     co_await bcast_flat(p, root, buffer);
@@ -119,22 +155,22 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
     co_return;
   }
   p.copy(m.send, block_of(m.receive, block, root));
-  const int fan_in = block > p.spec().gather_flat_bytes ? p.spec().gather_fan_in : p.size();
+  const bool limited = block > p.word(kGatherMaximumBytes);
+  const int fan_in = limited ? std::max(1, static_cast<int>(p.word(kGatherMaximumFanIn))) : p.size();
   std::vector<Notice> done;
+  std::vector<int> asked;  // and nothing is known of them yet
   int next = 0;
   int announced = 0;
   for (int served = 0; served + 1 < p.size();) {
     for (; next < p.size() && announced - served < fan_in; ++next) {
       if (next == root) continue;
       p.announce(next);
+      asked.push_back(next);
       ++announced;
     }
-    for (int peer = 0; peer < next; ++peer) {  // those that nothing is known of yet
-      const auto known = [peer](const Notice& n) { return n.peer == peer; };
-      if (peer == root || std::any_of(done.begin(), done.end(), known)) continue;
-      const Time at = co_await p.written_by(peer, block_of(m.receive, block, peer));
-      done.push_back({at, peer});
-    }
+    const auto slot = [&](int peer) { return block_of(m.receive, block, peer); };
+    const std::vector<Notice> written = co_await writes(p, std::exchange(asked, {}), slot);
+    done.insert(done.end(), written.begin(), written.end());
     std::sort(done.begin() + served, done.end());
     p.take_notification(done[static_cast<std::size_t>(served++)].at);
   }
@@ -168,19 +204,13 @@ Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
     p.finish_moves();
     co_return;
   }
-  std::vector<Notice> notices;
   std::vector<MutableBytes> parts(static_cast<std::size_t>(p.size()));
-  for (int peer = 0; peer < p.size(); ++peer) {
-    if (peer != root) p.announce(peer);
+  for (const int peer : others(p)) {
+    p.announce(peer);
+    parts[static_cast<std::size_t>(peer)] = p.team().scratch(own.size());
   }
-  for (int peer = 0; peer < p.size(); ++peer) {
-    if (peer == root) continue;
-    MutableBytes& part = parts[static_cast<std::size_t>(peer)];
-    part = p.team().scratch(own.size());
-    const Time at = co_await p.written_by(peer, part);
-    notices.push_back({at, peer});
-  }
-  std::sort(notices.begin(), notices.end());
+  const std::vector<Notice> notices =
+      co_await writes(p, others(p), [&](int peer) { return parts[static_cast<std::size_t>(peer)]; });
   // The first sum of the hardware has this rank's own memory as an operand: no copy of it is charged.
   p.team().copy(own, result);
   for (const Notice& notice : notices) {
@@ -216,8 +246,8 @@ Task<void> reduce_tree(Processor& p, int root, Bytes own, MutableBytes result) {
 }
 
 Task<void> reduce(Processor& p, int root, Bytes own, MutableBytes result) {
-  const Spec& spec = p.spec();
-  if (p.size() <= spec.reduce_flat_ranks || own.size() <= spec.reduce_flat_bytes) {
+  if (static_cast<std::uint32_t>(p.size()) <= p.word(kReduceMaximumRanks) ||
+      own.size() <= p.word(kReduceMaximumBytes)) {
     co_await reduce_flat(p, root, own, result);
   } else {
     co_await reduce_tree(p, root, own, result);
@@ -255,14 +285,9 @@ Task<void> alltoall(Processor& p, CallMemory m) {
     p.take_notification(notice.at);
     p.write(notice.peer, block_of(out, block, notice.peer));
   }
-  Time last;
-  for (int peer = 0; peer < p.size(); ++peer) {
-    if (peer == p.rank()) continue;
-    const Time at = co_await p.written_by(peer, block_of(m.receive, block, peer));
-    last = later(last, at);
-    p.take_notification({});
-  }
-  p.wait(last);
+  const std::vector<Notice> done =
+      co_await writes(p, others(p), [&](int peer) { return block_of(m.receive, block, peer); });
+  for (const Notice& notice : done) p.take_notification(notice.at);
   p.finish_moves();
 }
 

@@ -68,11 +68,11 @@ constexpr std::uint32_t kArithmeticWords = 6 * 9;  // six configurations of nine
 
 const std::array<Layout, 3> kLayouts = {{
     {Profile::kSeed, Generation::kFirst, "seed", 0x0800, 0x0ff8, 1, 0, 0x0ff8, 0x0ffc, kDescriptor, kGen1Rank,
-     kSeedRegisters},
+     kSeedRegisters, 0x0ff8},
     {Profile::kDump, Generation::kFirst, "dump", 0x1000, 0x1ff4, 1, 0, 0x1ff8, 0x1ffc, kDescriptor, kGen1Rank,
-     kDumpRegisters},
+     kDumpRegisters, 0x1ff4},
     {Profile::kGen2, Generation::kSecond, "gen2", 0x0000, kGatherMaximumFanIn, 2, kArithmeticWords, 0x1ff8,
-     0x1ffc, kGen2Descriptor, kRank, kGen2Registers},
+     0x1ffc, kGen2Descriptor, kRank, kGen2Registers, kGatherMaximumFanIn},
 }};
 
 template <typename Field>
@@ -133,8 +133,8 @@ const Layout& layout_of(Profile profile) {
 Layout resized(const Layout& layout, std::uint32_t bytes) {
   Layout other = layout;
   other.tables_end = layout.exchange_base + bytes / 4 * 4;
-  other.hardware_id = other.tables_end;
-  other.return_value = other.tables_end + 4;
+  other.hardware_id = other.behind_tables(layout.hardware_id);
+  other.return_value = other.behind_tables(layout.return_value);
   return other;
 }
 
@@ -173,7 +173,8 @@ std::string print_layout(const Layout& layout, std::uint32_t buffers) {
     text += line(communicator + 4 * kCommunicatorHeadWords + *layout.offset(w.field), w.name, w.description);
   text += "  ... one record of " + std::to_string(4 * layout.rank_words()) + " bytes per rank; " +
           std::to_string(layout.free_words(buffers)) + " words for communicators\n\nMiscellaneous\n";
-  for (const Register& r : layout.registers) text += line(r.offset, r.name, r.description);
+  for (const Register& r : layout.registers)
+    text += line(layout.behind_tables(r.offset), r.name, r.description);
   return text;
 }
 

@@ -157,7 +157,12 @@ struct Layout {
   std::span<const WordOf<DescriptorField>> descriptor;
   std::span<const WordOf<RankField>> rank;
   std::span<const Register> registers;  // outside the tables
+  std::uint32_t original_tables_end;    // of the hardware; see resized()
 
+  /// Where a register behind the tables is, which the original layout has at `offset`.
+  [[nodiscard]] std::uint32_t behind_tables(std::uint32_t offset) const {
+    return tables_end + offset - original_tables_end;
+  }
   [[nodiscard]] std::uint32_t descriptor_words() const {
     return static_cast<std::uint32_t>(descriptor.size());
   }

@@ -50,7 +50,7 @@ struct Watch {
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
   PacketTap* tap = nullptr;
-  std::uint32_t tag = 0;
+  std::uint32_t tag = kTagAny;
   Bytes data = {};  // what the message carries, for the tap
   [[nodiscard]] bool any() const { return spans != nullptr || tap != nullptr; }
 };

@@ -23,10 +23,12 @@ struct Acknowledgement {
 constexpr int kDuplicatesBeforeRepeat = 3;  // TCP's fast retransmission
 
 /// When a message's first `words` words have left the packetizer: a packet is complete with its last word.
+/// Words that come slower than one per cycle come evenly.
 Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::int64_t words) {
-  const Time paced = in.first + spec.cycles(1) * (words - 1);
-  const Time latest = in.last - spec.cycles(1) * (Spec::words(cut.bytes()) - words);
-  return later(paced, latest);
+  const std::int64_t all = Spec::words(cut.bytes());
+  const Time cycle = spec.cycles(1);
+  const Time pace = later(cycle, Time::ps((in.last - in.first).count() / std::max<std::int64_t>(all - 1, 1)));
+  return later(in.first + cycle * (words - 1), in.last - pace * (all - words));
 }
 
 /// One message on its way, packet by packet.
@@ -193,8 +195,8 @@ Passage Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fat
 
 /// The two servers of send_closed(), one packet after the other.
 void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const {
-  Time engine = engine_free_;
-  Time link = link_free_;
+  Time engine = units_[Unit::kEngine].free_at();
+  Time link = units_[Unit::kLinkOut].free_at();
   std::int64_t words = 0;
   for (std::uint32_t i = 0; i < cut.packets(); ++i) {
     const std::uint32_t bytes = i < cut.full ? cut.full_bytes : cut.last_bytes;
@@ -209,28 +211,26 @@ void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector
 /// Two servers in a row, engine and link. Where each stands after the first packet, after the last full one
 /// and after the last one says everything, since packets never come faster later on.
 Passage Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
-  const Time cycle = spec_.cycles(1);
-  const std::int64_t tail = Spec::words(cut.last_bytes);
-  Time engine = engine_free_;
-  Time link = link_free_;
+  Time engine = units_[Unit::kEngine].free_at();
+  Time link = units_[Unit::kLinkOut].free_at();
   Passage passage;
   if (cut.full > 0) {
     const Time e = spec_.engine_time(cut.full_bytes);
     const Time w = spec_.link_time(cut.full_bytes);
     const std::int64_t per_packet = Spec::words(cut.full_bytes);
     const std::int64_t more = std::int64_t{cut.full} - 1;
-    const std::int64_t behind = per_packet * more + tail;  // words behind the first packet
-    const Time ready = later(in.first + cycle * (per_packet - 1), in.last - cycle * behind);
-    const Time ready_last = later(ready + cycle * (per_packet * more), in.last - cycle * tail);
+    const Time ready = complete_at(spec_, cut, in, per_packet);
+    const Time ready_last = complete_at(spec_, cut, in, per_packet * (more + 1));
     const Time engine_first = later(ready, engine) + e;
     engine = later(engine_first + e * more, ready_last + e);
     const Time link_first = later(engine_first, link) + w;
     link = later(link_first + w * more, engine + w);
     passage.first = link_first + spec_.latency;
   }
-  engine_free_ = later(engine, in.last) + spec_.engine_time(cut.last_bytes);
-  link_free_ = later(link, engine_free_) + spec_.link_time(cut.last_bytes);
-  passage.last = link_free_ + spec_.latency;
+  engine = later(engine, in.last) + spec_.engine_time(cut.last_bytes);
+  link = later(link, engine) + spec_.link_time(cut.last_bytes);
+  occupy_until(in, engine, link);
+  passage.last = link + spec_.latency;
   if (cut.full == 0) passage.first = passage.last;
   passage.accepted = in.last;
   passage.wire.packets = cut.packets();
@@ -244,25 +244,32 @@ Passage Transmitter::send_packets(const Flow& in, std::uint64_t payload, const F
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   Scheduler scheduler;
   PacketNetwork network(scheduler, spec_, cut, in, fate, packets);
-  network.spawn(scheduler, engine_free_, link_free_);
+  network.spawn(scheduler, units_[Unit::kEngine].free_at(), units_[Unit::kLinkOut].free_at());
   (void)scheduler.run();  // the receiver goes on waiting
-  engine_free_ = network.engine_free;
-  link_free_ = network.link_free;
+  occupy_until(in, network.engine_free, network.link_free);
   return network.finish();
 }
 
-Time Receiver::land(Time first, Time last, std::uint64_t payload) {
+void Transmitter::occupy_until(const Flow& in, Time engine, Time link) {
+  occupy(units_[Unit::kEngine], in.first, engine);
+  occupy(units_[Unit::kLinkOut], in.first, link);
+}
+
+Time Receiver::land(Time first, Time last, std::uint64_t payload, bool rendezvous) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   // The link into this engine carries one message after the other.
-  const Time occupied = cut.full == 0 ? spec_.link_time(cut.last_bytes)
-                                      : spec_.link_time(cut.full_bytes) * std::int64_t{cut.full} +
-                                            spec_.link_time(cut.last_bytes);
-  const Time first_on_link = first - spec_.link_time(cut.full == 0 ? cut.last_bytes : cut.full_bytes);
-  link_free_ = later(later(first_on_link, link_free_) + occupied, last);
+  const Time occupied = spec_.port_time(cut, payload, rendezvous);
+  const Time first_on_link = first - spec_.port_time_of_first(cut);
+  Arbiter& link = units_[Unit::kLinkIn];
+  Arbiter& depacketizer = units_[Unit::kDepacketizer];
+  occupy(link, first_on_link, later(later(first_on_link, link.free_at()) + occupied, last));
   // The depacketizer takes a word per cycle, faster than the link: it ends with the last packet's words.
-  const Time all = later(first, depacketizer_free_) + spec_.stream_time(cut.bytes());
-  depacketizer_free_ = later(all, link_free_ + spec_.stream_time(cut.last_bytes));
-  return depacketizer_free_ + spec_.cycles(spec_.memory_cycles);
+  const Time all = later(first, depacketizer.free_at()) + spec_.stream_time(cut.bytes());
+  occupy(depacketizer, first, later(all, link.free_at() + spec_.stream_time(cut.last_bytes)));
+  const Time shared = rendezvous && spec_.host_memory
+                          ? Time()
+                          : units_.share_until(Unit::kMemory, first, spec_.memory_time(payload));
+  return later(depacketizer.free_at(), shared) + spec_.cycles(spec_.memory_cycles);
 }
 
 }  // namespace offramp::cclo

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "offramp/kernel/arbiter.hpp"
 #include "offramp/kernel/scheduler.hpp"
 #include "offramp/kernel/wire.hpp"
 #include "simulators/cclo/codes.hpp"
@@ -41,7 +40,7 @@ struct Fate {
 /// The sending side of one engine's port. Messages follow each other.
 class Transmitter {
  public:
-  explicit Transmitter(const Spec& spec) : spec_(spec) {}
+  Transmitter(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
   /// in: as it leaves the packetizer, header included.
   /// packets: gets when each of them leaves, also those that are repeated.
   Passage send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
@@ -54,23 +53,25 @@ class Transmitter {
   Passage send_closed(const Flow& in, const PacketCut& cut);
   void list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const;
 
+  /// The protocol engine and its link have this message until then.
+  void occupy_until(const Flow& in, Time engine, Time link);
+
   const Spec& spec_;
-  Time engine_free_;
-  Time link_free_;
+  EngineUnits& units_;
 };
 
 /// The receiving side: engine, depacketizer and the write channel into RX buffers.
 class Receiver {
  public:
-  explicit Receiver(const Spec& spec) : spec_(spec) {}
+  Receiver(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
   /// A message of `payload` bytes between its first and last packet; returns when its last word is in device
   /// memory. It cannot come faster than the link carries it, so messages of several senders queue.
-  Time land(Time first, Time last, std::uint64_t payload);
+  /// rendezvous: it goes where it belongs, without an RX buffer.
+  Time land(Time first, Time last, std::uint64_t payload, bool rendezvous = false);
 
  private:
   const Spec& spec_;
-  Time link_free_;
-  Time depacketizer_free_;
+  EngineUnits& units_;
 };
 
 }  // namespace offramp::cclo

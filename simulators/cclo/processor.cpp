@@ -23,9 +23,10 @@ Processor::Processor(const CallContext& context, Time begin)
       communicator_(context.space, context.communicator),
       pool_(context.space),
       now_(begin),
-      plane_(spec_),
-      transmitter_(spec_),
-      receiver_(spec_),
+      units_(context.team.units()),
+      plane_(spec_, units_),
+      transmitter_(spec_, units_),
+      receiver_(spec_, units_),
       packets_(context.first_packet) {}
 
 std::uint32_t Processor::window() const {
@@ -53,7 +54,8 @@ Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, 
   Commands commands;
   if (second()) {
     spend(spec_.firmware.move + move_words(opcode_of(primitive)) * spec_.firmware.word);
-    const Time decoded = decoder_.acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
+    const Time decoded =
+        units_[Unit::kDecoder].acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
     return {decoded, decoded, decoded, decoded};
   }
   const std::int64_t command = 4 * spec_.firmware.word + spec_.firmware.step;
@@ -78,8 +80,9 @@ Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, 
 
 Flow Processor::source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes) {
   if (!primitive.reduces())
-    return plane_.read(1, primitive.receives() ? commands.read1 : commands.read0, bytes);
-  const Flow own = plane_.read(0, commands.read0, bytes);
+    return primitive.receives() ? plane_.read(1, commands.read1, bytes)
+                                : plane_.read(1, commands.read0, bytes, user_memory(bytes));
+  const Flow own = plane_.read(0, commands.read0, bytes, user_memory(bytes));
   const Flow message = plane_.read(1, commands.read1, bytes);
   const Flow result = plane_.reduce(own, message, bytes);
   span("arithmetic", "reduce", result.first, result.last);
@@ -95,16 +98,40 @@ Time Processor::land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& 
   const Time stall = later(slot_free_[flight.slot] - stamp.first, {});
   const Time landed = receiver_.land(stamp.first + stall, stamp.last + stall, bytes);
   (void)pool_.enqueue();
-  const RxMessage message{static_cast<std::uint32_t>(bytes), kTagAny, source,
+  const RxMessage message{static_cast<std::uint32_t>(bytes),
+                          static_cast<std::uint32_t>(stamp.detail >> kTagShift), source,
                           communicator_.expected_inbound(source)};
   flight.buffer = pool_.fill(message).value_or(kNoBuffer);
   if (flight.buffer != kNoBuffer && pool_.status(flight.buffer) == BufferStatus::kError)
     fail(Error::kBufferStatus);
+  seek(from, message.sequence, flight);
   communicator_.count_inbound(source);
   const std::int64_t cycles = second() ? spec_.firmware.enqueue : spec_.firmware.interrupt;
-  const Arbiter::Grant service = service_.acquire(landed, spec_.cycles(cycles));
+  const Arbiter::Grant service = units_[Unit::kRxService].acquire(landed, spec_.cycles(cycles));
   span("rx buffers", second() ? "dequeue" : "interrupt", service.begin, service.end);
   return service.end;
+}
+
+/// The buffer with the message that the call asks for; the firmware polls for it until its timeout. Messages
+/// of one source are taken in their order: one with another tag blocks those behind it.
+void Processor::seek(int from, std::uint32_t sequence, Flight& flight) {
+  if (flight.buffer == kNoBuffer || pool_.status(flight.buffer) == BufferStatus::kError) return;
+  if (const auto found = pool_.seek(static_cast<std::uint32_t>(from), context_.tag, sequence)) {
+    flight.buffer = *found;
+    return;
+  }
+  fail(Error::kReceiveTimeout);
+  wait(now_ + spec_.timeout);
+}
+
+/// The DMA's status word of a segment, against its command.
+void Processor::acknowledge(const Flight& flight) {
+  const std::uint32_t tag = acknowledged_++ % 16;
+  if (context_.state == nullptr || context_.state->broken_dma.empty()) return;
+  const DmaStatus status = context_.state->broken_dma.front();
+  context_.state->broken_dma.pop_front();
+  const Error error = error_of(status, tag, static_cast<std::uint32_t>(flight.bytes));
+  if (error != Error::kNone) fail(error);
 }
 
 void Processor::note_arrival(const Team::Arrival& arrival) {
@@ -141,6 +168,7 @@ void Processor::retire() {
     }
     if (flight.receives) access(1);
   }
+  acknowledge(flight);
   if (!flight.receives) return;
   slot_free_[flight.slot] = now_;
   if (flight.buffer != kNoBuffer) pool_.release(flight.buffer);
@@ -162,7 +190,8 @@ Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t
 
 void Processor::tap(int to, std::uint64_t bytes, Bytes data, MessageType type,
                     const std::vector<SentPacket>& packets) {
-  TappedMessage message{team().world_rank(rank()), team().world_rank(to), bytes, data, context_.tag, type};
+  TappedMessage message{team().world_rank(rank()), team().world_rank(to), bytes, {}, context_.tag, type};
+  if (team().carries_data()) message.data = data;
   if (context_.shown_at != nullptr) {
     const auto offset = static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(data.data()) -
                                                  reinterpret_cast<std::uintptr_t>(context_.shown_at));
@@ -174,11 +203,11 @@ void Processor::tap(int to, std::uint64_t bytes, Bytes data, MessageType type,
 }
 
 Stamp Processor::stamp_of(const Passage& passage) const {
-  Stamp stamp{passage.first, passage.last, 0};
+  Stamp stamp{passage.first, passage.last, std::uint64_t{context_.tag} << kTagShift};
   if (passage.error != Error::kNone) {
-    stamp.detail = Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
+    stamp.detail |= Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
   } else if (error_ != Error::kNone) {  // what this rank sends is wrong already
-    stamp.detail = Stamp::kFailed | static_cast<std::uint64_t>(error_);
+    stamp.detail |= Stamp::kFailed | static_cast<std::uint64_t>(error_);
   }
   return stamp;
 }
@@ -219,6 +248,10 @@ Task<void> Processor::drain() {
 }
 
 Task<void> Processor::run(Primitive p) {
+  if (second() && !p.sends() && !p.receives()) {  // one move, whatever the length
+    copy(p.own, p.into);
+    co_return finish_moves();
+  }
   const std::uint64_t segments = spec_.segments(p.bytes);
   const Time begin = now_;
   configure_switch(p);
@@ -236,6 +269,7 @@ Task<void> Processor::run(Primitive p) {
     Flight flight;
     flight.sends = p.sends();
     flight.receives = p.receives();
+    flight.bytes = bytes;
     const Bytes own = p.has_own ? p.own.subspan(offset, bytes) : Bytes();
     const MutableBytes into = p.sends() ? MutableBytes() : p.into.subspan(offset, bytes);
     MutableBytes landing;
@@ -261,7 +295,7 @@ Task<void> Processor::run(Primitive p) {
       send(p.to, sent, passage, scratch);
       co_await reap();
     } else {
-      flight.data = plane_.write(flow, commands.write, bytes);
+      flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
       span("dma", "write", flow.first, flight.data);
       if (!scratch.empty()) free_scratch_.push_back(scratch);
     }
@@ -348,10 +382,34 @@ void Processor::combine(Bytes in, MutableBytes inout) {
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, in.size());
   Flight flight;
-  flight.data = plane_.write(flow, commands.write, in.size());
+  flight.data = plane_.write(flow, commands.write, in.size(), user_memory(in.size()));
   span("dma", "write", flow.first, flight.data);
   push(flight);
   team().combine(in, inout);
+}
+
+void Processor::combine_memory(Bytes in, MutableBytes inout) {
+  if (second()) {
+    combine(in, inout);
+    return finish_moves();
+  }
+  configure_switch(Primitive::receive_reduce(rank(), in, inout));
+  const std::int64_t command = 4 * spec_.firmware.word + spec_.firmware.step;
+  for (std::uint64_t i = 0; i < spec_.segments(in.size()); ++i) {
+    if (in_flight() == window()) retire();
+    const std::uint64_t bytes = spec_.segment_bytes(in.size(), i);
+    spend(command);
+    const Flow one = plane_.read(0, now_, bytes, user_memory(bytes));
+    spend(command);
+    const Flow other = plane_.read(1, now_, bytes, user_memory(bytes));
+    spend(command);
+    Flight flight;
+    flight.bytes = bytes;
+    flight.data = plane_.write(plane_.reduce(one, other, bytes), now_, bytes, user_memory(bytes));
+    push(flight);
+  }
+  team().combine(in, inout);
+  finish_moves();
 }
 
 void Processor::copy(Bytes from, MutableBytes into) {
@@ -359,17 +417,30 @@ void Processor::copy(Bytes from, MutableBytes into) {
   const Primitive p = Primitive::copy(from, into);
   const Commands commands = issue(p, {}, true);
   Flight flight;
-  flight.data = plane_.write(source(p, commands, from.size()), commands.write, from.size());
+  flight.data =
+      plane_.write(source(p, commands, from.size()), commands.write, from.size(), user_memory(from.size()));
   push(flight);
   team().copy(from, into);
 }
 
-/// Data land in place; the notification goes to the control processor.
-Task<Time> Processor::written_by(int peer, MutableBytes into) {
+Task<Stamp> Processor::write_of(int peer, MutableBytes into) {
   const Team::Arrival arrival = co_await team().receive_token(peer, into);
   note_arrival(arrival);
   co_await reap();
-  co_return receiver_.land(arrival.stamp.first, arrival.stamp.last, into.size());
+  co_return arrival.stamp;
+}
+
+/// Data land in place; the notification goes to the control processor.
+Time Processor::land_write(const Stamp& stamp, std::uint64_t bytes) {
+  const Time landed = receiver_.land(stamp.first, stamp.last, bytes, true);
+  if (user_memory(bytes) == Place::kDevice) return landed;
+  return later(landed, units_.share_until(Unit::kPcieUp, stamp.first, spec_.pcie_time(bytes))) +
+         spec_.pcie_latency;
+}
+
+Task<Time> Processor::written_by(int peer, MutableBytes into) {
+  const Stamp stamp = co_await write_of(peer, into);
+  co_return land_write(stamp, into.size());
 }
 
 void Processor::finish_moves() {

@@ -4,7 +4,7 @@
 // The firmware is a coroutine. Where the hardware polls for a message it waits for a token of the team; the
 // token's stamp says when the message's packets reach this engine. Everything else is charged here, in the
 // order in which the firmware issues its commands: they go into FIFOs, so the processor runs ahead of the
-// units until its window of segments in flight is full.
+// units until its window of segments in flight is full. The units are the rank's: concurrent calls queue.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 
 #include "offramp/model/backend.hpp"
 #include "simulators/cclo/data_plane.hpp"
+#include "simulators/cclo/engine_state.hpp"
 #include "simulators/cclo/exchange_memory.hpp"
 #include "simulators/cclo/network.hpp"
 
@@ -62,17 +63,20 @@ struct CallContext {
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
   PacketTap* tap = nullptr;
-  std::uint32_t tag = 0;  // of the messages, as the tap sees them
+  std::uint32_t tag = kTagAny;  // of the messages, and of those that are received
   /// Where the team has no data, the tap may have it: what the program sends, in place of memory that is
   /// none.
   Bytes shown = {};
   const std::byte* shown_at = nullptr;
-  Time epoch = {};  // see Fate
+  Time epoch = {};               // see Fate
+  EngineState* state = nullptr;  // null: as after a driver's set-up
 };
 
-// Stamp::detail of a token: an Error in the low bits, with kLost where it happened. The others pass it on.
+// Stamp::detail of a token: an Error in the low bits, with kLost where it happened (the others pass it on),
+// and the tag of the message.
 inline constexpr std::uint64_t kErrorMask = 0xff;
 inline constexpr std::uint64_t kLost = 0x100;
+inline constexpr unsigned kTagShift = 16;
 
 class Processor {
  public:
@@ -82,7 +86,7 @@ class Processor {
 
   // --- the firmware's clock ---
   [[nodiscard]] Time now() const { return now_; }
-  void spend(std::int64_t cycles) { now_ += spec_.cycles(cycles); }
+  void spend(std::int64_t cycles) { now_ = units_[Unit::kProcessor].acquire(now_, spec_.cycles(cycles)).end; }
   void wait(Time t) { now_ = later(now_, t); }
   void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
 
@@ -97,6 +101,9 @@ class Processor {
   };
   Task<void> fan_out(Slots slots, int root);
 
+  /// COMBINE within this rank's memory: inout = in (op) inout.
+  void combine_memory(Bytes in, MutableBytes inout);
+
   // --- second generation: rendezvous ---
   /// Tells a peer where its data may go: a message of a header only.
   void announce(int peer);
@@ -107,6 +114,9 @@ class Processor {
   /// Combines two buffers of this rank into one of them and, for a peer, writes the result there.
   void combine(Bytes in, MutableBytes inout);
   void copy(Bytes from, MutableBytes into);
+  /// The two halves of written_by(), for data of several peers: they land in the order of their arrival.
+  Task<Stamp> write_of(int peer, MutableBytes into);
+  Time land_write(const Stamp& stamp, std::uint64_t bytes);
   /// When a peer's data and write-done are here. The clock stays.
   Task<Time> written_by(int peer, MutableBytes into);
   /// Takes a notification: waits until it is there and reads it.
@@ -117,10 +127,19 @@ class Processor {
   Task<void> drain();
 
   [[nodiscard]] const Spec& spec() const { return spec_; }
+  /// A word behind the tables of the exchange memory, which the host writes.
+  [[nodiscard]] std::uint32_t word(std::uint32_t offset) const {
+    return context_.space.peek(context_.space.layout().behind_tables(offset));
+  }
   [[nodiscard]] Team& team() { return context_.team; }
   [[nodiscard]] int rank() const { return context_.team.rank(); }
   [[nodiscard]] int size() const { return context_.team.size(); }
   [[nodiscard]] Error error() const { return error_; }
+  void fail(Error error) {
+    if (error_ == Error::kNone) error_ = error;
+  }
+  /// Null: as after a driver's set-up.
+  [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
     if (context_.spans != nullptr) context_.spans->record({unit, what, begin, end, context_.operation});
@@ -139,6 +158,7 @@ class Processor {
     bool receives = false;
     std::uint32_t buffer = kNoBuffer;
     std::uint32_t slot = 0;
+    std::uint64_t bytes = 0;
   };
   struct Commands {  // when each unit has its command
     Time header;
@@ -153,6 +173,9 @@ class Processor {
   };
 
   [[nodiscard]] bool second() const { return spec_.generation == Generation::kSecond; }
+  [[nodiscard]] Place user_memory(std::uint64_t bytes) const {
+    return spec_.host_memory && bytes > 0 ? Place::kHost : Place::kDevice;
+  }
   [[nodiscard]] std::uint32_t window() const;
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
   void configure_switch(const Primitive& primitive);
@@ -160,6 +183,8 @@ class Processor {
   void issue_header();
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
   Time land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& flight);
+  void seek(int from, std::uint32_t sequence, Flight& flight);
+  void acknowledge(const Flight& flight);
   void note_arrival(const Team::Arrival& arrival);
   void retire();
   void push(const Flight& flight);
@@ -170,24 +195,20 @@ class Processor {
   void send(int to, Bytes data, const Passage& passage, MutableBytes scratch = {});
   Task<void> reap();
   MutableBytes take_scratch(std::uint64_t bytes);
-  void fail(Error error) {
-    if (error_ == Error::kNone) error_ = error;
-  }
-
   CallContext context_;
   const Spec& spec_;
   Communicator communicator_;
   RxPool pool_;
   Time now_;
+  EngineUnits units_;
   DataPlane plane_;
   Transmitter transmitter_;
   Receiver receiver_;
-  Arbiter service_;               // of filled RX buffers: interrupt, or the second generation's hardware
-  Arbiter decoder_;               // the second generation's data movement processor
   PooledVector<Flight> flights_;  // those before the head have ended
   std::size_t flight_head_ = 0;
   std::array<Time, kSlots> slot_free_;  // RX buffers, by the order of their filling
   std::uint32_t landed_ = 0;
+  std::uint32_t acknowledged_ = 0;  // DMA tags count modulo 16
   std::uint64_t packets_ = 0;
   PooledList<Outgoing> outgoing_;
   PooledVector<MutableBytes> free_scratch_;

@@ -50,7 +50,12 @@ struct Spec {
   Transport transport = Transport::kTcp;
   Frequency clock = Frequency::megahertz(250);
   FirmwareCosts firmware;
-  std::int64_t memory_cycles = 50;      // first word of a read, response of a write
+  std::int64_t memory_cycles = 50;  // first word of a read, response of a write
+  Bandwidth memory_channel = Bandwidth::gigabits_per_second(118);
+  int memory_channels = 3;
+  bool host_memory = false;  // the DMAs reach the user's buffers in the host's memory themselves
+  Bandwidth pcie = Bandwidth::gigabits_per_second(97);
+  Time pcie_latency = Time::ns(1550);   // one way through the host's memory
   std::int64_t arithmetic_cycles = 10;  // depth of the arithmetic unit
   std::int64_t switch_cycles = 2;       // stream switch
   std::uint32_t max_packet = max_packet_of(Generation::kFirst);
@@ -67,13 +72,8 @@ struct Spec {
   std::uint32_t window = 10;  // segments in flight
   Time timeout = polls(kTimeoutPolls);
 
-  // Second generation: choice of the algorithm (exchange memory words of the same names).
+  // Second generation: choice of the algorithm.
   std::uint64_t max_eager = rx_buffer_bytes_of(Generation::kSecond);
-  int bcast_flat_ranks = 3;
-  int reduce_flat_ranks = 4;
-  std::uint64_t reduce_flat_bytes = 8192;
-  int gather_fan_in = 2;
-  std::uint64_t gather_flat_bytes = 32768;
 
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
   /// The firmware reads a descriptor's status word and loops.
@@ -82,12 +82,39 @@ struct Spec {
   [[nodiscard]] static std::int64_t words(std::uint64_t bytes) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>((bytes + kWordBytes - 1) / kWordBytes));
   }
+  /// All channels together.
+  [[nodiscard]] Time memory_time(std::uint64_t bytes) const {
+    return Bandwidth::bits_per_second(memory_channel.count() * memory_channels)
+        .bytes(static_cast<std::int64_t>(bytes));
+  }
+  [[nodiscard]] Time pcie_time(std::uint64_t bytes) const {
+    return pcie.bytes(static_cast<std::int64_t>(bytes));
+  }
   [[nodiscard]] Time stream_time(std::uint64_t bytes) const { return cycles(words(bytes)); }
   [[nodiscard]] Time engine_time(std::uint64_t bytes) const {
     return engine.bytes(static_cast<std::int64_t>(bytes));
   }
   [[nodiscard]] Time link_time(std::uint64_t bytes) const {
     return link.bytes(static_cast<std::int64_t>(bytes + overhead));
+  }
+  /// All packets of a message.
+  [[nodiscard]] Time engine_time(const PacketCut& cut) const {
+    return engine_time(cut.full_bytes) * std::int64_t{cut.full} + engine_time(cut.last_bytes);
+  }
+  [[nodiscard]] Time link_time(const PacketCut& cut) const {
+    return link_time(cut.full_bytes) * std::int64_t{cut.full} + link_time(cut.last_bytes);
+  }
+  /// For which a message occupies the receiver's port: its protocol engine, its link, or the memory, which
+  /// the bytes cross on their way into an RX buffer, out of it, and to where they belong. A rendezvous needs
+  /// none.
+  [[nodiscard]] Time port_time(const PacketCut& cut, std::uint64_t payload, bool rendezvous) const {
+    const std::int64_t crossings = (rendezvous ? 0 : 2) + (host_memory ? 0 : 1);
+    return later(later(engine_time(cut), link_time(cut)), memory_time(payload) * crossings);
+  }
+  /// Of its first packet.
+  [[nodiscard]] Time port_time_of_first(const PacketCut& cut) const {
+    const std::uint32_t bytes = cut.full == 0 ? cut.last_bytes : cut.full_bytes;
+    return later(engine_time(bytes), link_time(bytes));
   }
   [[nodiscard]] std::uint64_t segments(std::uint64_t bytes) const {
     return bytes == 0 ? 1 : (bytes + rx_buffer_bytes - 1) / rx_buffer_bytes;

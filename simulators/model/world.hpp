@@ -31,6 +31,7 @@
 #include "offramp/model/backend.hpp"
 #include "simulators/model/network.hpp"
 #include "simulators/model/routing.hpp"
+#include "simulators/model/world_log.hpp"
 
 namespace offramp {
 
@@ -43,7 +44,8 @@ class Collective;
 struct Operation;
 }  // namespace world
 
-/// The hardware under a world: a backend, and the host that carries what the backend declines.
+/// The hardware under a world: a backend, the host that carries what it declines, and further backends to
+/// which routes lead.
 struct WorldBackend {
   explicit WorldBackend(const BackendDescription& chosen)
       : WorldBackend(chosen, Settings::defaults(chosen.parameters)) {}
@@ -54,22 +56,24 @@ struct WorldBackend {
   Settings settings;
   const BackendDescription* host = nullptr;  // null: what is declined cannot be done, and ends the run
   std::optional<Settings> host_settings;     // the defaults if not set
-  std::vector<RouteRule> rules;              // 0 is the host, 1 the backend (0 too when that is the host)
+  struct Further {
+    const BackendDescription* backend;
+    Settings settings;
+  };
+  std::vector<Further> further;  // only where there is a host
+  /// Of the host, the backend unless that is the host, and the further ones, counted from 0.
+  std::vector<RouteRule> rules;
 };
 
-/// Who carries an operation: a message, at its sender, or one rank's part of a collective.
-enum class Carrier : std::uint8_t {
-  kBackend,
-  kHostByRoute,  // a route gives it to the host
-  kHostInstead   // the backend declined it
-};
-
-/// Is told of every choice, when the rank's program issues the operation.
+/// Is told what carries the operations, and which of them fail.
 class Choices {
  public:
   virtual ~Choices() = default;
-  /// reason: of a decline.
-  virtual void chosen(const Operation& operation, Carrier carrier, std::string_view reason) = 0;
+  /// A message, at its sender, or one rank's part of a collective; when the program issues it. reason: of a
+  /// decline.
+  virtual void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) = 0;
+  /// The protocol gave up on a message at this rank: at its sender, or where a request was to be answered.
+  virtual void gave_up(int rank) = 0;
 };
 
 struct WorldOptions {
@@ -80,7 +84,11 @@ struct WorldOptions {
   bool check = false;              // verify the invariants all the time: see World::violations()
   std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
   Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
-  Choices* choices = nullptr;      // lives as long as the world; null: not told
+  // These live as long as the world; null: not told.
+  Choices* choices = nullptr;
+  SpanSink* spans = nullptr;
+  PacketSink* packets = nullptr;
+  WorldLog* log = nullptr;
 };
 
 /// A communicator as one of its ranks holds it. Copies are the same communicator.

@@ -19,16 +19,24 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       network_(options.network != nullptr ? options.network : &wires_),
       rules_(backend.rules),
       faulty_(options.faults.any()),
+      is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
       shuffle_(options.shuffle_seed),
       ranks_(static_cast<std::size_t>(options.ranks)) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));
   if (options_.check) audit_ = std::make_unique<Audit>();
-  members_.reserve(2);  // devices point into them
+  members_.reserve(kInline + backend.further.size());  // devices point into them
   const BackendDescription* const host = backend.host;
   if (host != nullptr && host->name != backend.backend->name)
     add_member(*host, backend.host_settings ? *backend.host_settings : Settings::defaults(host->parameters));
   add_member(*backend.backend, backend.settings);
   primary_ = static_cast<std::uint8_t>(members_.size() - 1);
+  assert(backend.further.empty() || host != nullptr);
+  for (const WorldBackend::Further& further : backend.further) add_member(*further.backend, further.settings);
+  last_ = static_cast<std::uint8_t>(members_.size() - 1);
+  if (members_.size() > kInline) {
+    further_devices_.resize(ranks_.size());
+    numbers_apart_ = static_cast<std::uint32_t>(members_.size());
+  }
   auto group = std::make_shared<Communicator::Group>();
   group->size = options.ranks;
   everyone_.group_ = std::move(group);
@@ -46,7 +54,8 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   Member& member = members_.emplace_back();
   member.description = &description;
   member.settings = settings;
-  member.backend = description.create({0, options_.ranks, member.settings, options_.faults});
+  member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
+                                       options_.packets, options_.ranks_per_node});
   member.old = member.backend->issue_order() != nullptr;
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
@@ -78,10 +87,10 @@ int Core::sharers(const ResourceDescription& description) const {
   return 1;
 }
 
-Device& Core::device(Rank& rank, std::uint8_t backend) {
-  Device& device = rank.devices[backend];
-  if (device.backend == nullptr) make_device(device, members_[backend], rank.number());
-  return device;
+Device& Core::further_device(int rank, std::size_t backend) {
+  std::unique_ptr<Device[]>& devices = further_devices_[static_cast<std::size_t>(rank)];
+  if (devices == nullptr) devices = std::make_unique<Device[]>(members_.size() - kInline);
+  return devices[backend - kInline];
 }
 
 void Core::make_device(Device& device, Member& member, int rank) {
@@ -89,7 +98,10 @@ void Core::make_device(Device& device, Member& member, int rank) {
     device.old = std::make_unique<OldDevice>();
     OldDevice& old = *device.old;
     old.settings = member.settings;
-    old.backend = member.description->create({rank, options_.ranks, old.settings, options_.faults});
+    if (options_.spans != nullptr) old.spans.emplace(*options_.spans, rank);
+    old.backend = member.description->create({rank, options_.ranks, old.settings, options_.faults,
+                                              old.spans ? &*old.spans : nullptr, options_.packets,
+                                              options_.ranks_per_node});
     old.messages = old.backend->issue_order();
     old.units = std::make_unique<Units>(old.messages->units());
     device.backend = old.backend.get();
@@ -113,20 +125,28 @@ Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int
   return pages.at(static_cast<std::size_t>(rank / ranks), groups(ranks), 1);
 }
 
-std::uint8_t Core::choose(const offramp::Operation& operation, Rank& rank) {
-  const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), primary_);
-  if (members_.size() > 1 && chosen == 0) {  // the host declines nothing
-    tell(operation, Carrier::kHostByRoute);
-    return 0;
-  }
+Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
+  const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), last_);
+  const Handling handling = chosen == primary_ ? Handling::kOffloaded : Handling::kRouted;
+  if (last_ > 0 && chosen == 0) return told(rank, operation, {0, handling});  // the host declines nothing
   const Backend& backend = members_[chosen].old ? *device(rank, chosen).backend : *members_[chosen].backend;
   const Verdict verdict = backend.supports(operation);
-  tell(operation, verdict.yes() ? Carrier::kBackend : Carrier::kHostInstead, verdict.reason);
-  if (verdict.yes()) return chosen;
-  if (members_.size() == 1 && declined_.empty())
+  if (verdict.yes()) return told(rank, operation, {chosen, handling});
+  if (last_ == 0 && declined_.empty())
     declined_ = fmt::format("{} declines {}: {}", members_[0].description->name, to_string(operation.kind),
                             verdict.reason);
-  return 0;
+  return told(rank, operation, {0, Handling::kDeclined}, verdict.reason);
+}
+
+Core::Choice Core::told(const Rank& rank, const offramp::Operation& operation, Choice choice,
+                        std::string_view reason) const {
+  if (options_.choices != nullptr)
+    options_.choices->chosen(rank.number(), operation, choice.handling, reason);
+  return choice;
+}
+
+void Core::count_failure(const Rank& rank) const {
+  if (options_.choices != nullptr) options_.choices->gave_up(rank.number());
 }
 
 Rank& Core::rank(int rank) {
@@ -156,7 +176,7 @@ void Core::push(Time at, const Rank& rank, EventKind kind, void* object, std::ui
 void Core::push(Time at, const Rank& rank, EventKind kind, Message& message) {
   const Transfer& transfer = message.transfer;
   const int peer = transfer.source == rank.number() ? transfer.destination : transfer.source;
-  push(at, rank, kind, &message, order_of(kind, peer, 2 * transfer.number + message.backend));
+  push(at, rank, kind, &message, order_of(kind, peer, numbers_apart_ * transfer.number + message.backend));
 }
 
 void Core::wake(Rank& rank, Time at) {
@@ -258,12 +278,18 @@ std::string Core::deadlock() const {
 
 WireCounters Core::wire() const {
   WireCounters sum;
+  const auto add = [&sum](std::span<const Device> devices) {
+    for (const Device& device : devices) {
+      if (device.old != nullptr) sum += device.old->backend->wire();
+    }
+  };
   for (const Member& member : members_) sum += member.backend->wire();
   for (const auto& rank : ranks_) {
     if (rank == nullptr) continue;
-    for (const Device& device : rank->devices) {
-      if (device.old != nullptr) sum += device.old->backend->wire();
-    }
+    add(rank->first_devices());
+  }
+  for (const auto& devices : further_devices_) {
+    if (devices != nullptr) add(std::span(devices.get(), members_.size() - kInline));
   }
   return sum;
 }

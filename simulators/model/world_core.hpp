@@ -7,11 +7,13 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "offramp/kernel/event_queue.hpp"
+#include "offramp/kernel/operation_id.hpp"
 #include "simulators/model/audit.hpp"
 #include "simulators/model/live_messages.hpp"
 #include "simulators/model/match_queue.hpp"
@@ -58,10 +60,14 @@ class Pages {
 /// A rank's own instance of a backend whose messages pass no stages.
 struct OldDevice {
   Settings settings;
+  std::optional<RankSpans> spans;
   std::unique_ptr<Backend> backend;
   IssueOrderMessages* messages = nullptr;
   std::unique_ptr<Units> units;
 };
+
+/// Worlds have few backends. What ranks have of the first ones lies in them, of further ones elsewhere.
+inline constexpr std::size_t kInline = 2;
 
 /// One backend of a rank: what its device reaches.
 struct Device {
@@ -75,8 +81,8 @@ struct Device {
 /// Messages of a rank to another one that have not been matched with a receive or put among the unexpected
 /// ones, in the order of issue: MPI's order, whatever overtakes what on the way.
 struct Flow {
-  std::array<std::uint32_t, 2> issued{};  // by backend
-  std::uint32_t early = 0;                // of the list: arrived before one in front of them
+  std::array<std::uint32_t, kInline> issued{};  // by backend
+  std::uint32_t early = 0;                      // of the list: arrived before one in front of them
   Message* head = nullptr;
   Message* tail = nullptr;
 };
@@ -93,6 +99,7 @@ struct Message : Matchable {
   Message* next_waiting = nullptr;  // for a hold
   int source_in_group = 0;
   std::uint8_t backend = 0;
+  Handling handling = Handling::kOffloaded;
   bool arrived = false;    // its envelope is there
   bool is_stored = false;  // passage.stored is known
   bool token = false;
@@ -125,16 +132,19 @@ struct Operation : Matchable {
   bool cancelled = false;
   bool watched = false;   // its rank waits for the first of several
   bool given_up = false;  // the world ends it when it is done
+  bool claimed = false;   // a receive that was not posted
   Outcome outcome = Outcome::kOk;
+  Handling handling = Handling::kOffloaded;  // of a message that was received
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
   Operation* next_part = nullptr;  // of the same collective
   Operation* previous_part = nullptr;
-  Time posted;            // of a receive
+  Time posted;            // of a receive; of a send that waits for an answer: when that is there
   Time done_at;           // known once it is done
   std::size_t bytes = 0;  // of a receive: room
   int source_in_group = 0;
+  std::uint32_t number = 0;  // of what this rank began, where anything is observed
 };
 
 struct SendArguments {
@@ -145,10 +155,12 @@ struct SendArguments {
   std::size_t bytes = 0;
   ElementType element = ElementType::kByte;
   bool synchronous = false;
+  bool signal = false;
   std::uint8_t backend = 0;
+  Handling handling = Handling::kOffloaded;
   bool failed = false;           // descends from a message that failed
   const Stamp* token = nullptr;  // priced by its algorithm
-  std::uint64_t operation = 0;
+  std::uint64_t collective = 0;  // that it is part of, where anything is observed
 };
 
 /// Events at one time and rank are taken in this order.
@@ -186,6 +198,10 @@ class Core {
   std::string run(const World::Program& program, std::span<const int> ranks);
 
   [[nodiscard]] const WorldOptions& options() const { return options_; }
+  /// Null: nothing is written down.
+  [[nodiscard]] WorldLog* log() const { return options_.log; }
+  /// Whether operations are numbered.
+  [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] Rank& rank(int rank);
   [[nodiscard]] Rank* rank_if_used(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
@@ -196,18 +212,34 @@ class Core {
   /// An operation was declined that nothing else carries: run() returns the reason.
   [[nodiscard]] bool has_declined() const { return !declined_.empty(); }
   /// The backend of an operation, and its device at a rank.
-  [[nodiscard]] std::uint8_t choose(const offramp::Operation& operation, Rank& rank);
+  struct Choice {
+    std::uint8_t backend = 0;
+    Handling handling = Handling::kOffloaded;
+  };
+  [[nodiscard]] Choice choose(const offramp::Operation& operation, Rank& rank);
   [[nodiscard]] Device& device(Rank& rank, std::uint8_t backend);
+  /// Of a backend behind the first kInline; used or not.
+  [[nodiscard]] Device& further_device(int rank, std::size_t backend);
 
   /// Sends at `at`. Returns when a nonblocking call goes on. `send` is done at once if nothing has to be
   /// waited for.
-  Time send(Rank& source, Operation& send, const SendArguments& arguments, Time at);
+  Time send(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
+    return is_observed_ ? send_observed(source, send, arguments, at) : issue(source, send, arguments, at);
+  }
   /// posted: when the receive is there for the receiver's device.
   void receive(Operation& receive, Time posted);
-  /// The program, whose clock shows `at`, learns that a receive is done. Returns when it goes on.
-  Time observe_receive(Operation& receive, Time at);
+  /// The program, or the algorithm of a collective, whose clock shows `at`, learns that a receive is done.
+  /// Returns when it goes on.
+  Time observe_receive(Operation& receive, Time at, const Team* collective = nullptr) {
+    return log() == nullptr ? learn(receive, at) : learn_observed(receive, at, collective);
+  }
+  /// The same of a send or a meeting.
+  Time observe_send(const Operation& send, Time at, const Team* collective = nullptr) const {
+    if (log() != nullptr) note_send(send, at, collective);
+    return later(at, send.done_at);
+  }
   /// Instead of observe_receive(), for a token.
-  Stamp take_token(Operation& receive);
+  Stamp take_token(Operation& receive, const Team& team);
   /// The number-th meeting of a communicator: all its members go on together.
   void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
@@ -242,15 +274,16 @@ class Core {
     Pages<Hold> receivers;
   };
 
+  std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);
   void make_device(Device& device, Member& member, int rank);
   void add_member(const BackendDescription& description, const Settings& settings);
   [[nodiscard]] int sharers(const ResourceDescription& description) const;
   [[nodiscard]] std::size_t groups(int ranks) const {
     return static_cast<std::size_t>(options_.ranks - 1) / static_cast<std::size_t>(ranks) + 1;
   }
-  void tell(const offramp::Operation& operation, Carrier carrier, std::string_view reason = {}) const {
-    if (options_.choices != nullptr) options_.choices->chosen(operation, carrier, reason);
-  }
+  Choice told(const Rank& rank, const offramp::Operation& operation, Choice choice,
+              std::string_view reason = {}) const;
+  void count_failure(const Rank& rank) const;
   [[nodiscard]] Hold* hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, device.resources.data(), audit_.get()};
@@ -265,6 +298,12 @@ class Core {
   Message& make_message();
   void free(Message& message);
 
+  Time issue(Rank& source, Operation& send, const SendArguments& arguments, Time at);
+  Time send_observed(Rank& source, Operation& send, const SendArguments& arguments, Time at);
+  Time learn(Operation& receive, Time at);
+  Time learn_observed(Operation& receive, Time at, const Team* collective);
+  void note_send(const Operation& send, Time at, const Team* collective) const;
+  void note_meeting(std::span<Meeting* const> members, Time latest) const;
   Time send_old(Message& message, Time at);
   Time send_local(Message& message);
   void depart(Message& message);
@@ -274,7 +313,9 @@ class Core {
   void grant(Message& message);
   void answered(Message& message);
   void arrive(Message& message);
+  static void note_answer(Message& message, Time at);
   void sent(Message& message, Time at);
+  void record_sender(const Message& message) const;
   bool acquire(Hold& hold, Message& message);
   void release_sender(Message& message, Time at);
   void released(Hold& hold);
@@ -292,9 +333,14 @@ class Core {
   Wires wires_;
   Network* network_;
   std::vector<Member> members_;
+  std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: none is used
+  std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;  // Flow::issued
   std::uint8_t primary_ = 0;
+  std::uint8_t last_ = 0;
+  std::uint32_t numbers_apart_ = kInline;  // so that messages of different backends differ
   std::vector<RouteRule> rules_;
   bool faulty_;
+  bool is_observed_;
   std::string declined_;
   std::unique_ptr<Audit> audit_;
   std::mt19937_64 shuffle_;

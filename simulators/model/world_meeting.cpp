@@ -26,7 +26,18 @@ void Core::meet(const Communicator& communicator, std::uint32_t number, Meeting&
     if ((*first)->color >= 0) make_communicator({first, last});
     first = last;
   }
+  if (options_.log != nullptr) note_meeting(members, latest);
   for (Meeting* const member : members) done(*member, latest);
+}
+
+void Core::note_meeting(std::span<Meeting* const> members, Time latest) const {
+  const auto last = std::find_if(members.begin(), members.end(),
+                                 [&](const Meeting* member) { return member->entered == latest; });
+  const int source = (*last)->rank->number();
+  for (Meeting* const member : members) {
+    member->posted = latest;
+    if (member->entered < latest) options_.log->waited(member->rank->number(), {latest, latest, 0, source});
+  }
 }
 
 Communicator Core::join(std::span<const int> members, std::uint64_t id, int rank) {

@@ -32,12 +32,35 @@ void Core::free(Message& message) {
   unused_ = &message;
 }
 
-Time Core::send(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
+inline std::uint32_t Core::next_number(Flow& flow, const SendArguments& arguments, int source) {
+  if (arguments.backend < kInline) [[likely]]
+    return flow.issued[arguments.backend]++;
+  return further_numbers_[{source, arguments.destination, arguments.backend}]++;
+}
+
+Time Core::send_observed(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
+  send.number = ++source.operations;
+  const std::uint64_t number = source.id_of(send);
+  WorldLog* const log = options_.log;
+  if (log == nullptr) return issue(source, send, arguments, at);
+  if (arguments.collective != 0) {
+    log->part(source.number(), number, arguments.collective);
+  } else {
+    log->used(source.number(), number);
+  }
+  log->sent(number, arguments.destination);
+  const Time host_free = issue(source, send, arguments, at);
+  if (arguments.token == nullptr) log->host(source.number(), number, "send", at, later(at, host_free));
+  return host_free;
+}
+
+Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
   Message& message = make_message();
   message.source = &source;
   message.destination = &rank(arguments.destination);
   message.source_in_group = arguments.source_in_group;
   message.backend = arguments.backend;
+  message.handling = arguments.handling;
   message.send = &send;
   message.key = {arguments.context, source.number(), arguments.tag};
   Flow& flow = source.flow(arguments.destination);
@@ -54,8 +77,9 @@ Time Core::send(Rank& source, Operation& send, const SendArguments& arguments, T
   transfer.tag = arguments.tag;
   transfer.context = arguments.context;
   transfer.synchronous = arguments.synchronous;
-  transfer.number = flow.issued[arguments.backend]++;
-  transfer.operation = arguments.operation;
+  transfer.signal = arguments.signal;
+  transfer.number = next_number(flow, arguments, transfer.source);
+  transfer.operation = is_observed_ ? source.id_of(send) : 0;
 
   Passage& passage = message.passage;
   passage.issued = at;
@@ -86,7 +110,7 @@ Time Core::send_local(Message& message) {
   message.local = true;
   message.is_stored = true;
   passage.stored =
-      passage.host_free + message.source->devices[message.backend].backend->copy_time(message.transfer.bytes);
+      passage.host_free + message.source->device(message.backend).backend->copy_time(message.transfer.bytes);
   passage.complete = passage.stored;
   push(later(passage.host_free, now_), *message.destination, EventKind::kArrive, message);
   const Time host_free = passage.host_free;
@@ -96,16 +120,22 @@ Time Core::send_local(Message& message) {
 
 Time Core::send_old(Message& message, Time at) {
   message.old = true;
-  const Device& own = message.source->devices[message.backend];
+  const Device& own = message.source->device(message.backend);
   const Departure departure = own.old->messages->depart(message.transfer, at, *own.old->units);
   message.stamp = departure.stamp;
   if (message.passage.failed) message.stamp.detail |= Stamp::kFailed;
   message.passage.failed = message.stamp.failed();
+  if (departure.stamp.failed()) count_failure(*message.source);
   message.handshake = departure.handshake;
   message.passage.host_free = later(at, departure.host_free);
   push(later(now_, message.passage.host_free), *message.destination, EventKind::kArrive, message);
   if (!departure.handshake) sent(message, departure.complete);
   return later(at, departure.host_free);
+}
+
+/// The receiver's answer is there; the send is complete then, or later.
+void Core::note_answer(Message& message, Time at) {
+  if (message.send != nullptr) message.send->posted = at;
 }
 
 /// The send is complete; its operation may go on, and end, here.
@@ -138,19 +168,27 @@ void Core::discard(Operation& operation) {
 }
 
 void Core::depart(Message& message) {
-  const Device& own = message.source->devices[message.backend];
+  const Device& own = message.source->device(message.backend);
   Passage& passage = message.passage;
   if (own.sending != nullptr && !message.holds_sender) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
   passage.begin = now_;
+  const bool was_failed = passage.failed;
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
+  if (passage.failed && !was_failed) count_failure(*message.source);
   if (passage.protocol != Protocol::kDirect)
     return push(passage.requested, *message.destination, EventKind::kRequested, message);
   cross(message);
+  if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.complete);
   sent(message, passage.complete);
+}
+
+void Core::record_sender(const Message& message) const {
+  Backend& backend = *message.source->device(message.backend).backend;
+  if (backend.records()) backend.record_sender(message.transfer, message.passage);
 }
 
 /// Over the network to the receiver.
@@ -193,16 +231,20 @@ void Core::grant(Message& message) {
 }
 
 void Core::answered(Message& message) {
-  const Device& own = message.source->devices[message.backend];
+  const Device& own = message.source->device(message.backend);
   Passage& passage = message.passage;
   if (message.parked && !message.holds_sender) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
   passage.answered = now_;
+  const bool was_failed = passage.failed;
   own.backend->transmit(message.transfer, passage, view(own, members_[message.backend]));
+  if (passage.failed && !was_failed) count_failure(*message.destination);
   own.backend->count(message.transfer, passage);
   cross(message);
+  if (is_observed_) record_sender(message);
+  if (passage.protocol == Protocol::kRendezvous) note_answer(message, passage.complete);
   if (message.holds_sender) release_sender(message, passage.complete);
   sent(message, passage.complete);
 }
@@ -238,7 +280,7 @@ bool Core::acquire(Hold& hold, Message& message) {
 }
 
 void Core::release_sender(Message& message, Time at) {
-  const Device& own = message.source->devices[message.backend];
+  const Device& own = message.source->device(message.backend);
   const std::size_t index = members_[message.backend].sender_hold;
   message.holds_sender = false;
   (void)view(own, members_[message.backend]).occupy(index, message.held_since, at - message.held_since);
@@ -343,7 +385,9 @@ void Core::attach(Message& message, Operation& receive) {
   if (message.token) return done(receive, now_);
   if (message.old) return attach_old(message, receive);
   if (message.is_stored) {
-    sent(message, later(passage.complete, receive.posted));
+    const Time complete = later(passage.complete, receive.posted);
+    if (message.local) note_answer(message, complete);
+    sent(message, complete);
     return done(receive, later(passage.stored, receive.posted));
   }
   if (passage.protocol == Protocol::kRendezvous && message.was_requested)
@@ -354,23 +398,65 @@ void Core::attach_old(Message& message, Operation& receive) {
   const Device& other = device(*message.destination, message.backend);
   if (message.handshake) {
     const Stamp reply = other.old->messages->match(message.transfer, message.stamp, receive.posted);
-    if (reply.failed()) message.passage.failed = true;
-    const Device& own = message.source->devices[message.backend];
+    if (reply.failed()) {
+      message.passage.failed = true;
+      count_failure(*message.destination);
+    }
+    const Device& own = message.source->device(message.backend);
     const Time complete = reply.failed()
                               ? reply.last
                               : own.old->messages->complete_send(message.transfer, reply, *own.old->units);
+    note_answer(message, reply.last);
     sent(message, complete);
   }
   done(receive, later(message.passage.host_free, receive.posted));
 }
 
-Time Core::observe_receive(Operation& receive, Time at) {
+void Core::note_send(const Operation& send, Time at, const Team* collective) const {
+  const std::uint64_t id = send.rank->id_of(send);
+  if (collective == nullptr) options_.log->used(send.rank->number(), id);
+  if (send.posted > at) options_.log->host(send.rank->number(), id, kWaitForPeer, at, send.posted);
+}
+
+/// Whether the receiver was ready before the message came, and waited for it.
+static bool came_late(const Message& message, Time posted) {
+  if (message.old) return message.stamp.last > posted;
+  const Passage& passage = message.passage;
+  if (message.local) return passage.complete > posted;
+  return (passage.protocol == Protocol::kRendezvous ? passage.requested : passage.last) > posted;
+}
+
+Time Core::learn_observed(Operation& receive, Time at, const Team* collective) {
+  if (receive.cancelled) return at;
+  WorldLog* const log = options_.log;
+  const Message& message = *receive.message;
+  const Transfer transfer = message.transfer;
+  const Time issued = message.passage.issued;
+  const bool was_late = came_late(message, receive.posted);
+  const int rank = receive.rank->number();
+  const std::uint8_t backend = collective != nullptr ? message.backend : primary_;
+  if (collective != nullptr) {
+    log->part(rank, transfer.operation, collective->operation);
+  } else {
+    log->used(rank, transfer.operation);
+  }
+  const Time done = learn(receive, at);
+  if (done > at && was_late) log->waited(rank, {issued, done, transfer.bytes, transfer.source});
+  if (!receive.claimed) {
+    const Time posting = device(*receive.rank, backend).backend->post_receive_cost();
+    log->host(rank, transfer.operation, "post receive", receive.posted - posting, receive.posted);
+  }
+  return done;
+}
+
+Time Core::learn(Operation& receive, Time at) {
   if (receive.cancelled) return at;
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
   const Device& own = device(*message.destination, message.backend);
   if (passage.failed) receive.outcome = Outcome::kFault;
   receive.source_in_group = message.source_in_group;
+  receive.handling = message.handling;
   receive.key.tag = message.key.tag;
   receive.bytes = std::min(receive.bytes, message.transfer.bytes);
   const Time there = later(at, receive.posted);
@@ -386,9 +472,16 @@ Time Core::observe_receive(Operation& receive, Time at) {
   return later(at, done);
 }
 
-Stamp Core::take_token(Operation& receive) {
+Stamp Core::take_token(Operation& receive, const Team& team) {
   Message& message = *std::exchange(receive.message, nullptr);
   const Stamp stamp = message.stamp;
+  if (options_.log != nullptr) {
+    const int rank = receive.rank->number();
+    options_.log->part(rank, message.transfer.operation, team.operation);
+    if (stamp.last > team.clock)
+      options_.log->waited(
+          rank, {message.passage.issued, stamp.last, message.transfer.bytes, message.transfer.source});
+  }
   free(message);
   return stamp;
 }

@@ -34,7 +34,9 @@ void Rank::start_send(Operation& send, const Communicator& communicator, int to,
   arguments.bytes = bytes;
   arguments.element = element;
   arguments.synchronous = synchronous;
-  arguments.backend = core_.choose(question, *this);
+  const Core::Choice choice = core_.choose(question, *this);
+  arguments.backend = choice.backend;
+  arguments.handling = choice.handling;
   clock = later(clock, core_.send(*this, send, arguments, clock));
 }
 
@@ -47,19 +49,28 @@ void Rank::start_receive(Operation& receive, const Communicator& communicator, i
 }
 
 Received Rank::observe(Operation& operation) {
+  const Time before = clock;
+  Received received;
   switch (operation.kind) {
     case Operation::Kind::kSend:
     case Operation::Kind::kMeeting:
-      clock = later(clock, operation.done_at);
-      return {operation.outcome};
+      clock = core_.observe_send(operation, clock);
+      break;
     case Operation::Kind::kReceive:
       clock = core_.observe_receive(operation, clock);
-      return {operation.outcome, operation.source_in_group, operation.key.tag, operation.bytes};
+      received.source = operation.source_in_group;
+      received.tag = operation.key.tag;
+      received.bytes = operation.bytes;
+      received.handling = operation.handling;
+      break;
     case Operation::Kind::kCollective:
+      if (core_.log() != nullptr) core_.log()->used(number_, id_of(operation));
       clock = static_cast<Collective&>(operation).observe(clock);
-      return {operation.outcome};
+      break;
   }
-  return {};
+  received.outcome = operation.outcome;
+  received.spent = clock - before;
+  return received;
 }
 
 }  // namespace world
@@ -317,6 +328,7 @@ Task<RankRequest> RankHandle::claim(const Communicator& communicator, int from, 
   RankRequest request(new world::Operation(Kind::kReceive, rank_));
   request.operation_->key = world::Rank::key_of(communicator, found.source, found.tag);
   request.operation_->bytes = found.bytes;
+  request.operation_->claimed = true;
   rank_.core().receive(*request.operation_, rank_.clock);
   co_return request;
 }
@@ -335,7 +347,7 @@ Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicato
 
 RankRequest RankHandle::start(const Communicator& communicator, const Operation& operation,
                               const CollectiveSizes& sizes) {
-  const std::uint8_t backend = rank_.core().choose(operation, rank_);
+  const std::uint8_t backend = rank_.core().choose(operation, rank_).backend;
   auto* const collective = new world::Collective(
       rank_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
   RankRequest request(collective);

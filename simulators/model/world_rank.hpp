@@ -54,11 +54,15 @@ class Rank {
 
   Time clock;
   std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
+  std::uint32_t operations = 0;    // begun, where anything is observed
   std::uint64_t departures = 0;    // messages that it gave to its devices
   Task<void> program;
   MatchQueue posted;
   MatchQueue unexpected;
-  std::array<Device, 2> devices;
+  [[nodiscard]] Device& device(std::size_t backend) {
+    return backend < kInline ? devices_[backend] : core_.further_device(number_, backend);
+  }
+  [[nodiscard]] std::span<const Device> first_devices() const { return devices_; }
 
   // What its program waits for, besides an operation.
   std::uint32_t wakes = 0;          // asked for so far
@@ -75,6 +79,10 @@ class Rank {
   [[nodiscard]] bool is_far_ahead() const { return on_their_way > kMostOnTheirWay; }
   /// The program learns that an operation is done.
   Received observe(Operation& operation);
+  [[nodiscard]] std::uint64_t id_of(const Operation& operation) const {
+    const bool of_several = operation.kind >= Operation::Kind::kCollective;
+    return operation_id(number_, operation.number) | (of_several ? kCollectiveOperation : 0);
+  }
 
   [[nodiscard]] static MatchKey key_of(const Communicator& communicator, int from, int tag);
 
@@ -92,18 +100,28 @@ class Rank {
   int number_;
   Communicator everyone_;
   RankHandle handle_;
+  std::array<Device, kInline> devices_;
   // Many ranks have one peer; the others' flows are elsewhere.
   int first_peer_ = -1;
   Flow first_flow_;
   std::unique_ptr<RankTable<Flow>> flows_;
 };
 
+inline Device& Core::device(Rank& rank, std::uint8_t backend) {
+  Device& device = rank.device(backend);
+  if (device.backend == nullptr) make_device(device, members_[backend], rank.number());
+  return device;
+}
+
 inline Meeting::Meeting(Rank& rank_, int rank_in_group_, int color_, int key_)
     : Operation(Kind::kMeeting, rank_),
       entered(rank_.clock),
       rank_in_group(rank_in_group_),
       color(color_),
-      key(key_) {}
+      key(key_) {
+  if (rank_.core().is_observed()) number = ++rank_.operations;
+  if (WorldLog* const log = rank_.core().log(); log != nullptr) log->used(rank_.number(), rank_.id_of(*this));
+}
 
 /// Suspends until an operation is done.
 struct Done {

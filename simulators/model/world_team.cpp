@@ -13,6 +13,9 @@ Collective::Collective(Rank& rank, const Communicator& communicator, std::uint8_
       backend_(backend),
       tag_(tag) {
   clock = rank.clock;
+  if (core().is_observed()) number = ++rank.operations;
+  Team::operation = rank.id_of(*this);
+  if (core().log() != nullptr) core().log()->used(rank.number(), Team::operation);
 }
 
 Collective::~Collective() {
@@ -36,7 +39,7 @@ void Collective::start(const offramp::Operation& question, const CollectiveSizes
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
   if (sizes.in_place) put_in_place(question.kind, buffers);
-  start(core().device(own(), backend_).backend->collective(question, *this, buffers));
+  start(own_backend().collective(question, *this, buffers));
 }
 
 /// What MPI_IN_PLACE says. An alltoall or reduce_scatter in place sends from a copy.
@@ -103,9 +106,12 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   arguments.context = context();
   arguments.tag = tag_;
   arguments.bytes = data.size();
+  arguments.synchronous = synchronous;
+  arguments.signal = signals;
   arguments.backend = backend_;
   arguments.failed = failed_;
   arguments.token = stamp;
+  arguments.collective = Team::operation;
   clock = later(clock, core().send(own(), *send, arguments, clock));
   return send;
 }
@@ -114,14 +120,15 @@ Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) 
   Operation* const receive = begin(Kind::kReceive);
   receive->key = {context(), world_rank(peer), tag_};
   receive->bytes = data.size();
-  if (!token) clock += core().device(own(), backend_).backend->post_receive_cost();
+  if (!token) clock += own_backend().post_receive_cost();
   core().receive(*receive, clock);
   return receive;
 }
 
 Outcome Collective::finish(Handle handle) {
   const std::unique_ptr<Operation> part = end(handle);
-  clock = part->kind == Kind::kSend ? later(clock, part->done_at) : core().observe_receive(*part, clock);
+  clock = part->kind == Kind::kSend ? core().observe_send(*part, clock, this)
+                                    : core().observe_receive(*part, clock, this);
   failed_ = failed_ || part->outcome == Outcome::kFault;
   return part->outcome;
 }
@@ -130,7 +137,7 @@ Team::Arrival Collective::take(Handle handle) {
   const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
   arrival.outcome = part->outcome;
-  if (part->kind == Kind::kReceive) arrival.stamp = core().take_token(*part);
+  if (part->kind == Kind::kReceive) arrival.stamp = core().take_token(*part, *this);
   failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
   return arrival;
 }

@@ -49,6 +49,7 @@ class Collective final : public Operation, public Team {
  private:
   Rank& own() { return *Operation::rank; }
   Core& core() { return own().core(); }
+  Backend& own_backend() { return *core().device(own(), backend_).backend; }
   void ended();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }

@@ -7,6 +7,7 @@
 #include "offramp/kernel/burst.hpp"
 #include "simulators/zrlmpi/header_cache.hpp"
 #include "simulators/zrlmpi/path.hpp"
+#include "simulators/zrlmpi/role_ports.hpp"
 #include "simulators/zrlmpi/segmentation.hpp"
 
 namespace offramp::zrlmpi {
@@ -24,8 +25,15 @@ struct Shared {
 /// One end of a call: time spent in states, packets out, headers in.
 class Side {
  public:
-  Side(Shared& shared, int rank, int peer, Call call, Path& out, Channel<Datagram>& in)
-      : shared_(shared), spec_(shared.spec), rank_(rank), peer_(peer), call_(call), out_(out), in_(in) {}
+  Side(Shared& shared, Scheduler& scheduler, int rank, int peer, Call call, Path& out, Channel<Datagram>& in)
+      : shared_(shared),
+        spec_(shared.spec),
+        rank_(rank),
+        peer_(peer),
+        call_(call),
+        out_(out),
+        in_(in),
+        ports_(scheduler) {}
 
  protected:
   void enter(State state, const Process& self) const {
@@ -47,11 +55,29 @@ class Side {
     return made;
   }
 
+  /// What the role asks its engine for.
+  [[nodiscard]] Command command() const {
+    const std::uint64_t words = (shared_.request.size + kWordBytes - 1) / kWordBytes;
+    return {call_, static_cast<std::uint32_t>(words), static_cast<std::uint32_t>(peer_)};
+  }
+
   /// Assembles a handshake packet and queues it.
   Task<void> emit(State state, PacketType type) {
     co_await spend(state, spec_.header_iterations());
     const HeaderImage image = encode(header(type));
     TransmitItem item = TransmitItem::packet(image);
+    co_await out_.in.write(std::move(item));
+  }
+
+  /// The same with a body that names the error.
+  Task<void> emit_error(State state, ErrorCode code) {
+    co_await spend(state, spec_.header_iterations() + spec_.lines(kErrorBytes));
+    Header head = header(PacketType::kError);
+    head.set(Field::kSize, kErrorBytes / kWordBytes);
+    const HeaderImage image = encode(head);
+    TransmitItem item = TransmitItem::packet(image);
+    const auto body = encode(code);
+    item.head.insert(item.head.end(), body.begin(), body.end());
     co_await out_.in.write(std::move(item));
   }
 
@@ -73,15 +99,31 @@ class Side {
   Path& out_;
   Channel<Datagram>& in_;
   HeaderCache cache_;
+  RolePorts ports_;
 };
 
 class Sender final : public Side {
  public:
   using Side::Side;
 
+  /// The role's side of the ports.
+  Task<void> role() {
+    const Process& self = co_await this_process();
+    ExchangeResult& result = shared_.result;
+    co_await ports_.command.write(command());
+    co_await ports_.data.write(shared_.request.size);
+    while (co_await ports_.feedback.read() == Feedback::kFail) {
+      ++result.streamed_again;
+      co_await ports_.data.write(shared_.request.size);
+    }
+    result.sent = true;
+    result.complete = self.clock;
+  }
+
   Task<void> run() {
     Process& self = co_await this_process();
     ExchangeResult& result = shared_.result;
+    call_ = (co_await ports_.command.read()).call;
     co_await spend(State::kIdle, 1);
     const bool barrier = call_ == Call::kBarrier;
     const PacketType answer = barrier ? PacketType::kAck : PacketType::kClearToSend;
@@ -97,18 +139,20 @@ class Sender final : public Side {
     if (!barrier) {
       result.data = self.clock;
       for (int attempt = 0;; ++attempt) {
+        if (attempt > 0) {
+          ++result.wire.retransmissions;
+          co_await ports_.feedback.write(Feedback::kFail);
+        }
         co_await send_data();
-        if (attempt > 0) ++result.wire.retransmissions;
-        const Wait got =
-            co_await wait_for(State::kWait4Ack, PacketType::kAck, spec_.timeout(rank_, 2, attempt), attempt);
+        const Wait got = co_await wait_for(State::kWait4Ack, PacketType::kAck,
+                                           spec_.timeout(rank_, kAckBases, attempt), attempt);
         if (got == Wait::kError) co_return;
         if (got == Wait::kHere) break;
       }
     }
-    co_await spend(State::kIdle, 1);  // feedback to the role
+    co_await spend(State::kIdle, 1);
     cache_.drop(peer_);
-    result.sent = true;
-    result.complete = self.clock;
+    co_await ports_.feedback.write(Feedback::kOk);
   }
 
  private:
@@ -131,7 +175,11 @@ class Sender final : public Side {
       // A handshake packet is 32 bytes long, an ERROR may have a body; anything else is drained and dropped.
       if (decode(datagram->data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       if (h.type() == PacketType::kError) {
+        const Bytes body = Bytes(datagram->data).subspan(kHeaderBytes);
+        co_await delay(spec_.iterations(spec_.lines(static_cast<std::int64_t>(body.size()))));
         shared_.result.mismatch = true;
+        shared_.result.error = decode_error_body(body);
+        shared_.result.complete = later(shared_.result.complete, self.clock);
         co_return Wait::kError;
       }
       if (datagram->bytes != kHeaderBytes || !codes_match(h)) continue;
@@ -148,6 +196,7 @@ class Sender final : public Side {
   Task<void> send_data() {
     Process& self = co_await this_process();
     const ExchangeRequest& r = shared_.request;
+    (void)co_await ports_.data.read();
     co_await spend(State::kSendDataStart, spec_.header_iterations());
     TransmitItem item;
     item.kind = shared_.fragments ? TransmitItem::Kind::kFragments : TransmitItem::Kind::kMessage;
@@ -178,12 +227,24 @@ class Receiver final : public Side {
  public:
   using Side::Side;
 
+  /// The role's side of the ports: when the command is there, the engine may grant.
+  Task<void> role() {
+    const Process& self = co_await this_process();
+    ExchangeResult& result = shared_.result;
+    co_await ports_.command.write_at(command(), shared_.request.ready);
+    (void)co_await ports_.feedback.read();
+    result.last = self.clock;
+    if (call_ == Call::kBarrier) result.first = self.clock;
+  }
+
   Task<void> run() {
     Process& self = co_await this_process();
     enter(State::kStartRecv, self);
     co_await wait_for_request();
-    self.clock = later(self.clock, shared_.request.ready);
-    if (call_ != Call::kBarrier) {
+    call_ = (co_await ports_.command.read()).call;
+    if (call_ == Call::kBarrier) {
+      shared_.result.data = self.clock;
+    } else {
       co_await emit(State::kAssembleClear, PacketType::kClearToSend);
       co_await receive_data();
       co_await spend(State::kRecvDataWrd, 1);
@@ -191,8 +252,8 @@ class Receiver final : public Side {
     }
     shared_.result.delivered = true;
     co_await emit(State::kSendAck, PacketType::kAck);
-    co_await delay(spec_.iterations(2));  // the ACK has left; feedback to the role
-    shared_.result.last = self.clock;
+    co_await delay(spec_.iterations(2));  // the ACK has left
+    co_await ports_.feedback.write(Feedback::kOk);
     enter(State::kIdle, self);
     cache_.drop(peer_);
     co_await answer_repeats();
@@ -211,7 +272,7 @@ class Receiver final : public Side {
       if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       if (h.type() != PacketType::kSendRequest || datagram.bytes != kHeaderBytes) continue;
       if (!codes_match(h)) {  // INT against FLOAT never match: the reference waits for ever, we say so
-        co_await emit(State::kAssembleClear, PacketType::kError);
+        co_await emit_error(State::kAssembleClear, ErrorCode::kWrongType);
         shared_.result.mismatch = true;
         continue;  // the ERROR may be lost, and the request come again
       }
@@ -269,12 +330,13 @@ class Receiver final : public Side {
       data_begins(self);
       const std::uint32_t body = datagram.bytes - static_cast<std::uint32_t>(kHeaderBytes);
       store(Bytes(datagram.data).subspan(std::min<std::size_t>(kHeaderBytes, datagram.data.size())), 0);
-      co_await delay(spec_.iterations(spec_.copy_iterations(body)));
+      co_await delay(storing(spec_.iterations(spec_.copy_iterations(body)), body));
       offset_ = body;
     } else {
       const Time begin = self.clock;
       // One iteration to see that more is expected, then a copy (matches 180 cycles per full datagram).
-      const Time service = spec_.iterations(1 + spec_.copy_iterations(datagram.bytes));
+      const Time service =
+          storing(spec_.iterations(1 + spec_.copy_iterations(datagram.bytes)), datagram.bytes);
       const Burst burst{{}, self.clock, datagram.period, datagram.packets, datagram.bytes};
       self.clock = serve(burst, service, self.clock, [](const Burst&) {});
       store(datagram.data, offset_);
@@ -298,13 +360,20 @@ class Receiver final : public Side {
     const std::uint64_t index = block->offset / kFragmentBytes;
     if (index >= seen_.size()) co_return;
     if (missing_ == seen_.size()) data_begins(self);
-    co_await delay(spec_.iterations(spec_.lines(FragmentBlock::kBytes) +
-                                    spec_.copy_iterations(fragment_bytes(block->total, index))));
+    const std::uint32_t bytes_of_message = fragment_bytes(block->total, index);
+    co_await delay(storing(
+        spec_.iterations(spec_.lines(FragmentBlock::kBytes) + spec_.copy_iterations(bytes_of_message)),
+        bytes_of_message));
     if (seen_[index]) co_return;
     seen_[index] = true;
     store(bytes.subspan(std::min<std::size_t>(bytes.size(), kHeaderBytes + FragmentBlock::kBytes)),
           block->offset);
     --missing_;
+  }
+
+  /// The bus takes `streaming` for so many bytes; the role's memory may be slower.
+  [[nodiscard]] Time storing(Time streaming, std::uint32_t bytes) const {
+    return later(streaming, spec_.dram_time(bytes, shared_.request.size));
   }
 
   void store(Bytes bytes, std::uint64_t offset) const {
@@ -403,12 +472,14 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
               {wire_id(request.destination, request.source, Link::kAnswers), request.faults,
                request.first_packet, request.epoch},
               tap(End::kReceiver, request.destination, request.source));
-    Sender sender(shared, request.source, request.destination, request.call, there, back.out);
+    Sender sender(shared, scheduler_, request.source, request.destination, request.call, there, back.out);
     const Call answer = request.answer.value_or(partner(request.call));
-    Receiver receiver(shared, request.destination, request.source, answer, back, there.out);
+    Receiver receiver(shared, scheduler_, request.destination, request.source, answer, back, there.out);
     observe(End::kSender);
+    scheduler_.spawn("role", sender.role(), request.begin);
     scheduler_.spawn("mpe.send", sender.run(), request.begin);
     observe(End::kReceiver);
+    scheduler_.spawn("role", receiver.role(), request.begin);
     scheduler_.spawn("mpe.receive", receiver.run(), request.begin);
     observe(End::kSender);
     there.spawn(scheduler_, request.begin);

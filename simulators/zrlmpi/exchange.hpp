@@ -77,10 +77,12 @@ struct ExchangeResult {
   bool sent = false;       // the sender saw the ACK
   bool delivered = false;  // the receiver has all the data
   bool mismatch = false;  // the call codes do not belong together: the receiver answered with an ERROR packet
-  Time request;           // the SEND_REQUEST is at the receiver
-  Time data;              // the sender begins with DATA
-  Time first;             // the first data is at the receiving role
-  Time last;              // it has all of it, and its engine gives its feedback
+  ErrorCode error = ErrorCode::kUnnamed;  // that the sender read in it
+  std::uint32_t streamed_again = 0;       // feedbacks after which the role streamed its buffer once more
+  Time request;                           // the SEND_REQUEST is at the receiver
+  Time data;      // the sender begins with DATA; of a barrier: the receiver with its ACK
+  Time first;     // the first data is at the receiving role; of a barrier: its feedback
+  Time last;      // it has all of it, and its engine gives its feedback
   Time complete;  // the ACK is at the sender, or the last that happened to it before it waited in vain
   WireCounters wire;
   [[nodiscard]] bool ok() const { return sent && delivered; }

@@ -152,4 +152,41 @@ std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> by
   return FragmentBlock{read_little_endian(bytes.first(8)), read_little_endian(bytes.subspan(8, 8))};
 }
 
+std::array<std::byte, kErrorBytes> encode(ErrorCode code) {
+  std::array<std::byte, kErrorBytes> image{};
+  write_little_endian(static_cast<std::uint64_t>(code), image);
+  return image;
+}
+
+ErrorCode decode_error_body(std::span<const std::byte> body) {
+  if (body.size() < kErrorBytes) return ErrorCode::kUnnamed;
+  const std::uint64_t read = read_little_endian(body.first(kErrorBytes));
+  for (const ErrorCode code : kErrorCodes) {
+    if (read == static_cast<std::uint64_t>(code)) return code;
+  }
+  return ErrorCode::kUnnamed;
+}
+
+std::string_view to_string(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUnnamed:
+      return "not named";
+    case ErrorCode::kShort:
+      return "short header";
+    case ErrorCode::kHeader:
+      return "bad header";
+    case ErrorCode::kSource:
+      return "source does not match";
+    case ErrorCode::kWrongDestination:
+      return "wrong destination";
+    case ErrorCode::kWrongType:
+      return "wrong type";
+    case ErrorCode::kTimeout:
+      return "timeout";
+    case ErrorCode::kBadDestination:
+      return "bad destination";
+  }
+  return "?";
+}
+
 }  // namespace offramp::zrlmpi

@@ -15,14 +15,9 @@
 #include <string>
 #include <string_view>
 
-namespace offramp::zrlmpi {
+#include "simulators/zrlmpi/protocol.hpp"
 
-inline constexpr std::size_t kHeaderBytes = 32;
-inline constexpr std::uint32_t kMagic = 0x96969696;
-inline constexpr int kMaximumNodes = 64;         // shell: node ids 0-63 (published)
-inline constexpr std::uint16_t kUdpPort = 2718;  // read in code
-inline constexpr std::uint64_t kMaximumMessageBytes =
-    std::uint64_t{0xffffffff} * 4;  // the size field counts words
+namespace offramp::zrlmpi {
 
 /// Strict: what the reference sends and accepts. Extended: accepts strict headers and the seed's tag byte as
 /// well.
@@ -156,12 +151,32 @@ std::string print(const Header& header);
 
 /// The extension block in front of a fragment: where it belongs in the message. 16 bytes, little endian.
 struct FragmentBlock {
-  static constexpr std::size_t kBytes = 16;
+  static constexpr std::size_t kBytes = kBlockBytes;
   std::uint64_t total = 0;   // bytes of the message
   std::uint64_t offset = 0;  // of this fragment's first byte
 };
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
 std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);
+
+/// What an ERROR names in the first word of its body: the reference's local status codes, which its own
+/// engine never sends.
+enum class ErrorCode : std::uint8_t {
+  kUnnamed,
+  kShort,   // fewer than 32 bytes
+  kHeader,  // no header
+  kSource,  // another node than the one in the header
+  kWrongDestination,
+  kWrongType,  // packet type, or a call code that does not belong to the receiver's
+  kTimeout,
+  kBadDestination = 0xd,
+};
+inline constexpr std::array kErrorCodes = {
+    ErrorCode::kUnnamed,          ErrorCode::kShort,     ErrorCode::kHeader,  ErrorCode::kSource,
+    ErrorCode::kWrongDestination, ErrorCode::kWrongType, ErrorCode::kTimeout, ErrorCode::kBadDestination};
+std::string_view to_string(ErrorCode code);
+std::array<std::byte, kErrorBytes> encode(ErrorCode code);
+/// Without a body, or with a code that is not assigned: kUnnamed.
+ErrorCode decode_error_body(std::span<const std::byte> body);
 
 /// Little-endian integer of up to 8 bytes.
 std::uint64_t read_little_endian(std::span<const std::byte> bytes);

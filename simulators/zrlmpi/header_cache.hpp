@@ -28,7 +28,7 @@ class HeaderCache {
   void drop(int source) { slots_.at(static_cast<std::size_t>(source)).reset(); }
 
  private:
-  std::array<std::optional<Header>, static_cast<std::size_t>(kMaximumNodes)> slots_;
+  std::array<std::optional<Header>, kCacheSlots> slots_;
 };
 
 }  // namespace offramp::zrlmpi

@@ -10,9 +10,8 @@
 namespace offramp::zrlmpi {
 namespace {
 
-// Datagrams between two stages; also the receiver's buffer of 16 KiB and 64 headers in packets (read in
-// code). A full one pushes back instead of dropping, as a paused Ethernet link would.
-constexpr std::size_t kSlots = 64;
+// Datagrams between two stages. A full one pushes back instead of dropping, as a paused Ethernet link would.
+constexpr std::size_t kSlots = kShellHeaders;
 
 /// Of the wire: those of the receiver's buffer, and what is on its way meanwhile.
 std::size_t wire_slots(const MpeSpec& spec) {
@@ -46,9 +45,9 @@ std::vector<std::byte> fragment_head(Header header, std::uint64_t total, std::ui
 }  // namespace
 
 Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap)
-    : in(scheduler, 4),
+    : in(scheduler, kControlEntries),
       out(scheduler, kSlots),
-      sent(scheduler, 4),
+      sent(scheduler, kControlEntries),
       spec_(spec),
       carriage_(carriage),
       tap_(tap),

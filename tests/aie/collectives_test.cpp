@@ -36,7 +36,7 @@ Values tiles_only(Values more = {}) {
 /// Nothing was declined: the backend itself carried everything.
 void expect_carried(Cluster& cluster) {
   for (int rank = 0; rank < cluster.ranks(); ++rank) {
-    for (const auto& [what, count] : cluster.engine(rank).lane(0).counters.declines)
+    for (const auto& [what, count] : cluster.engine(rank).lane().counters.declines)
       ADD_FAILURE() << to_string(what.first) << " declined on " << cluster.ranks()
                     << " ranks: " << what.second;
   }
@@ -133,7 +133,7 @@ TEST(AieCollectives, GiveTheResultsOfMpi) {
           if (&values == &variants[3] && count == 2500U) continue;
           ClusterOptions options;
           options.eager_limit = ranks % 2 == 0 ? 0 : 8192;
-          Cluster cluster(ranks, {ClusterLane(aie_backend(), settings_with(values))}, options);
+          Cluster cluster(ranks, aie_backend(), settings_with(values), options);
           ASSERT_EQ(cluster.run([=](ClusterRank& rank) { return everything(rank, count, count % 2 == 1); }),
                     "");
           expect_carried(cluster);
@@ -160,7 +160,7 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
   static Time begin(int rank) { return Time::ps(rank * rank % 7 * 300'000); }
 
   std::vector<Time> clocks(const Values& values, const std::function<Task<void>(ClusterRank&)>& program) {
-    Cluster cluster(ranks(), {ClusterLane(aie_backend(), settings_with(tiles_only(values)))});
+    Cluster cluster(ranks(), aie_backend(), settings_with(tiles_only(values)));
     const auto late = [&program](ClusterRank& rank) -> Task<void> {
       rank.compute(begin(rank.rank()));
       return program(rank);
@@ -306,7 +306,7 @@ TEST(AieForecast, IsTheClusterThatBeginsAtZero) {
         operation.root = ranks / 2;
         const Forecast forecast = aie_backend().forecast(operation, {0, ranks, settings, {}, nullptr});
         ASSERT_EQ(forecast.declined, "");
-        Cluster cluster(ranks, {ClusterLane(aie_backend(), settings)});
+        Cluster cluster(ranks, aie_backend(), settings);
         EXPECT_EQ(cluster.run([=](ClusterRank& rank) -> Task<void> {
           const std::size_t all = bytes * static_cast<std::size_t>(ranks);
           const bool root = rank.rank() == operation.root;

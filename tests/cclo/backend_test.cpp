@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "backends/cclo/parameters.hpp"
+#include "backends/cclo/driver.hpp"
 #include "backends/cclo/plans.hpp"
 #include "tests/cclo/support.hpp"
 #include "tests/live_backend.hpp"
@@ -100,6 +100,35 @@ TEST(CcloFirmware, BroadcastsDownABinomialTree) {  // V17
     EXPECT_EQ(broadcast_peers(rank, 4, 1), four[static_cast<std::size_t>(rank)]) << rank;
 }
 
+TEST(CcloFirmware, ChoosesItsAlgorithmByTheWordsOfTheExchangeMemory) {
+  const auto peers = [](OperationKind kind, const Values& values) {
+    const Buffer own(100000);
+    Buffer all(own.size() * 8);
+    ScriptedTeam team(0, 8);
+    Operation o;
+    o.kind = kind;
+    o.bytes = own.size();
+    o.ranks = 8;
+    o.element = ElementType::kInt32;
+    o.function = ReduceFunction::kSum;
+    Values with = {{"profile", word("gen2")}};
+    with.insert(with.end(), values.begin(), values.end());
+    const bool bcast = kind == OperationKind::kBcast;
+    run_alone(team, o,
+              {bcast ? Bytes(all).first(own.size()) : Bytes(own),
+               bcast ? MutableBytes(all).first(own.size()) : MutableBytes(all).first(own.size()), 100000},
+              with);
+    return bcast ? team.sent_to.size() : team.received_into.size();
+  };
+  EXPECT_EQ(peers(OperationKind::kBcast, {}), 3U) << "a tree";
+  EXPECT_EQ(peers(OperationKind::kBcast, {{"bcast_flat_ranks", number(7)}}), 3U);
+  EXPECT_EQ(peers(OperationKind::kBcast, {{"bcast_flat_ranks", number(8)}}), 7U) << "to all";
+  EXPECT_EQ(peers(OperationKind::kReduce, {}), 3U);
+  EXPECT_EQ(peers(OperationKind::kReduce, {{"reduce_flat_ranks", number(8)}}), 7U);
+  EXPECT_EQ(peers(OperationKind::kReduce, {{"reduce_flat_bytes", number(99999)}}), 3U);
+  EXPECT_EQ(peers(OperationKind::kReduce, {{"reduce_flat_bytes", number(100000)}}), 7U);
+}
+
 TEST(CcloFirmware, GathersAroundARingWithRelays) {  // V18
   constexpr std::size_t kBlock = 256;
   constexpr int kRanks = 4;
@@ -142,6 +171,22 @@ TEST(CcloMessages, AreNumberedSegmentBySegment) {  // V14
     EXPECT_EQ(Communicator(space, address).get(1, RankField::kOutboundSequence), 3U);
     EXPECT_EQ(spec.segment_bytes(2500, 2), 452U);
   }
+}
+
+TEST(CcloMessages, OfARendezvousAreNotNumbered) {  // V14
+  const Configuration configuration = configuration_of(settings_with({{"profile", word("gen2")}}));
+  Spec spec = configuration.spec;
+  Driver driver(configuration, spec, 0, 2);
+  const std::uint32_t address = driver.place(2, 0, 0).address;
+  Communicator communicator(driver.space(), address);
+  const auto call = [&](Scenario scenario, std::uint64_t bytes) {
+    driver.message(scenario, call_words(spec.generation, scenario, bytes, 1, address), spec, 1);
+  };
+  for (const std::uint64_t bytes : {1024U, 1000U, 1U, 1025U, 2500U}) call(Scenario::kSend, bytes);
+  call(Scenario::kReceive, 1024);
+  call(Scenario::kReceive, 1 << 20);
+  EXPECT_EQ(communicator.get(1, RankField::kOutboundSequence), 3U);
+  EXPECT_EQ(communicator.get(1, RankField::kInboundSequence), 1U);
 }
 
 TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {  // V13
@@ -300,6 +345,12 @@ TEST(CcloBackend, GivesEachDeclineItsTrueReason) {
   }
 }
 
+TEST(CcloBackend, IsSetUpWithAFirmwareThatTakesNoTime) {
+  EXPECT_TRUE(Backendless({{"fw_axi", number(0)}, {"fw_step", number(0)}})
+                  ->supports(operation(OperationKind::kBcast))
+                  .yes());
+}
+
 TEST(CcloBackend, DeclinesEverythingWhenItsSetUpFailed) {
   EXPECT_FALSE(Backendless({{"transport", word("rdma")}})->supports(operation(OperationKind::kSend)).yes());
   EXPECT_FALSE(Backendless({{"rx_buffers", number(100)}})->supports(operation(OperationKind::kSend)).yes());
@@ -393,17 +444,19 @@ TEST(CcloBackend, LossIsRepairedOverTcpAndAnErrorOverUdp) {
 
 TEST(CcloBackend, IsTheSameWithAndWithoutMemory) {
   Backendless warm;
+  Time begin;
   for (const std::size_t bytes : {0U, 8U, 1000U, 65536U, 65537U, 2000000U}) {
     for (int i = 0; i < 3; ++i) {
       Backendless cold;
       ManyUnits a;
       ManyUnits b;
-      const Departure x = warm->depart(message(bytes), Time::us(3), a);
-      const Departure y = cold->depart(message(bytes), Time::us(3), b);
+      begin += Time::ms(100);  // behind all that the receiver has done
+      const Departure x = warm->depart(message(bytes), begin + Time::us(3), a);
+      const Departure y = cold->depart(message(bytes), begin + Time::us(3), b);
       EXPECT_EQ(x.complete, y.complete);
       EXPECT_EQ(x.stamp.first, y.stamp.first);
-      EXPECT_EQ(warm->receive(message(bytes), x.stamp, Time::us(1), a),
-                cold->receive(message(bytes), y.stamp, Time::us(1), b));
+      EXPECT_EQ(warm->receive(message(bytes), x.stamp, begin + Time::us(1), a),
+                cold->receive(message(bytes), y.stamp, begin + Time::us(1), b));
     }
   }
 }
@@ -419,7 +472,7 @@ std::int32_t value(int rank, std::size_t i) {
 
 /// Every collective, every root, in place too.
 void expect_right(const Values& values, int ranks, std::size_t count) {
-  Cluster cluster(ranks, {ClusterLane(cclo_backend(), settings_with(values))});
+  Cluster cluster(ranks, cclo_backend(), settings_with(values));
   const auto n = static_cast<std::size_t>(ranks);
   const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
     Int32Sum sum;
@@ -529,7 +582,7 @@ TEST(CcloCollectives, SurviveFaultsOverTcp) {
 TEST(CcloCollectives, TellEveryRankThatIsHurtByALossOverUdp) {
   ClusterOptions options;
   options.faults = {4, 0.05, 0, 0};
-  Cluster cluster(4, {ClusterLane(cclo_backend(), settings_with({{"transport", word("udp")}}))}, options);
+  Cluster cluster(4, cclo_backend(), settings_with({{"transport", word("udp")}}), options);
   int wrong = 0;
   int told = 0;
   EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
@@ -554,7 +607,7 @@ TEST(CcloDeterminism, ShufflingChangesNoTime) {
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
       ClusterOptions options;
       options.shuffle_seed = seed;
-      Cluster cluster(5, {ClusterLane(cclo_backend(), settings_with({{"profile", word(profile)}}))}, options);
+      Cluster cluster(5, cclo_backend(), settings_with({{"profile", word(profile)}}), options);
       EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
         Int32Sum sum;
         std::vector<std::int32_t> data(9000, 1);

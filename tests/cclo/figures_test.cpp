@@ -47,8 +47,10 @@ TEST(CcloFigures, UdpCarriesWhatWasMeasured) {  // held out: the framing is coun
 
 TEST(CcloFigures, UdpTakes1380NanosecondsOneWay) {  // fitted: the latency
   const Spec spec = udp_spec();
-  Transmitter transmitter(spec);
-  Receiver receiver(spec);
+  EngineUnits transmitter_units;
+  Transmitter transmitter(spec, transmitter_units);
+  EngineUnits receiver_units;
+  Receiver receiver(spec, receiver_units);
   // 64 bytes at the application: one word in, one word out of the depacketizer.
   const Flow in{Time::us(1), Time::us(1)};
   const Passage passage = transmitter.send(in, 0);
@@ -74,7 +76,7 @@ TEST(CcloFigures, SendAndReceiveComeNear95GigabitsPerSecond) {
 }
 
 Time collective(const Values& values, int ranks, OperationKind kind, std::size_t count) {
-  Cluster cluster(ranks, {ClusterLane(cclo_backend(), settings_with(values))});
+  Cluster cluster(ranks, cclo_backend(), settings_with(values));
   const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
     const auto size = static_cast<std::size_t>(rank.size());
     const std::size_t bytes = 4 * count;
@@ -145,7 +147,7 @@ TEST(CcloFigures, CollectivesAreNeverFasterThanTheIdealOfTheBenchmark) {
                                  OperationKind::kAllreduce};
   for (const OperationKind kind : kinds) {
     for (const std::size_t count : {16U, 2048U, 32768U, 262144U}) {
-      const Time model = collective({{"transport", word("udp")}}, 8, kind, count);
+      const Time model = collective(on_device({{"transport", word("udp")}}), 8, kind, count);
       const Time bound = ideal(kind, 8, 4 * count, 65536);
       std::printf("ideal | %s | %zu B | %.1f us | %.1f us | %.2f\n", std::string(to_string(kind)).c_str(),
                   4 * count, bound.seconds() * 1e6, model.seconds() * 1e6, model.seconds() / bound.seconds());
@@ -158,7 +160,7 @@ TEST(CcloFigures, CollectivesAreNeverFasterThanTheIdealOfTheBenchmark) {
 }
 
 TEST(CcloFigures, ReduceScalesAsPublished) {  // second generation; shapes of the published plots, held out
-  const Values values = {{"profile", word("gen2")}};
+  const Values values = on_device({{"profile", word("gen2")}});
   const double at2 = collective(values, 2, OperationKind::kReduce, 2048).seconds();
   const double at8 = collective(values, 8, OperationKind::kReduce, 2048).seconds();
   std::printf("figure | reduce 8 KiB, 8 ranks over 2 ranks | ~1 | %.2f |\n", at8 / at2);
@@ -172,12 +174,13 @@ TEST(CcloFigures, ReduceScalesAsPublished) {  // second generation; shapes of th
 }
 
 TEST(CcloFigures, EagerBeatsRendezvousForSmallBroadcasts) {
-  const double eager =
-      collective({{"profile", word("gen2")}, {"max_eager", number(4096)}}, 4, OperationKind::kBcast, 256)
-          .seconds();
+  const double eager = collective(on_device({{"profile", word("gen2")}, {"max_eager", number(4096)}}), 4,
+                                  OperationKind::kBcast, 256)
+                           .seconds();
   const double rendezvous =
-      collective({{"profile", word("gen2")}, {"rx_buffer_bytes", number(64)}, {"max_eager", number(64)}}, 4,
-                 OperationKind::kBcast, 256)
+      collective(
+          on_device({{"profile", word("gen2")}, {"rx_buffer_bytes", number(64)}, {"max_eager", number(64)}}),
+          4, OperationKind::kBcast, 256)
           .seconds();
   EXPECT_LT(eager, rendezvous);
 }

@@ -50,10 +50,10 @@ TEST(CcloStreamUnit, TakesTheTimeOfEveryWord) {
       scheduler.spawn("arithmetic", unit(b, c, words, Time::ns(40)));
       scheduler.spawn("sink", sink(c, words, seen));
       EXPECT_TRUE(scheduler.run());
-      StreamUnit first;
-      StreamUnit second;
+      Arbiter first;
+      Arbiter second;
       const Flow in{Time::ns(30), Time::ns(30) + period * (words - 1)};
-      const Flow out = second.pass(first.pass(in, words, kCycle, Time::ns(8)), words, kCycle, Time::ns(40));
+      const Flow out = pass(second, pass(first, in, words, kCycle, Time::ns(8)), words, kCycle, Time::ns(40));
       EXPECT_EQ(out.first, seen.first);
       EXPECT_EQ(out.last, seen.last) << words << " words every " << period.count();
     }
@@ -71,8 +71,10 @@ TEST(CcloTransmitter, TakesTheSameTimeForAMessageAndForItsPackets) {
       const PacketCut cut = cut_message(spec.generation, spec.transport, spec.max_packet, bytes);
       const Time least = spec.cycles(Spec::words(cut.bytes()) - 1);
       for (const Time spread : {least, least + Time::us(1)}) {
-        Transmitter closed(spec);
-        Transmitter packets(spec);
+        EngineUnits closed_units;
+        Transmitter closed(spec, closed_units);
+        EngineUnits packets_units;
+        Transmitter packets(spec, packets_units);
         for (int message = 0; message < 3; ++message) {  // the later ones find the engine busy
           const Time begin = Time::ns(100) + Time::ns(700) * message;
           const Flow in{begin, begin + spread};
@@ -95,8 +97,10 @@ TEST(CcloTransmitter, ListsThePacketsOfTheClosedFormWithTheTimesOfSinglePackets)
     for (const std::uint64_t bytes : {0U, 64U, 1473U, 4032U, 65536U}) {
       const PacketCut cut = cut_message(spec.generation, spec.transport, spec.max_packet, bytes);
       const Flow in{Time::ns(100), Time::ns(100) + spec.cycles(3 * Spec::words(cut.bytes()))};
-      Transmitter closed(spec);
-      Transmitter packets(spec);
+      EngineUnits closed_units;
+      Transmitter closed(spec, closed_units);
+      EngineUnits packets_units;
+      Transmitter packets(spec, packets_units);
       for (int message = 0; message < 2; ++message) {  // the second one finds the engine busy
         std::vector<SentPacket> a;
         std::vector<SentPacket> b;
@@ -161,10 +165,12 @@ struct Faulty {
 Faulty play(const Spec& spec, double loss, double duplication, double reordering) {
   Faulty count;
   const Flow in{Time::ns(100), Time::ns(100) + spec.stream_time(20000)};
-  Transmitter clean(spec);
+  EngineUnits clean_units;
+  Transmitter clean(spec, clean_units);
   const Passage whole = clean.send(in, 20000);
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    Transmitter transmitter(spec);
+    EngineUnits transmitter_units;
+    Transmitter transmitter(spec, transmitter_units);
     const Fate fate{{seed, loss, duplication, reordering}, 0, 1, 0, {}};
     const Passage passage = transmitter.send(in, 20000, &fate);
     EXPECT_GE(passage.last, passage.first);
@@ -192,7 +198,8 @@ TEST(CcloTcp, RepairsManyLossesInOneLongSegment) {
   const Spec spec;
   const Flow in{Time::ns(100), Time::ns(100) + spec.stream_time(65536)};
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    Transmitter transmitter(spec);
+    EngineUnits transmitter_units;
+    Transmitter transmitter(spec, transmitter_units);
     const Fate fate{{seed, 0.1, 0.05, 0.05}, 0, 1, 0, {}};
     EXPECT_EQ(transmitter.send(in, 65536, &fate).error, Error::kNone) << seed;
   }
@@ -208,12 +215,14 @@ TEST(CcloTcp, GivesUpAfterItsRetries) {
 TEST(CcloTcp, PaysTheTimerForALostLastPacketAndLessForOneInTheMiddle) {
   const Spec spec;
   const Flow in{Time::ns(100), Time::ns(100) + spec.stream_time(20000)};
-  Transmitter clean(spec);
+  EngineUnits clean_units;
+  Transmitter clean(spec, clean_units);
   const Time whole = clean.send(in, 20000).last;
   Time shortest = Time::never();
   Time longest;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    Transmitter transmitter(spec);
+    EngineUnits transmitter_units;
+    Transmitter transmitter(spec, transmitter_units);
     const Fate fate{{seed, 0.03, 0, 0}, 0, 1, 0, {}};
     const Passage passage = transmitter.send(in, 20000, &fate);
     if (passage.wire.lost != 1 || passage.wire.retransmissions != 1) continue;
@@ -235,14 +244,16 @@ TEST(CcloUdp, GivesLossAndDisorderAsReturnCodes) {
 
 TEST(CcloUdp, NamesALostPacketAReceiveTimeout) {
   const Spec spec = udp_spec();
-  Transmitter transmitter(spec);
+  EngineUnits transmitter_units;
+  Transmitter transmitter(spec, transmitter_units);
   const Fate fate{{1, 1, 0, 0}, 0, 1, 0, {}};
   EXPECT_EQ(transmitter.send({Time::ns(100), Time::ns(100)}, 10, &fate).error, Error::kReceiveTimeout);
 }
 
 TEST(CcloReceiver, TakesSendersOneAfterTheOther) {
   const Spec spec;
-  Receiver receiver(spec);
+  EngineUnits receiver_units;
+  Receiver receiver(spec, receiver_units);
   const Time first = receiver.land(Time::us(10), Time::us(15), 60000);
   const Time second = receiver.land(Time::us(10), Time::us(15), 60000);
   EXPECT_GE(second - first, spec.link.bytes(60000));

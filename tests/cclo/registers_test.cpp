@@ -224,8 +224,9 @@ TEST(CcloDriver, EvictsWhatWasUsedLongestAgo) {
 
 TEST(CcloConfiguration, ChecksWhatTheFirmwareChecks) {  // V13
   Spec gen1;
+  EngineState state;
   const auto one = [&](Gen1Config f, std::uint32_t v) {
-    return encode(Generation::kFirst, configure(gen1, static_cast<std::uint32_t>(f), v));
+    return encode(Generation::kFirst, configure(gen1, state, static_cast<std::uint32_t>(f), v));
   };
   EXPECT_EQ(one(Gen1Config::kTransactionSize, 0x800000), 7U);
   EXPECT_EQ(one(Gen1Config::kTransactionSize, 0x7fffff), 0U);
@@ -233,7 +234,7 @@ TEST(CcloConfiguration, ChecksWhatTheFirmwareChecks) {  // V13
   EXPECT_EQ(one(Gen1Config::kTransactionsInFlight, 20), 0U);
   Spec gen2 = gen2_spec();
   const auto two = [&](Gen2Config f, std::uint32_t v) {
-    return encode(Generation::kSecond, configure(gen2, static_cast<std::uint32_t>(f), v));
+    return encode(Generation::kSecond, configure(gen2, state, static_cast<std::uint32_t>(f), v));
   };
   EXPECT_EQ(two(Gen2Config::kMaximumEager, 1023), 0x10000U);
   EXPECT_EQ(two(Gen2Config::kMaximumEager, 1024), 0U);

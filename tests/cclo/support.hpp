@@ -40,6 +40,12 @@ inline Settings::Value number(double value) {
   return {value, {}};
 }
 
+/// The program's buffers are in the card's memory: figures of the engine alone.
+inline Values on_device(Values values = {}) {
+  values.emplace_back("data", word("device"));
+  return values;
+}
+
 /// The first generation over UDP, whose engine adds nothing to the wire.
 inline Spec udp_spec() {
   Spec spec;

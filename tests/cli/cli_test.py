@@ -374,8 +374,19 @@ class Predict(CliTest):
         for arguments, word in ((["alltol"], "alltoall"), (["bcast", "--backend", "zrlmpy"], "zrlmpi"),
                                 (["reduce", "--bytes", "7"], "int32"), (["bcast", "--bytes", "-1"], "-1"),
                                 (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
-                                (["bcast", "--sweep", "bytes=9:1"], "backwards")):
+                                (["bcast", "--sweep", "bytes=9:1"], "backwards"),
+                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "one point"),
+                                (["bcast", "--backend", "dpu", "--trace", "t"], "no trace")):
             self.assertIn(word, self.refused("predict", *arguments))
+
+    def test_traces_what_runs_in_a_world(self):
+        done = self.offramp("predict", "bcast", "--ranks", "4", "--backend", "zrlmpi,dpu", "--trace", "t.json", "--capture", "c.pcap")
+        self.assertIn("dpu", done.stderr)
+        events = json.loads((self.folder / "t.zrlmpi.json").read_text())["traceEvents"]
+        calls = [event for event in events if event["ph"] == "X" and event["name"] == "MPI_Bcast"]
+        self.assertEqual({event["pid"] for event in calls}, {0, 1, 2, 3})
+        self.assertTrue((self.folder / "c.zrlmpi.3.pcap").is_file())
+        self.assertFalse((self.folder / "t.dpu.json").exists())
 
 
 class Replay(CliTest):
@@ -417,6 +428,32 @@ class Replay(CliTest):
         shared = self.replay("--ranks-per-node", "2", "--check", "--arrival", "modelled")["results"][0]
         self.assertNotEqual(shared["modelled_time_ns"], times[0])
 
+    def test_follows_routes_to_several_backends(self):
+        self.recording(4, 3)
+        (self.folder / "offramp.toml").write_text("[[route]]\noperation = 'send'\nbackend = 'tinsel'\n"
+                                                  "[[route]]\nbackend = 'dpu'\n")
+        calls = self.replay("--backend", "cclo", "--check")["results"][0]["calls"]
+        for name, count in (("MPI_Isend", 21), ("MPI_Recv", 21), ("MPI_Allreduce", 12)):
+            self.assertEqual((calls[name]["routed"], calls[name]["offloaded"]), (count, 0))
+
+    def test_writes_traces_captures_and_receipts(self):
+        self.recording(4, 3)
+        answer = self.replay("--backend", "zrlmpi,cclo", "--trace", "t.json", "--capture", "c.pcap", "--receipts", "1-5")
+        for one in answer["results"]:
+            events = json.loads((self.folder / f"t.{one['backend']}.json").read_text())["traceEvents"]
+            slices = [event for event in events if event["ph"] == "X"]
+            self.assertEqual({event["pid"] for event in slices}, {0, 1, 2, 3})
+            self.assertIn("MPI_Allreduce", {event["name"] for event in slices})
+            latest = max(event["ts"] + event["dur"] for event in slices)
+            self.assertLessEqual(latest * 1000, one["modelled_time_ns"] * 1.0001)
+            for rank in range(4):
+                self.assertGreater((self.folder / f"c.{one['backend']}.{rank}.pcap").stat().st_size, 1000)
+                receipts = one["receipts"][rank]
+                self.assertEqual([call[0] for call in receipts["calls"]], [1, 2, 3, 4, 5])
+                self.assertTrue(receipts["spans"])
+        self.replay("--backend", "host", "--trace", "alone.json")
+        self.assertTrue((self.folder / "alone.json").is_file())
+
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)
         lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
@@ -451,8 +488,8 @@ class Replay(CliTest):
         for arguments, word in ((["--compute", "fast"], "recorded"), (["--backend", "zrlmpy"], "zrlmpi"),
                                 (["--arrival", "late"], "modelled"), (["--set", "x"], "KEY=VALUE")):
             self.assertIn(word, self.refused("replay", "r", *arguments))
-        (self.folder / "offramp.toml").write_text("[[route]]\nbackend = 'tinsel'\n")
-        self.assertIn("offramp.toml:1", self.refused("replay", "r", "--backend", "host"))
+        self.assertIn("several (100-200)", self.refused("replay", "r", "--json", "--receipts", "some"))
+        self.assertIn("--trace", self.refused("replay", "r", "--trace", "nowhere/t.json"))
 
 
 class Check(CliTest):
@@ -549,6 +586,30 @@ class DpuConfig(CliTest):
         text = self.offramp("dpu-config").stdout
         (self.folder / "broken.cfg").write_text(text + "what is this\n")
         self.assertRegex(self.refused("dpu-config", "broken.cfg"), r"broken\.cfg:\d+")
+
+
+class Calibrate(CliTest):
+    def test_writes_a_section_that_takes_what_was_measured(self):
+        found = json.loads(self.offramp("calibrate", "--seconds", "0.002", "--json", "-o", "fitted.toml").stdout)
+        self.assertEqual(set(found["host"]), {"latency", "overhead", "gap", "bandwidth", "post", "eager_limit",
+                                              "copy_bandwidth", "combine_bandwidth"})
+        rows = {(row["operation"], row["bytes"]): row for row in found["comparisons"]}
+        self.assertEqual({name for name, _ in rows}, {"message", "bcast", "reduce", "allreduce", "gather"})
+        self.assertTrue(all(row["measured_ns"] > 0 and row["modelled_ns"] > 0 for row in rows.values()))
+        smallest = rows["message", 8]
+        self.assertTrue(smallest["fitted"])
+        self.assertLess(abs(smallest["error"]), 0.01)
+        # The section is a configuration of the same hardware, and other sections can stand beside it.
+        words = ("predict", "send", "--backend", "host", "--bytes", "8", "--json")
+        again = json.loads(self.offramp(*words, "--config", "fitted.toml").stdout)
+        default = json.loads(self.offramp(*words).stdout)
+        self.assertAlmostEqual(again["time_ns"], smallest["modelled_ns"], places=2)
+        self.assertNotEqual(again["time_ns"], default["time_ns"])
+
+    def test_says_what_is_missing(self):
+        self.assertIn('cannot find "no-mpirun"', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
+        self.assertIn("cannot write", self.refused("calibrate", "-o", "none/fitted.toml"))
+        self.assertIn("did not come to its end", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
 
 
 class Explain(CliTest):

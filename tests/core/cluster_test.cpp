@@ -136,17 +136,17 @@ TEST(ACluster, RunsThousandsOfRanks) {
 
 TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   Cluster with(3, test::backend_named("zrlmpi"));
-  EXPECT_EQ(with.engine(0).lane(0).name(), "zrlmpi");
-  EXPECT_EQ(with.engine(0).lane(0).members().size(), 2U);
+  EXPECT_EQ(with.engine(0).lane().name(), "zrlmpi");
+  EXPECT_EQ(with.engine(0).lane().members().size(), 2U);
   EXPECT_EQ(with.run([&](ClusterRank& rank) -> Task<void> {
     Buffer mine = pattern(24, 1);
     Buffer got(24);
     EXPECT_EQ(co_await rank.alltoall(mine, got), Outcome::kOk);
   }),
             "");
-  EXPECT_EQ(with.engine(0).lane(0).counters.calls[0].declined, 1U);
+  EXPECT_EQ(with.engine(0).lane().counters.calls[0].declined, 1U);
   // The hardware that declined was not used.
-  Lane& lane = with.engine(0).lane(0);
+  Lane& lane = with.engine(0).lane();
   EXPECT_GT(lane.units(Lane::kHost)[0].free_at(), Time());
   for (const Resource& unit : lane.units(1).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
 }

@@ -31,7 +31,7 @@ class AContext : public testing::Test {
     return e;
   }
   UnexpectedMessage& arrive(int source, int tag) {
-    auto message = make_with_tail<UnexpectedMessage>(kMaxLanes, 0);
+    auto message = make_with_payload<UnexpectedMessage>(0);
     message->header.envelope = envelope(source, tag);
     UnexpectedMessage& there = *message;
     context_.add_unexpected(std::move(message));
@@ -171,7 +171,7 @@ TEST_F(AContext, FindsTheSameMessageAmongFewAndAmongMany) {
 TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
   Context context{10};  // of which only peers know so far
   const auto arrive = [&](int source, std::uint32_t world, int tag) {
-    auto message = make_with_tail<UnexpectedMessage>(kMaxLanes, 0);
+    auto message = make_with_payload<UnexpectedMessage>(0);
     message->header.envelope = envelope(source, tag);
     message->header.envelope.source_world = world;
     context.add_unexpected(std::move(message));

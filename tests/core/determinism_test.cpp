@@ -98,62 +98,44 @@ Cluster::Program program(std::uint32_t seed) {
   return [seed](ClusterRank& rank) { return mixture(rank, seed); };
 }
 
-std::vector<Time> clocks_of(int ranks, const std::vector<ClusterLane>& lanes, const ClusterOptions& options,
-                            std::uint32_t seed, std::size_t lane = 0) {
-  Cluster cluster(ranks, lanes, options);
+std::vector<Time> clocks_of(int ranks, const BackendDescription& backend, const ClusterOptions& options,
+                            std::uint32_t seed) {
+  Cluster cluster(ranks, backend, options);
   EXPECT_EQ(cluster.run(program(seed)), "");
   for (int rank = 0; rank < ranks; ++rank)
-    EXPECT_EQ(cluster.engine(rank).lane(0).counters.arrival_order_dependences(), 0U);
-  return cluster.clocks(lane);
-}
-
-ClusterLane lane_of(std::string_view name) {
-  return ClusterLane(test::backend_named(name));
-}
-
-/// A host that differs from the default in everything.
-ClusterLane slow_host() {
-  ClusterLane lane = lane_of("host");
-  lane.settings.set("latency", {7777, {}});
-  lane.settings.set("overhead", {333, {}});
-  lane.settings.set("gap", {91, {}});
-  lane.settings.set("bandwidth", {13, {}});
-  lane.settings.set("eager_limit", {1000, {}});
-  return lane;
+    EXPECT_EQ(cluster.engine(rank).lane().counters.arrival_order_dependences(), 0U);
+  return cluster.clocks();
 }
 
 class ModelledTime : public testing::TestWithParam<const BackendDescription*> {};
 
 TEST_P(ModelledTime, IsTheSameInEveryOrderOfDelivery) {
   for (const int ranks : {2, 5}) {
-    const std::vector<Time> expected = clocks_of(ranks, {ClusterLane(*GetParam())}, {}, 1);
+    const std::vector<Time> expected = clocks_of(ranks, *GetParam(), {}, 1);
     EXPECT_GT(expected[0], Time());
     for (std::uint64_t shuffle = 1; shuffle <= 20; ++shuffle) {
       ClusterOptions options;
       options.shuffle_seed = shuffle * 0x9e3779b97f4a7c15U;
-      EXPECT_EQ(clocks_of(ranks, {ClusterLane(*GetParam())}, options, 1), expected) << shuffle;
+      EXPECT_EQ(clocks_of(ranks, *GetParam(), options, 1), expected) << shuffle;
     }
   }
 }
 
 TEST_P(ModelledTime, DoesNotDependOnHowTheFabricCarriesTheBytes) {
-  const std::vector<Time> expected = clocks_of(4, {ClusterLane(*GetParam())}, {}, 2);
+  const std::vector<Time> expected = clocks_of(4, *GetParam(), {}, 2);
   for (const std::size_t limit : {std::size_t{0}, std::size_t{500}, std::size_t{100000}, SIZE_MAX}) {
     ClusterOptions options;
     options.eager_limit = limit;
-    EXPECT_EQ(clocks_of(4, {ClusterLane(*GetParam())}, options, 2), expected) << limit;
+    EXPECT_EQ(clocks_of(4, *GetParam(), options, 2), expected) << limit;
   }
 }
 
-TEST_P(ModelledTime, OfALaneThatWatchesIsThatOfARunOfItsOwn) {
+TEST_P(ModelledTime, OfWatchedCollectivesIsThatOfCollectivesWithData) {
+  ClusterOptions watched;
+  watched.watched = true;
   for (const int ranks : {2, 4, 5}) {
     const std::uint32_t seed = 10 + static_cast<std::uint32_t>(ranks);
-    const std::vector<Time> own = clocks_of(ranks, {ClusterLane(*GetParam())}, {}, seed);
-    const std::vector<Time> slow = clocks_of(ranks, {slow_host()}, {}, seed);
-    const std::vector<ClusterLane> both = {slow_host(), ClusterLane(*GetParam()), slow_host()};
-    EXPECT_EQ(clocks_of(ranks, both, {}, seed, 0), slow);
-    EXPECT_EQ(clocks_of(ranks, both, {}, seed, 1), own);
-    EXPECT_EQ(clocks_of(ranks, both, {}, seed, 2), slow);
+    EXPECT_EQ(clocks_of(ranks, *GetParam(), watched, seed), clocks_of(ranks, *GetParam(), {}, seed));
   }
 }
 
@@ -161,70 +143,29 @@ INSTANTIATE_TEST_SUITE_P(Of, ModelledTime,
                          testing::ValuesIn(built_in_backends().begin(), built_in_backends().end()),
                          [](const auto& each) { return std::string(each.param->name); });
 
-TEST(ALaneThatWatches, MovesNoPayload) {
+TEST(ACollectiveThatIsWatched, MovesNoPayload) {
   test::Mailroom room(2);
   std::vector<std::unique_ptr<Engine>> engines;
   std::vector<std::unique_ptr<Collective>> running;
-  std::vector<Buffer> buffers(2, pattern(1000, 3));
+  std::vector<Buffer> buffers = {pattern(1000, 3), pattern(1000, 4)};
   for (int rank = 0; rank < 2; ++rank) {
-    engines.push_back(std::make_unique<Engine>(room.at(rank), test::host_lanes(rank, 2, 3)));
+    engines.push_back(std::make_unique<Engine>(room.at(rank), test::host_lane(rank, 2)));
     Context& context = engines.back()->open_context(kCollectiveContext, rank, std::vector{0, 1});
     running.push_back(std::make_unique<Collective>(*engines.back(), context));
     Operation operation;
     operation.kind = OperationKind::kBcast;
     operation.bytes = 1000;
     Buffer& buffer = buffers[static_cast<std::size_t>(rank)];
-    running.back()->start(operation, {buffer, buffer, 1000}, nullptr);
+    running.back()->watch(operation, {buffer, buffer, 1000});
   }
-  ASSERT_EQ(room.letters.size(), 3U);
-  std::size_t payload = 0;
-  for (std::size_t i = 0; i < room.letters.size(); ++i) {
-    payload += room.letters[i]->payload.size();
-    test::Mailroom::deliver(*room.letters[i], *engines[1]);
-  }
-  EXPECT_EQ(payload, 1000U);
+  ASSERT_EQ(room.letters.size(), 1U);
+  EXPECT_EQ(room.last().payload.size(), 0U);
+  test::Mailroom::deliver(room.last(), *engines[1]);
   EXPECT_TRUE(running[1]->done());
   EXPECT_EQ(engines[1]->malformed(), 0U);
   running[1]->observe();
-  EXPECT_EQ(engines[1]->lane(0).clock, engines[1]->lane(1).clock);
-}
-
-TEST(ALaneThatWatches, DoesNotFailTheProgramsCollective) {
-  struct Failing {
-    static std::unique_ptr<Backend> create(const BackendContext&) {
-      class FailingBackend final : public IssueOrderBackend {
-        using IssueOrderBackend::depart;
-        using IssueOrderBackend::receive;
-        [[nodiscard]] Verdict supports(const Operation& operation) const override {
-          return Verdict::accept(operation, kRegularOperations);
-        }
-        Departure depart(const Transfer&, Time issued, Units&) override {
-          return {issued, issued, false, {}};
-        }
-        Stamp match(const Transfer&, const Stamp& departure, Time) override { return departure; }
-        Time receive(const Transfer&, const Stamp&, Time posted, Units&) override { return posted; }
-        Time complete_send(const Transfer&, const Stamp& reply, Units&) override { return reply.last; }
-        [[nodiscard]] std::size_t units() const override { return 0; }
-        [[nodiscard]] Time post_receive_cost() const override { return {}; }
-        Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override {
-          co_return Outcome::kFault;
-        }
-        [[nodiscard]] WireCounters wire() const override { return {}; }
-      };
-      return std::make_unique<FailingBackend>();
-    }
-  };
-  const BackendDescription failing{
-      BackendDescription::kAbi, "failing", "every collective fails", {}, Failing::create};
-  for (const bool watches : {true, false}) {
-    std::vector<ClusterLane> lanes = {lane_of("host"), ClusterLane(failing)};
-    if (!watches) std::swap(lanes[0], lanes[1]);
-    Cluster cluster(2, lanes);
-    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
-      EXPECT_EQ(co_await rank.barrier(), watches ? Outcome::kOk : Outcome::kFault);
-    }),
-              "");
-  }
+  EXPECT_GT(engines[1]->lane().clock, Time());
+  EXPECT_EQ(buffers[1], pattern(1000, 4));
 }
 
 }  // namespace

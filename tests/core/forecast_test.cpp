@@ -61,7 +61,7 @@ struct Carried {
 Carried carried(const ForecastSetting& setting, const Operation& operation) {
   ClusterOptions options;
   options.faults = setting.faults;
-  Cluster cluster(operation.ranks, {ClusterLane(setting.backend, setting.settings)}, options);
+  Cluster cluster(operation.ranks, setting.backend, setting.settings, options);
   const int to = (operation.root + 1) % operation.ranks;
   EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     test::Buffer data(operation.bytes);

@@ -1,6 +1,7 @@
 // The host backend against the LogGP formulas that it states.
 #include <gtest/gtest.h>
 
+#include "lib/core/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
@@ -127,6 +128,49 @@ TEST(TheHost, NeverTakesLessForMoreBytesOrRanksInACollective) {
     EXPECT_GE(now, before) << bytes;
     before = now;
   }
+}
+
+/// On one node.
+Forecast in_memory(OperationKind kind, int ranks, std::size_t bytes, double memory_gigabits = 712) {
+  const BackendDescription& host = test::backend_named("host");
+  Settings settings = Settings::defaults(host.parameters);
+  settings.set("memory_bandwidth", {memory_gigabits, {}});
+  settings.set("allgather", {0, "ring"});
+  Operation operation;
+  operation.kind = kind;
+  operation.ranks = ranks;
+  operation.bytes = bytes;
+  Result<Forecast> result = forecast({host, settings, {}, ranks}, operation);
+  EXPECT_TRUE(result);
+  return *result;
+}
+
+TEST(TheHost, SendsThroughMemoryWithinANode) {
+  const Time latency = Time::ns(65);
+  const Time overhead = Time::ns(50);
+  const auto copy = [](std::size_t bytes) {
+    return Bandwidth::gigabits_per_second(80).bytes(static_cast<std::int64_t>(bytes));
+  };
+  for (const std::size_t bytes : {0, 8, 4096}) {  // copied into shared memory and out of it
+    EXPECT_EQ(in_memory(OperationKind::kSend, 2, bytes).time,
+              overhead + copy(bytes) + latency + copy(bytes) + overhead);
+    EXPECT_EQ(in_memory(OperationKind::kSend, 2, bytes).wire.packets, 0U);
+  }
+  for (const std::size_t bytes : {4097, 1000000}) {  // asked for, and copied once; the sender hears of it
+    const Time answered = overhead + latency + overhead + latency + overhead;
+    EXPECT_EQ(in_memory(OperationKind::kSend, 2, bytes).time, answered + copy(bytes) + latency * 2);
+  }
+}
+
+TEST(TheHost, SharesTheMemoryOfANode) {
+  const std::size_t bytes = 1 << 20;
+  const Time delivered = Bandwidth::gigabits_per_second(80).bytes(std::int64_t{8} * 7 * bytes);
+  const Time shared = in_memory(OperationKind::kAllgather, 8, bytes, 80).time;
+  EXPECT_GE(shared, delivered);
+  EXPECT_LE(shared.seconds(), 1.05 * delivered.seconds());
+  // Enough of it for eight copies at a time: the ranks' own rate counts.
+  const Time alone = in_memory(OperationKind::kAllgather, 8, bytes, 640).time;
+  EXPECT_NEAR(alone.seconds(), delivered.seconds() / 7, 0.05 * delivered.seconds());
 }
 
 TEST(TheHost, CountsWhatGoesOverTheWire) {

@@ -21,7 +21,7 @@ class Members {
       clock(rank) = Time::ns(100 + (rank * 7) % 5);
     }
   }
-  Time& clock(int rank) { return ranks_[rank].lane(0).clock; }
+  Time& clock(int rank) { return ranks_[rank].lane().clock; }
   Collective& meeting(int rank) { return *meetings_[static_cast<std::size_t>(rank)]; }
   test::Ranks& ranks() { return ranks_; }
   Context& context(int rank) { return *contexts_[static_cast<std::size_t>(rank)]; }
@@ -81,7 +81,7 @@ TEST(AMeeting, CostsNothingAndIsNoOperation) {
   members.ranks().settle();
   for (int rank = 0; rank < 4; ++rank) {
     members.meeting(rank).observe();
-    Lane& lane = members.ranks()[rank].lane(0);
+    Lane& lane = members.ranks()[rank].lane();
     EXPECT_EQ(lane.clock, Time::us(1));
     EXPECT_EQ(lane.wire().packets, 0U);
     EXPECT_EQ(lane.counters.calls[0].offloaded + lane.counters.calls[0].declined, 0U);

@@ -160,8 +160,8 @@ TEST(PayloadWindow, ChangesNoModelledTime) {
       ranks.settle();
       ranks[1].observe(receive);
     }
-    clocks.push_back(ranks[0].lane(0).clock.count());
-    clocks.push_back(ranks[1].lane(0).clock.count());
+    clocks.push_back(ranks[0].lane().clock.count());
+    clocks.push_back(ranks[1].lane().clock.count());
   }
   EXPECT_GT(clocks[0], 0);
   for (std::size_t i = 2; i < clocks.size(); ++i) EXPECT_EQ(clocks[i], clocks[i - 2]) << i;
@@ -169,7 +169,7 @@ TEST(PayloadWindow, ChangesNoModelledTime) {
 
 TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   test::Mailroom room(2);
-  Engine sender(room.at(0), test::host_lanes(0, 2, 1));
+  Engine sender(room.at(0), test::host_lane(0, 2));
   sender.window.resize(2 * kBytes);
   Context& from = sender.open_context(1, 0, test::world_of(2));
   const Buffer data = pattern(kBytes, 1);
@@ -177,7 +177,6 @@ TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   sender.send(sends[0], {from, 1, 1, data});
   Header forged;
   forged.envelope.kind = EnvelopeKind::kWindow;
-  forged.envelope.lanes = 1;
   forged.envelope.source_world = 1;
   forged.envelope.bytes = kBytes + 1;
   sender.deliver({forged.encoded(), nullptr, 0, nullptr});

@@ -1,6 +1,7 @@
 // Random programs, written as events and replayed, give the clocks of the programs themselves.
 //
 // OFFRAMP_SEEDS: how many programs; OFFRAMP_FIRST_SEED: the first of them, to see one again.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/report/receipt.hpp"
+#include "lib/report/replay_records.hpp"
 #include "tests/core/tape.hpp"
 #include "tests/model/programs.hpp"
 
@@ -275,6 +278,12 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+std::vector<Tape> tapes_of(const Schedule& schedule) {
+  std::vector<Tape> tapes;
+  for (int rank = 0; rank < schedule.ranks; ++rank) tapes.push_back(Scribe(schedule, rank).write());
+  return tapes;
+}
+
 class ReplayedPrograms : public testing::TestWithParam<const char*> {};
 
 TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
@@ -286,19 +295,68 @@ TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
     WorldSetting setting = test::setting_of(registry, GetParam());
     setting.ranks_per_node = schedule.ranks_per_node;
     setting.check = true;
-    std::vector<Tape> tapes;
-    for (int rank = 0; rank < schedule.ranks; ++rank) tapes.push_back(Scribe(schedule, rank).write());
+    const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;
     options.compute.kind = Compute::Kind::kMeasured;
     options.arrival = Arrival::kModelled;
     const Result<ReplayResult> result = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(result) << "seed " << seed << ": " << result.error();
-    ASSERT_EQ((*result).clocks, played(setting, schedule)) << "seed " << seed;
+    ASSERT_EQ((*result).clocks(), played(setting, schedule)) << "seed " << seed;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, ReplayedPrograms, testing::Values("host", "zrlmpi"),
-                         [](const auto& test) { return std::string(test.param); });
+std::string name_of(const testing::TestParamInfo<const char*>& test) {
+  return test.param;
+}
+INSTANTIATE_TEST_SUITE_P(Over, ReplayedPrograms, testing::Values("host", "zrlmpi"), name_of);
+
+/// The pieces of all calls' receipts follow each other from a call's begin to its end.
+void check_receipts(const Receipts& receipts) {
+  for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
+    for (const Receipts::Call& call : receipts.ranks[rank].calls) {
+      Time at = call.begin;
+      for (const ReceiptLine& line : receipt_of(receipts, static_cast<int>(rank), call)) {
+        ASSERT_EQ(line.begin, at);
+        ASSERT_GT(line.end, line.begin);
+        at = line.end;
+      }
+      ASSERT_EQ(at, call.end);
+    }
+  }
+}
+
+class ObservedReplays : public testing::TestWithParam<const char*> {};
+
+TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
+  const Registry registry{built_in_backends()};
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    const Schedule schedule = draw(seed);
+    const WorldSetting setting = test::setting_of(registry, GetParam());
+    const std::vector<Tape> tapes = tapes_of(schedule);
+    ReplayOptions options;
+    options.compute.kind = Compute::Kind::kMeasured;
+    options.certificate = true;
+    const Result<ReplayResult> plain = replay(setting, test::source_of(tapes), options);
+    ASSERT_TRUE(plain) << "seed " << seed << ": " << plain.error();
+    ReplayRecords records(schedule.ranks, {true, {1, UINT64_MAX}, true});
+    options.observer = &records;
+    options.details = true;
+    const Result<ReplayResult> observed = replay(setting, test::source_of(tapes), options);
+    ASSERT_TRUE(observed) << "seed " << seed << ": " << observed.error();
+    ASSERT_EQ((*observed).clocks(), (*plain).clocks()) << "seed " << seed;
+    for (std::size_t i = 0; i < (*plain).ranks.size(); ++i)
+      ASSERT_EQ((*observed).ranks[i].certificate, (*plain).ranks[i].certificate) << "seed " << seed;
+    ASSERT_TRUE((*observed).path);
+    EXPECT_EQ((*observed).path->on_ranks + (*observed).path->in_messages, (*observed).modelled_time);
+    const Result<Receipts> receipts = read_receipts("{\"receipts\": " + records.receipts_json() + "}");
+    ASSERT_TRUE(receipts) << receipts.error();
+    ASSERT_NO_FATAL_FAILURE(check_receipts(*receipts)) << "seed " << seed;
+    EXPECT_THAT(records.dropped(), testing::IsEmpty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, ObservedReplays,
+                         testing::Values("host", "zrlmpi", "cclo", "aie", "dpu", "tinsel"), name_of);
 
 }  // namespace
 }  // namespace offramp

@@ -21,6 +21,7 @@ using test::Tape;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
 
@@ -108,7 +109,7 @@ TEST_P(Replays, GiveTheClocksOfTheProgram) {
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
-  EXPECT_EQ(result.clocks, direct);
+  EXPECT_EQ(result.clocks(), direct);
   EXPECT_EQ(result.modelled_time, *std::max_element(direct.begin(), direct.end()));
   EXPECT_THAT(result.unfinished, IsEmpty());
 }
@@ -148,10 +149,23 @@ TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
   const ReplayResult result = replayed(setting_, tapes);
   // The barrier of one rank is what the program above does not do.
   std::vector<Time> expected;
-  for (int rank = 0; rank < 4; ++rank) expected.push_back(result.clocks[static_cast<std::size_t>(rank)]);
+  for (int rank = 0; rank < 4; ++rank) expected.push_back(result.clocks()[static_cast<std::size_t>(rank)]);
   const Time alone =
       played(setting_, 1, [](RankHandle& rank) -> Task<void> { (void)co_await rank.barrier(); })[0];
   for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(expected[rank], direct[rank] + alone) << rank;
+}
+
+TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
+  std::vector<Tape> tapes(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    tape.communicator({0, 1}, rank == 0 ? 7 : 9);
+    tape.communicator({0, 1}, rank == 0 ? 9 : 7);
+    const std::uint32_t seven = rank == 0 ? 2 : 3;
+    tape.add(tape.collective(operation_of(OperationKind::kAllgather, 512, 2), seven));
+    tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 2), 5 - seven));
+  }
+  EXPECT_THAT(replayed(setting_, tapes).unfinished, IsEmpty());
 }
 
 /// Two ranks whose receives are there in time, and which share nothing.
@@ -197,7 +211,7 @@ TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
   }
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
-  EXPECT_EQ(replayed(setting_, tapes, options).clocks, cluster.clocks());
+  EXPECT_EQ(replayed(setting_, tapes, options).clocks(), cluster.clocks());
 }
 
 TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
@@ -232,10 +246,10 @@ TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
     (void)co_await rank.receive(kAnySource, 64);
   });
   const ReplayResult recorded = replayed(setting_, tapes, options);
-  EXPECT_EQ(recorded.clocks, in_order);
-  EXPECT_THAT(recorded.counters.dependences, ElementsAre(2, 3, 0));
+  EXPECT_EQ(recorded.clocks(), in_order);
+  EXPECT_THAT(recorded.total().dependences, ElementsAre(2, 3, 0));
   options.arrival = Arrival::kModelled;
-  EXPECT_EQ(replayed(setting_, tapes, options).clocks, by_arrival);
+  EXPECT_EQ(replayed(setting_, tapes, options).clocks(), by_arrival);
 }
 
 TEST_P(Replays, StartRequestsAgainAndInCollectivesToo) {
@@ -266,7 +280,7 @@ TEST_P(Replays, StartRequestsAgainAndInCollectivesToo) {
       tape.wait({request});  // known already
     }
   }
-  EXPECT_EQ(replayed(setting_, tapes).clocks, direct);
+  EXPECT_EQ(replayed(setting_, tapes).clocks(), direct);
 }
 
 TEST_P(Replays, HaveBlocksOfDifferentSizes) {
@@ -306,7 +320,7 @@ TEST_P(Replays, HaveBlocksOfDifferentSizes) {
     event.extra = 4896;
     tape.add(event);
   }
-  EXPECT_EQ(replayed(setting_, tapes).clocks, direct);
+  EXPECT_EQ(replayed(setting_, tapes).clocks(), direct);
 }
 
 TEST_P(Replays, FreeAndBufferWithoutWaiting) {
@@ -329,7 +343,7 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
   for (int i = 0; i < 3; ++i) tapes[1].receive(0, kLong, i);
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
-  EXPECT_EQ(replayed(setting_, tapes, options).clocks, direct);
+  EXPECT_EQ(replayed(setting_, tapes, options).clocks(), direct);
 }
 
 /// Events of any kind that could be right, but for some fields.
@@ -456,12 +470,12 @@ TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
   const ReplayResult recorded = replayed(setting_, tapes, options);
-  EXPECT_EQ(recorded.counters.dependences[static_cast<std::size_t>(Dependence::kChoice)], 1u);
-  EXPECT_GT(recorded.clocks[2], Time::us(900));
+  EXPECT_EQ(recorded.total().dependences[static_cast<std::size_t>(Dependence::kChoice)], 1u);
+  EXPECT_GT(recorded.clocks()[2], Time::us(900));
   options.arrival = Arrival::kModelled;
   const ReplayResult modelled = replayed(setting_, tapes, options);
-  EXPECT_LT(modelled.clocks[2], Time::us(900));
-  EXPECT_GT(modelled.clocks[0], Time::us(900)) << "the program learns of the other one by its end";
+  EXPECT_LT(modelled.clocks()[2], Time::us(900));
+  EXPECT_GT(modelled.clocks()[0], Time::us(900)) << "the program learns of the other one by its end";
 }
 
 TEST_F(AReplay, WaitsForSome) {
@@ -480,7 +494,7 @@ TEST_F(AReplay, WaitsForSome) {
     options.compute.kind = Compute::Kind::kMeasured;
     options.arrival = arrival;
     const ReplayResult result = replayed(setting_, tapes, options);
-    EXPECT_GT(result.clocks[0], Time::us(900));
+    EXPECT_GT(result.clocks()[0], Time::us(900));
     EXPECT_THAT(result.unfinished, IsEmpty());
   }
 }
@@ -530,7 +544,7 @@ TEST_F(AReplay, ClaimsAndProbes) {
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
-  EXPECT_EQ(result.clocks, direct);
+  EXPECT_EQ(result.clocks(), direct);
 }
 
 TEST_F(AReplay, TellsClocks) {
@@ -547,7 +561,7 @@ TEST_F(AReplay, TellsClocks) {
   tapes[0].exchange(1, {1, 2}, {});
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
-  EXPECT_THAT(replayed(setting_, tapes, options).clocks,
+  EXPECT_THAT(replayed(setting_, tapes, options).clocks(),
               ElementsAre(Time::ns(2500), Time::ns(2500), Time::ns(2500), Time()));
 }
 
@@ -565,10 +579,11 @@ TEST_F(AReplay, CountsCallsAndPhases) {
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
-  const auto counter = [&result](std::string_view function) -> const CallCounter& {
+  const Counters total = result.total();
+  const auto counter = [&](std::string_view function) -> const CallCounter& {
     const auto found = std::find(result.functions.begin(), result.functions.end(), function);
     EXPECT_NE(found, result.functions.end()) << function;
-    return result.counters.calls[static_cast<std::size_t>(found - result.functions.begin())];
+    return total.calls[static_cast<std::size_t>(found - result.functions.begin())];
   };
   const CallCounter& sends = counter("MPI_Send");
   EXPECT_EQ(sends.count, 1u);
@@ -576,7 +591,7 @@ TEST_F(AReplay, CountsCallsAndPhases) {
   EXPECT_EQ(sends.offloaded, 1u);
   const CallCounter& receives = counter("MPI_Recv");
   EXPECT_EQ(receives.bytes, 1000u) << "not the room for it";
-  EXPECT_EQ(receives.modelled, result.clocks[1]);
+  EXPECT_EQ(receives.modelled, result.clocks()[1]);
   EXPECT_EQ(counter("native").native, 1u);
   ASSERT_EQ(result.phases.size(), 3u);
   EXPECT_EQ(result.phases[0].name, "setup");
@@ -584,7 +599,7 @@ TEST_F(AReplay, CountsCallsAndPhases) {
   EXPECT_EQ(result.phases[1].name, "solve");
   EXPECT_EQ(result.phases[1].count, 2u);
   EXPECT_EQ(result.phases[1].per_rank[0], sends.modelled + Time::ns(50));
-  EXPECT_EQ(result.phases[1].per_rank[1], result.clocks[1]);
+  EXPECT_EQ(result.phases[1].per_rank[1], result.clocks()[1]);
   EXPECT_EQ(result.phases[2].name, "level 2");
   EXPECT_EQ(result.phases[2].per_rank[0], Time::ns(50));
 }
@@ -596,12 +611,90 @@ TEST_F(AReplay, CountsWhatTheHardwareDeclines) {
   tapes[0].send(1, 1000);
   tapes[1].receive(0, 1000);
   const ReplayResult result = replayed(strict, tapes);
-  EXPECT_EQ(result.counters.calls[0].declined, 1u);
-  ASSERT_EQ(result.counters.declines.size(), 1u);
-  EXPECT_EQ(result.counters.declines.begin()->second, 1u);
+  const Counters total = result.total();
+  EXPECT_EQ(total.calls[0].declined, 1u);
+  ASSERT_EQ(total.declines.size(), 1u);
+  EXPECT_EQ(total.declines.begin()->second, 1u);
   WorldSetting routed = test::setting_of(registry(), "zrlmpi");
   routed.rules = {{}};
-  EXPECT_EQ(replayed(routed, tapes).counters.calls[0].routed, 1u);
+  EXPECT_EQ(replayed(routed, tapes).total().calls[0].routed, 1u);
+}
+
+TEST_F(AReplay, CertifiesWhatEachRankDoesAndWhen) {
+  ReplayOptions options;
+  options.certificate = true;
+  const auto certificates = [&](std::uint64_t bytes, int tag, std::uint64_t computed) {
+    std::vector<Tape> tapes(2);
+    tapes[0].compute(computed).send(1, bytes, tag);
+    tapes[1].receive(0, 4000, tag);
+    options.compute.kind = Compute::Kind::kMeasured;
+    const ReplayResult result = replayed(setting_, tapes, options);
+    return std::pair(result.ranks[0].certificate, result.ranks[1].certificate);
+  };
+  const auto first = certificates(1000, 5, 0);
+  EXPECT_EQ(certificates(1000, 5, 0), first);
+  for (const auto& other : {certificates(1001, 5, 0), certificates(1000, 6, 0), certificates(1000, 5, 70)}) {
+    EXPECT_NE(other.first, first.first);
+    EXPECT_NE(other.second, first.second);
+  }
+}
+
+TEST_F(AReplay, TellsDetailsOfEachRank) {
+  std::vector<Tape> tapes(2);
+  tapes[0].send(1, 1000);
+  tapes[0].wait({tapes[0].isend(1, 100'000)});
+  tapes[1].receive(0, 4000);
+  tapes[1].wait({tapes[1].irecv(0, 200'000)});
+  for (Tape& tape : tapes) tape.add(tape.collective(operation_of(OperationKind::kAllreduce, 64, 2)));
+  ReplayOptions options;
+  options.details = options.sizes = true;
+  const ReplayResult result = replayed(setting_, tapes, options);
+  ASSERT_TRUE(result.path);
+  EXPECT_EQ(result.path->on_ranks + result.path->in_messages, result.modelled_time);
+  EXPECT_GE(result.path->messages, 1u);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const ReplayedRank& one = result.ranks[rank];
+    EXPECT_THAT(one.units->units(), Not(IsEmpty()));
+    std::uint64_t bytes = 0;
+    Time spent;
+    for (std::size_t kind = 0; kind < SizeTable::kKinds; ++kind) {
+      for (std::size_t size = 0; size < SizeTable::kClasses; ++size) {
+        bytes += one.sizes->entry(kind, size).bytes;
+        spent += one.sizes->entry(kind, size).modelled;
+      }
+    }
+    EXPECT_EQ(bytes, 101'064u);
+    EXPECT_EQ(spent, one.clock) << "all that passes is of some operation";
+  }
+}
+
+TEST_F(AReplay, FollowsRoutesToSeveralBackends) {
+  Configuration configuration;
+  const auto route = [&](OperationKind kind, const char* backend) {
+    Route& added = configuration.routes.emplace_back();
+    added.operation = kind;
+    added.backend = backend;
+  };
+  route(OperationKind::kBcast, "cclo");
+  route(OperationKind::kAllreduce, "tinsel");
+  route(OperationKind::kBarrier, "host");
+  const Result<WorldSetting> routed = world_setting(configuration, registry(), *registry().find("zrlmpi"));
+  ASSERT_TRUE(routed) << routed.error();
+  std::vector<Tape> tapes(3);
+  for (Tape& tape : tapes) {
+    tape.add(tape.collective(operation_of(OperationKind::kBcast, 512, 3)));
+    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, 512, 3)));
+    tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 3)));
+    tape.add(tape.collective(operation_of(OperationKind::kReduce, 512, 3)));
+  }
+  const ReplayResult result = replayed(*routed, tapes);
+  const Counters total = result.total();
+  EXPECT_EQ(total.calls[0].routed, 9u);
+  EXPECT_EQ(total.calls[0].offloaded, 3u);
+  EXPECT_EQ(total.declines.size(), 0u);
+  route(OperationKind::kReduce, "none");
+  EXPECT_THAT(world_setting(configuration, registry(), *registry().find("zrlmpi")).error(),
+              HasSubstr("there is no such backend"));
 }
 
 TEST_F(AReplay, EndsWhereARecordingWasCut) {
@@ -666,7 +759,7 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
   std::uint64_t begun = 0;
   for (int i = 0; i < 100'000; ++i) {
     if (open.size() < 40 && random() % 2 == 0) {
-      requests.add(begun).call = static_cast<std::uint16_t>(begun);
+      requests.add(begun).begun.call = static_cast<std::uint16_t>(begun);
       open.insert(begun++);
     } else {
       const std::uint64_t number = begun - random() % std::min<std::uint64_t>(begun + 1, 100);
@@ -675,7 +768,7 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
       if (found == nullptr) continue;
       const OpenRequest taken = requests.take(*found);
       ASSERT_EQ(taken.number, number);
-      ASSERT_EQ(taken.call, static_cast<std::uint16_t>(number));
+      ASSERT_EQ(taken.begun.call, static_cast<std::uint16_t>(number));
     }
     ASSERT_EQ(requests.size(), open.size());
   }

@@ -29,12 +29,6 @@ inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
   return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1);
 }
 
-inline std::vector<std::unique_ptr<Lane>> host_lanes(int rank, int ranks, int count) {
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (int i = 0; i < count; ++i) lanes.push_back(host_lane(rank, ranks));
-  return lanes;
-}
-
 inline std::vector<int> world_of(int ranks) {
   std::vector<int> world(static_cast<std::size_t>(ranks));
   std::iota(world.begin(), world.end(), 0);
@@ -46,7 +40,7 @@ class Ranks {
  public:
   explicit Ranks(int ranks, std::size_t eager_limit = 8192) : hub_(ranks, eager_limit) {
     for (int rank = 0; rank < ranks; ++rank)
-      engines_.push_back(std::make_unique<Engine>(hub_.at(rank), host_lanes(rank, ranks, 1)));
+      engines_.push_back(std::make_unique<Engine>(hub_.at(rank), host_lane(rank, ranks)));
   }
   Engine& operator[](int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   Context& open(int rank, std::uint64_t id = 0) {

@@ -121,9 +121,10 @@ class Tape {
     event.extra = reduces(operation.kind) ? operation.elements : 0;
     return event;
   }
-  void communicator(const std::vector<int>& members) {
+  void communicator(const std::vector<int>& members, std::uint64_t id = 0) {
     Event event;
     event.kind = Kind::kCommunicator;
+    event.extra = id;
     event.list = list({members.begin(), members.end()});
     add(event);
   }

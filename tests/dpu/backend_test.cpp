@@ -86,13 +86,13 @@ TEST(DpuBackend, CollectivesAreRightForEveryRootAndPlatform) {
     for (const double processes : {1.0, 2.0, 4.0}) {
       const Settings settings =
           settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {processes, {}}}});
-      Cluster cluster(ranks, {ClusterLane(dpu_backend(), settings)});
+      Cluster cluster(ranks, dpu_backend(), settings);
       EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
         for (const std::size_t block : {0, 1, 1000, 70001}) co_await every_collective(rank, block);
         for (const std::size_t count : {0, 1, 3000, 30000}) co_await every_reduction(rank, count);
       }),
                 "");
-      EXPECT_EQ(cluster.engine(0).lane(0).counters.calls[0].declined, 0U);
+      EXPECT_EQ(cluster.engine(0).lane().counters.calls[0].declined, 0U);
       EXPECT_EQ(cluster.engine(0).malformed(), 0U);
     }
   }
@@ -113,7 +113,7 @@ struct Seen {
 };
 
 Seen nonblocking_allgather(const Settings& settings, int ranks, std::size_t bytes, Time compute) {
-  Cluster cluster(ranks, {ClusterLane(dpu_backend(), settings)});
+  Cluster cluster(ranks, dpu_backend(), settings);
   Seen seen;
   EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     const Buffer mine(bytes);
@@ -168,7 +168,7 @@ TEST(DpuBackend, ShowsThePublishedOverlapThroughTheWholeDriver) {
 TEST(DpuBackend, RemembersWhatAPlatformTakesWithoutError) {
   const Settings settings = settings_with({});
   std::vector<Time> durations;
-  Cluster cluster(4, {ClusterLane(dpu_backend(), settings)});
+  Cluster cluster(4, dpu_backend(), settings);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
       co_await rank.barrier();
@@ -180,7 +180,7 @@ TEST(DpuBackend, RemembersWhatAPlatformTakesWithoutError) {
   }
   // A fresh cluster, which remembers nothing, gets to the same times.
   for (int i = 0; i < 5; ++i) {
-    Cluster fresh(4, {ClusterLane(dpu_backend(), settings)});
+    Cluster fresh(4, dpu_backend(), settings);
     for (int j = 0; j <= i; ++j) {
       EXPECT_EQ(fresh.run([&](ClusterRank& rank) -> Task<void> {
         co_await rank.barrier();
@@ -243,7 +243,7 @@ TEST(DpuBackend, LosesNothingWhenAServiceProcessDies) {
                                              {"failure_stall", {5000, {}}},
                                              {"failure_detect", {200, {}}}});
     Cluster whole(5, dpu_backend());
-    Cluster hurt(5, {ClusterLane(dpu_backend(), settings)});
+    Cluster hurt(5, dpu_backend(), settings);
     for (Cluster* cluster : {&whole, &hurt}) {
       EXPECT_EQ(cluster->run([](ClusterRank& rank) -> Task<void> {
         for (int round = 0; round < 3; ++round) {
@@ -351,7 +351,7 @@ TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
       operation.element = ElementType::kInt32;
       operation.elements = operation.bytes / 4;
       operation.function = ReduceFunction::kSum;
-      Cluster cluster(1, {ClusterLane(dpu_backend(), settings)});
+      Cluster cluster(1, dpu_backend(), settings);
       EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
         Buffer send(operation.bytes);
         Buffer receive(operation.bytes);

@@ -39,7 +39,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   TypeParam world(2);
   Fabric& peer = world.at(1);
   Nobody nobody(peer);
-  Engine engine(world.at(0), test::host_lanes(0, 2, 1));
+  Engine engine(world.at(0), test::host_lane(0, 2));
   Context& context = engine.open_context(77, 0, test::world_of(2));
   test::Buffer buffer(64);
   ReceiveRecord receive;
@@ -54,11 +54,10 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   payloads.reserve(kMessages);
   for (int i = 0; i < kMessages; ++i) {
     // Any size, the right size, and right but for one field; payloads that come along and that wait.
-    test::Buffer header(i % 3 == 0 ? random() % Fabric::kMaxHeader : Header::size_with(1));
+    test::Buffer header(i % 3 == 0 ? random() % Fabric::kMaxHeader : sizeof(Header));
     for (std::byte& b : header) b = static_cast<std::byte>(random());
     if (i % 3 == 2) {
       Header good;
-      good.envelope.lanes = 1;
       good.envelope.context = 77;
       good.envelope.source = 1;
       good.envelope.source_world = 1;
@@ -70,7 +69,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
     Sent& one = sent[static_cast<std::size_t>(i)];
     one.done = peer.send(0, headers.back(), payloads.back(), one) == Fabric::State::kDone;
   }
-  Engine sender(peer, test::host_lanes(1, 2, 1));
+  Engine sender(peer, test::host_lane(1, 2));
   Context& from = sender.open_context(77, 1, test::world_of(2));
   SendRecord send;
   const test::Buffer data = test::pattern(64, 3);

@@ -56,23 +56,19 @@ class Void final : public Fabric {
   int progress(Sink&) override { return 0; }
 };
 
-std::vector<std::unique_ptr<Lane>> lanes() {
+std::unique_ptr<Lane> lane() {
   std::vector<Lane::Member> members;
   members.emplace_back("instant", std::make_unique<Instant>());
-  std::vector<std::unique_ptr<Lane>> list;
-  list.push_back(std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1));
-  return list;
+  return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1);
 }
 
 Header good_header(std::uint32_t sequence) {
   Header header;
-  header.envelope.lanes = 1;
   header.envelope.context = kContext;
   header.envelope.source = 1;
   header.envelope.source_world = 1;
   header.envelope.sequence = sequence;
   header.envelope.token = std::uint64_t{1} << 32;
-  header.lanes[0] = {};
   return header;
 }
 
@@ -86,7 +82,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::vector<std::byte> buffers(8 * 64);
   std::vector<ReceiveRecord> receives(8);
   std::vector<SendRecord> sends(4);
-  Engine engine(fabric, lanes());
+  Engine engine(fabric, lane());
   Context& context = engine.open_context(kContext, 0, std::vector{0, 1, 2});
   for (std::size_t i = 0; i < sends.size(); ++i)
     engine.send(sends[i], {context, static_cast<int>(i % 2) + 1, 0, {}, ElementType::kByte, true, true});

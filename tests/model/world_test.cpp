@@ -396,12 +396,13 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
 
 TEST(AWorld, TellsWhoCarriesWhat) {
   struct Told final : Choices {
-    std::vector<std::pair<OperationKind, Carrier>> all;
+    std::vector<std::pair<OperationKind, Handling>> all;
     std::string reason;
-    void chosen(const Operation& operation, Carrier carrier, std::string_view why) override {
-      all.emplace_back(operation.kind, carrier);
+    void chosen(int, const Operation& operation, Handling handling, std::string_view why) override {
+      all.emplace_back(operation.kind, handling);
       if (!why.empty()) reason = why;
     }
+    void gave_up(int) override {}
   } told;
   WorldOptions options = ranks_of(2);
   options.choices = &told;
@@ -419,12 +420,41 @@ TEST(AWorld, TellsWhoCarriesWhat) {
     (void)co_await rank.barrier();
   }),
             "");
-  using Pair = std::pair<OperationKind, Carrier>;
-  EXPECT_THAT(told.all, testing::UnorderedElementsAre(Pair(OperationKind::kSend, Carrier::kBackend),
-                                                      Pair(OperationKind::kSend, Carrier::kHostInstead),
-                                                      Pair(OperationKind::kBarrier, Carrier::kHostByRoute),
-                                                      Pair(OperationKind::kBarrier, Carrier::kHostByRoute)));
+  using Pair = std::pair<OperationKind, Handling>;
+  EXPECT_THAT(told.all, testing::UnorderedElementsAre(Pair(OperationKind::kSend, Handling::kOffloaded),
+                                                      Pair(OperationKind::kSend, Handling::kDeclined),
+                                                      Pair(OperationKind::kBarrier, Handling::kRouted),
+                                                      Pair(OperationKind::kBarrier, Handling::kRouted)));
   EXPECT_THAT(told.reason, HasSubstr("tag"));
+}
+
+TEST(AWorld, HasFurtherBackendsWhereRoutesLead) {
+  const auto times = [](const WorldBackend& backend) {
+    WorldOptions options = ranks_of(3);
+    options.check = true;
+    World world(options, backend);
+    EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+      for (int i = 0; i < 3; ++i) {
+        (void)co_await rank.bcast(4096, 0);  // posting the receives of messages would be the first one's
+        (void)co_await rank.gather(64, 2);
+      }
+    }),
+              "");
+    EXPECT_THAT(world.violations(), IsEmpty());
+    return std::pair(world.end(), world.wire().packets);
+  };
+  const auto on = [](const char* name) {
+    return WorldBackend::Further{&test::built_in(name), test::hardware(name).settings};
+  };
+  for (const char* name : {"zrlmpi", "cclo", "aie", "dpu", "tinsel"}) {
+    WorldBackend routed =
+        test::with_host(test::hardware(std::string_view(name) == "zrlmpi" ? "dpu" : "zrlmpi"));
+    routed.further = {on("tinsel"), on(name)};
+    const auto own = times(routed);
+    routed.rules = {{OperationKind::kCount, 0, SIZE_MAX, 0, INT32_MAX, 3}};
+    EXPECT_EQ(times(routed), times(test::with_host(test::hardware(name)))) << name;
+    EXPECT_NE(times(routed), own) << name;
+  }
 }
 
 TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {

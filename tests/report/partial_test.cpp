@@ -23,15 +23,13 @@ RankPart part_of(int rank, const std::string& run = "run-1") {
                              {"elsewhere", 0},
                              {"clock_reads", 0},
                              {"malformed_messages", 0},
-                             {"lanes", {lane}}};
+                             {"live", lane}};
   RankPart part;
   part.run = run;
   part.rank = rank;
   part.ranks = 3;
   part.reason = "signal 15 (Terminated)";
   part.contribution = contribution.dump();
-  part.receipts = R"({"rank": )" + std::to_string(rank) +
-                  R"(, "dropped": 0, "calls": [], "parts": [], "stages": [], "spans": []})";
   return part;
 }
 
@@ -65,7 +63,6 @@ TEST(PartialReport, EveryPartIsAReportByItself) {
   const Json json = Json::parse(text);
   EXPECT_EQ(json.at("complete"), false);
   EXPECT_EQ(json.at("missing"), Json({2}));
-  for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(json.at("receipts").at(rank).at("rank"), rank);
 }
 
 TEST(PartialReport, TheRunStandsAtTheBeginning) {
@@ -80,15 +77,6 @@ TEST(PartialReport, WhatAnotherRunLeftIsReplaced) {
         std::string(R"({"run": "run-1", "parts": [1]})")}) {
     EXPECT_EQ(add(old, part_of(1)), add("", part_of(1)));
   }
-}
-
-TEST(PartialTrace, EventsOfRanksFollowEachOther) {
-  const std::string one = partial_trace("another file", "run-1", R"({"pid": 1})");
-  const std::string two = partial_trace(one, "run-1", R"({"pid": 0})");
-  const Json json = Json::parse(two);
-  EXPECT_EQ(json.at("complete"), false);
-  EXPECT_EQ(json.at("traceEvents"), Json::parse(R"([{"pid": 1}, {"pid": 0}])"));
-  EXPECT_EQ(partial_trace(two, "run-2", R"({"pid": 1})"), partial_trace("", "run-2", R"({"pid": 1})"));
 }
 
 }  // namespace

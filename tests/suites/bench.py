@@ -159,6 +159,20 @@ def ratios_to_native(arguments, tally):
     tally.record(label, bool(ok), whole.output + calls.output, whole.seconds + calls.seconds)
 
 
+def replays_and_recordings(arguments, tally):
+    """What they take is another machine's affair: that every row comes."""
+    label = "bench/what replays and recordings cost"
+    if not tally.wants(label):
+        return
+    command = [sys.executable, os.path.join(ROOT, "bench/replay"), "--build", arguments.build, "--rounds", "1", "--events", "20000",
+               "--ranks", "16", "--record", "pingpong", "--record-rounds", "1"]
+    result = launch(command, base_environment(), 120)
+    made_up = re.findall(r"^\| (\w+) \| (stencil2d|random) \| 16 \| \d+ \| [1-9].*\|$", result.output, re.M)
+    replayed = re.findall(r"^\| (\w+) \| hpcc \| 4 \| 57790 \| [1-9].*\|$", result.output, re.M)
+    recorded = re.findall(r"^\| pingpong \| [\d.]+ \| [\d.]+ \| \d.* \| [\d.]+ \| \d.* \| 0\.\d+ \|$", result.output, re.M)
+    tally.record(label, result.ok and len(made_up) == 4 and len(replayed) == 6 and len(recorded) == 1, result.output, result.seconds)
+
+
 def strangers_print_modelled_time(arguments, tally):
     """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
     label = "bench/hpcc prints modelled time"
@@ -189,3 +203,4 @@ def run(arguments, tally):
     strangers_print_modelled_time(arguments, tally)
     side_by_side(arguments, tally)
     ratios_to_native(arguments, tally)
+    replays_and_recordings(arguments, tally)

@@ -1,4 +1,4 @@
-"""Other hardware in the same run, the certificate, and what `offramp report` makes of it."""
+"""A run settled at its end, over other hardware too, the certificate, and what `offramp report` makes of it."""
 
 import copy
 import html.parser
@@ -13,10 +13,11 @@ import time
 import zlib
 
 from launch import base_environment, mpirun, run as launch
+from replays import differences, replay
 
 # Programs in which nothing depends on the order of arrival, and one that nobody here wrote.
 PROGRAMS = ["mpi/fixed_pattern", "mpi/reduce_user", "programs/fftw"]
-# Programs that check what they receive, and use everything that lanes have to keep apart.
+# Programs that check what they receive, and use everything that a simulation of all ranks has to keep apart.
 CHECKED = ["nonblocking", "icollectives", "persistent", "probe", "cancel"]
 # What has to be the same in a run of its own; the certificate covers every call of every rank.
 SAME = ["modelled_time_ps", "communication_ps", "certificate", "calls", "declines", "sizes", "wire", "each_rank", "critical_path"]
@@ -41,8 +42,8 @@ def lanes_of(report):
     return {lane["backend"]: lane for lane in [report] + report["compared"]}
 
 
-def lanes_equal_own_runs(arguments, tally, name):
-    label = f"compare/every lane is as in a run of its own: {name}"
+def compared_equal_own_runs(arguments, tally, name):
+    label = f"compare/compared hardware is as in a run of its own: {name}"
     if not tally.wants(label):
         return
     command = program(arguments, name)
@@ -65,6 +66,32 @@ def lanes_equal_own_runs(arguments, tally, name):
             ok = False
             text += f"{backend}: the critical path is not as long as the run: {path}\n"
     tally.record(label, ok, text, seconds)
+
+
+def settled_is_replayed(arguments, tally, name, backend):
+    """What the run reports is what a replay of its recording gives, to the picosecond."""
+    label = f"compare/a run is settled as its recording is replayed: {name} {backend}"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "run.rec")
+        result, report = reported(arguments, backend, 3, program(arguments, name), {"OFFRAMP_RECORD": file})
+        again = replay(arguments.build, file, "--backend", backend)
+    ok, text = report is not None and not isinstance(again, str), f"{result.output}\n{again}"
+    if ok:
+        text = differences(report, again[0])
+        ok = not text
+    tally.record(label, ok, text, result.seconds)
+
+
+def above_the_limit(arguments, tally):
+    label = "compare/a run above settle_limit has live times, and says so"
+    if not tally.wants(label):
+        return
+    result, report = reported(arguments, "host", 3, program(arguments, "mpi/fixed_pattern"), {"OFFRAMP_SETTLE_LIMIT": "10"})
+    ok = report is not None and not report["settled"] and report["modelled_time_ps"] > 0 and any(
+        "settle_limit" in warning and "--record" in warning for warning in report["warnings"])
+    tally.record(label, ok and "settle_limit = 10" in result.output, result.output, result.seconds)
 
 
 def results_are_right(arguments, tally, name):
@@ -108,14 +135,14 @@ def certificates(arguments, tally):
     ok = len(seen) == len(runs)
     if ok:
         first, corrupt, slower = seen["first"], seen["corrupt"], seen["parameter"]
-        ok = (seen["again"] == first and len({run[0] for run in seen.values()}) == 4
+        ok = (seen["again"] == first and len({run[0] for run in seen.values()}) == 3 and corrupt[0] == first[0]
               and slower[1] == first[1] and slower[2] != first[2]
               and corrupt[1] != first[1] and corrupt[2] == first[2])
     tally.record(label, ok, f"{text}\n{seen}", seconds)
 
 
 def off_without_request(arguments, tally):
-    label = "compare/no lanes, certificate or details unless asked for"
+    label = "compare/no comparison, certificate or details unless asked for"
     if not tally.wants(label):
         return
     result, report = reported(arguments, "host", 2, program(arguments, "exchange") + ["5"],
@@ -352,7 +379,10 @@ def million_calls(arguments, tally):
 
 def run(arguments, tally):
     for name in PROGRAMS:
-        lanes_equal_own_runs(arguments, tally, name)
+        compared_equal_own_runs(arguments, tally, name)
+        for backend in arguments.backends:
+            settled_is_replayed(arguments, tally, name, backend)
+    above_the_limit(arguments, tally)
     for name in CHECKED:
         results_are_right(arguments, tally, name)
     warns_of_the_clock(arguments, tally)

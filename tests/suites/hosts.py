@@ -1,13 +1,15 @@
 """Two hosts, made of namespaces, with a cable between them: messages go over TCP there, and through shared memory between
 ranks of one host. The link goes down and comes up again while a program runs."""
 
+import json
 import os
 import re
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from isolated import isolated, why_not
-from launch import base_environment, run as launch
+from launch import Result, base_environment, mpirun, run as launch
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = 240
@@ -49,6 +51,26 @@ def unreachable(arguments, backend, ranks):
     return not result.ok and said is not None and "still running" not in result.output, result
 
 
+def one_result(arguments, backend, ranks):
+    """A report of one host and of two: the same modelled times of all ranks and calls, and the same certificate."""
+    command, found = [os.path.join(arguments.build, "tests/mpi/fixed_pattern")], []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        settings = {"OFFRAMP_REPORT": path, "OFFRAMP_CERTIFICATE": "true", "OFFRAMP_DETAILS": "true"}
+        options = [word for name, value in settings.items() for word in ("-x", f"{name}={value}")]
+        for start in (lambda: mpirun(arguments.build, backend, ranks, command, 60, settings),
+                      lambda: on_two_hosts(arguments, backend, ranks, options + command)):
+            result = start()
+            if not result.ok or not os.path.exists(path):
+                return False, result
+            with open(path, encoding="utf-8") as file:
+                found.append(json.load(file))
+            os.unlink(path)
+    kept = [{key: report[key] for key in ("settled", "each_rank", "calls", "certificate", "wire", "critical_path")} for report in found]
+    hosts = [len(report["hosts"]) for report in found]
+    return kept[0] == kept[1] and kept[0]["settled"] and hosts == [1, 2], Result(result.ok, f"{hosts}\n{kept}", result.seconds)
+
+
 def outage(arguments, backend, ranks):
     """The cable is out for 2 s in the middle of a soak of 8 s; TCP has to repeat what was lost."""
     soak = [os.path.join(arguments.build, "tests/mpi/soak"), "--seconds", "8"]
@@ -71,6 +93,8 @@ def cases(arguments):
             yield name, backend, 3, program, (name, backend, 3)
     yield "transports", arguments.backends[0], 4, transports, (arguments.backends[0], 4)
     yield "unreachable", arguments.backends[0], 2, unreachable, (arguments.backends[0], 2)
+    for backend in arguments.backends if arguments.thorough else {arguments.backends[0], arguments.backends[-1]}:
+        yield "one modelled time", backend, 4, one_result, (backend, 4)
     for backend in arguments.backends if arguments.thorough else arguments.backends[-1:]:
         yield "link down and up", backend, 4, outage, (backend, 4)
 

@@ -1,12 +1,16 @@
-"""Real programs that nobody here wrote: the same answers as natively, over every backend."""
+"""Real programs and libraries: the same answers as natively over every backend, and the modelled times that a replay gives."""
 
+import copy
 import glob
+import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 
 from launch import mpirun
+from replays import differences, replay
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HPCC_INPUT = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
@@ -178,7 +182,7 @@ def fftw(*words):
 
 # NetPIPE is a program for one pair of processes: with four, this version hangs natively too.
 PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4py_objects, (2, 4)),
-            ("scalapack", scalapack, (4,)), ("ptscotch", ptscotch, (2, 4)),
+            ("scalapack", scalapack, (2, 4)), ("ptscotch", ptscotch, (2, 4)),
             ("fftw", fftw(), (2, 4)),
             ("hdf5", own_program("hdf5", r"^hdf5 read \d+ values, 0 wrong$", True), (2, 4)),
             ("mumps", mumps, (2, 4)), ("coarrays", coarrays, (2, 4)),
@@ -189,20 +193,71 @@ PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4p
 # The tests run these with the larger number only; scripts/compatibility with all.
 ONE_COUNT = {"mumps", "coarrays", "mpi4py-fft", "mpi4py.futures"}
 
+# They do the same in every run; others receive from any rank, or draw lots.
+ALWAYS_THE_SAME = {"fftw", "hdf5", "mpi4py-fft"}
+
+
+def recorded(arguments, execute, backend, ranks, folder):
+    """A run with a recording and a report of its own: the result, the answers, the recording's file, and the report or None."""
+    file, report = os.path.join(folder, f"{backend}.rec"), os.path.join(folder, f"{backend}.json")
+    settings = copy.copy(arguments)
+    settings.settings = {"OFFRAMP_RECORD": file, "OFFRAMP_REPORT": report}
+    result, answers = execute(settings, backend, ranks)
+    if not os.path.exists(report):
+        return result, answers, file, None
+    with open(report, encoding="utf-8") as opened:
+        return result, answers, file, json.load(opened)
+
+
+def fingerprint(arguments, file):
+    """Of what the program did, whatever the order of arrival and the time."""
+    told = subprocess.run([os.path.join(arguments.build, "bin/offramp"), "info", "--json", file], capture_output=True, text=True,
+                          check=False, timeout=120)
+    return json.loads(told.stdout)["fingerprint"] if told.returncode == 0 else None
+
+
+def everywhere(arguments, tally, name, execute, ranks, native):
+    """Recorded while the MPI library carries it: what it did, and the modelled times on each backend; or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        result, answers, file, _ = recorded(arguments, execute, "off", ranks, folder)
+        found = replay(arguments.build, file, "--compare", ",".join(arguments.backends), "--check")
+        did = fingerprint(arguments, file)
+    ok = (result.ok and answers == native and not isinstance(found, str) and len(found) == len(arguments.backends)
+          and not any(one["unfinished"] for one in found) and found[0]["events"] > 30)
+    tally.record(f"programs/{name} recorded natively, replayed on every backend {ranks} ranks", ok, f"{result.output}\n{found}", result.seconds)
+    return did, {one["backend"]: one["modelled_time_ps"] for one in found} if ok else {}
+
+
+def carried(arguments, tally, name, execute, backend, ranks, native, elsewhere):
+    """The answers are those of the native run, and the reported times those of a replay of this run's recording; and, where the order
+    of arrival decided nothing and the program did the same (PT-Scotch draws lots), of the native one's."""
+    did, times = elsewhere
+    with tempfile.TemporaryDirectory() as folder:
+        result, answers, file, report = recorded(arguments, execute, backend, ranks, folder)
+        again = replay(arguments.build, file, "--backend", backend)
+        same = fingerprint(arguments, file) == did
+    problems = "" if result.ok and answers is not None and answers == native else f"{answers}\nnative: {native}\n"
+    if report is None or isinstance(again, str):
+        problems += f"no report, or no replay: {again}"
+    else:
+        problems += differences(report, again[0])
+        if name in ALWAYS_THE_SAME and (not same or report["arrival_order_dependences"] > 0):
+            problems += "the program did something else than in the native run\n"
+        if same and report["arrival_order_dependences"] == 0 and times.get(backend) != report["modelled_time_ps"]:
+            problems += f"the native run's recording takes {times.get(backend)} ps, the run {report['modelled_time_ps']} ps"
+    tally.record(f"programs/{name} {backend} {ranks} ranks", not problems, f"{result.output}\n{problems}", result.seconds)
+
 
 def run(arguments, tally):
     if shutil.which("hpcc") is None or shutil.which("NPopenmpi") is None:
         tally.record("programs/installed", False, "hpcc or netpipe-openmpi is not installed")
         return
     for name, execute, counts in PROGRAMS:
+        if not tally.wants(f"programs/{name}"):
+            continue
         for ranks in counts[-1:] if name in ONE_COUNT else counts:
-            native = None
-            for backend in [None, *arguments.backends]:
-                label = f"programs/{name} {backend or 'native'} {ranks} ranks"
-                if not tally.wants(f"programs/{name}"):
-                    continue
-                result, answers = execute(arguments, backend, ranks)
-                if backend is None:
-                    native = answers
-                ok = result.ok and answers is not None and answers == native
-                tally.record(label, ok, f"{result.output}\n{answers}\nnative: {native}", result.seconds)
+            result, native = execute(arguments, None, ranks)
+            tally.record(f"programs/{name} native {ranks} ranks", result.ok and native is not None, result.output, result.seconds)
+            elsewhere = everywhere(arguments, tally, name, execute, ranks, native)
+            for backend in arguments.backends:
+                carried(arguments, tally, name, execute, backend, ranks, native, elsewhere)

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -20,8 +21,8 @@ def program(arguments, name):
 
 def host_packets(report):
     """What the engine declines is carried by the host, whose packets are not modelled one by one: of a barrier of three ranks
-    two from each."""
-    return 2 * sum(declined["count"] for declined in report["declines"])
+    four."""
+    return 4 * sum(declined["count"] for declined in report["declines"]) // 3
 
 
 def offramp(arguments, *words):
@@ -219,11 +220,34 @@ def header_tables(arguments, tally):
         tally.record(label, known == dissected and len(known) > 3, f"{told}\n{sorted(known ^ dissected)}")
 
 
+def codes_of_zrlmpi(arguments, tally):
+    """The dissector's numbers and names of ZRLMPI are the model's."""
+    label = "receipts/the dissector has the codes of zrlmpi"
+    if not tally.wants(label):
+        return
+    told = offramp(arguments, "explain", "codes", "--backend", "zrlmpi").stdout
+    known = {tuple(line.split(maxsplit=2)) for line in told.splitlines()[1:]}
+    with open(DISSECTORS, encoding="utf-8") as file:
+        lua = file.read()
+    dissected = set()
+    for byte, table in (("16", "calls"), ("17", "types"), ("32", "errors")):
+        number = 0
+        for index, name in re.findall(r'(?:\[(\d+)\] = )?"([^"]+)"', re.search(rf"zrlmpi_{table} = {{(.*?)}}", lua, re.S).group(1)):
+            number = int(index) if index else number + 1
+            dissected.add((byte, str(number), name))
+    constants = offramp(arguments, "explain", "constants", "--backend", "zrlmpi").stdout
+    magic = re.search(r"magic +0x(\w+)", constants).group(1)
+    port = re.search(r"UDP port +(\d+)", constants).group(1)
+    same = known == dissected and len(known) > 15 and f"zrlmpi_magic = 0x{magic}\n" in lua and f"zrlmpi_port = {port}\n" in lua
+    tally.record(label, same, f"{told}\n{constants}\n{sorted(known ^ dissected)}")
+
+
 def run(arguments, tally):
     for backend in arguments.backends:
         receipts(arguments, tally, backend)
     ranges(arguments, tally)
     header_tables(arguments, tally)
+    codes_of_zrlmpi(arguments, tally)
     if shutil.which("tshark") is None:
         tally.record("receipts/tshark is there", False, "install tshark: scripts/install-packages")
         return

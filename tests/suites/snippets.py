@@ -305,6 +305,12 @@ def run(arguments, tally):
                 check_block(scratch, block, tally)
 
 
+def with_gaps(expected, actual):
+    """What a line leaves open stays open, where the line still fits."""
+    open_lines = [line for line in expected if "..." in line and line.strip() != "..."]
+    return [next((line for line in open_lines if re.fullmatch(pattern_of(line), one.rstrip())), one) for one in actual]
+
+
 def current(scratch, block):
     """A console block with the outputs of now; those that still fit stay as they are."""
     lines = []
@@ -314,7 +320,7 @@ def current(scratch, block):
             sys.exit(f"{block.label}: {command}\n{result.output}")
         actual = sorted_by_source(lines_of(result))
         lines += ("$ " + command.replace("\n", "\n> ")).splitlines()
-        lines += expected if shown_as_expected(expected, actual) else actual
+        lines += expected if shown_as_expected(expected, actual) else with_gaps(expected, actual)
     return lines
 
 

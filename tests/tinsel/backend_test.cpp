@@ -259,7 +259,7 @@ TEST(TinselDevice, KeysLiveAsLongAsTheirCommunicator) {
 // --- programs ---
 
 void expect_collectives_are_right(int ranks, const Values& values) {
-  Cluster cluster(ranks, {ClusterLane(tinsel_backend(), settings_with(values))});
+  Cluster cluster(ranks, tinsel_backend(), settings_with(values));
   Buffer blocks;
   for (int r = 0; r < ranks; ++r) {
     const Buffer block = pattern(24, static_cast<std::uint32_t>(r));
@@ -311,7 +311,7 @@ void expect_collectives_are_right(int ranks, const Values& values) {
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<std::int32_t>(i / 3));
   });
   EXPECT_EQ(stuck, "");
-  EXPECT_EQ(cluster.engine(0).lane(0).counters.calls[0].declined, 0U);
+  EXPECT_EQ(cluster.engine(0).lane().counters.calls[0].declined, 0U);
 }
 
 TEST(TinselCollectives, AreRightForEveryNumberOfRanks) {
@@ -333,7 +333,7 @@ std::vector<Time> clocks_of(int ranks, const Values& values, std::uint64_t shuff
                             const Cluster::Program& program) {
   ClusterOptions options;
   options.shuffle_seed = shuffle;
-  Cluster cluster(ranks, {ClusterLane(tinsel_backend(), settings_with(values))}, options);
+  Cluster cluster(ranks, tinsel_backend(), settings_with(values), options);
   EXPECT_EQ(cluster.run(program), "");
   return cluster.clocks();
 }

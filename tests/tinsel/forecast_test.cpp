@@ -48,7 +48,7 @@ TEST(TinselForecast, ABroadcastToAllThreadsOfTheMachineIsQuick) {
 TEST(TinselForecast, AgreesWithTheDriverWhereNothingIsShared) {
   // One rank per mailbox, one message at a time: the second broadcast of a communicator.
   for (const std::size_t bytes : {8U, 5000U}) {
-    Cluster cluster(5, {ClusterLane(tinsel_backend())});
+    Cluster cluster(5, tinsel_backend());
     std::vector<Time> begins(5);
     EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
       test::Buffer buffer(bytes);
@@ -69,7 +69,7 @@ TEST(TinselForecast, CountsThePacketsOfARun) {
     settings.set("placement", {0, placement});
     for (const std::size_t bytes : {8U, 3000U, 20000U}) {
       const Operation gather = operation(OperationKind::kGather, 5, bytes, 2);
-      Cluster cluster(5, {ClusterLane(tinsel_backend(), settings)});
+      Cluster cluster(5, tinsel_backend(), settings);
       EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
         test::Buffer own(bytes);
         test::Buffer all(rank.rank() == 2 ? 5 * bytes : 0);

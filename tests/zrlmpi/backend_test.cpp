@@ -334,7 +334,7 @@ Bytes bytes_of(const AffineMap& map) {
 void expect_collectives_are_right(int ranks, const std::string& order) {
   Settings settings = Settings::defaults(zrlmpi_backend().parameters);
   settings.set("collectives", {0, order});
-  Cluster cluster(ranks, {ClusterLane(zrlmpi_backend(), settings)});
+  Cluster cluster(ranks, zrlmpi_backend(), settings);
   AffineComposition reducer;  // does not commute
   AffineMap expected = element_of(0);
   for (int r = 1; r < ranks; ++r) expected = compose(expected, element_of(r));
@@ -378,7 +378,7 @@ void expect_collectives_are_right(int ranks, const std::string& order) {
     EXPECT_EQ(co_await rank.barrier(), Outcome::kOk);
   });
   EXPECT_EQ(stuck, "");
-  EXPECT_EQ(cluster.engine(0).lane(0).counters.calls[0].declined, 0U);
+  EXPECT_EQ(cluster.engine(0).lane().counters.calls[0].declined, 0U);
 }
 
 TEST(ZrlmpiCollectives, AreRightForEveryRootAndNumberOfRanks) {
@@ -391,7 +391,7 @@ TEST(ZrlmpiCollectives, TheTreeBeatsTheLinearOrderBeyondOneGroup) {
   const auto time_of = [](const std::string& order) {
     Settings settings = Settings::defaults(zrlmpi_backend().parameters);
     settings.set("collectives", {0, order});
-    Cluster cluster(17, {ClusterLane(zrlmpi_backend(), settings)});
+    Cluster cluster(17, zrlmpi_backend(), settings);
     EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
       Buffer buffer(1000);
       EXPECT_EQ(co_await rank.bcast(buffer, 0), Outcome::kOk);

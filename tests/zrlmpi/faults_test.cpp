@@ -85,6 +85,13 @@ TEST_F(ZrlmpiSingleLoss, OfDataCostsTwiceTheSendersTimer) {
   EXPECT_EQ(spec_.timeout(0, 2, 0), Time::ms(400));
 }
 
+// The engine keeps no copy: its feedback has the role stream the buffer again.
+TEST_F(ZrlmpiSingleLoss, HasTheRoleStreamAgainWhatHadLeft) {
+  EXPECT_EQ(lost(Way::kForth, 0).result.streamed_again, 0U) << "a request is the engine's own";
+  EXPECT_EQ(lost(Way::kForth, 1).result.streamed_again, 1U);
+  EXPECT_EQ(lost(Way::kBack, 1).result.streamed_again, 1U);
+}
+
 // The reference waits for ever: its receiver does not acknowledge twice.
 TEST_F(ZrlmpiSingleLoss, OfAnAckCostsTwiceTheSendersTimer) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;

@@ -188,5 +188,17 @@ TEST(ZrlmpiHeader, PrintsEveryFieldByName) {
             std::string::npos);
 }
 
+TEST(ZrlmpiErrorBody, NamesEveryCodeAndNothingElse) {
+  for (const ErrorCode code : kErrorCodes) {
+    EXPECT_EQ(decode_error_body(encode(code)), code);
+    EXPECT_NE(to_string(code), "?");
+  }
+  EXPECT_EQ(hex(encode(ErrorCode::kWrongType)), "05000000");
+  EXPECT_EQ(decode_error_body({}), ErrorCode::kUnnamed) << "a body is optional";
+  EXPECT_EQ(decode_error_body(unhex("0500 00")), ErrorCode::kUnnamed);
+  EXPECT_EQ(decode_error_body(unhex("0700 0000")), ErrorCode::kUnnamed) << "not assigned";
+  EXPECT_EQ(decode_error_body(unhex("0d00 0000 ffff")), ErrorCode::kBadDestination);
+}
+
 }  // namespace
 }  // namespace offramp::zrlmpi

@@ -64,6 +64,7 @@ inline MpeSpec bare_engine(int bus_bits = 64) {
   MpeSpec spec;
   spec.bus_bits = bus_bits;
   spec.direct = true;
+  spec.dram_datagram = {};  // the stream ends in a test bench
   return spec;
 }
 

@@ -9,8 +9,8 @@
 local kinds = {[1] = ftypes.UINT8, [2] = ftypes.UINT16, [3] = ftypes.UINT24, [4] = ftypes.UINT32, [8] = ftypes.UINT64}
 
 -- Fields as tables of offset, width, name, and what numbers mean.
-local function make_fields(proto, rows, prefix)
-  local list = {}
+local function make_fields(proto, rows, prefix, further)
+  local list = further or {}
   for _, row in ipairs(rows) do
     local short = row[3]:lower():gsub("[^a-z0-9]+", "_"):gsub("_+$", "")
     local base = row[5] or base.DEC
@@ -49,9 +49,14 @@ local zrlmpi_rows = {
   {28, 4, "end", nil, base.HEX},
   -- end
 }
-make_fields(zrlmpi, zrlmpi_rows, "zrlmpi")
+local zrlmpi_errors = {[0] = "not named", "short header", "bad header", "source does not match", "wrong destination",
+                       "wrong type", "timeout", [13] = "bad destination"}
+-- Of an ERROR: the word behind the header.
+local zrlmpi_error = ProtoField.uint32("zrlmpi.error", "error", base.DEC, zrlmpi_errors)
+make_fields(zrlmpi, zrlmpi_rows, "zrlmpi", {zrlmpi_error})
 
 local zrlmpi_magic = 0x96969696
+local zrlmpi_port = 2718
 
 function zrlmpi.dissector(buffer, pinfo, tree)
   pinfo.cols.protocol = "ZRLMPI"
@@ -66,11 +71,15 @@ function zrlmpi.dissector(buffer, pinfo, tree)
                                   buffer(12, 4):le_uint())
   local sub = tree:add(zrlmpi, buffer(), "ZRLMPI " .. kind)
   add_fields(sub, zrlmpi_rows, buffer, true)
-  if buffer:len() > 32 then sub:add(buffer(32), "payload, " .. buffer:len() - 32 .. " bytes") end
+  if kind == "ERROR" and buffer:len() >= 36 then
+    sub:add_le(zrlmpi_error, buffer(32, 4))
+  elseif buffer:len() > 32 then
+    sub:add(buffer(32), "payload, " .. buffer:len() - 32 .. " bytes")
+  end
   return buffer:len()
 end
 
-DissectorTable.get("udp.port"):add(2718, zrlmpi)
+DissectorTable.get("udp.port"):add(zrlmpi_port, zrlmpi)
 
 -- ACCL: 64 bytes, little endian, in front of every message. Of a message only the first packet has it.
 local accl = Proto("cclo", "ACCL message")

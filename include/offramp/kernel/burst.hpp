@@ -16,7 +16,7 @@
 namespace offramp {
 
 struct Burst {
-  std::span<const std::byte> payload;  // of all packets together, equal parts; empty when a lane only watches
+  std::span<const std::byte> payload;  // of all packets together, equal parts; empty where none is carried
   Time first;                          // when packet 0 becomes visible
   Time period;                         // between packets; meaningless for one packet
   std::uint32_t packets = 1;           // at least 1

@@ -18,6 +18,7 @@ struct Span {
   Time begin;
   Time end;
   std::uint64_t operation = 0;
+  int rank = 0;  // world rank whose hardware it is; a backend that serves one rank may leave it out
 };
 
 /// Receives spans in the order in which the model produces them, which is not the order of time.
@@ -25,6 +26,21 @@ class SpanSink {
  public:
   virtual ~SpanSink() = default;
   virtual void record(const Span& span) = 0;
+};
+
+/// Hands on spans as those of one rank.
+class RankSpans final : public SpanSink {
+ public:
+  RankSpans(SpanSink& next, int rank) : next_(next), rank_(rank) {}
+  void record(const Span& span) override {
+    Span own = span;
+    own.rank = rank_;
+    next_.record(own);
+  }
+
+ private:
+  SpanSink& next_;
+  int rank_;
 };
 
 }  // namespace offramp

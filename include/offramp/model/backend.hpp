@@ -35,6 +35,7 @@
 #include "offramp/model/parameter.hpp"
 #include "offramp/model/resource.hpp"
 #include "offramp/model/team.hpp"
+#include "offramp/model/validation.hpp"
 #include "offramp/model/verdict.hpp"
 
 namespace offramp {
@@ -110,6 +111,7 @@ struct BackendContext {
   SpanSink* spans = nullptr;
   /// Receives each packet that this rank's hardware sends, once; null when no capture was asked for.
   PacketSink* packets = nullptr;
+  int ranks_per_node = 1;  // neighbouring world ranks that are on one node
 };
 
 /// What an operation on many ranks takes, all of which begin at time 0.
@@ -160,6 +162,8 @@ struct BackendDescription {
   /// run in a world.
   Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
   std::span<const ExplainTopic> topics = {};
+  /// Published figures and the model's for them: offramp explain validation. Null: there are none.
+  ValidationRows (*validation)() = nullptr;
   /// The parameters that make no difference beside the others' values, whether the user has set them or not:
   /// those that are set are reported. Null: all of them always count.
   std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;

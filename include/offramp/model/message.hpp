@@ -24,6 +24,7 @@ struct Transfer {
   int tag = 0;
   std::uint64_t context = 0;
   bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
+  bool signal = false;       // says that a rank has come so far, and carries nothing: of a barrier
   std::uint32_t number = 0;
   std::uint64_t operation = 0;  // for spans
   Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known
@@ -92,12 +93,21 @@ inline void note(Outcome& outcome, Outcome step) {
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;
 
+/// How an operation came to what carries it.
+enum class Handling : std::uint8_t {
+  kOffloaded,  // to the chosen backend
+  kRouted,     // a route gives it to another one
+  kDeclined    // the host carries it instead
+};
+
 /// What a receive or a probe found.
 struct Received {
   Outcome outcome = Outcome::kOk;
   int source = 0;  // rank in the communicator
   int tag = 0;
   std::size_t bytes = 0;
+  Handling handling = Handling::kOffloaded;  // of a received message, as its sender's
+  Time spent = {};                           // by which learning of it has moved the program's clock
 };
 
 }  // namespace offramp

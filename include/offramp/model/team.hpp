@@ -23,6 +23,8 @@ class Team {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+  /// False: the buffers are sizes, and there is nothing to read in them.
+  [[nodiscard]] bool carries_data() const { return carries_data_; }
   /// Where the members are, for hardware to which their places matter: the world rank of a rank.
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
@@ -33,6 +35,9 @@ class Team {
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.
   std::uint64_t operation = 0;
+  /// How the messages of this algorithm go, for hardware to which it makes a difference: see Transfer.
+  bool synchronous = false;
+  bool signals = false;
 
   // For hardware that works while the program computes.
   /// When a nonblocking call returns to the program. Set before the first co_await; 0: at once.
@@ -91,7 +96,8 @@ class Team {
   void combine(Bytes in, MutableBytes inout) {
     if (carries_data_) combine_elements(in, inout);
   }
-  /// Local copy; the sizes are equal. Use it instead of memcpy: a lane that only watches has no data.
+  /// Local copy; the sizes are equal. Use it instead of memcpy: an algorithm that is only watched has no
+  /// data.
   void copy(Bytes from, MutableBytes to) const {
     if (carries_data_ && !from.empty() && from.data() != to.data())
       std::memcpy(to.data(), from.data(), from.size());
@@ -101,7 +107,6 @@ class Team {
 
  protected:
   Team(int rank, int size, bool carries_data) : rank_(rank), size_(size), carries_data_(carries_data) {}
-  [[nodiscard]] bool carries_data() const { return carries_data_; }
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
   /// stamp: of a token; null: the backend's point-to-point model prices the message.
   virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;

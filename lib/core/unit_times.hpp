@@ -19,7 +19,7 @@ class UnitTimes final : public SpanSink {
   };
 
   /// next: who else wants the spans; may be null.
-  explicit UnitTimes(SpanSink* next) : next_(next) {}
+  explicit UnitTimes(SpanSink* next = nullptr) : next_(next) {}
 
   void record(const Span& span) override {
     Unit& unit = find(span.unit);

@@ -1,0 +1,192 @@
+#include "backends/cclo/validation.hpp"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "backends/cclo/cclo.hpp"
+#include "backends/cclo/driver.hpp"
+#include "backends/cclo/plans.hpp"
+#include "simulators/model/world.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+using Values = std::vector<std::pair<std::string, Settings::Value>>;
+
+Settings::Value word(const char* text) {
+  return {0, text};
+}
+Settings::Value number(double value) {
+  return {value, {}};
+}
+
+Settings settings_with(const Values& values) {
+  Settings settings = Settings::defaults(parameters());
+  for (const auto& [name, value] : values) settings.set(name, value);
+  return settings;
+}
+Configuration with(const Values& values) {
+  return configuration_of(settings_with(values));
+}
+
+// Whether a parameter was chosen after the figure.
+constexpr bool kHeldOut = false;
+constexpr bool kFitted = true;
+
+struct Table {
+  void add(const std::string& quantity, double published, double ours, const char* unit, bool fitted,
+           const char* source) {
+    rows.push_back({quantity, unit, published, ours, fitted, source});
+  }
+  /// bound: a range, or a shape.
+  void add_bound(const std::string& quantity, const char* bound, double ours, const char* unit, bool fitted,
+                 const char* source) {
+    rows.push_back({quantity, unit, 0, ours, fitted, source, bound});
+  }
+  ValidationRows rows;
+};
+
+void add_calls(Table& table) {
+  const Configuration gen2 = with({{"profile", word("gen2")}});
+  MessageRunner runner(gen2.spec, gen2.layout);
+  const Time configuration =
+      runner.call(Scenario::kConfig, static_cast<std::uint32_t>(Gen2Config::kEnginesOn));
+  table.add("configuration call, packetizers on", 940, configuration.nanoseconds(), "ns", kFitted,
+            "published; `fw_fetch`, `fw_finish`");
+  const Time nop = runner.call(Scenario::kNop);
+  table.add_bound("call without an operation, in the engine", "100 to 1000", nop.nanoseconds(), "ns",
+                  kHeldOut, "published: a bound");
+  const auto host_call = [&](const char* driver) {
+    const Values values = {{"profile", word("gen2")}, {"driver", word(driver)}};
+    const Configuration configured = with(values);
+    Spec spec = configured.spec;
+    const Driver host(configured, spec, 0, 2);
+    return (host.start_cost() + nop + host.finish_cost()).seconds() * 1e6;
+  };
+  for (const double published : {73.61, 93.34})
+    table.add("the same from the host, Coyote, cold", published, host_call("coyote"), "us", kFitted,
+              "published; `call` is the mean of both");
+  table.add_bound("a kernel's start through XRT", "50 to 100", host_call("xrt"), "us", kFitted,
+                  "published: a bound, whose middle was taken (`call`)");
+}
+
+/// When a rank's program goes on behind a collective.
+double collective(int ranks, int rank, OperationKind kind, std::size_t bytes, const Values& values) {
+  WorldOptions options;
+  options.ranks = ranks;
+  World world(options, WorldBackend(cclo_backend(), settings_with(values)));
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = bytes;
+  operation.ranks = ranks;
+  operation.element = ElementType::kInt32;
+  operation.elements = bytes / 4;
+  operation.function = ReduceFunction::kSum;
+  (void)world.run([operation](RankHandle& handle) -> Task<void> { co_await handle.collective(operation); });
+  return world.clock(rank).seconds() * 1e6;
+}
+
+double message(std::size_t bytes, const Values& values) {
+  WorldOptions options;
+  options.ranks = 2;
+  World world(options, WorldBackend(cclo_backend(), settings_with(values)));
+  (void)world.run([bytes](RankHandle& handle) -> Task<void> {
+    if (handle.rank() == 0) co_await handle.send(1, bytes);
+    if (handle.rank() == 1) co_await handle.receive(0, bytes);
+  });
+  return world.end().seconds() * 1e6;
+}
+
+void add_host(Table& table) {
+  const Values coyote = {{"profile", word("gen2")}, {"driver", word("coyote")}};
+  table.add("gather of 24 int32 from 2 ranks, Coyote, at rank 1", 91.06,
+            collective(2, 1, OperationKind::kGather, 96, coyote), "us", kHeldOut, "published");
+  table.add("allreduce of 512 int32 on 2 ranks, Coyote", 91.72,
+            collective(2, 0, OperationKind::kAllreduce, 2048, coyote), "us", kHeldOut, "published");
+  // A call of the engine instead of a command of the stack alone, without the driver's thread.
+  Values write = coyote;
+  write.emplace_back("call", number(0.001));
+  table.add("RDMA WRITE of 1024 B (here a message)", 5.82, message(1024, write), "us", kHeldOut, "published");
+  table.add("RDMA WRITE of 4096 B (here a message)", 6.56, message(4096, write), "us", kHeldOut, "published");
+  table.add("RDMA READ of 1 MiB (here a message)", 92.9, message(1 << 20, write), "us", kHeldOut,
+            "published");
+  const Spec spec = with({}).spec;
+  const auto loop = [&spec](std::uint64_t bytes) {
+    return (spec.pcie_latency * 2 + spec.pcie_time(bytes)).seconds() * 1e6;
+  };
+  table.add("256 B through host memory and back", 3.10, loop(256), "us", kFitted,
+            "published; `pcie_latency`");
+  table.add("64 KiB through host memory and back", 8.63, loop(65536), "us", kHeldOut, "published");
+  table.add("1 MiB through host memory and back", 85.94, loop(1 << 20), "us", kFitted, "published; `pcie`");
+  table.add("4 MiB through host memory and back", 332, loop(4 << 20), "us", kHeldOut, "published");
+}
+
+void add_network(Table& table) {
+  const Spec spec = with({{"transport", word("udp")}}).spec;
+  EngineUnits sending;
+  EngineUnits receiving;
+  const Flow in{Time::us(1), Time::us(1)};
+  const Passage passage = Transmitter(spec, sending).send(in, 0);
+  const Time there = Receiver(spec, receiving).land(passage.first, passage.last, 0);
+  table.add("64 B over UDP and one switch, one way", 1380,
+            (there - spec.cycles(spec.memory_cycles) - in.first).nanoseconds(), "ns", kFitted,
+            "published, half a round trip; `latency`");
+  constexpr std::pair<int, double> kRates[] = {{64, 49.23},   {128, 61.30},  {192, 74.42},  {256, 79.50},
+                                               {320, 82.90},  {384, 85.33},  {448, 87.16},  {512, 88.58},
+                                               {576, 89.72},  {640, 90.65},  {768, 92.09},  {896, 93.14},
+                                               {1024, 93.95}, {1216, 94.85}, {1408, 95.52}, {1472, 95.71}};
+  for (const auto& [bytes, published] : kRates) {
+    const double model = bytes * 8 / (spec.link_time(static_cast<std::uint64_t>(bytes)).seconds() * 1e9);
+    table.add(fmt::format("UDP datagrams of {} B", bytes), published, model, "Gb/s", kHeldOut, "published");
+  }
+}
+
+/// Of a message of 16 MiB between two engines, once it is under way.
+double plateau(const Values& values) {
+  const Configuration c = with(values);
+  constexpr std::uint64_t kBytes = 16 << 20;
+  Plans plans(c.spec, c.layout);
+  const Time time = is_rendezvous(c.spec, Scenario::kSend, kBytes)
+                        ? plans.rendezvous(kBytes).received
+                        : plans.eager(kBytes).first + plans.eager(kBytes).waiting;
+  return static_cast<double>(kBytes) * 8 / (time.seconds() * 1e9);
+}
+
+void add_plateaus(Table& table) {
+  table.add("send/recv plateau, RDMA", 95, plateau({{"profile", word("gen2")}}), "Gb/s", kFitted,
+            "published; `rdma_bandwidth`");
+  table.add("the same, RDMA, data in host memory through Coyote", 95,
+            plateau({{"profile", word("gen2")}, {"driver", word("coyote")}}), "Gb/s", kHeldOut,
+            "published plot: nearly equal");
+  table.add("the same, first generation over UDP", 95, plateau({{"transport", word("udp")}}), "Gb/s",
+            kHeldOut, "published for RDMA");
+  table.add("TCP between two FPGAs", 91.5, plateau({}), "Gb/s", kFitted, "published; `tcp_bandwidth`");
+}
+
+void add_shapes(Table& table) {
+  const Values device = {{"profile", word("gen2")}, {"data", word("device")}};
+  const auto reduce = [&](int ranks, std::size_t bytes) {
+    return collective(ranks, 0, OperationKind::kReduce, bytes, device);
+  };
+  table.add_bound("reduce of 8 KiB, 8 over 2 ranks", "nearly flat", reduce(8, 8192) / reduce(2, 8192), "",
+                  kHeldOut, "published plot");
+  table.add_bound("reduce of 128 KiB, 5 over 4 ranks", "a step up", reduce(5, 131072) / reduce(4, 131072), "",
+                  kHeldOut, "published plot");
+  table.add_bound("reduce of 128 KiB, 8 over 5 ranks", "flat", reduce(8, 131072) / reduce(5, 131072), "",
+                  kHeldOut, "published plot");
+}
+
+}  // namespace
+
+ValidationRows validation() {
+  Table table;
+  add_calls(table);
+  add_host(table);
+  add_network(table);
+  add_plateaus(table);
+  add_shapes(table);
+  return table.rows;
+}
+
+}  // namespace offramp::cclo

@@ -1,0 +1,173 @@
+// Allgather, with blocks of equal and of different sizes.
+#include "backends/host/collectives.hpp"
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+bool has_equal_blocks(const Call& call) {
+  return call.buffers.receive_blocks.empty();
+}
+
+void take_own_block(const Call& call) {
+  local_copy(call.team, call.costs(), call.buffers.send, call.receive_block(call.rank()));
+}
+
+Task<Outcome> allgather_ring(Call call) {
+  const int size = call.size();
+  take_own_block(call);
+  const auto block = [&](int index) { return call.receive_block(index); };
+  co_return co_await gather_around_ring(call.team, block, call.rank(), wrap(call.rank() - 1, size),
+                                        wrap(call.rank() + 1, size));
+}
+
+/// To rank 0 and from there to all.
+Task<Outcome> allgather_linear(Call call) {
+  Call gathering = call;
+  gathering.operation.root = 0;
+  Outcome outcome = co_await gather_linear(gathering);
+  gathering.operation.kind = OperationKind::kBcast;
+  gathering.operation.bytes = call.buffers.receive.size();
+  note(outcome, co_await bcast_linear(gathering));
+  co_return outcome;
+}
+
+/// The same with blocks anywhere in memory: they travel through a buffer in which they lie in order.
+Task<Outcome> allgatherv_gather_bcast(Call call) {
+  Team& team = call.team;
+  const std::span<const MutableBytes> places = call.buffers.receive_blocks;
+  std::size_t bytes = 0;
+  for (const MutableBytes place : places) bytes += place.size();
+  const MutableBytes whole = team.scratch(bytes);
+  std::vector<MutableBytes> blocks;
+  std::size_t begin = 0;
+  for (const MutableBytes place : places) {
+    blocks.push_back(whole.subspan(begin, place.size()));
+    begin += place.size();
+  }
+  Call gathering = call;
+  gathering.operation.kind = OperationKind::kGatherv;
+  gathering.operation.root = 0;
+  gathering.buffers.receive_blocks = blocks;
+  Outcome outcome = co_await gather_linear(gathering);
+  Call spreading = call;
+  spreading.operation.kind = OperationKind::kBcast;
+  spreading.operation.root = 0;
+  spreading.operation.bytes = bytes;
+  spreading.buffers = {whole, whole, bytes};
+  note(outcome, co_await call.collectives.run(spreading));
+  for (std::size_t i = 0; i < places.size(); ++i) local_copy(team, call.costs(), blocks[i], places[i]);
+  co_return outcome;
+}
+
+/// Bruck's: blocks in the order of the circle, the own one first; what a rank has doubles in each step.
+Task<Outcome> allgather_bruck(Call call) {
+  Team& team = call.team;
+  const int size = call.size();
+  const int rank = call.rank();
+  std::vector<std::size_t> begins{0};
+  for (int i = 0; i < size; ++i)
+    begins.push_back(begins.back() + call.receive_block(wrap(rank + i, size)).size());
+  const Cut cut(begins);
+  const bool in_order = rank == 0 && has_equal_blocks(call);
+  const MutableBytes all = in_order ? call.buffers.receive : team.scratch(begins.back());
+  Outcome outcome = Outcome::kOk;
+  local_copy(team, call.costs(), call.buffers.send, cut.of(all, 0));
+  for (int distance = 1; distance < size; distance *= 2) {
+    const int count = std::min(distance, size - distance);
+    const MutableBytes incoming = cut.of(all, Window{distance, distance + count});
+    note(outcome, co_await exchange(team, wrap(rank - distance, size), cut.of(all, Window{0, count}),
+                                    wrap(rank + distance, size), incoming));
+  }
+  if (in_order) co_return outcome;
+  for (int i = 0; i < size; ++i)
+    local_copy(team, call.costs(), cut.of(all, i), call.receive_block(wrap(rank + i, size)));
+  co_return outcome;
+}
+
+Task<Outcome> allgather_recursive_doubling(Call call) {
+  Team& team = call.team;
+  take_own_block(call);
+  const Cut cut =
+      Cut::even(call.buffers.receive.size(), std::max<std::size_t>(call.buffers.block, 1), call.size());
+  Outcome outcome = Outcome::kOk;
+  for (int mask = 1; mask < call.size(); mask *= 2) {
+    const int first = call.rank() & ~(mask - 1);
+    const int other = first ^ mask;
+    const int peer = call.rank() ^ mask;
+    const MutableBytes incoming = cut.of(call.buffers.receive, Window{other, other + mask});
+    note(outcome, co_await exchange(team, peer, cut.of(call.buffers.receive, Window{first, first + mask}),
+                                    peer, incoming));
+  }
+  co_return outcome;
+}
+
+/// Two blocks behind each other. Equal ones are one message.
+Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
+  Team& team = call.team;
+  Outcome outcome = Outcome::kOk;
+  if (has_equal_blocks(call)) {
+    const std::size_t block = call.buffers.block;
+    const auto pair = [&](int first) {
+      return call.buffers.receive.subspan(block * static_cast<std::size_t>(first), 2 * block);
+    };
+    co_return co_await exchange(team, peer, pair(sent), peer, pair(received));
+  }
+  for (int i = 0; i < 2; ++i)
+    note(outcome,
+         co_await exchange(team, peer, call.receive_block(sent + i), peer, call.receive_block(received + i)));
+  co_return outcome;
+}
+
+/// Each rank exchanges with its two neighbours in turns: its own block first, then always the two blocks that
+/// came last.
+Task<Outcome> allgather_neighbour_exchange(Call call) {
+  const int size = call.size();
+  const int rank = call.rank();
+  const bool even = rank % 2 == 0;
+  const int neighbours[] = {wrap(even ? rank + 1 : rank - 1, size), wrap(even ? rank - 1 : rank + 1, size)};
+  const int steps[] = {even ? 2 : -2, even ? -2 : 2};
+  const int pair = rank - rank % 2;
+  int latest[] = {pair, pair};
+  Outcome outcome = Outcome::kOk;
+  take_own_block(call);
+  const MutableBytes own = call.receive_block(rank);
+  note(outcome,
+       co_await exchange(call.team, neighbours[0], own, neighbours[0], call.receive_block(neighbours[0])));
+  int sent = pair;
+  for (int i = 1; i < size / 2; ++i) {
+    const int side = i % 2;
+    latest[side] = wrap(latest[side] + steps[side], size);
+    note(outcome, co_await exchange_pairs(call, neighbours[side], sent, latest[side]));
+    sent = latest[side];
+  }
+  co_return outcome;
+}
+
+// Two ranks exchange their blocks: "two_proc" is a ring of two.
+constexpr Algorithm kAllgather[] = {
+    {"linear", allgather_linear},
+    {"bruck", allgather_bruck},
+    {"recursive_doubling", allgather_recursive_doubling, "bruck", false, Ranks::kPowerOfTwo},
+    {"ring", allgather_ring},
+    {"neighbor", allgather_neighbour_exchange, "ring", false, Ranks::kEven},
+    {"two_proc", allgather_ring},
+};
+constexpr Algorithm kAllgatherv[] = {
+    {"default", allgatherv_gather_bcast},
+    {"bruck", allgather_bruck},
+    {"ring", allgather_ring},
+    {"neighbor", allgather_neighbour_exchange, "ring", false, Ranks::kEven},
+    {"two_proc", allgather_ring},
+};
+
+}  // namespace
+
+std::span<const Algorithm> allgather_algorithms() {
+  return kAllgather;
+}
+std::span<const Algorithm> allgatherv_algorithms() {
+  return kAllgatherv;
+}
+
+}  // namespace offramp::host

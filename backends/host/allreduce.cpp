@@ -1,0 +1,153 @@
+// Reduction to all ranks. Every algorithm gives all ranks the same bits.
+#include "backends/host/collectives.hpp"
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+/// The two halves of an allreduce that is a reduce to rank 0 and a broadcast.
+Call reduce_part(const Call& call) {
+  Call part = call;
+  part.operation.kind = OperationKind::kReduce;
+  part.operation.root = 0;
+  if (!part.is_root()) part.buffers.receive = {};
+  return part;
+}
+Call bcast_part(const Call& call) {
+  Call part = call;
+  part.operation.kind = OperationKind::kBcast;
+  part.operation.root = 0;
+  part.buffers.send = part.buffers.receive;
+  return part;
+}
+
+Task<Outcome> allreduce_linear(Call call) {
+  Outcome outcome = co_await reduce_linear(reduce_part(call));
+  note(outcome, co_await bcast_linear(bcast_part(call)));
+  co_return outcome;
+}
+
+Task<Outcome> allreduce_nonoverlapping(Call call) {
+  Outcome outcome = co_await call.collectives.run(reduce_part(call));
+  note(outcome, co_await call.collectives.run(bcast_part(call)));
+  co_return outcome;
+}
+
+/// Of each part a segment goes around the ring at a time; the sums go around once.
+Task<Outcome> around_ring(Call call, std::size_t segment) {
+  Team& team = call.team;
+  const int size = call.size();
+  const MutableBytes sum = call.buffers.receive;
+  const Cut cut = Cut::even(sum.size(), call.element(), size);
+  local_copy(team, call.costs(), call.buffers.send, sum);
+  Outcome outcome = Outcome::kOk;
+  const Segments phases(cut.of(sum, 0).size(), call.element(), segment);
+  for (std::size_t phase = 0; phase < phases.count(); ++phase)
+    note(outcome, co_await reduce_around_ring(call, sum, cut, phases, phase));
+  const auto part = [&](int index) { return cut.of(sum, index); };
+  note(outcome, co_await gather_around_ring(team, part, call.rank(), wrap(call.rank() - 1, size),
+                                            wrap(call.rank() + 1, size)));
+  co_return outcome;
+}
+Task<Outcome> allreduce_ring(Call call) {
+  return around_ring(call, 0);
+}
+Task<Outcome> allreduce_segmented_ring(Call call) {
+  return around_ring(call, call.segment());
+}
+
+/// Rabenseifner's: reduce-scatter by halves, then the same steps back.
+Task<Outcome> allreduce_rabenseifner(Call call) {
+  Team& team = call.team;
+  const int rank = call.rank();
+  const Positions positions(call.size());
+  MutableBytes sum = call.buffers.receive;
+  const Cut cut = Cut::even(sum.size(), call.element(), positions.count());
+  MutableBytes incoming = team.scratch(sum.size());
+  Outcome outcome = co_await begin_rabenseifner(call, positions, cut, sum, incoming);
+  if (positions.is_folded(rank)) {
+    note(outcome, co_await team.receive(rank - 1, sum));
+    co_return outcome;
+  }
+  const int own = positions.of(rank);
+  const std::vector<Window> windows = windows_of(own, positions, true);
+  std::size_t step = windows.size() - 1;
+  for (int mask = positions.count() / 2; mask > 0; mask /= 2, --step) {
+    const int peer = positions.rank(own ^ mask);
+    note(outcome, co_await exchange(team, peer, cut.of(sum, windows[step]), peer,
+                                    cut.of(sum, other_half(windows, step))));
+  }
+  if (positions.is_paired(rank)) note(outcome, co_await team.send(rank + 1, sum));
+  co_return outcome;
+}
+
+constexpr Algorithm kAlgorithms[] = {
+    {"basic_linear", allreduce_linear},
+    {"nonoverlapping", allreduce_nonoverlapping},
+    {"recursive_doubling", allreduce_recursive_doubling},
+    {"ring", allreduce_ring, "recursive_doubling", true, Ranks::kAny, Elements::kOnePerRank},
+    {"segmented_ring", allreduce_segmented_ring, "recursive_doubling", true, Ranks::kAny,
+     Elements::kOnePerRank},
+    {"rabenseifner", allreduce_rabenseifner, "basic_linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
+};
+
+}  // namespace
+
+Task<Outcome> allreduce_recursive_doubling(Call call) {
+  // An odd rank of the first ones folds into the rank before it, so that every partial result covers
+  // contiguous ranks and operands stay in rank order.
+  Team& team = call.team;
+  const CollectiveBuffers& buffers = call.buffers;
+  const Positions positions(call.size());
+  const int rank = call.rank();
+  Outcome outcome = Outcome::kOk;
+  if (positions.is_folded(rank)) {
+    note(outcome, co_await team.send(rank - 1, buffers.send));
+    note(outcome, co_await team.receive(rank - 1, buffers.receive));
+    co_return outcome;
+  }
+  // The partial result so far is `sum`: the program's own operand at first, then in `held`; what comes in
+  // goes to `other`.
+  const bool in_place = buffers.send.data() == buffers.receive.data();
+  Bytes sum = buffers.send;
+  MutableBytes held = in_place ? buffers.receive : MutableBytes();
+  MutableBytes other = in_place ? MutableBytes() : buffers.receive;
+  const auto make_room = [&] {
+    if (other.empty() && !sum.empty()) other = team.scratch(sum.size());
+  };
+  const auto take_upper = [&] {  // an operand of higher ranks came in
+    local_combine(team, call.costs(), sum, other);
+    std::swap(held, other);
+    sum = held;
+  };
+  if (positions.is_paired(rank)) {
+    make_room();
+    note(outcome, co_await team.receive(rank + 1, other));
+    take_upper();
+  }
+  const int position = positions.of(rank);
+  for (int mask = 1; mask < positions.count(); mask *= 2) {
+    const int partner = position ^ mask;
+    if (partner < position && held.empty() && !sum.empty()) {  // the result will be where this operand is
+      std::swap(held, other);
+      local_copy(team, call.costs(), sum, held);
+      sum = held;
+    }
+    make_room();
+    note(outcome, co_await exchange(team, positions.rank(partner), sum, positions.rank(partner), other));
+    if (partner > position) {
+      take_upper();
+    } else {
+      local_combine(team, call.costs(), other, held);
+    }
+  }
+  local_copy(team, call.costs(), sum, buffers.receive);
+  if (positions.is_paired(rank)) note(outcome, co_await team.send(rank + 1, sum));
+  co_return outcome;
+}
+
+std::span<const Algorithm> allreduce_algorithms() {
+  return kAlgorithms;
+}
+
+}  // namespace offramp::host

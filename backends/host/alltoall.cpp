@@ -1,0 +1,112 @@
+// Alltoall, with blocks of equal and of different sizes.
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+/// In place, what arrives would overwrite what is still to leave: it leaves from a copy.
+Bytes source_of(Team& team, const LocalCosts& costs, const CollectiveBuffers& buffers) {
+  if (buffers.send.empty() || buffers.send.data() != buffers.receive.data()) return buffers.send;
+  const MutableBytes copy = team.scratch(buffers.send.size());
+  local_copy(team, costs, buffers.send, copy);
+  return copy;
+}
+
+void keep_own_block(const Call& call) {
+  local_copy(call.team, call.costs(), call.send_block(call.rank()), call.receive_block(call.rank()));
+}
+
+Task<Outcome> pairwise(Call call) {
+  return alltoall_pairwise(call.team, call.costs(), call.buffers);
+}
+
+/// All messages at once.
+Task<Outcome> linear(Call call) {
+  Team& team = call.team;
+  const int size = call.size();
+  call.buffers.send = source_of(team, call.costs(), call.buffers);
+  keep_own_block(call);
+  std::vector<Team::Pending> messages;
+  messages.reserve(2 * static_cast<std::size_t>(size));
+  for (int step = 1; step < size; ++step) {
+    const int from = wrap(call.rank() + step, size);
+    messages.push_back(team.receive(from, call.receive_block(from)));
+  }
+  for (int step = 1; step < size; ++step) {
+    const int to = wrap(call.rank() - step, size);
+    messages.push_back(team.send(to, call.send_block(to)));
+  }
+  Outcome outcome = Outcome::kOk;
+  for (const Team::Pending& one : messages) note(outcome, co_await one);
+  co_return outcome;
+}
+
+/// Bruck's: block i is for the rank i places on. A block moves by the powers of two of which its number is
+/// the sum; in each step all blocks that move so far are one message.
+Task<Outcome> bruck(Call call) {
+  Team& team = call.team;
+  const LocalCosts& costs = call.costs();
+  const CollectiveBuffers& buffers = call.buffers;
+  const int size = call.size();
+  const int rank = call.rank();
+  const std::size_t block = buffers.block;
+  const auto at = [&](MutableBytes all, int index) {
+    return all.subspan(block * static_cast<std::size_t>(index), block);
+  };
+  const MutableBytes turned = team.scratch(block * static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i)
+    local_copy(team, costs, call.send_block(wrap(rank + i, size)), at(turned, i));
+  const std::size_t half = block * static_cast<std::size_t>((size + 1) / 2);
+  const MutableBytes outgoing = team.scratch(half);
+  const MutableBytes incoming = team.scratch(half);
+  Outcome outcome = Outcome::kOk;
+  for (int distance = 1; distance < size; distance *= 2) {
+    int count = 0;
+    for (int i = distance; i < size; ++i) {
+      if ((i & distance) != 0) local_copy(team, costs, at(turned, i), at(outgoing, count++));
+    }
+    const std::size_t bytes = block * static_cast<std::size_t>(count);
+    note(outcome, co_await exchange(team, wrap(rank + distance, size), outgoing.first(bytes),
+                                    wrap(rank - distance, size), incoming.first(bytes)));
+    count = 0;
+    for (int i = distance; i < size; ++i) {
+      if ((i & distance) != 0) local_copy(team, costs, at(incoming, count++), at(turned, i));
+    }
+  }
+  for (int i = 0; i < size; ++i)
+    local_copy(team, costs, at(turned, i), call.receive_block(wrap(rank - i, size)));
+  co_return outcome;
+}
+
+// Without a limit of messages in flight, which is the default, "linear_sync" is "linear". "two_proc" is an
+// exchange in pairs.
+constexpr Algorithm kEqual[] = {
+    {"linear", linear},      {"pairwise", pairwise}, {"modified_bruck", bruck},
+    {"linear_sync", linear}, {"two_proc", pairwise},
+};
+constexpr Algorithm kDifferent[] = {{"basic_linear", linear}, {"pairwise", pairwise}};
+
+}  // namespace
+
+Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers) {
+  const int size = team.size();
+  buffers.send = source_of(team, costs, buffers);
+  local_copy(team, costs, send_block(buffers, team.rank()), receive_block(buffers, team.rank()));
+  Outcome outcome = Outcome::kOk;
+  for (int step = 1; step < size; ++step) {
+    const int to = wrap(team.rank() + step, size);
+    const int from = wrap(team.rank() - step, size);
+    const MutableBytes incoming = receive_block(buffers, from);
+    note(outcome, co_await exchange(team, to, send_block(buffers, to), from, incoming));
+  }
+  co_return outcome;
+}
+
+std::span<const Algorithm> alltoall_algorithms() {
+  return kEqual;
+}
+std::span<const Algorithm> alltoallv_algorithms() {
+  return kDifferent;
+}
+
+}  // namespace offramp::host

@@ -1,0 +1,89 @@
+// Barrier.
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+/// All report to rank 0, which lets them go.
+Task<Outcome> linear(Call call) {
+  Team& team = call.team;
+  Outcome outcome = Outcome::kOk;
+  if (call.rank() != 0) {
+    note(outcome, co_await team.send(0, {}));
+    note(outcome, co_await team.receive(0, {}));
+    co_return outcome;
+  }
+  std::vector<Team::Pending> reports;
+  for (int rank = 1; rank < call.size(); ++rank) reports.push_back(team.receive(rank, {}));
+  for (const Team::Pending& one : reports) note(outcome, co_await one);
+  for (int rank = 1; rank < call.size(); ++rank) note(outcome, co_await team.send(rank, {}));
+  co_return outcome;
+}
+
+/// Twice around the circle.
+Task<Outcome> double_ring(Call call) {
+  Team& team = call.team;
+  const int right = wrap(call.rank() + 1, call.size());
+  const int left = wrap(call.rank() - 1, call.size());
+  Outcome outcome = Outcome::kOk;
+  for (int round = 0; call.size() > 1 && round < 2; ++round) {
+    if (call.rank() > 0) note(outcome, co_await team.receive(left, {}));
+    note(outcome, co_await team.send(right, {}));
+    if (call.rank() == 0) note(outcome, co_await team.receive(left, {}));
+  }
+  co_return outcome;
+}
+
+Task<Outcome> recursive_doubling(Call call) {
+  // Ranks beyond the largest power of two report to a lower rank, which lets them go.
+  Team& team = call.team;
+  const int rank = call.rank();
+  const int count = Positions(call.size()).count();
+  Outcome outcome = Outcome::kOk;
+  if (rank >= count) co_return co_await exchange(team, rank - count, {}, rank - count, {});
+  const bool reported_to = rank + count < call.size();
+  if (reported_to) note(outcome, co_await team.receive(rank + count, {}));
+  for (int mask = 1; mask < count; mask *= 2)
+    note(outcome, co_await exchange(team, rank ^ mask, {}, rank ^ mask, {}));
+  if (reported_to) note(outcome, co_await team.send(rank + count, {}));
+  co_return outcome;
+}
+
+/// Bruck's, which is the dissemination barrier.
+Task<Outcome> bruck(Call call) {
+  const int size = call.size();
+  Outcome outcome = Outcome::kOk;
+  for (int distance = 1; distance < size; distance *= 2)
+    note(outcome, co_await exchange(call.team, wrap(call.rank() + distance, size), {},
+                                    wrap(call.rank() - distance, size), {}));
+  co_return outcome;
+}
+
+/// Up a binomial tree and down again.
+Task<Outcome> up_and_down(Call call) {
+  Team& team = call.team;
+  const Tree tree = Tree::binomial_in_order(call.rank(), call.size(), 0);
+  Outcome outcome = Outcome::kOk;
+  for (const int child : tree.children) note(outcome, co_await team.receive(child, {}));
+  if (!tree.is_top()) {
+    note(outcome, co_await team.send(tree.parent, {}));
+    note(outcome, co_await team.receive(tree.parent, {}));
+  }
+  for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child)
+    note(outcome, co_await team.send(*child, {}));
+  co_return outcome;
+}
+
+// Two ranks report to each other at once: "two_proc" is the first step of Bruck's.
+constexpr Algorithm kAlgorithms[] = {
+    {"linear", linear}, {"double_ring", double_ring}, {"recursive_doubling", recursive_doubling},
+    {"bruck", bruck},   {"two_proc", bruck},          {"tree", up_and_down},
+};
+
+}  // namespace
+
+std::span<const Algorithm> barrier_algorithms() {
+  return kAlgorithms;
+}
+
+}  // namespace offramp::host

@@ -1,0 +1,189 @@
+// Broadcast.
+#include <optional>
+
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+constexpr int kRadix = 4;  // of k-nomial trees: coll_tuned_bcast_algorithm_knomial_radix
+
+/// Down a tree, segment by segment. The next segment is received while the last one is forwarded.
+Task<Outcome> down(Call call, Tree tree, std::size_t segment) {
+  Team& team = call.team;
+  const MutableBytes buffer = call.buffers.receive;
+  const Segments segments(buffer.size(), 1, segment);
+  Outcome outcome = Outcome::kOk;
+  std::optional<Team::Pending> next;
+  if (!tree.is_top()) next.emplace(team.receive(tree.parent, segments.of(buffer, 0)));
+  std::vector<Team::Pending> outgoing;
+  for (std::size_t i = 0; i < segments.count(); ++i) {
+    if (!tree.is_top()) {
+      const Team::Pending incoming = *next;
+      if (i + 1 < segments.count()) next.emplace(team.receive(tree.parent, segments.of(buffer, i + 1)));
+      note(outcome, co_await incoming);
+    }
+    for (const int child : tree.children) outgoing.push_back(team.send(child, segments.of(Bytes(buffer), i)));
+    for (const Team::Pending& one : outgoing) note(outcome, co_await one);
+    outgoing.clear();
+  }
+  co_return outcome;
+}
+
+Task<Outcome> bcast_chain(Call call) {
+  return down(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.segment());
+}
+Task<Outcome> bcast_binary(Call call) {
+  return down(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.segment());
+}
+Task<Outcome> bcast_binomial(Call call) {
+  return down(call, Tree::binomial(call.rank(), call.size(), call.operation.root), call.segment());
+}
+Task<Outcome> bcast_k_nomial(Call call) {
+  return down(call, Tree::k_nomial(call.rank(), call.size(), call.operation.root, kRadix), call.segment());
+}
+
+/// One half of the message goes down each side of a binary tree; then the two sides exchange them, odd
+/// relative ranks (the first child's side) with the even ones behind them.
+Task<Outcome> bcast_split_binary(Call call) {
+  Team& team = call.team;
+  const int size = call.size();
+  const int own = wrap(call.rank() - call.operation.root, size);
+  const Tree tree = Tree::binary(call.rank(), size, call.operation.root);
+  const MutableBytes buffer = call.buffers.receive;
+  const std::size_t middle = (buffer.size() + 1) / 2;
+  const MutableBytes halves[] = {buffer.first(middle), buffer.subspan(middle)};
+  Outcome outcome = Outcome::kOk;
+  if (tree.is_top()) {
+    const Segments segments(middle, 1, call.segment());
+    for (std::size_t i = 0; i < segments.count(); ++i) {
+      for (std::size_t side = 0; side < tree.children.size(); ++side) {
+        const Segments of_side(halves[side].size(), 1, call.segment());
+        if (i < of_side.count())
+          note(outcome, co_await team.send(tree.children[side], of_side.of(Bytes(halves[side]), i)));
+      }
+    }
+  } else {
+    Call half = call;
+    half.buffers.receive = halves[own % 2 == 1 ? 0 : 1];
+    note(outcome, co_await down(half, tree, call.segment()));
+  }
+  const bool last_has_no_pair = size % 2 == 0;
+  if (last_has_no_pair && tree.is_top()) {
+    note(outcome, co_await team.send(wrap(call.rank() - 1, size), halves[1]));
+  } else if (last_has_no_pair && own == size - 1) {
+    note(outcome, co_await team.receive(call.operation.root, halves[1]));
+  } else if (!tree.is_top()) {
+    const bool first_side = own % 2 == 1;
+    const int peer = wrap(call.rank() + (first_side ? 1 : -1), size);
+    note(outcome,
+         co_await exchange(team, peer, halves[first_side ? 0 : 1], peer, halves[first_side ? 1 : 0]));
+  }
+  co_return outcome;
+}
+
+/// Parts [r, r + subtree) of relative rank r come down a binomial tree.
+Task<Outcome> scatter_parts(Call call, const Cut& cut) {
+  Team& team = call.team;
+  const int size = call.size();
+  const int own = wrap(call.rank() - call.operation.root, size);
+  const auto parts = [&](int first, int count) {
+    return cut.of(call.buffers.receive, Window{first, std::min(first + count, size)});
+  };
+  Outcome outcome = Outcome::kOk;
+  int mask = 1;
+  while (mask < size && (own & mask) == 0) mask *= 2;
+  if (own > 0 && !parts(own, mask).empty())
+    note(outcome, co_await team.receive(wrap(call.rank() - mask, size), parts(own, mask)));
+  for (mask /= 2; mask > 0; mask /= 2) {
+    if (own + mask < size && !parts(own + mask, mask).empty())
+      note(outcome, co_await team.send(wrap(call.rank() + mask, size), parts(own + mask, mask)));
+  }
+  co_return outcome;
+}
+
+/// Recursive doubling over any number of ranks: groups of `mask` relative ranks exchange what they have. Of a
+/// group whose partner is cut short, those without a partner get the partner's parts from those with one.
+Task<Outcome> gather_parts(Call call, const Cut& cut) {
+  Team& team = call.team;
+  const int size = call.size();
+  const int own = wrap(call.rank() - call.operation.root, size);
+  const auto peer = [&](int relative) { return wrap(relative + call.operation.root, size); };
+  const auto parts = [&](int first, int count) {
+    return cut.of(call.buffers.receive, Window{std::min(first, size), std::min(first + count, size)});
+  };
+  Outcome outcome = Outcome::kOk;
+  for (int mask = 1; mask < size; mask *= 2) {
+    const int group = own & ~(mask - 1);
+    const int other = group ^ mask;
+    const int partner = own ^ mask;
+    if (partner < size) {
+      note(outcome,
+           co_await exchange(team, peer(partner), parts(group, mask), peer(partner), parts(other, mask)));
+    }
+    const int served = size - group - mask;  // of this group, if the other one is behind it and cut short
+    if (other < group || served >= mask) continue;
+    for (int step = mask / 2; step > 0; step /= 2) {
+      const int neighbour = own ^ step;
+      const int limit = (own & ~(2 * step - 1)) + served;
+      if (neighbour > own && own < limit && neighbour >= limit)
+        note(outcome, co_await team.send(peer(neighbour), parts(other, mask)));
+      if (neighbour < own && neighbour < limit && own >= limit)
+        note(outcome, co_await team.receive(peer(neighbour), parts(other, mask)));
+    }
+  }
+  co_return outcome;
+}
+
+/// Behind the scatter the root gets everything back. Its buffer is only read: it goes on with a copy.
+void protect_root(Call& call) {
+  if (!call.is_root()) return;
+  const MutableBytes copy = call.team.scratch(call.buffers.receive.size());
+  call.team.copy(call.buffers.receive, copy);
+  call.buffers.receive = copy;
+}
+
+Task<Outcome> bcast_scatter_allgather(Call call) {
+  protect_root(call);
+  const Cut cut = Cut::rounded_up(call.buffers.receive.size(), 1, call.size());
+  Outcome outcome = co_await scatter_parts(call, cut);
+  note(outcome, co_await gather_parts(call, cut));
+  co_return outcome;
+}
+
+Task<Outcome> bcast_scatter_ring(Call call) {
+  protect_root(call);
+  const int size = call.size();
+  const Cut cut = Cut::rounded_up(call.buffers.receive.size(), 1, size);
+  Outcome outcome = co_await scatter_parts(call, cut);
+  const auto part = [&](int index) { return cut.of(call.buffers.receive, index); };
+  const int right = wrap(call.rank() + 1, size);
+  const int left = wrap(call.rank() - 1, size);
+  note(outcome, co_await gather_around_ring(call.team, part, wrap(call.rank() - call.operation.root, size),
+                                            left, right));
+  co_return outcome;
+}
+
+constexpr Algorithm kAlgorithms[] = {
+    {"basic_linear", bcast_linear},
+    {"chain", bcast_chain},
+    {"pipeline", bcast_chain},  // a chain with the fan-out 1, which is the default of both
+    {"split_binary_tree", bcast_split_binary, "chain", false, Ranks::kAny, Elements::kOnePerRank},
+    {"binary_tree", bcast_binary},
+    {"binomial", bcast_binomial},
+    {"knomial", bcast_k_nomial},
+    {"scatter_allgather", bcast_scatter_allgather, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
+    {"scatter_allgather_ring", bcast_scatter_ring, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
+};
+
+}  // namespace
+
+Task<Outcome> bcast_linear(Call call) {
+  return down(call, Tree::flat(call.rank(), call.size(), call.operation.root), 0);
+}
+
+std::span<const Algorithm> bcast_algorithms() {
+  return kAlgorithms;
+}
+
+}  // namespace offramp::host

@@ -1,0 +1,122 @@
+#include "backends/host/collectives.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+
+const Algorithm& algorithm_named(const CollectiveKind& kind, std::string_view name) {
+  const auto found = std::find_if(kind.algorithms.begin(), kind.algorithms.end(),
+                                  [&](const Algorithm& algorithm) { return algorithm.name == name; });
+  assert(found != kind.algorithms.end());
+  return *found;
+}
+
+bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t elements) {
+  const auto at_least = [&](int parts) { return elements >= static_cast<std::size_t>(parts); };
+  const int power = Positions(operation.ranks).count();
+  const bool ranks = algorithm.ranks == Ranks::kAny ||
+                     (algorithm.ranks == Ranks::kEven && operation.ranks % 2 == 0) ||
+                     (algorithm.ranks == Ranks::kPowerOfTwo && operation.ranks == power);
+  const bool long_enough = algorithm.elements == Elements::kAny ||
+                           (algorithm.elements == Elements::kOnePerRank && at_least(operation.ranks)) ||
+                           (algorithm.elements == Elements::kOnePerPowerOfTwo && at_least(power));
+  return ranks && long_enough && (operation.commutative || !algorithm.commutative);
+}
+
+}  // namespace
+
+// --- one rank's part ---
+
+const LocalCosts& Call::costs() const {
+  return collectives.costs();
+}
+std::size_t Call::segment() const {
+  return collectives.segment();
+}
+std::size_t Call::element() const {
+  const std::size_t bytes = operation.bytes > 0 ? operation.bytes : buffers.send.size();
+  return std::max<std::size_t>(operation.elements > 0 ? bytes / operation.elements : bytes, 1);
+}
+Bytes send_block(const CollectiveBuffers& buffers, int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  return buffers.send_blocks.empty() ? buffers.send.subspan(buffers.block * index, buffers.block)
+                                     : buffers.send_blocks[index];
+}
+MutableBytes receive_block(const CollectiveBuffers& buffers, int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  return buffers.receive_blocks.empty() ? buffers.receive.subspan(buffers.block * index, buffers.block)
+                                        : buffers.receive_blocks[index];
+}
+
+// --- choices ---
+
+const CollectiveKind& collective_kind(OperationKind kind) {
+  const std::span<const CollectiveKind> kinds = collective_kinds();
+  const auto found =
+      std::find_if(kinds.begin(), kinds.end(), [&](const CollectiveKind& one) { return one.kind == kind; });
+  assert(found != kinds.end());
+  return *found;
+}
+
+std::size_t size_for_rules(const Operation& operation, const CollectiveBuffers& buffers) {
+  if (operation.kind == OperationKind::kReduceScatterv) return buffers.send.size();
+  if (operation.kind != OperationKind::kAllgatherv) return operation.bytes;
+  std::size_t sum = 0;
+  for (const MutableBytes block : buffers.receive_blocks) sum += block.size();
+  return sum / std::max<std::size_t>(buffers.receive_blocks.size(), 1);
+}
+
+std::vector<Parameter> algorithm_parameters() {
+  std::vector<Parameter> all;
+  for (const CollectiveKind& kind : collective_kinds()) {
+    if (kind.algorithms.size() == 1) continue;
+    std::vector<std::string_view> names{kAuto};
+    for (const Algorithm& algorithm : kind.algorithms) names.push_back(algorithm.name);
+    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names),
+                         kind.kind == OperationKind::kScan || kind.kind == OperationKind::kExscan
+                             ? "Open MPI 4.1: coll/basic"
+                             : "Open MPI 4.1: fixed decisions of coll/tuned",
+                         "algorithm; auto: by the number of ranks and bytes"));
+  }
+  return all;
+}
+
+Collectives::Collectives(const Settings& settings, const LocalCosts& costs)
+    : costs_(costs), segment_(static_cast<std::size_t>(settings.integer("segment"))) {
+  for (const CollectiveKind& kind : collective_kinds()) {
+    if (kind.algorithms.size() == 1) continue;
+    const std::string& name = settings.choice(std::string(to_string(kind.kind)));
+    if (name != kAuto) named_[static_cast<std::size_t>(kind.kind)] = algorithm_named(kind, name).name;
+  }
+}
+
+const Algorithm& Collectives::choose(const Operation& operation, std::size_t bytes,
+                                     std::size_t elements) const {
+  const CollectiveKind& kind = collective_kind(operation.kind);
+  std::string_view name = named_[static_cast<std::size_t>(operation.kind)];
+  if (name.empty()) {
+    const bool in_order = !operation.commutative && !kind.ordered_rules.empty();
+    for (const Rule& rule : in_order ? kind.ordered_rules : kind.rules) {
+      name = rule.algorithm;
+      if (operation.ranks < rule.ranks && bytes < rule.bytes) break;
+    }
+  }
+  const Algorithm* algorithm = &algorithm_named(kind, name);
+  while (!can_run(*algorithm, operation, elements)) algorithm = &algorithm_named(kind, algorithm->instead);
+  return *algorithm;
+}
+
+Task<Outcome> Collectives::run(Call call) const {
+  call.operation.ranks = call.size();
+  const std::size_t elements =
+      reduces(call.operation.kind) ? call.buffers.send.size() / call.element() : call.operation.bytes;
+  return choose(call.operation, size_for_rules(call.operation, call.buffers), elements).run(call);
+}
+
+}  // namespace offramp::host

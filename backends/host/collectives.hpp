@@ -1,0 +1,37 @@
+// Runs collectives, each by the algorithm that Open MPI would choose or that the settings name.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "backends/host/algorithms.hpp"
+#include "offramp/model/parameter.hpp"
+
+namespace offramp::host {
+
+class Collectives {
+ public:
+  Collectives(const Settings& settings, const LocalCosts& costs);
+
+  [[nodiscard]] Task<Outcome> run(Call call) const;
+  /// bytes: see size_for_rules(); elements: of the whole vector or message.
+  [[nodiscard]] const Algorithm& choose(const Operation& operation, std::size_t bytes,
+                                        std::size_t elements) const;
+
+  [[nodiscard]] const LocalCosts& costs() const { return costs_; }
+  [[nodiscard]] std::size_t segment() const { return segment_; }
+
+ private:
+  std::array<std::string_view, static_cast<std::size_t>(OperationKind::kCount)> named_;  // empty: auto
+  LocalCosts costs_;
+  std::size_t segment_;
+};
+
+/// The size that the rules for this kind look at: of the message or the block; where blocks differ of their
+/// average (allgatherv) or their sum (reduce_scatterv).
+std::size_t size_for_rules(const Operation& operation, const CollectiveBuffers& buffers);
+
+/// A row for each kind of which there are several algorithms.
+std::vector<Parameter> algorithm_parameters();
+
+}  // namespace offramp::host

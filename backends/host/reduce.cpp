@@ -1,0 +1,144 @@
+// Reduction to one rank.
+#include <optional>
+
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+/// Up a tree, segment by segment: what one child has sent is combined while the next contribution comes in.
+/// The sum of the rank at the top goes to `result`.
+Task<Outcome> up(Call call, Tree tree, MutableBytes result) {
+  Team& team = call.team;
+  const Bytes own = call.buffers.send;
+  const Segments segments(own.size(), call.element(), call.segment());
+  const std::size_t children = tree.children.size();
+  MutableBytes sum = tree.is_top() ? result : children > 0 ? team.scratch(own.size()) : MutableBytes();
+  // Where operands come in any order, the first contribution to a segment takes the place of the sum, and the
+  // own operand need not be copied there.
+  const bool direct = call.operation.commutative && children > 0 && own.data() != sum.data();
+  if (!direct && !sum.empty()) local_copy(team, call.costs(), own, sum);
+  MutableBytes rooms[2];
+  for (MutableBytes& room : rooms) {
+    if (children > 0) room = team.scratch(segments.longest());
+  }
+  const auto place = [&](std::size_t step) {
+    const MutableBytes part = segments.of(sum, step / children);
+    return direct && step % children == 0 ? part : rooms[step % 2].first(part.size());
+  };
+
+  Outcome outcome = Outcome::kOk;
+  std::optional<Team::Pending> next;
+  for (std::size_t segment = 0; segment < segments.count(); ++segment) {
+    for (std::size_t child = 0; child < children; ++child) {
+      const std::size_t step = segment * children + child;
+      if (step == 0) next.emplace(team.receive(tree.children[0], place(0)));
+      const Team::Pending incoming = *next;
+      if (step + 1 < segments.count() * children)
+        next.emplace(team.receive(tree.children[(step + 1) % children], place(step + 1)));
+      note(outcome, co_await incoming);
+      const Bytes in = direct && child == 0 ? segments.of(own, segment) : Bytes(place(step));
+      local_combine(team, call.costs(), in, segments.of(sum, segment));
+    }
+    if (!tree.is_top())
+      note(outcome, co_await team.send(tree.parent, segments.of(children > 0 ? Bytes(sum) : own, segment)));
+  }
+  co_return outcome;
+}
+
+Task<Outcome> reduce_chain(Call call) {
+  return up(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.buffers.receive);
+}
+Task<Outcome> reduce_binary(Call call) {
+  return up(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.buffers.receive);
+}
+Task<Outcome> reduce_binomial(Call call) {
+  return up(call, Tree::binomial_in_order(call.rank(), call.size(), call.operation.root),
+            call.buffers.receive);
+}
+
+/// The tree that keeps operands in order ends at the last rank, which sends the result on.
+Task<Outcome> reduce_binary_in_order(Call call) {
+  Team& team = call.team;
+  const int top = call.size() - 1;
+  const int root = call.operation.root;
+  Tree tree = Tree::binary_in_order(call.rank(), call.size());
+  MutableBytes sum = call.buffers.receive;
+  if (call.rank() == top && root != top) sum = team.scratch(call.buffers.send.size());
+  Outcome outcome = co_await up(call, std::move(tree), sum);
+  if (root == top) co_return outcome;
+  if (call.rank() == top) note(outcome, co_await team.send(root, sum));
+  if (call.rank() == root) note(outcome, co_await team.receive(top, call.buffers.receive));
+  co_return outcome;
+}
+
+/// Rabenseifner's: reduce-scatter by halves, then a binomial gather of the parts.
+Task<Outcome> reduce_rabenseifner(Call call) {
+  Team& team = call.team;
+  const Positions positions(call.size());
+  const int root = call.operation.root;
+  const std::size_t bytes = call.buffers.send.size();
+  const Cut cut = Cut::even(bytes, call.element(), positions.count());
+  MutableBytes sum = call.is_root() ? call.buffers.receive : team.scratch(bytes);
+  MutableBytes incoming = team.scratch(bytes);
+  Outcome outcome = co_await begin_rabenseifner(call, positions, cut, sum, incoming);
+  const int top = positions.rank(positions.of(root));  // the root, or the rank that stands for it
+  if (!positions.is_folded(call.rank())) {
+    const int own = positions.of(call.rank());
+    const std::vector<Window> windows = windows_of(own, positions, true);
+    std::size_t step = windows.size() - 1;
+    for (int mask = positions.count() / 2; mask > 0; mask /= 2, --step) {
+      const int peer = positions.rank(own ^ mask);
+      if (((own ^ positions.of(root)) & mask) != 0) {
+        note(outcome, co_await team.send(peer, cut.of(sum, windows[step])));
+        break;
+      }
+      note(outcome, co_await team.receive(peer, cut.of(sum, other_half(windows, step))));
+    }
+  }
+  if (top == root) co_return outcome;
+  if (call.rank() == top) note(outcome, co_await team.send(root, sum));
+  if (call.rank() == root) note(outcome, co_await team.receive(top, call.buffers.receive));
+  co_return outcome;
+}
+
+constexpr Algorithm kAlgorithms[] = {
+    {"linear", reduce_linear},
+    {"chain", reduce_chain, "in-order_binary", true},
+    {"pipeline", reduce_chain, "in-order_binary", true},
+    {"binary", reduce_binary, "in-order_binary", true},
+    {"binomial", reduce_binomial, "in-order_binary", true},
+    {"in-order_binary", reduce_binary_in_order},
+    {"rabenseifner", reduce_rabenseifner, "linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
+};
+
+}  // namespace
+
+/// The root takes one operand after the other, from the last rank down.
+Task<Outcome> reduce_linear(Call call) {
+  Team& team = call.team;
+  const int root = call.operation.root;
+  const Bytes own = call.buffers.send;
+  if (!call.is_root()) co_return co_await team.send(root, own);
+  const bool in_place = own.data() == call.buffers.receive.data();
+  const MutableBytes sum = in_place && call.size() > 1 ? team.scratch(own.size()) : call.buffers.receive;
+  const MutableBytes room = team.scratch(own.size());
+  Outcome outcome = Outcome::kOk;
+  for (int rank = call.size() - 1; rank >= 0; --rank) {
+    const bool first = rank == call.size() - 1;
+    if (rank != root) note(outcome, co_await team.receive(rank, first ? sum : room));
+    if (first) {
+      if (rank == root) local_copy(team, call.costs(), own, sum);
+    } else {
+      local_combine(team, call.costs(), rank == root ? own : Bytes(room), sum);
+    }
+  }
+  local_copy(team, call.costs(), sum, call.buffers.receive);
+  co_return outcome;
+}
+
+std::span<const Algorithm> reduce_algorithms() {
+  return kAlgorithms;
+}
+
+}  // namespace offramp::host

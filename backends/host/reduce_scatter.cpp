@@ -1,0 +1,146 @@
+// Reduction to blocks, of equal and of different sizes.
+#include "backends/host/collectives.hpp"
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+/// The vector, cut into the ranks' blocks.
+Cut blocks_of(const Call& call) {
+  std::vector<std::size_t> begins{0};
+  for (int rank = 0; rank < call.size(); ++rank)
+    begins.push_back(begins.back() + call.send_block(rank).size());
+  return Cut(std::move(begins));
+}
+
+/// Reduce to rank 0, then scatter.
+Task<Outcome> reduce_and_scatter(Call call) {
+  Team& team = call.team;
+  const bool equal = call.buffers.send_blocks.empty();
+  Call part = call;
+  part.operation.kind = OperationKind::kReduce;
+  part.operation.root = 0;
+  part.operation.bytes = call.buffers.send.size();
+  part.operation.elements = part.operation.bytes / call.element();
+  part.buffers = {call.buffers.send, {}, part.operation.bytes};
+  if (part.is_root()) part.buffers.receive = team.scratch(part.operation.bytes);
+  Outcome outcome = co_await call.collectives.run(part);
+
+  const MutableBytes whole = part.buffers.receive;
+  const Cut cut = blocks_of(call);
+  std::vector<Bytes> blocks;
+  for (int rank = 0; part.is_root() && !equal && rank < call.size(); ++rank)
+    blocks.emplace_back(cut.of(whole, rank));
+  part.operation.kind = equal ? OperationKind::kScatter : OperationKind::kScatterv;
+  part.operation.bytes = call.operation.bytes;
+  part.buffers = {whole, call.buffers.receive, call.buffers.block, blocks, {}};
+  note(outcome, co_await call.collectives.run(part));
+  co_return outcome;
+}
+
+/// Every rank gets the whole vector and keeps its block.
+Task<Outcome> reduce_scatter_recursive_doubling(Call call) {
+  Team& team = call.team;
+  const Cut cut = blocks_of(call);
+  Call whole = call;
+  whole.buffers = {call.buffers.send, team.scratch(call.buffers.send.size()), call.buffers.send.size()};
+  Outcome outcome = co_await allreduce_recursive_doubling(whole);
+  local_copy(team, call.costs(), cut.of(whole.buffers.receive, call.rank()), call.buffers.receive);
+  co_return outcome;
+}
+
+Task<Outcome> reduce_scatter_ring(Call call) {
+  Team& team = call.team;
+  const Cut cut = blocks_of(call);
+  const MutableBytes sum = team.scratch(call.buffers.send.size());
+  local_copy(team, call.costs(), call.buffers.send, sum);
+  std::size_t longest = 0;
+  for (int rank = 0; rank < call.size(); ++rank) longest = std::max(longest, call.send_block(rank).size());
+  const Segments whole(longest, 1, 0);
+  Outcome outcome = co_await reduce_around_ring(call, sum, cut, whole, 0);
+  local_copy(team, call.costs(), cut.of(sum, call.rank()), call.buffers.receive);
+  co_return outcome;
+}
+
+/// The bits of a position in reverse: whose blocks it has after halving with near partners first.
+int mirrored(int position, int count) {
+  int mirror = 0;
+  for (int bit = 1; bit < count; bit *= 2, position /= 2) mirror = 2 * mirror + position % 2;
+  return mirror;
+}
+
+Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
+  Team& team = call.team;
+  const int rank = call.rank();
+  const int size = call.size();
+  const Positions positions(size);
+  const Cut blocks = blocks_of(call);
+  std::vector<std::size_t> begins;
+  for (int position = 0; position <= positions.count(); ++position)
+    begins.push_back(blocks.begin(positions.rank(position)));
+  const Cut cut(std::move(begins));
+  const auto holder = [&](int of_rank) {
+    const int position = positions.of(of_rank);
+    return positions.rank(halving.near_first ? mirrored(position, positions.count()) : position);
+  };
+  Outcome outcome = Outcome::kOk;
+  if (positions.is_folded(rank)) {
+    note(outcome, co_await team.send(rank - 1, call.buffers.send));
+    note(outcome, co_await team.receive(holder(rank), call.buffers.receive));
+    co_return outcome;
+  }
+  MutableBytes sum = team.scratch(call.buffers.send.size());
+  MutableBytes incoming = team.scratch(call.buffers.send.size());
+  if (positions.is_paired(rank)) {
+    note(outcome, co_await team.receive(rank + 1, sum));
+    local_combine(team, call.costs(), call.buffers.send, sum);
+  } else {
+    local_copy(team, call.costs(), call.buffers.send, sum);
+  }
+  note(outcome, co_await reduce_by_halves(call, positions, halving, cut, sum, incoming));
+
+  // The blocks go from their holders to their owners.
+  std::vector<Team::Pending> messages;
+  if (holder(rank) != rank) messages.push_back(team.receive(holder(rank), call.buffers.receive));
+  const int held = positions.of(holder(rank));  // mirroring twice comes back
+  for (int owner = positions.rank(held); owner < positions.rank(held + 1); ++owner) {
+    if (owner == rank) {
+      local_copy(team, call.costs(), blocks.of(sum, owner), call.buffers.receive);
+    } else {
+      messages.push_back(team.send(owner, blocks.of(Bytes(sum), owner)));
+    }
+  }
+  for (const Team::Pending& one : messages) note(outcome, co_await one);
+  co_return outcome;
+}
+Task<Outcome> reduce_scatter_recursive_halving(Call call) {
+  return reduce_scatter_by_halves(call, {false, false});
+}
+/// Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
+Task<Outcome> reduce_scatter_butterfly(Call call) {
+  return reduce_scatter_by_halves(call, {true, true});
+}
+
+constexpr Algorithm kEqual[] = {
+    {"basic_linear", reduce_and_scatter},
+    {"recursive_doubling", reduce_scatter_recursive_doubling},
+    {"recursive_halving", reduce_scatter_recursive_halving, "basic_linear", true},
+    {"butterfly", reduce_scatter_butterfly},
+};
+constexpr Algorithm kDifferent[] = {
+    {"non-overlapping", reduce_and_scatter},
+    {"recursive_halving", reduce_scatter_recursive_halving, "non-overlapping", true},
+    {"ring", reduce_scatter_ring, "non-overlapping", true},
+    {"butterfly", reduce_scatter_butterfly},
+};
+
+}  // namespace
+
+std::span<const Algorithm> reduce_scatter_algorithms() {
+  return kEqual;
+}
+std::span<const Algorithm> reduce_scatterv_algorithms() {
+  return kDifferent;
+}
+
+}  // namespace offramp::host

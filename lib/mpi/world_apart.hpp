@@ -1,0 +1,38 @@
+// All ranks of MPI_COMM_WORLD on a communicator of their own, at the end of a run: what they have to bring
+// together does not meet messages of the program that were never received.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace offramp {
+
+/// Made and destroyed by all ranks together, as all its functions are called. Carried by the MPI library.
+class WorldApart {
+ public:
+  WorldApart();
+  ~WorldApart();
+  WorldApart(const WorldApart&) = delete;
+  WorldApart& operator=(const WorldApart&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  /// In rank order, at rank 0; nothing at the others. A text may have any length.
+  [[nodiscard]] std::vector<std::string> gather(std::string own) const;
+  /// At every rank.
+  [[nodiscard]] std::uint64_t sum(std::uint64_t own) const;
+  /// What rank 0 says.
+  [[nodiscard]] bool hear(bool of_rank_0) const;
+
+ private:
+  void send(const std::string& text) const;
+  [[nodiscard]] std::string receive(int rank) const;
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int ranks_ = 1;
+};
+
+}  // namespace offramp

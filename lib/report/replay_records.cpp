@@ -1,0 +1,138 @@
+#include "lib/report/replay_records.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "lib/core/output_file.hpp"
+#include "offramp/kernel/operation_id.hpp"
+
+namespace offramp {
+namespace {
+
+template <typename T>
+T& of(std::vector<T>& by_rank, int rank) {
+  return by_rank[static_cast<std::size_t>(rank)];
+}
+
+}  // namespace
+
+ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted)
+    : wanted_(wanted),
+      wants_all_(wanted.receipts.first == 1 &&
+                 wanted.receipts.last == std::numeric_limits<std::uint64_t>::max()) {
+  const auto count = static_cast<std::size_t>(ranks);
+  for (int rank = 0; wanted.trace && rank < ranks; ++rank) traces_.emplace_back(rank);
+  if (wanted.receipts.any()) receipts_.assign(count, ReceiptRecorder(wanted.receipts));
+  if (wanted.capture) captures_.resize(count);
+}
+
+// --- calls ---
+
+void ReplayRecords::enter(int rank) {
+  if (!receipts_.empty()) of(receipts_, rank).enter();
+}
+
+/// The numbers of functions are small and without holes.
+const char* ReplayRecords::name_of(std::uint16_t function, std::string_view name) {
+  if (function >= names_.size()) names_.resize(std::size_t{function} + 1);
+  if (names_[function].empty()) names_[function] = name;
+  return names_[function].c_str();
+}
+
+void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) {
+  const char* const known = name_of(function, name);
+  if (!traces_.empty() && end > begin) keep(rank, {"MPI", known, begin, end, 0, rank});
+  if (!receipts_.empty()) of(receipts_, rank).leave(known, begin, end);
+}
+
+// --- operations ---
+
+void ReplayRecords::used(int rank, std::uint64_t operation) {
+  if (receipts_.empty()) return;
+  of(receipts_, rank).used(operation);
+  if (!wants_all_ && of(receipts_, rank).is_wanted()) operations_.insert(operation);
+}
+
+void ReplayRecords::sent(std::uint64_t message, int destination) {
+  const int source = rank_of_operation(message);
+  if (!traces_.empty() && destination == source) of(traces_, source).sent_to_self(message);
+}
+
+void ReplayRecords::part(int rank, std::uint64_t message, std::uint64_t collective) {
+  if (receipts_.empty() || (!is_wanted(message) && !is_wanted(collective))) return;
+  of(receipts_, rank).keep_part(message, collective);
+  if (!wants_all_) operations_.insert({message, collective});
+}
+
+void ReplayRecords::host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) {
+  if (!receipts_.empty() && is_wanted(operation))
+    of(receipts_, rank).keep({kHostUnit, what, begin, end, operation, rank});
+}
+
+void ReplayRecords::record(const Span& span) {
+  if (!traces_.empty()) keep(span.rank, span);
+  if (!receipts_.empty() && is_wanted(span.operation)) of(receipts_, span.rank).keep(span);
+}
+
+void ReplayRecords::keep(int rank, const Span& span) {
+  if (++spans_ > kMostSpans) {
+    ++too_many_;
+  } else {
+    of(traces_, rank).record(span);
+  }
+}
+
+void ReplayRecords::record(const Packet& packet) {
+  of(captures_, packet.source).record(packet);
+}
+
+// --- files ---
+
+std::string ReplayRecords::write_trace(const std::string& path) const {
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return file.error();
+  const char* before = kTraceBegin;
+  for (const TraceRecorder& trace : traces_) {
+    file->write(before);
+    file->write(trace_events(trace));
+    before = kTraceSeparator;
+  }
+  file->write(kTraceEnd);
+  return file->finish();
+}
+
+std::string ReplayRecords::write_captures(const std::string& path) const {
+  for (std::size_t rank = 0; rank < captures_.size(); ++rank) {
+    const std::string own = capture_path(path, static_cast<int>(rank));
+    const std::string problem = write_output(own, captures_[rank].pcap());
+    if (!problem.empty()) return fmt::format("{}: {}", own, problem);
+  }
+  return {};
+}
+
+std::string ReplayRecords::receipts_json() const {
+  std::string text = "[\n";
+  for (std::size_t rank = 0; rank < receipts_.size(); ++rank) {
+    if (rank > 0) text += ",\n";
+    text += receipts_[rank].json(static_cast<int>(rank));
+  }
+  return text + "]";
+}
+
+std::vector<std::string> ReplayRecords::dropped() const {
+  std::vector<std::string> lines;
+  const auto tell = [&lines](const auto& by_rank, const char* what) {
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+      const std::uint64_t count = by_rank[rank].dropped();
+      if (count > 0) lines.push_back(fmt::format("rank {}: {}, without {} more", rank, what, count));
+    }
+  };
+  tell(traces_, "the trace is full");
+  tell(receipts_, "the receipts are full");
+  tell(captures_, "the capture is full");
+  if (too_many_ > 0) lines.push_back(fmt::format("the trace is full, without {} more", too_many_));
+  return lines;
+}
+
+}  // namespace offramp

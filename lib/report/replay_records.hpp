@@ -1,0 +1,74 @@
+// What a replay, or a forecast in a world, records of all its ranks: a trace, receipts of calls, and packets.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "lib/core/replay.hpp"
+#include "lib/report/capture.hpp"
+#include "lib/report/receipts.hpp"
+#include "lib/report/trace.hpp"
+
+namespace offramp {
+
+/// Memory is bounded, by what one rank may have and what all of them may: what comes after is counted only.
+class ReplayRecords final : public ReplayObserver, private SpanSink, private PacketSink {
+ public:
+  static constexpr std::uint64_t kMostSpans = 16'000'000;  // of all ranks
+
+  struct Wanted {
+    bool trace = false;
+    CallRange receipts;  // which calls of each rank
+    bool capture = false;
+    [[nodiscard]] bool any() const { return trace || receipts.any() || capture; }
+  };
+  ReplayRecords(int ranks, const Wanted& wanted);
+
+  [[nodiscard]] const Wanted& wanted() const { return wanted_; }
+
+  // They return nothing, or why a file could not be written.
+  [[nodiscard]] std::string write_trace(const std::string& path) const;
+  /// One file for each rank, see capture_path().
+  [[nodiscard]] std::string write_captures(const std::string& path) const;
+  /// The entry "receipts" of a report: a JSON array.
+  [[nodiscard]] std::string receipts_json() const;
+  /// A line for each record that is full: "rank 3: the trace is full, without 17 more".
+  [[nodiscard]] std::vector<std::string> dropped() const;
+
+  [[nodiscard]] SpanSink* spans() override {
+    return wanted_.trace || wanted_.receipts.any() ? this : nullptr;
+  }
+  [[nodiscard]] PacketSink* packets() override { return wanted_.capture ? this : nullptr; }
+  void enter(int rank) override;
+  void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
+  void used(int rank, std::uint64_t operation) override;
+  void sent(std::uint64_t message, int destination) override;
+  void part(int rank, std::uint64_t message, std::uint64_t collective) override;
+  void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
+
+ private:
+  void record(const Span& span) override;
+  void record(const Packet& packet) override;
+  [[nodiscard]] bool is_wanted(std::uint64_t operation) const {
+    return wants_all_ || operations_.contains(operation);
+  }
+  void keep(int rank, const Span& span);
+  [[nodiscard]] const char* name_of(std::uint16_t function, std::string_view name);
+
+  Wanted wanted_;
+  bool wants_all_;
+  // By rank; empty: not wanted.
+  std::vector<TraceRecorder> traces_;
+  std::vector<ReceiptRecorder> receipts_;
+  std::vector<CaptureRecorder> captures_;
+  std::uint64_t spans_ = 0;
+  std::uint64_t too_many_ = 0;                    // beyond kMostSpans
+  std::unordered_set<std::uint64_t> operations_;  // those of wanted calls
+  std::deque<std::string> names_;                 // of functions; they stay where they are
+};
+
+}  // namespace offramp

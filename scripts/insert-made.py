@@ -1,0 +1,42 @@
+"""Puts the outputs of commands into the pages of docs: between `<!-- made by: offramp ... -->` and `<!-- end -->`.
+
+Usage: insert-made.py OFFRAMP [--check]; with --check it changes nothing, names what differs and fails."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Whatever is set here: the pages show the defaults.
+PLAIN = {name: value for name, value in os.environ.items() if not name.startswith("OFFRAMP_")}
+MADE = re.compile(r"(<!-- made by: offramp (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+
+
+def made(program, text):
+    """The text of a page as it should be."""
+    def fill(found):
+        done = subprocess.run([program, *found.group(2).split()], capture_output=True, text=True, check=True, env=PLAIN)
+        return found.group(1) + done.stdout.rstrip("\n") + "\n" + found.group(4)
+    return MADE.sub(fill, text)
+
+
+def main():
+    program, check = sys.argv[1], "--check" in sys.argv[2:]
+    differs = False
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        before = page.read_text(encoding="utf-8")
+        after = made(program, before)
+        if after == before:
+            continue
+        differs = True
+        if check:
+            print(f"{page.relative_to(ROOT)} is not what its commands say: run scripts/update-docs")
+        else:
+            page.write_text(after, encoding="utf-8")
+    return 1 if check and differs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

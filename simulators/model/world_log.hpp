@@ -1,0 +1,39 @@
+// Who did what for whom in a world, beside what the hardware tells in spans: what traces, receipts of calls
+// and the critical path are made from. Operations are numbered as in offramp/kernel/operation_id.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "offramp/kernel/time.hpp"
+
+namespace offramp {
+
+/// As WorldLog::host() names the time until an answer that the peer gives.
+inline constexpr std::string_view kWaitForPeer = "wait for a peer";
+
+/// A message without which a rank could not go on.
+struct MessageWait {
+  Time begin;  // of its send
+  Time at;     // when it let the rank go on
+  std::uint64_t bytes = 0;
+  int source = 0;  // world rank
+};
+
+class WorldLog {
+ public:
+  virtual ~WorldLog() = default;
+  /// The rank's program begins this operation, or learns that it is complete.
+  virtual void used(int rank, std::uint64_t operation) = 0;
+  /// A message was sent to a rank of the world: another one, or the sender itself.
+  virtual void sent(std::uint64_t message, int destination) = 0;
+  /// A message is part of a rank's collective: of its sender's, or of its receiver's.
+  virtual void part(int rank, std::uint64_t message, std::uint64_t collective) = 0;
+  /// What the host itself did for an operation, beside what the backend tells in spans of its own. what: a
+  /// literal.
+  virtual void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) = 0;
+  /// In the order in which the world comes to it, which is not that of the rank's clock.
+  virtual void waited(int rank, const MessageWait& wait) = 0;
+};
+
+}  // namespace offramp

@@ -1,0 +1,34 @@
+// The role's ports of the engine: a command begins a call, the data follows, and a feedback ends it.
+#pragma once
+
+#include <cstdint>
+
+#include "offramp/kernel/channel.hpp"
+#include "simulators/zrlmpi/header.hpp"
+
+namespace offramp::zrlmpi {
+
+/// MPI_Interface of the original document: 72 bits.
+struct Command {
+  Call call = Call::kSendInt;
+  std::uint32_t count = 0;  // words
+  std::uint32_t rank = 0;   // of the peer
+};
+
+/// One byte for each event (read in code).
+enum class Feedback : std::uint8_t {
+  kOk = 1,    // the call is over
+  kFail = 2,  // the role has to stream the same buffer again
+};
+
+/// A call is one command, so no FIFO holds more than an entry here.
+struct RolePorts {
+  explicit RolePorts(Scheduler& scheduler)
+      : command(scheduler, 1), data(scheduler, 1), feedback(scheduler, 1) {}
+
+  Channel<Command> command;
+  Channel<std::uint64_t> data;  // the role begins to stream so many bytes
+  Channel<Feedback> feedback;
+};
+
+}  // namespace offramp::zrlmpi

@@ -1,0 +1,254 @@
+// What the calls and messages of an engine share, in a world: never faster than its link, and busy when it
+// has work.
+#include "simulators/model/world.hpp"
+
+#include <gtest/gtest.h>
+
+#include "simulators/cclo/calendar.hpp"
+#include "tests/cclo/support.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+constexpr std::size_t kMebibyte = 1 << 20;
+
+/// In microseconds.
+double end_of(int ranks, const World::Program& program, const Values& values = on_device()) {
+  WorldOptions options;
+  options.ranks = ranks;
+  options.check = true;
+  World world(options, WorldBackend(cclo_backend(), settings_with(values)));
+  EXPECT_EQ(world.run(program), "");
+  EXPECT_TRUE(world.violations().empty());
+  return world.end().seconds() * 1e6;
+}
+
+/// So many messages of a mebibyte through the TCP engine, in microseconds.
+double engine_bound(int messages) {
+  return static_cast<double>(kMebibyte) * 8 / 91.5e9 * 1e6 * messages;
+}
+
+Operation bcast_of(int ranks, std::size_t bytes) {
+  Operation operation;
+  operation.kind = OperationKind::kBcast;
+  operation.bytes = bytes;
+  operation.ranks = ranks;
+  return operation;
+}
+
+Operation allreduce_of(int ranks, std::size_t bytes) {
+  Operation operation = bcast_of(ranks, bytes);
+  operation.kind = OperationKind::kAllreduce;
+  operation.element = ElementType::kFloat64;
+  operation.function = ReduceFunction::kSum;
+  operation.elements = bytes / 8;
+  return operation;
+}
+
+Task<void> start_16(RankHandle& rank, Operation operation) {
+  std::vector<RankRequest> requests;
+  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.world(), operation));
+  co_await rank.wait_all(requests);
+}
+
+void expect_near(double time, double bound) {
+  EXPECT_GE(time, bound);
+  EXPECT_LT(time, 1.03 * bound);
+}
+
+TEST(CcloWorld, ConcurrentBroadcastsShareTheEngine) {
+  expect_near(end_of(2, [](RankHandle& rank) { return start_16(rank, bcast_of(2, kMebibyte)); }),
+              engine_bound(16));
+}
+
+// A rank sends and receives a mebibyte in each of them. The streams of the DMAs, which also sum up and copy,
+// take longer than the link: a faster data plane alone brings the time down to the link's.
+TEST(CcloWorld, ConcurrentReductionsShareTheDataPlane) {
+  const auto many = [](RankHandle& rank) { return start_16(rank, allreduce_of(2, kMebibyte)); };
+  const auto one = [](RankHandle& rank) -> Task<void> {
+    co_await rank.collective(allreduce_of(2, kMebibyte));
+  };
+  const double time = end_of(2, many);
+  EXPECT_GE(time, 15 * end_of(2, one));
+  EXPECT_LE(time, 16 * end_of(2, one));
+  EXPECT_GT(
+      end_of(2, many, on_device({{"fw_fetch", number(0)}, {"fw_word", number(0)}, {"fw_axi", number(0)}})),
+      0.95 * time)
+      << "it is not the firmware";
+  expect_near(end_of(2, many, on_device({{"clock", number(1000)}, {"memory_bandwidth", number(944)}})),
+              engine_bound(16));
+}
+
+TEST(CcloWorld, BroadcastsInARowDoNotOutrunTheEngine) {
+  expect_near(end_of(2,
+                     [](RankHandle& rank) -> Task<void> {
+                       for (int i = 0; i < 16; ++i) co_await rank.bcast(kMebibyte, 0);
+                     }),
+              engine_bound(16));
+}
+
+TEST(CcloWorld, MessagesAndABroadcastShareTheEngine) {
+  expect_near(
+      end_of(2,
+             [](RankHandle& rank) -> Task<void> {
+               std::vector<RankRequest> requests;
+               for (int i = 0; i < 16; ++i)
+                 requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
+               requests.push_back(rank.start(rank.world(), bcast_of(2, kMebibyte)));
+               co_await rank.wait_all(requests);
+             }),
+      engine_bound(17));
+}
+
+Task<void> incast(RankHandle& rank, Time late) {
+  if (rank.rank() == 0) {
+    std::vector<RankRequest> requests;
+    for (int peer = 1; peer < rank.size(); ++peer) requests.push_back(rank.irecv(peer, kMebibyte));
+    co_await rank.wait_all(requests);
+    co_return;
+  }
+  if (rank.rank() == 1) rank.compute(late);
+  co_await rank.send(0, kMebibyte);
+}
+
+TEST(CcloWorld, AnIncastTakesTheTimeOfTheReceiversEngineAlsoIfTheFirstReceiveIsForALateSender) {
+  for (const Time late : {Time(), Time::ms(1)})
+    expect_near(end_of(16, [late](RankHandle& rank) { return incast(rank, late); }), engine_bound(15));
+  // Here the late message is the last one, on an idle link.
+  const double alone = end_of(2, [](RankHandle& rank) { return incast(rank, {}); });
+  EXPECT_NEAR(end_of(4, [](RankHandle& rank) { return incast(rank, Time::us(500)); }), 500 + alone, 0.1);
+}
+
+TEST(CcloWorld, AlltoallKeepsAllLinksBusy) {
+  // Ranks whose addresses come at the same time are not served in the same order by all. In front of the
+  // messages, the firmware copies the rank's own block.
+  const double copy = static_cast<double>(kMebibyte) * 8 / 118e9 * 1e6;
+  const auto alltoall = [](RankHandle& rank) -> Task<void> { co_await rank.alltoall(kMebibyte); };
+  for (const int ranks : {8, 15}) {
+    const double bound = static_cast<double>(kMebibyte) * 8 / 95e9 * 1e6 * (ranks - 1);
+    const double time = end_of(ranks, alltoall, on_device({{"profile", word("gen2")}}));
+    EXPECT_GE(time, bound);
+    EXPECT_LT(time, 1.07 * (bound + copy)) << ranks;
+  }
+}
+
+TEST(CcloWorld, LongerMessagesTakeLongerInTheSecondGeneration) {
+  double before = 0;
+  for (const std::size_t bytes : {64, 1023, 1024, 1025, 4096, 65535, 65536, 65537, 131072}) {
+    const auto message = [bytes](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) co_await rank.send(1, bytes);
+      if (rank.rank() == 1) co_await rank.receive(0, bytes);
+    };
+    const double time = end_of(2, message, on_device({{"profile", word("gen2")}}));
+    EXPECT_GT(time, before) << bytes;
+    before = time;
+  }
+}
+
+TEST(CcloWorld, SendsUpTo64KiBEndBeforeTheirReceive) {
+  for (const auto& [bytes, waits] : {std::pair(65536, false), std::pair(65537, true)}) {
+    const auto late = [bytes = bytes, waits = waits](RankHandle& rank) -> Task<void> {
+      const auto size = static_cast<std::size_t>(bytes);
+      if (rank.rank() == 0) {
+        co_await rank.send(1, size);
+        EXPECT_EQ(rank.clock() > Time::ms(1), waits);
+      } else {
+        rank.compute(Time::ms(1));
+        co_await rank.receive(0, size);
+      }
+    };
+    EXPECT_GT(end_of(2, late, on_device({{"profile", word("gen2")}})), 1000);
+  }
+}
+
+TEST(CcloWorld, AWiderGatherNeedsFewerRounds) {
+  const auto gather = [](RankHandle& rank) -> Task<void> { co_await rank.gather(65536, 0); };
+  const auto with = [&](const char* name, double value) {
+    return end_of(8, gather, on_device({{"profile", word("gen2")}, {name, number(value)}}));
+  };
+  EXPECT_GT(with("gather_fan_in", 1), with("gather_fan_in", 2));
+  EXPECT_GT(with("gather_fan_in", 1), with("gather_fan_in", 8));
+  EXPECT_EQ(with("gather_fan_in", 8), with("gather_flat_bytes", 65536));
+}
+
+/// So many mebibytes over PCIe in one direction, and the way.
+double pcie_bound(int messages) {
+  return static_cast<double>(kMebibyte) * 8 / 97e9 * 1e6 * messages + 1.55;
+}
+
+TEST(CcloHostData, IsCopiedToTheCardBeforeACallAndBackBehindIt) {
+  const auto bcast = [](RankHandle& rank) -> Task<void> { co_await rank.bcast(kMebibyte, 0); };
+  const double engine = end_of(2, bcast);
+  EXPECT_NEAR(end_of(2, bcast, {}), engine + 2 * pcie_bound(1), 0.1);
+  // Coyote's engine reaches the host's memory itself: beside the message, but the firmware waits for the
+  // read of each of the 16 segments.
+  const double direct = end_of(2, bcast, {{"driver", word("coyote")}}) - 78.7;
+  EXPECT_GT(direct, engine + 16 * 1.5);
+  EXPECT_LT(direct, engine + 18 * 1.6);
+}
+
+TEST(CcloHostData, OfConcurrentCallsSharesPcie) {
+  const auto slow = [](const char* driver) { return Values{{"pcie", number(20)}, {"driver", word(driver)}}; };
+  const double bytes = static_cast<double>(kMebibyte) * 8 / 20e9 * 1e6 * 16;
+  const auto bcasts = [](RankHandle& rank) { return start_16(rank, bcast_of(2, kMebibyte)); };
+  const auto messages = [](RankHandle& rank) -> Task<void> {
+    std::vector<RankRequest> requests;
+    for (int i = 0; i < 16; ++i)
+      requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
+    co_await rank.wait_all(requests);
+  };
+  for (const char* driver : {"mapped", "coyote"}) {
+    for (const World::Program& program : {World::Program(bcasts), World::Program(messages)}) {
+      const double time = end_of(2, program, slow(driver));
+      EXPECT_GE(time, bytes) << driver;
+      EXPECT_LT(time, 1.5 * bytes) << driver;
+    }
+  }
+}
+
+TEST(CcloMemory, LimitsWhatTheEnginesStreamsNeedOfIt) {
+  const auto time = [](int channels, double bandwidth) {
+    return end_of(
+        2, [](RankHandle& rank) { return start_16(rank, bcast_of(2, kMebibyte)); },
+        on_device({{"memory_channels", number(channels)}, {"memory_bandwidth", number(bandwidth)}}));
+  };
+  EXPECT_NEAR(time(3, 118), time(64, 1000), 0.01 * time(64, 1000)) << "the link is slower";
+  // Into an RX buffer, out of it, and to where it belongs: three times over the one channel.
+  const double thrice = 3 * 16 * static_cast<double>(kMebibyte) * 8 / 118e9 * 1e6;
+  EXPECT_GE(time(1, 118), thrice);
+  EXPECT_LT(time(1, 118), 1.1 * thrice);
+  // A stream is never faster than a channel.
+  EXPECT_GE(time(64, 50), 16 * static_cast<double>(kMebibyte) * 8 / 50e9 * 1e6);
+}
+
+TEST(CcloDriver, PresetsAddTheirSoftwareToEachCall) {
+  const auto receive = [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) co_await rank.send(1, 0);
+    if (rank.rank() == 1) co_await rank.receive(0, 0);
+  };
+  const double mapped = end_of(2, receive, {});
+  EXPECT_NEAR(end_of(2, receive, {{"driver", word("xrt")}}), mapped + 75, 2.5);
+  EXPECT_NEAR(end_of(2, receive, {{"driver", word("coyote")}}), mapped + 78.7, 2.5);
+  EXPECT_NEAR(end_of(2, receive, {{"driver", word("xrt")}, {"call", number(20)}}), mapped + 20, 2.5);
+}
+
+TEST(CcloCalendar, GivesEachUserTheIdleTimeFromItsArrivalOn) {
+  Calendar calendar;
+  const auto at = [&](int from, int duration) {
+    const Arbiter::Grant grant = calendar.acquire(Time::us(from), Time::us(duration));
+    return std::pair(grant.begin, grant.end);
+  };
+  EXPECT_EQ(at(100, 10), std::pair(Time::us(100), Time::us(110)));
+  EXPECT_EQ(at(0, 20), std::pair(Time::us(0), Time::us(20))) << "before it";
+  EXPECT_EQ(at(10, 10), std::pair(Time::us(20), Time::us(30))) << "behind the first";
+  EXPECT_EQ(at(90, 15), std::pair(Time::us(90), Time::us(115))) << "around the other";
+  EXPECT_EQ(at(0, 70), std::pair(Time::us(30), Time::us(125))) << "all that is left, and 10 behind";
+  EXPECT_EQ(at(124, 0), std::pair(Time::us(125), Time::us(125)));
+  for (int i = 1; i <= 1000; ++i) (void)at(1000 * i, 1);
+  const Time forgotten = at(500, 1).first;
+  EXPECT_GT(forgotten, Time::ms(850)) << "gaps of long ago are forgotten";
+  EXPECT_LT(forgotten, Time::ms(950)) << "later ones are not";
+}
+
+}  // namespace
+}  // namespace offramp::cclo

@@ -1,0 +1,139 @@
+// Patterns: what can be written, and what the simple ones have to take.
+#include "lib/core/pattern.hpp"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+
+namespace offramp {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using ::testing::HasSubstr;
+
+class APattern : public ::testing::Test {
+ protected:
+  static Pattern parsed(const std::string& text) {
+    Result<Pattern> pattern = parse_pattern(text);
+    EXPECT_TRUE(pattern) << text << ": " << pattern.error();
+    return *pattern;
+  }
+  static std::string with_number(const PatternKind& kind) {
+    return fmt::format("pattern:{}{}", kind.name, kind.parameter.empty() ? "" : ":1");
+  }
+  ReplayResult replayed(const std::string& text) {
+    const Pattern pattern = parsed(text);
+    Result<WorldSetting> setting = world_setting(Configuration(), registry_, *registry_.find("host"));
+    (*setting).check = true;
+    const auto read = [&pattern](int rank) { return pattern.read(rank); };
+    Result<ReplayResult> result = replay(*setting, {pattern.ranks, read});
+    EXPECT_TRUE(result) << text << ": " << result.error();
+    return std::move(*result);
+  }
+  double microseconds(const std::string& text) { return replayed(text).modelled_time.nanoseconds() / 1000; }
+
+  Registry registry_{built_in_backends()};
+  static constexpr double kMebibyte = 1048576 * 8 / 100e3;  // us on a link of 100 Gb/s
+  static constexpr double kMessage = 4;                     // at most: latency, overheads, a handshake
+};
+
+TEST_F(APattern, ComesToItsEndOnAnyNumberOfRanks) {
+  for (const PatternKind& kind : pattern_kinds()) {
+    for (int ranks = 2; ranks <= 13; ++ranks) {
+      for (const char* bytes : {"0", "8", "1MiB"}) {
+        const std::string text = fmt::format("{}:{}:{}:3", with_number(kind), ranks, bytes);
+        const ReplayResult result = replayed(text);
+        EXPECT_TRUE(result.unfinished.empty()) << text;
+        EXPECT_GT(result.messages, 0U) << text;
+      }
+    }
+  }
+}
+
+TEST_F(APattern, ReceivesWhatIsSent) {
+  for (const PatternKind& kind : pattern_kinds()) {
+    const Pattern pattern = parsed(with_number(kind) + ":12:4096:5");
+    std::map<std::pair<int, int>, int> between;
+    for (int rank = 0; rank < pattern.ranks; ++rank) {
+      const std::unique_ptr<recording::Reader> reader = pattern.read(rank);
+      for (Event event; reader->next(event);) {
+        if (event.kind == EventKind::kSend) ++between[{rank, event.peer}];
+        if (event.kind == EventKind::kReceive) --between[{event.peer, rank}];
+      }
+    }
+    for (const auto& [pair, more] : between)
+      EXPECT_EQ(more, 0) << kind.name << " " << pair.first << " to " << pair.second;
+  }
+}
+
+TEST_F(APattern, OfOneReceiverTakesAllItsMessages) {
+  const double time = microseconds("pattern:incast:16:1MiB");
+  EXPECT_GE(time, 15 * kMebibyte);
+  EXPECT_LE(time, 15 * kMebibyte + kMessage);
+}
+
+TEST_F(APattern, OfDisjointPairsTakesOneMessage) {
+  const double shift = microseconds("pattern:shift:1:16:1MiB");
+  EXPECT_GE(shift, kMebibyte);
+  EXPECT_LE(shift, kMebibyte + 2 * kMessage);
+  for (int distance = 2; distance < 16; ++distance)
+    EXPECT_EQ(microseconds(fmt::format("pattern:shift:{}:16:1MiB", distance)), shift);
+  EXPECT_EQ(microseconds("pattern:bisection:16:1MiB"), shift);
+}
+
+TEST_F(APattern, GoesAroundOneAfterTheOther) {
+  const double there_and_back = microseconds("pattern:pingpong:16:1MiB");
+  EXPECT_NEAR(microseconds("pattern:ring:16:1MiB"), 8 * there_and_back, 0.001);
+  EXPECT_NEAR(microseconds("pattern:pingpong:2:8:1000"), 1000 * microseconds("pattern:pingpong:2:8"), 0.001);
+}
+
+TEST_F(APattern, WithAllIsBoundByEachLink) {
+  const double time = microseconds("pattern:alltoall:16:1MiB");
+  EXPECT_GE(time, 15 * kMebibyte);
+  EXPECT_LE(time, 15 * kMebibyte + 2 * kMessage);
+}
+
+TEST_F(APattern, IsTheSameEachTimeAndAnotherWithAnotherSeed) {
+  const double first = microseconds("pattern:random:1:16:1MiB:20");
+  EXPECT_EQ(microseconds("pattern:random:1:16:1MiB:20"), first);
+  EXPECT_NE(microseconds("pattern:random:2:16:1MiB:20"), first);
+}
+
+TEST(PatternText, TakesUnitsAndRounds) {
+  const Result<Pattern> pattern = parse_pattern("pattern:shift:3:1024:64KiB:10");
+  ASSERT_TRUE(pattern);
+  EXPECT_EQ((*pattern).kind->name, "shift");
+  EXPECT_EQ((*pattern).parameter, 3U);
+  EXPECT_EQ((*pattern).ranks, 1024);
+  EXPECT_EQ((*pattern).bytes, 65536U);
+  EXPECT_EQ((*pattern).rounds, 10);
+}
+
+TEST(PatternText, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"pattern:", "unknown pattern"},
+      {"pattern:incst:4:8", "did you mean \"incast\""},
+      {"pattern:incast", "incast:RANKS:BYTES[:ROUNDS]"},
+      {"pattern:incast:4", "incast:RANKS:BYTES[:ROUNDS]"},
+      {"pattern:incast:4:8:1:1", "incast:RANKS:BYTES[:ROUNDS]"},
+      {"pattern:shift:4:8", "shift:DISTANCE:RANKS:BYTES[:ROUNDS]"},
+      {"pattern:incast:1:8", "\"1\" is no number of ranks"},
+      {"pattern:incast:-4:8", "\"-4\" is no number of ranks"},
+      {"pattern:incast:2000000:8", "\"2000000\" is no number of ranks"},
+      {"pattern:incast:4:x", "\"x\" is no number of bytes"},
+      {"pattern:incast:4:0.5", "\"0.5\" is no number of bytes"},
+      {"pattern:incast:4:8:0", "\"0\" is no number of rounds"},
+      {"pattern:shift::4:8", "\"\" is no DISTANCE"}};
+  for (const auto& [text, reason] : cases) {
+    const Result<Pattern> pattern = parse_pattern(text);
+    ASSERT_FALSE(pattern) << text;
+    EXPECT_THAT(pattern.error(), HasSubstr(reason));
+  }
+}
+
+}  // namespace
+}  // namespace offramp
