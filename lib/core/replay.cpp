@@ -16,22 +16,6 @@ constexpr std::size_t kShown = 8;                    // ranks that wait
 
 }  // namespace
 
-Time ReplayPhase::longest() const {
-  return per_rank.empty() ? Time() : *std::max_element(per_rank.begin(), per_rank.end());
-}
-
-std::vector<Time> ReplayResult::clocks() const {
-  std::vector<Time> all;
-  for (const ReplayedRank& rank : ranks) all.push_back(rank.clock);
-  return all;
-}
-
-Counters ReplayResult::total() const {
-  Counters sum;
-  for (const ReplayedRank& rank : ranks) sum += rank.counters;
-  return sum;
-}
-
 std::vector<OpenRequest> OpenRequests::take_all() {
   std::vector<OpenRequest> all;
   for (OpenRequest& slot : slots_) {

@@ -9,7 +9,7 @@
 
 #include "lib/core/configuration.hpp"
 #include "lib/core/engine.hpp"
-#include "lib/core/replay.hpp"
+#include "lib/core/replay_result.hpp"
 #include "lib/report/run_facts.hpp"
 
 namespace offramp {

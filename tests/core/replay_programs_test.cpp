@@ -1,11 +1,10 @@
 // Random programs, written as events and replayed, give the clocks of the programs themselves.
 //
-// OFFRAMP_SEEDS: how many programs; OFFRAMP_FIRST_SEED: the first of them, to see one again.
+// How many: see tests/seeds.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "lib/report/replay_records.hpp"
 #include "tests/core/tape.hpp"
 #include "tests/model/programs.hpp"
+#include "tests/seeds.hpp"
 
 namespace offramp {
 namespace {
@@ -273,11 +273,6 @@ std::vector<Time> played(const WorldSetting& setting, const Schedule& schedule) 
   return clocks;
 }
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 std::vector<Tape> tapes_of(const Schedule& schedule) {
   std::vector<Tape> tapes;
   for (int rank = 0; rank < schedule.ranks; ++rank) tapes.push_back(Scribe(schedule, rank).write());
@@ -288,8 +283,8 @@ class ReplayedPrograms : public testing::TestWithParam<const char*> {};
 
 TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
   const Registry registry{built_in_backends()};
-  const std::uint64_t first = number_from("OFFRAMP_FIRST_SEED", 1);
-  const std::uint64_t seeds = number_from("OFFRAMP_SEEDS", 200);
+  const std::uint64_t first = test::first_seed();
+  const std::uint64_t seeds = test::seeds(200);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const Schedule schedule = draw(seed);
     WorldSetting setting = test::setting_of(registry, GetParam());

@@ -1,12 +1,11 @@
 // Random programs over every backend: they end, what is received is what was sent, no invariant breaks, and a
 // second run and another order of simultaneous events change nothing.
 //
-// OFFRAMP_SEEDS: how many programs; OFFRAMP_FIRST_SEED: the first of them, to see one again.
+// How many: see tests/seeds.hpp.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -17,6 +16,7 @@
 #include "lib/core/registry.hpp"
 #include "tests/model/programs.hpp"
 #include "tests/model/support.hpp"
+#include "tests/seeds.hpp"
 
 namespace offramp {
 namespace {
@@ -154,14 +154,9 @@ std::string shortest_failure(const Hardware& hardware, const Schedule& schedule)
   return text;
 }
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 TEST(RandomPrograms, EndRightAndTheSameEveryTime) {
-  const std::uint64_t first = number_from("OFFRAMP_FIRST_SEED", 1);
-  const std::uint64_t seeds = number_from("OFFRAMP_SEEDS", 1000);
+  const std::uint64_t first = test::first_seed();
+  const std::uint64_t seeds = test::seeds();
   const std::vector<Hardware> all = all_hardware();
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     for (const Hardware& hardware : all) {

@@ -1,0 +1,66 @@
+// What a replay tells: times of ranks, functions and phases, what was shared, and what did not come to its
+// end. Reports and records are made of it; they need nothing else of the replay.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/core/critical_path.hpp"
+#include "lib/core/lane.hpp"
+#include "lib/core/unit_times.hpp"
+
+namespace offramp {
+
+/// From MPI_Pcontrol with a level above 0 to the next one with that level, with its negative, or with 0,
+/// which ends all; or to the end of the program. A phase without a name is named after its level.
+struct ReplayPhase {
+  std::string name;
+  std::int64_t level = 0;
+  std::uint64_t count = 0;  // over all ranks
+  std::vector<Time> per_rank;
+  [[nodiscard]] Time longest() const;
+};
+
+struct ReplayResource {
+  std::string name;
+  int first_rank = 0;  // of those that share it
+  Time busy;
+  Time waited;
+  std::uint64_t bytes = 0;
+};
+
+/// What a replay tells of one rank.
+struct ReplayedRank {
+  Time clock;
+  /// As a live run counts them, but for what a recording does not tell: which calls asked and found nothing
+  /// (they are none here), and which the MPI library carried (native are those without any event).
+  Counters counters;
+  std::unique_ptr<SizeTable> sizes;  // null: not asked for
+  std::unique_ptr<UnitTimes> units;  // the same
+  /// Of what the rank did and took, and of its clock at the end of each call.
+  std::uint64_t certificate = 0;
+};
+
+struct ReplayResult {
+  Time modelled_time;                  // the latest clock
+  std::vector<std::string> functions;  // names of Counters::calls, which are alike for all ranks
+  std::vector<ReplayedRank> ranks;
+  std::optional<CriticalPath> path;  // with details, if it is known
+  std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
+  WireCounters wire;
+  std::vector<ReplayResource> resources;
+  std::uint64_t events = 0;
+  std::uint64_t messages = 0;
+  std::vector<std::string>
+      unfinished;        // a rank each that did not come to the end of its recording, and where
+  bool stopped = false;  // by the progress callback
+
+  [[nodiscard]] std::vector<Time> clocks() const;
+  /// The sums over the ranks.
+  [[nodiscard]] Counters total() const;
+};
+
+}  // namespace offramp

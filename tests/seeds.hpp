@@ -1,0 +1,25 @@
+// How many random cases a test draws: OFFRAMP_SEEDS, of the thousand that are usual; OFFRAMP_FIRST_SEED is
+// the first one, to see it again. Slow builds ask for fewer, long nights for more.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+namespace offramp::test {
+
+inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// usual: how many of a thousand. At least one.
+inline std::uint64_t seeds(std::uint64_t usual = 1000) {
+  return std::max<std::uint64_t>(1, number_from("OFFRAMP_SEEDS", 1000) * usual / 1000);
+}
+
+inline std::uint64_t first_seed() {
+  return number_from("OFFRAMP_FIRST_SEED", 1);
+}
+
+}  // namespace offramp::test
