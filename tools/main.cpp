@@ -54,6 +54,7 @@ constexpr Shortcut kShortcuts[] = {
     // the first two name backends: see RunCommand::execute
     {"--backend", "backend", "BACKEND", false},
     {"--compare", "compare", "BACKEND,...", false},
+    {"--network", "network.topology", "TOPOLOGY", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--config", "config", "FILE", true},
@@ -206,6 +207,11 @@ class SettingOptions {
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
     app.add_option("--config", config_, "read this file instead of ./offramp.toml")->type_name("FILE");
+    app.add_option("--network", network_,
+                   "the switches between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2 and "
+                   "others; the "
+                   "keys network.link and so on say more")
+        ->type_name("TOPOLOGY");
   }
 
   /// The first --set that is none, or nothing.
@@ -215,11 +221,13 @@ class SettingOptions {
       if (!add_setting(setting, backends, overrides))
         return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
     }
+    if (!network_.empty()) overrides.push_back({"network.topology", network_, "--network"});
     return {};
   }
 
  private:
   std::vector<std::string> settings_;
+  std::string network_;
   std::string config_;
 };
 

@@ -140,8 +140,16 @@ std::vector<Operation> points_of(const PredictOptions& options) {
 ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, bool check = false) {
   Result<Settings> settings = setup.configuration->settings_for(backend);
   if (!settings) throw Misuse{settings.error()};
-  return {backend, std::move(*settings), setup.configuration->faults, setup.configuration->ranks_per_node,
-          check};
+  return {backend,
+          std::move(*settings),
+          setup.configuration->faults,
+          setup.configuration->ranks_per_node,
+          check,
+          nullptr,
+          {},
+          {},
+          {},
+          setup.configuration->network};
 }
 
 /// code: kNotWritten where a file could not be.

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
 #include "lib/core/names.hpp"
 #include "lib/core/pattern.hpp"
@@ -152,6 +153,13 @@ Json json_of(const Replayed& replayed) {
                          {"busy_ns", use.busy.nanoseconds()},
                          {"waited_ns", use.waited.nanoseconds()},
                          {"bytes", use.bytes}});
+  Json links = Json::array();
+  for (const LinkUse& link : result.links)
+    links.push_back({{"name", link.name},
+                     {"busy_ns", link.busy.nanoseconds()},
+                     {"waited_ns", link.waited.nanoseconds()},
+                     {"longest_wait_ns", link.longest.nanoseconds()},
+                     {"bytes", link.bytes}});
   Json picoseconds = Json::array();
   for (const Time clock : clocks) picoseconds.push_back(clock.count());
   const auto& depends = counters.dependences;
@@ -174,6 +182,7 @@ Json json_of(const Replayed& replayed) {
                  {"wire_bytes", result.wire.wire_bytes},
                  {"retransmissions", result.wire.retransmissions}}},
                {"resources", resources},
+               {"links", links},
                {"events", result.events},
                {"messages", result.messages},
                {"unfinished", result.unfinished}};
@@ -219,6 +228,10 @@ void print_calls(const ReplayResult& result, const Counters& counters) {
   }
 }
 
+double share(Time part, Time all) {
+  return all > Time() ? 100 * static_cast<double>(part.count()) / static_cast<double>(all.count()) : 0;
+}
+
 /// Of each resource the one that is occupied longest.
 void print_resources(const ReplayResult& result) {
   std::vector<const ReplayResource*> busiest;
@@ -233,11 +246,30 @@ void print_resources(const ReplayResult& result) {
   }
   for (const ReplayResource* use : busiest)
     fmt::print("  busiest {} (from rank {} on): {:.3f} us, {:.1f}% of the time; waited for {:.3f} us\n",
-               use->name, use->first_rank, microseconds(use->busy),
-               result.modelled_time > Time() ? 100 * static_cast<double>(use->busy.count()) /
-                                                   static_cast<double>(result.modelled_time.count())
-                                             : 0,
+               use->name, use->first_rank, microseconds(use->busy), share(use->busy, result.modelled_time),
                microseconds(use->waited));
+}
+
+/// The busiest links of the network, and what sharing cost.
+void print_links(const ReplayResult& result) {
+  constexpr std::size_t kShown = 5;
+  std::vector<const LinkUse*> busiest;
+  Time waited;
+  for (const LinkUse& link : result.links) {
+    busiest.push_back(&link);
+    waited += link.waited;
+  }
+  const std::size_t shown = std::min(busiest.size(), kShown);
+  std::partial_sort(
+      busiest.begin(), busiest.begin() + static_cast<std::ptrdiff_t>(shown), busiest.end(),
+      [](const LinkUse* a, const LinkUse* b) { return std::tie(b->busy, a) < std::tie(a->busy, b); });
+  for (std::size_t i = 0; i < shown; ++i)
+    fmt::print("  link {}: {:.3f} us, {:.1f}% of the time, {} bytes; waited for {:.3f} us, once {:.3f} us\n",
+               busiest[i]->name, microseconds(busiest[i]->busy),
+               share(busiest[i]->busy, result.modelled_time), busiest[i]->bytes,
+               microseconds(busiest[i]->waited), microseconds(busiest[i]->longest));
+  if (!busiest.empty())
+    fmt::print("  {} links used; messages waited {:.3f} us for them\n", busiest.size(), microseconds(waited));
 }
 
 void print_notes(const ReplayResult& result, const Counters& counters) {
@@ -272,6 +304,7 @@ void print_result(const Replayed& replayed) {
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
                microseconds(phase.longest()));
   print_resources(result);
+  print_links(result);
   print_notes(result, counters);
 }
 

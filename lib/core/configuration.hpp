@@ -16,6 +16,7 @@
 
 #include "lib/core/registry.hpp"
 #include "offramp/model/backend.hpp"
+#include "simulators/network/make_network.hpp"
 
 namespace offramp {
 
@@ -62,6 +63,7 @@ struct Configuration {
   Compute compute;
   Reductions reductions = Reductions::kHardware;
   std::vector<Route> routes;
+  NetworkOptions network;
   FaultRates faults;
   std::string fault_script;  // its text, which may have come from a file
   std::string fault_record;  // a path; empty: none

@@ -63,10 +63,13 @@ Result<Forecast> in_world(const ForecastSetting& setting, const Operation& opera
     observed.packets = observer->packets();
     observed.log = observer;
   }
-  const std::unique_ptr<World> world = make_world(setting, operation.ranks, observed);
+  auto made = make_world(setting, operation.ranks, observed);
+  if (!made) return Result<Forecast>::failure(made.error());
+  const std::unique_ptr<World> world = std::move(*made);
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
       world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome, observer); });
+  if (!world->declined().empty()) return Result<Forecast>::failure(world->declined());
   if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
   if (outcome != Outcome::kOk)
     return Result<Forecast>::failure("the modelled protocol could not repair a fault");
@@ -109,6 +112,7 @@ static Result<Forecast> forecast_supported(const ForecastSetting& setting, const
   if (setting.check) return refuse("cannot be checked");
   if (observer != nullptr) return refuse("has no trace and no capture");
   if (setting.ranks_per_node != 1) return refuse("has no ranks_per_node but its own parameters");
+  if (!setting.network.is_star()) return refuse("has no network but its own");
   const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
   return setting.backend.forecast(operation, context);
 }

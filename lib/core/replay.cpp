@@ -170,6 +170,7 @@ void collect(ReplayResult& result, const World& world) {
   result.messages = world.messages();
   for (const World::ResourceUse& use : world.resources())
     result.resources.push_back({std::string(use.name), use.first_rank, use.busy, use.waited, use.bytes});
+  result.links = world.links();
 }
 
 }  // namespace
@@ -180,10 +181,13 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
     return Failure::failure(fmt::format("a recording of {} ranks", source.ranks));
   ReplayRun run(source, options);
-  const std::unique_ptr<World> world = make_world(setting, source.ranks, run.observed());
+  auto made = make_world(setting, source.ranks, run.observed());
+  if (!made) return Failure::failure(made.error());
+  const std::unique_ptr<World> world = std::move(*made);
   const std::string stuck =
       world->run([&](RankHandle& rank) { return play(run, rank, source.read(rank.rank())); });
   if (!run.error.empty()) return Failure::failure(run.error);
+  if (!world->declined().empty()) return Failure::failure(world->declined());
   const bool cut = std::any_of(run.places.begin(), run.places.end(),
                                [](const ReplayRun::Place& place) { return !place.why_early.empty(); });
   if (!stuck.empty() && !cut && !run.over) return Failure::failure(deadlock(run, stuck));

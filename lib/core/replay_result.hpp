@@ -11,6 +11,7 @@
 #include "lib/core/critical_path.hpp"
 #include "lib/core/lane.hpp"
 #include "lib/core/unit_times.hpp"
+#include "simulators/model/network.hpp"
 
 namespace offramp {
 
@@ -52,6 +53,7 @@ struct ReplayResult {
   std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
   WireCounters wire;
   std::vector<ReplayResource> resources;
+  std::vector<LinkUse> links;  // of the network between the nodes, those that were used
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
   std::vector<std::string>

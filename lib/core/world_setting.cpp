@@ -24,6 +24,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   Result<Settings> settings = configuration.settings_for(backend);
   if (!settings) return Failure::failure(settings.error());
   WorldSetting setting{backend, std::move(*settings), configuration.faults, configuration.ranks_per_node};
+  setting.network = configuration.network;
   setting.host = registry.find("host");
   if (setting.host == nullptr) return Failure::failure("there is no backend host");
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
@@ -48,12 +49,16 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   return setting;
 }
 
-std::unique_ptr<World> make_world(const WorldSetting& setting, int ranks, const WorldOptions& observed) {
+Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
+                                          const WorldOptions& observed) {
   WorldOptions options = observed;
   options.ranks = ranks;
   options.ranks_per_node = setting.ranks_per_node;
   options.faults = setting.faults;
   options.check = setting.check;
+  auto network = make_network(setting.network, ranks, setting.ranks_per_node);
+  if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
+  options.network = std::move(*network);
   WorldBackend hardware(setting.backend, setting.settings);
   hardware.host = setting.host;
   hardware.host_settings = setting.host_settings;

@@ -20,14 +20,17 @@ struct WorldSetting {
   std::optional<Settings> host_settings = {};  // the defaults if not set
   std::vector<WorldBackend::Further> further = {};
   std::vector<RouteRule> rules = {};  // as WorldBackend has them
+  NetworkOptions network = {};        // between the nodes
 };
 
 /// A backend with the host behind it, and the routes with the backends to which they lead, as in a run.
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend);
 
-/// The setting lives as long as the world. observed: who is told of what; the rest of it is the setting's.
-std::unique_ptr<World> make_world(const WorldSetting& setting, int ranks, const WorldOptions& observed = {});
+/// The setting lives as long as the world. observed: who is told of what; the rest of it is the setting's. An
+/// error is of the network, which may have no room for the ranks.
+Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
+                                          const WorldOptions& observed = {});
 
 RouteRule rule_of(const Route& route, std::uint8_t backend);
 

@@ -596,11 +596,23 @@ Json resources_json(const ReplayResult& result) {
   return resources;
 }
 
+Json links_json(const ReplayResult& result) {
+  Json links = Json::array();
+  for (const LinkUse& link : result.links)
+    links.push_back({{"name", link.name},
+                     {"busy_ps", link.busy.count()},
+                     {"waited_ps", link.waited.count()},
+                     {"longest_wait_ps", link.longest.count()},
+                     {"bytes", link.bytes}});
+  return links;
+}
+
 void add_settled(Json& lane, const Settled& settled) {
   const ReplayResult& result = *settled.result;
   if (result.path) lane["critical_path"] = path_json(*result.path);
   lane["phases"] = phases_json(result);
   lane["resources"] = resources_json(result);
+  if (!result.links.empty()) lane["links"] = links_json(result);
 }
 
 std::string live_clocks_text(const std::vector<Settled>& settled) {

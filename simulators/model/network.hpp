@@ -1,8 +1,14 @@
-// The network: what lies between the devices of a world.
+// The network: what lies between the ports of the devices of a world.
+//
+// A backend's own wire is a wire between any two ports, with one switch in it, and nothing is shared. A
+// network takes its place: what is behind the first switch of a message's way is the network's, the ports
+// stay the backend's. So a message whose nodes have one switch takes what it takes without a network.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "offramp/kernel/time.hpp"
 
@@ -12,30 +18,47 @@ namespace offramp {
 struct Parcel {
   int source = 0;  // world ranks
   int destination = 0;
+  std::uint32_t number = 0;  // of the messages between these two
   std::size_t bytes = 0;
   Time leaves;  // its first and last byte at the source's port
   Time left;
-  Time latency;  // of the way, as the backend's own wire has it
+  Time latency;             // of the way, as the backend's own wire has it
+  void* message = nullptr;  // the world's
+};
+
+/// The world, as its network sees it.
+class NetworkWorld {
+ public:
+  [[nodiscard]] virtual Time now() const = 0;
+  /// Network::step(what) is called then. at: not before now.
+  virtual void call(Time at, const Parcel& parcel, void* what) = 0;
+  /// Its first and last byte are at the destination's port then. Known once no other message can change it.
+  virtual void arrived(const Parcel& parcel, Time first, Time last) = 0;
+
+ protected:
+  ~NetworkWorld() = default;
+};
+
+/// One direction of a link, with what passed it.
+struct LinkUse {
+  std::string name;
+  Time busy;
+  Time waited;   // by how much it made messages later, all together
+  Time longest;  // of these waits
+  std::uint64_t bytes = 0;
 };
 
 class Network {
  public:
-  struct Arrival {
-    Time first;
-    Time last;
-  };
   virtual ~Network() = default;
-  /// When the bytes are at the destination's port. Asked in the order in which the messages come to the
-  /// network.
-  virtual Arrival carry(const Parcel& parcel) = 0;
-};
-
-/// A wire between any two devices: full bisection, and nothing is shared.
-class Wires final : public Network {
- public:
-  Arrival carry(const Parcel& parcel) override {
-    return {parcel.leaves + parcel.latency, parcel.left + parcel.latency};
-  }
+  /// Called in the order in which the messages leave their ports, at the latest when the first byte does.
+  virtual void carry(const Parcel& parcel, NetworkWorld& world) = 0;
+  virtual void step(void* what, NetworkWorld& world) = 0;
+  /// The links that were used.
+  [[nodiscard]] virtual std::vector<LinkUse> links() const = 0;
+  /// By how much the way between two ranks is longer than the backend's own wire: for requests and answers,
+  /// which occupy nothing.
+  [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
 };
 
 }  // namespace offramp

@@ -78,12 +78,12 @@ class Choices {
 
 struct WorldOptions {
   int ranks = 1;
-  int ranks_per_node = 1;          // neighbouring ranks share a node's resources
-  FaultRates faults;               // of the modelled wires
-  Network* network = nullptr;      // null: Wires
-  bool check = false;              // verify the invariants all the time: see World::violations()
-  std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
-  Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
+  int ranks_per_node = 1;            // neighbouring ranks share a node's resources
+  FaultRates faults;                 // of the modelled wires
+  std::shared_ptr<Network> network;  // null: the backend's own wires, with nothing shared between ports
+  bool check = false;                // verify the invariants all the time: see World::violations()
+  std::uint64_t shuffle_seed = 0;    // not 0: simultaneous events are inserted in an order drawn from it
+  Time poll = Time::ns(100);         // what a question that may find nothing (test, iprobe) costs the program
   // These live as long as the world; null: not told.
   Choices* choices = nullptr;
   SpanSink* spans = nullptr;
@@ -287,6 +287,8 @@ class World {
   /// The same on some ranks only: the others need no memory.
   [[nodiscard]] std::string run(const Program& program, std::span<const int> ranks);
 
+  /// What the hardware cannot do, for which a run has ended early; empty: nothing.
+  [[nodiscard]] const std::string& declined() const;
   [[nodiscard]] int ranks() const;
   [[nodiscard]] Time clock(int rank) const;
   /// The latest one.
@@ -305,6 +307,8 @@ class World {
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] std::vector<ResourceUse> resources() const;
+  /// Links of the network that were used.
+  [[nodiscard]] std::vector<LinkUse> links() const;
   /// What broke an invariant (with WorldOptions::check), the first few of them; and once the program has
   /// ended, and unless `unreceived` is false, messages that were sent and never received.
   [[nodiscard]] std::vector<std::string> violations(bool unreceived = true) const;

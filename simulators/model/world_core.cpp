@@ -12,11 +12,15 @@ namespace {
 
 constexpr std::size_t kFetched = 4;  // events
 
+/// Or of a rank; either way its object is worth fetching.
+constexpr bool is_of_message(EventKind kind) {
+  return kind > EventKind::kReleaseReceiver && kind != EventKind::kNetwork;
+}
+
 }  // namespace
 
 Core::Core(const WorldOptions& options, const WorldBackend& backend)
     : options_(options),
-      network_(options.network != nullptr ? options.network : &wires_),
       rules_(backend.rules),
       faulty_(options.faults.any()),
       is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
@@ -190,6 +194,8 @@ void Core::handle(const Event& event) {
     case EventKind::kRelease:
     case EventKind::kReleaseReceiver:
       return released(*static_cast<Hold*>(event.object));
+    case EventKind::kNetwork:
+      return options_.network->step(event.object, *this);
     case EventKind::kArrive:
       return arrive(message);
     case EventKind::kRequested:
@@ -247,7 +253,7 @@ void Core::prefetch() {
   const std::size_t count = std::min(soon.size(), kFetched);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& entry = soon[i];
-    if (entry.event.kind <= EventKind::kReleaseReceiver) continue;  // of no message
+    if (!is_of_message(entry.event.kind)) continue;  // of no message
     const auto* const object = static_cast<const char*>(entry.event.object);
     for (std::size_t line = 0; line < sizeof(Message); line += 64) __builtin_prefetch(object + line);
     ranks_[entry.rank()]->prefetch();
@@ -318,6 +324,10 @@ std::vector<World::ResourceUse> Core::resources() const {
     }
   }
   return uses;
+}
+
+std::vector<LinkUse> Core::links() const {
+  return options_.network != nullptr ? options_.network->links() : std::vector<LinkUse>();
 }
 
 std::vector<std::string> Core::violations(bool unreceived) const {

@@ -172,7 +172,8 @@ enum class EventKind : std::uint8_t {
   kGranted,    // a receive was posted: the receiver's device may answer
   kAnswered,   // the answer is at the sender
   kDepart,     // the sender's device begins
-  kWake        // a program goes on
+  kWake,       // a program goes on
+  kNetwork     // takes its turn as a release, since neither sees the other: an order has room for eight kinds
 };
 /// The order of simultaneous events at a rank: their kind, where they come from, and a number there.
 inline constexpr unsigned kKindShift = 37;
@@ -188,7 +189,7 @@ struct Event {
   std::uint32_t number = 0;  // kWake: which one is awaited
 };
 
-class Core {
+class Core final : private NetworkWorld {
  public:
   Core(const WorldOptions& options, const WorldBackend& backend);
   ~Core();
@@ -202,7 +203,7 @@ class Core {
   [[nodiscard]] WorldLog* log() const { return options_.log; }
   /// Whether operations are numbered.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
-  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] Time now() const override { return now_; }
   [[nodiscard]] Rank& rank(int rank);
   [[nodiscard]] Rank* rank_if_used(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
@@ -211,6 +212,7 @@ class Core {
 
   /// An operation was declined that nothing else carries: run() returns the reason.
   [[nodiscard]] bool has_declined() const { return !declined_.empty(); }
+  [[nodiscard]] const std::string& declined() const { return declined_; }
   /// The backend of an operation, and its device at a rank.
   struct Choice {
     std::uint8_t backend = 0;
@@ -257,6 +259,7 @@ class Core {
   [[nodiscard]] WireCounters wire() const;
   [[nodiscard]] Time end() const;
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
+  [[nodiscard]] std::vector<LinkUse> links() const;
   [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
 
  private:
@@ -290,6 +293,13 @@ class Core {
   }
   void prefetch();
 
+  void call(Time at, const Parcel& parcel, void* what) override;
+  void arrived(const Parcel& parcel, Time first, Time last) override;
+  [[nodiscard]] Time farther(const Transfer& transfer) const {
+    return options_.network != nullptr ? options_.network->farther(transfer.source, transfer.destination)
+                                       : Time();
+  }
+
   void push(Time at, const Rank& rank, EventKind kind, void* object, std::uint64_t order,
             std::uint32_t number = 0);
   void push(Time at, const Rank& rank, EventKind kind, Message& message);
@@ -304,6 +314,8 @@ class Core {
   Time learn_observed(Operation& receive, Time at, const Team* collective);
   void note_send(const Operation& send, Time at, const Team* collective) const;
   void note_meeting(std::span<Meeting* const> members, Time latest) const;
+  /// A backend whose messages do not pass the network: there must be none.
+  void has_wires_of_its_own(std::uint8_t backend);
   Time send_old(Message& message, Time at);
   Time send_local(Message& message);
   void depart(Message& message);
@@ -330,8 +342,6 @@ class Core {
   void discard(Operation& operation);
 
   WorldOptions options_;
-  Wires wires_;
-  Network* network_;
   std::vector<Member> members_;
   std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: none is used
   std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;  // Flow::issued

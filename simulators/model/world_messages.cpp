@@ -1,4 +1,6 @@
 // The way of a message through a world: its stages as events, what it holds, and its matching.
+#include <fmt/core.h>
+
 #include <cassert>
 #include <memory>
 #include <type_traits>
@@ -87,6 +89,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   if (arguments.token != nullptr) {
     message.token = true;
     message.stamp = *arguments.token;
+    if (transfer.source != transfer.destination) has_wires_of_its_own(arguments.backend);
     if (arguments.failed) message.stamp.detail |= Stamp::kFailed;
     push(now_, *message.destination, EventKind::kArrive, message);
     sent(message, at);
@@ -118,7 +121,17 @@ Time Core::send_local(Message& message) {
   return host_free;
 }
 
+void Core::has_wires_of_its_own(std::uint8_t backend) {
+  if (options_.network == nullptr || !declined_.empty()) return;
+  declined_ = fmt::format(
+      "{} has wires of its own, whose place no other network can take: take the topology \"star\", or give "
+      "what it carries "
+      "so to the host by a route",
+      members_[backend].description->name);
+}
+
 Time Core::send_old(Message& message, Time at) {
+  has_wires_of_its_own(message.backend);
   message.old = true;
   const Device& own = message.source->device(message.backend);
   const Departure departure = own.old->messages->depart(message.transfer, at, *own.old->units);
@@ -178,8 +191,10 @@ void Core::depart(Message& message) {
   const bool was_failed = passage.failed;
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
   if (passage.failed && !was_failed) count_failure(*message.source);
-  if (passage.protocol != Protocol::kDirect)
+  if (passage.protocol != Protocol::kDirect) {
+    passage.requested += farther(message.transfer);
     return push(passage.requested, *message.destination, EventKind::kRequested, message);
+  }
   cross(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.complete);
@@ -195,11 +210,29 @@ void Core::record_sender(const Message& message) const {
 void Core::cross(Message& message) {
   Passage& passage = message.passage;
   const Transfer& transfer = message.transfer;
-  const Network::Arrival arrival = network_->carry(
-      {transfer.source, transfer.destination, transfer.bytes, passage.leaves, passage.left, passage.latency});
-  passage.first = arrival.first;
-  passage.last = arrival.last;
-  push(passage.first, *message.destination, EventKind::kArrive, message);
+  const Parcel parcel{transfer.source,
+                      transfer.destination,
+                      numbers_apart_ * transfer.number + message.backend,
+                      transfer.bytes,
+                      passage.leaves,
+                      passage.left,
+                      passage.latency,
+                      &message};
+  if (options_.network != nullptr) return options_.network->carry(parcel, *this);
+  arrived(parcel, passage.leaves + passage.latency, passage.left + passage.latency);
+}
+
+void Core::arrived(const Parcel& parcel, Time first, Time last) {
+  Message& message = *static_cast<Message*>(parcel.message);
+  message.passage.first = first;
+  message.passage.last = last;
+  push(later(now_, first), *message.destination, EventKind::kArrive, message);
+}
+
+/// Of the network.
+void Core::call(Time at, const Parcel& parcel, void* what) {
+  push(at, *rank_if_used(parcel.source), EventKind::kNetwork, what,
+       order_of(EventKind::kRelease, parcel.destination, parcel.number));
 }
 
 void Core::requested(Message& message) {
@@ -227,6 +260,7 @@ void Core::grant(Message& message) {
   }
   message.passage.granted = now_;
   other.backend->grant(message.transfer, message.passage);
+  message.passage.answered += farther(message.transfer);
   push(message.passage.answered, *message.source, EventKind::kAnswered, message);
 }
 

@@ -482,6 +482,13 @@ std::uint64_t World::messages() const {
 std::uint64_t World::events() const {
   return core_->events();
 }
+const std::string& World::declined() const {
+  return core_->declined();
+}
+std::vector<LinkUse> World::links() const {
+  return core_->links();
+}
+
 std::vector<World::ResourceUse> World::resources() const {
   return core_->resources();
 }

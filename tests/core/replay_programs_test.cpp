@@ -262,7 +262,7 @@ Schedule draw(std::uint64_t seed) {
 }
 
 std::vector<Time> played(const WorldSetting& setting, const Schedule& schedule) {
-  const std::unique_ptr<World> world = make_world(setting, schedule.ranks);
+  const std::unique_ptr<World> world = std::move(*make_world(setting, schedule.ranks));
   std::vector<test::Log> logs(static_cast<std::size_t>(schedule.ranks));
   EXPECT_EQ(world->run([&](RankHandle& rank) {
     return play(rank, schedule, schedule.steps.size(), logs[static_cast<std::size_t>(rank.rank())]);

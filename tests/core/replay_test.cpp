@@ -31,7 +31,7 @@ const Registry& registry() {
 }
 
 std::vector<Time> played(const WorldSetting& setting, int ranks, const World::Program& program) {
-  const std::unique_ptr<World> world = make_world(setting, ranks);
+  const std::unique_ptr<World> world = std::move(*make_world(setting, ranks));
   EXPECT_EQ(world->run(program), "");
   std::vector<Time> clocks;
   for (int rank = 0; rank < ranks; ++rank) clocks.push_back(world->clock(rank));

@@ -692,12 +692,15 @@ INSTANTIATE_TEST_SUITE_P(Backends, FaultyWires, testing::Values("host", "zrlmpi"
 /// One link for all messages, slower than the ports, and a longer way.
 class SharedLink final : public Network {
  public:
-  Arrival carry(const Parcel& parcel) override {
+  void carry(const Parcel& parcel, NetworkWorld& world) override {
     const Time span = kRate.bytes(static_cast<std::int64_t>(parcel.bytes));
     const Arbiter::Grant grant = link_.acquire(parcel.leaves, span);
     const Time way = parcel.latency + kFurther;
-    return {grant.begin + way, later(grant.end, parcel.left) + way};
+    world.arrived(parcel, grant.begin + way, later(grant.end, parcel.left) + way);
   }
+  void step(void* /*what*/, NetworkWorld& /*world*/) override { ADD_FAILURE() << "asked for no step"; }
+  [[nodiscard]] Time farther(int, int) const override { return kFurther; }
+  [[nodiscard]] std::vector<LinkUse> links() const override { return {}; }
   static constexpr Bandwidth kRate = Bandwidth::gigabits_per_second(10);
   static constexpr Time kFurther = Time::us(3);
 
@@ -705,9 +708,9 @@ class SharedLink final : public Network {
   Arbiter link_;
 };
 
-Time end_of_two_pairs(Network* network) {
+Time end_of_two_pairs(std::shared_ptr<Network> network) {
   WorldOptions options = ranks_of(4);
-  options.network = network;
+  options.network = std::move(network);
   World world(options, test::hardware("host"));
   EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
     if (rank.rank() < 2) {
@@ -726,9 +729,8 @@ TEST(ANetwork, MayBeSharedByAllMessages) {
   const Time apart = end_of_two_pairs(nullptr);
   // Overhead at both ends, latency, the bytes.
   EXPECT_EQ(apart, Time::ns(250 + 1000 + 250) + message);
-  SharedLink shared;
   // The second one on the link: behind the bytes of the first one, its own.
-  EXPECT_EQ(end_of_two_pairs(&shared),
+  EXPECT_EQ(end_of_two_pairs(std::make_shared<SharedLink>()),
             Time::ns(250 + 1000 + 250) + SharedLink::kFurther + 2 * SharedLink::kRate.bytes(40000));
 }
 

@@ -1,5 +1,5 @@
 """The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include. The core
-runs worlds and asks the live clock of simulators/model, and knows no simulator. The offload
+runs worlds with their networks and asks the live clock of simulators/model, and knows no simulator of a device. The offload
 service (lib/dpu_service) stands beside the models, on the kernel alone, and its model uses its formats: backends/dpu all of
 them, simulators/dpu the placement."""
 
@@ -22,11 +22,11 @@ ALLOWED = {
     "lib/fabric": ("lib/fabric/", *GROUND),
     "lib/dpu_service": ("lib/dpu_service/", "offramp/dpu/", *GROUND),
     "lib/recording": ("lib/recording/", *INTERFACE),
-    "lib/core": ("lib/core/", "lib/fabric/", "lib/recording/", "simulators/model/", *INTERFACE),
+    "lib/core": ("lib/core/", "lib/fabric/", "lib/recording/", "simulators/model/", "simulators/network/", *INTERFACE),
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }
-for simulator in ("aie", "cclo", "tinsel", "zrlmpi"):
+for simulator in ("aie", "cclo", "network", "tinsel", "zrlmpi"):
     ALLOWED[f"simulators/{simulator}"] = (f"simulators/{simulator}/", "simulators/model/", *INTERFACE)
 # The model of the service's hardware names places as the service does.
 ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp", *INTERFACE)

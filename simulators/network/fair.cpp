@@ -1,0 +1,152 @@
+#include "simulators/network/fair.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace offramp {
+namespace {
+
+using detail::Wide;
+constexpr Wide kScale = detail::kPicosecondsPerSecond;
+
+}  // namespace
+
+FairNetwork::FairNetwork(NetworkSetting setting)
+    : RoutedNetwork(std::move(setting)), on_(size()), seen_(size()) {}
+
+void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
+  Route links = route(parcel.source, parcel.destination, parcel.number);
+  if (links.empty() || parcel.bytes == 0 || parcel.left <= parcel.leaves) {
+    const Time way = hop() * static_cast<std::int64_t>(links.size()) + parcel.latency;
+    return world.arrived(parcel, parcel.leaves + way, parcel.left + way);
+  }
+  Flow& flow = flows_[++numbers_];
+  flow.number = numbers_;
+  flow.parcel = parcel;
+  flow.route = std::move(links);
+  flow.left = static_cast<Wide>(parcel.bytes) * 8 * kScale;
+  const Wide span = (parcel.left - parcel.leaves).count();
+  flow.own = static_cast<std::int64_t>(
+      std::min<Wide>((flow.left + span - 1) / span, std::numeric_limits<std::int64_t>::max()));
+  call(later(world.now(), parcel.leaves), flow, world);
+}
+
+void FairNetwork::call(Time at, Flow& flow, NetworkWorld& world) {
+  world.call(at, flow.parcel, &turns_.take(flow.number, ++flow.turn));
+}
+
+void FairNetwork::step(void* what, NetworkWorld& world) {
+  const Turn turn = *static_cast<Turn*>(what);
+  turns_.give_back(*static_cast<Turn*>(what));
+  const auto found = flows_.find(turn.flow);
+  if (found == flows_.end() || found->second.turn != turn.turn) return;
+  Flow& flow = found->second;
+  if (!flow.begun) {
+    flow.begun = true;
+    flow.since = world.now();
+    for (const std::size_t link : flow.route) {
+      on_[link].push_back(&flow);
+      carried(link).bytes += flow.parcel.bytes;
+    }
+    std::vector<Flow*> flows = reached_from(flow.route);
+    return share(flows, world);
+  }
+  progress(flow, world.now());
+  for (const std::size_t link : flow.route) {
+    std::erase(on_[link], &flow);
+    Carried& use = carried(link);
+    const Time alone = rate().bytes(static_cast<std::int64_t>(flow.parcel.bytes));
+    const Time taken = later(world.now() - flow.parcel.leaves, flow.parcel.left - flow.parcel.leaves);
+    const Time waited = taken - later(alone, flow.parcel.left - flow.parcel.leaves);
+    use.busy += alone;
+    use.waited += later(waited, Time());
+    use.longest = later(use.longest, waited);
+  }
+  const Time way = hop() * static_cast<std::int64_t>(flow.route.size()) + flow.parcel.latency;
+  world.arrived(flow.parcel, flow.parcel.leaves + way, later(world.now(), flow.parcel.left) + way);
+  std::vector<Flow*> flows = reached_from(flow.route);
+  flows_.erase(found);
+  share(flows, world);
+}
+
+void FairNetwork::progress(Flow& flow, Time now) {
+  flow.left -= static_cast<Wide>(flow.rate) * (now - flow.since).count();
+  flow.left = std::max<Wide>(flow.left, 0);
+  flow.since = now;
+}
+
+std::vector<FairNetwork::Flow*> FairNetwork::reached_from(const Route& route) {
+  ++searches_;
+  std::vector<Flow*> flows;
+  Route links = route;
+  for (const std::size_t link : route) seen_[link] = searches_;
+  for (std::size_t at = 0; at < links.size(); ++at) {
+    for (Flow* const flow : on_[links[at]]) {
+      if (flow->settled) continue;
+      flow->settled = true;
+      flows.push_back(flow);
+      for (const std::size_t link : flow->route) {
+        if (std::exchange(seen_[link], searches_) != searches_) links.push_back(link);
+      }
+    }
+  }
+  for (Flow* const flow : flows) flow->settled = false;
+  std::sort(flows.begin(), flows.end(), [](const Flow* a, const Flow* b) { return a->number < b->number; });
+  return flows;
+}
+
+void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
+  struct Room {
+    std::int64_t rate = 0;  // that no settled message has
+    std::int64_t open = 0;  // messages that are not settled
+  };
+  std::map<std::size_t, Room> rooms;
+  for (Flow* const flow : flows) {
+    progress(*flow, world.now());
+    flow->settled = false;
+    for (const std::size_t link : flow->route) {
+      Room& room = rooms[link];
+      room.rate = rate().count();
+      ++room.open;
+    }
+  }
+  for (std::size_t open = flows.size(); open > 0;) {
+    std::int64_t level = std::numeric_limits<std::int64_t>::max();
+    for (const auto& [link, room] : rooms) {
+      if (room.open > 0) level = std::min(level, room.rate / room.open);
+    }
+    for (const Flow* const flow : flows) {
+      if (!flow->settled) level = std::min(level, flow->own);
+    }
+    // First all that end at this level, and then what it leaves: the order of the messages makes no
+    // difference.
+    std::vector<Flow*> ended;
+    for (Flow* const flow : flows) {
+      if (flow->settled) continue;
+      const bool full = std::any_of(flow->route.begin(), flow->route.end(), [&](std::size_t link) {
+        const Room& room = rooms[link];
+        return room.rate / room.open <= level;
+      });
+      if (full || flow->own <= level) ended.push_back(flow);
+    }
+    for (Flow* const flow : ended) {
+      flow->settled = true;
+      const std::int64_t given = std::max<std::int64_t>(level, 1);
+      for (const std::size_t link : flow->route) {
+        Room& room = rooms[link];
+        room.rate = std::max<std::int64_t>(room.rate - given, 0);
+        --room.open;
+      }
+      if (flow->rate != given) {
+        flow->rate = given;
+        const Wide left = (flow->left + given - 1) / given;
+        call(world.now() + Time::ps(static_cast<std::int64_t>(left)), *flow, world);
+      }
+    }
+    open -= ended.size();
+  }
+  for (Flow* const flow : flows) flow->settled = false;
+}
+
+}  // namespace offramp

@@ -1,0 +1,33 @@
+#include "simulators/network/make_network.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "simulators/network/fair.hpp"
+#include "simulators/network/placement.hpp"
+#include "simulators/network/trains.hpp"
+
+namespace offramp {
+
+Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node) {
+  using Made = Result<std::shared_ptr<Network>>;
+  const int nodes = (ranks - 1) / ranks_per_node + 1;
+  auto topology = parse_topology(options.topology, nodes);
+  if (!topology) return Made::failure("network.topology: " + topology.error());
+  if (*topology == nullptr) return std::shared_ptr<Network>();
+  if (!(*topology)->knows(options.routing))
+    return Made::failure(fmt::format("network.routing: {} is not for the topology \"{}\"",
+                                     options.routing == Routing::kAdaptive ? "adaptive" : "valiant",
+                                     options.topology));
+  auto places = place_nodes(options.placement, nodes, (*topology)->nodes());
+  if (!places)
+    return Made::failure(fmt::format("network.placement: \"{}\" {}", options.placement, places.error()));
+  NetworkSetting setting{*topology,    options.routing, std::move(*places), ranks_per_node,
+                         options.link, options.hop,     options.seed};
+  if (options.sharing == Sharing::kFair)
+    return std::shared_ptr<Network>(std::make_shared<FairNetwork>(std::move(setting)));
+  return std::shared_ptr<Network>(std::make_shared<TrainNetwork>(std::move(setting)));
+}
+
+}  // namespace offramp

@@ -1,0 +1,32 @@
+// The network that a user asks for: [network] of the configuration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "offramp/kernel/result.hpp"
+#include "offramp/kernel/time.hpp"
+#include "simulators/model/network.hpp"
+#include "simulators/network/topology.hpp"
+
+namespace offramp {
+
+enum class Sharing : std::uint8_t { kTrains, kFair };
+
+struct NetworkOptions {
+  std::string topology = "star";    // see parse_topology()
+  std::string placement = "order";  // see place_nodes()
+  Routing routing = Routing::kStatic;
+  Sharing sharing = Sharing::kTrains;
+  Bandwidth link = Bandwidth::gigabits_per_second(100);  // each direction
+  Time hop = Time::ns(150);                              // a switch and its cable
+  std::uint64_t seed = 0;                                // of routing that draws
+
+  [[nodiscard]] bool is_star() const { return topology == "star"; }
+};
+
+/// Null: a star, which is what the backends' own wires are. An error names the key that is wrong.
+Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node);
+
+}  // namespace offramp

@@ -1,0 +1,392 @@
+#include "simulators/network/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "offramp/kernel/random.hpp"
+
+namespace offramp {
+namespace {
+
+using std::string_view;
+
+constexpr std::int64_t kMostNodes = 1 << 20;
+constexpr std::int64_t kMostLinks = 1 << 24;
+constexpr std::size_t kMostLevels = 8;
+
+/// Generalised fat tree. A node has one switch. Switches of level l (from 1) are numbered by the subtree that
+/// they are in and their place among its switches of that level, of which it has product(up[1..l)).
+class FatTree final : public Topology {
+ public:
+  struct Level {
+    std::int64_t down = 1;    // children of a switch
+    std::int64_t up = 1;      // switches above each child; of the first level 1
+    std::int64_t cables = 1;  // to each of them
+  };
+
+  explicit FatTree(std::vector<Level> levels) : levels_(std::move(levels)) {
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      below_.push_back((l == 0 ? 1 : below_.back()) * levels_[l].down);
+      places_.push_back((l == 0 ? 1 : places_.back()) * levels_[l].up);
+    }
+    std::int64_t first = 0;
+    for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+      first_.push_back(first);
+      first += switches(l) * ports(l) * 2;
+    }
+    links_ = first;
+  }
+
+  [[nodiscard]] int nodes() const override { return static_cast<int>(below_.back()); }
+  [[nodiscard]] std::size_t links() const override { return static_cast<std::size_t>(links_); }
+  [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kValiant; }
+
+  [[nodiscard]] std::string link_name(std::size_t link) const override {
+    std::size_t l = first_.size() - 1;
+    while (static_cast<std::int64_t>(link) < first_[l]) --l;
+    const std::int64_t at = static_cast<std::int64_t>(link) - first_[l];
+    const std::int64_t child = at / 2 / ports(l);
+    const std::int64_t port = at / 2 % ports(l);
+    const std::string lower = fmt::format("switch {}.{}", l + 1, child);
+    const std::string upper =
+        fmt::format("switch {}.{}", l + 2, parent(l, child, port / levels_[l + 1].cables));
+    return at % 2 == 0 ? lower + " to " + upper : upper + " to " + lower;
+  }
+
+  void route(const Way& way, Routing routing, const LinkLoads& loads,
+             std::vector<std::size_t>& links) const override {
+    std::size_t top = 0;
+    while (way.source / below_[top] != way.destination / below_[top]) ++top;
+    std::int64_t place = 0;
+    for (std::size_t l = 0; l < top; ++l) {
+      const std::int64_t child = (way.source / below_[l]) * places_[l] + place;
+      const std::int64_t port = routing == Routing::kAdaptive ? freest(l, child, way.destination, loads)
+                                                              : preferred(l, way.destination);
+      links.push_back(up_link(l, child, port));
+      place += places_[l] * (port / levels_[l + 1].cables);
+    }
+    for (std::size_t l = top; l-- > 0;) {
+      const std::int64_t above = place / places_[l];
+      place %= places_[l];
+      const std::int64_t child = (way.destination / below_[l]) * places_[l] + place;
+      const std::int64_t cable = cable_of(l, way.destination);
+      links.push_back(up_link(l, child, above * levels_[l + 1].cables + cable) + 1);
+    }
+  }
+
+ private:
+  /// Of level l + 1, all in all.
+  [[nodiscard]] std::int64_t switches(std::size_t l) const { return below_.back() / below_[l] * places_[l]; }
+  /// Up, of a switch of level l + 1.
+  [[nodiscard]] std::int64_t ports(std::size_t l) const { return levels_[l + 1].up * levels_[l + 1].cables; }
+  [[nodiscard]] std::size_t up_link(std::size_t l, std::int64_t child, std::int64_t port) const {
+    return static_cast<std::size_t>(first_[l] + 2 * (child * ports(l) + port));
+  }
+  [[nodiscard]] std::int64_t parent(std::size_t l, std::int64_t child, std::int64_t up) const {
+    const std::int64_t tree = child / places_[l] / levels_[l + 1].down;
+    return tree * places_[l + 1] + child % places_[l] + places_[l] * up;
+  }
+  /// D-mod-k: the digits of the destination below choose among the switches above, so that what goes to
+  /// different nodes of one subtree takes different ways.
+  [[nodiscard]] std::int64_t preferred(std::size_t l, std::int64_t destination) const {
+    const std::int64_t up = destination / places_[l] % levels_[l + 1].up;
+    return up * levels_[l + 1].cables + cable_of(l, destination);
+  }
+  [[nodiscard]] std::int64_t cable_of(std::size_t l, std::int64_t destination) const {
+    return destination / places_[l + 1] % levels_[l + 1].cables;
+  }
+  [[nodiscard]] std::int64_t freest(std::size_t l, std::int64_t child, std::int64_t destination,
+                                    const LinkLoads& loads) const {
+    const std::int64_t first = preferred(l, destination);
+    std::int64_t best = first;
+    for (std::int64_t step = 1; step < ports(l); ++step) {
+      const std::int64_t port = (first + step) % ports(l);
+      if (loads.load(up_link(l, child, port)) < loads.load(up_link(l, child, best))) best = port;
+    }
+    return best;
+  }
+
+  std::vector<Level> levels_;
+  std::vector<std::int64_t> below_;   // nodes of a subtree
+  std::vector<std::int64_t> places_;  // switches of the level in a subtree
+  std::vector<std::int64_t> first_;   // link
+  std::int64_t links_ = 0;
+};
+
+/// A router per node, with a link each way along each dimension.
+class Torus final : public Topology {
+ public:
+  explicit Torus(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {
+    for (const std::int64_t size : sizes_) nodes_ *= size;
+  }
+  [[nodiscard]] int nodes() const override { return static_cast<int>(nodes_); }
+  [[nodiscard]] std::size_t links() const override {
+    return static_cast<std::size_t>(nodes_) * sizes_.size() * 2;
+  }
+
+  [[nodiscard]] std::string link_name(std::size_t link) const override {
+    const std::size_t direction = link % (2 * sizes_.size());
+    std::string place;
+    auto node = static_cast<std::int64_t>(link / (2 * sizes_.size()));
+    for (const std::int64_t size : sizes_) {
+      place += fmt::format("{}{}", place.empty() ? "" : ",", node % size);
+      node /= size;
+    }
+    return fmt::format("router {}, dimension {}, {}", place, direction / 2 + 1,
+                       direction % 2 == 0 ? "up" : "down");
+  }
+
+  void route(const Way& way, Routing, const LinkLoads&, std::vector<std::size_t>& links) const override {
+    std::int64_t at = way.source;
+    std::int64_t stride = 1;
+    for (std::size_t d = 0; d < sizes_.size(); ++d) {
+      const std::int64_t size = sizes_[d];
+      const std::int64_t from = at / stride % size;
+      const std::int64_t to = way.destination / stride % size;
+      const std::int64_t ahead = (to - from + size) % size;
+      const bool forward = 2 * ahead <= size;
+      std::int64_t place = from;
+      while (place != to) {
+        links.push_back(static_cast<std::size_t>(at) * 2 * sizes_.size() + 2 * d + (forward ? 0 : 1));
+        const std::int64_t next = (place + (forward ? 1 : size - 1)) % size;
+        at += (next - place) * stride;
+        place = next;
+      }
+      stride *= size;
+    }
+  }
+
+ private:
+  std::vector<std::int64_t> sizes_;
+  std::int64_t nodes_ = 1;
+};
+
+/// Groups of routers, all of a group linked with each other. Each group's global links go to the groups
+/// behind it, one each and round again; router r of a group has the r-th `global` of them.
+class Dragonfly final : public Topology {
+ public:
+  struct Shape {
+    std::int64_t groups = 1;
+    std::int64_t routers = 1;  // of a group
+    std::int64_t nodes = 1;    // of a router
+    std::int64_t global = 1;   // links of a router to other groups
+  };
+  explicit Dragonfly(const Shape& shape) : s_(shape) {}
+
+  [[nodiscard]] int nodes() const override { return static_cast<int>(s_.groups * s_.routers * s_.nodes); }
+  [[nodiscard]] std::size_t links() const override {
+    return static_cast<std::size_t>(s_.groups * s_.routers * (s_.routers + s_.global));
+  }
+  [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kAdaptive; }
+
+  [[nodiscard]] std::string link_name(std::size_t link) const override {
+    const std::int64_t router = static_cast<std::int64_t>(link) / (s_.routers + s_.global);
+    const std::int64_t port = static_cast<std::int64_t>(link) % (s_.routers + s_.global);
+    const std::int64_t group = router / s_.routers;
+    const std::string name = fmt::format("router {}.{} to ", group, router % s_.routers);
+    if (port < s_.routers) return name + fmt::format("router {}.{}", group, port);
+    const std::int64_t global = router % s_.routers * s_.global + port - s_.routers;
+    return name + fmt::format("group {}", behind(group, global % distances()));
+  }
+
+  void route(const Way& way, Routing routing, const LinkLoads&,
+             std::vector<std::size_t>& links) const override {
+    std::int64_t at = way.source / s_.nodes;
+    const std::int64_t to = way.destination / s_.nodes;
+    const std::int64_t home = at / s_.routers;
+    const std::int64_t goal = to / s_.routers;
+    if (routing == Routing::kValiant && home != goal && s_.groups > 2) {
+      // Any group but these two.
+      auto over = static_cast<std::int64_t>(way.draw % static_cast<std::uint64_t>(s_.groups - 2));
+      over += over >= std::min(home, goal) ? 1 : 0;
+      over += over >= std::max(home, goal) ? 1 : 0;
+      at = leave(at, over, way, links);
+    }
+    if (at / s_.routers != goal) at = leave(at, goal, way, links);
+    local(at, to, links);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t distances() const { return std::max<std::int64_t>(s_.groups - 1, 1); }
+  [[nodiscard]] std::int64_t behind(std::int64_t group, std::int64_t distance) const {
+    return (group + 1 + distance) % s_.groups;
+  }
+  void local(std::int64_t from, std::int64_t to, std::vector<std::size_t>& links) const {
+    if (from != to)
+      links.push_back(static_cast<std::size_t>(from * (s_.routers + s_.global) + to % s_.routers));
+  }
+  /// To another group over one of the links to it, and the router there.
+  std::int64_t leave(std::int64_t router, std::int64_t group, const Way& way,
+                     std::vector<std::size_t>& links) const {
+    const std::int64_t own = router / s_.routers;
+    const std::int64_t distance = (group - own - 1 + s_.groups) % s_.groups;
+    const std::int64_t back = (own - group - 1 + s_.groups) % s_.groups;
+    // Where there are several links they are taken by destination.
+    const std::int64_t which = (way.destination % s_.nodes) % copies(distance);
+    const std::int64_t port = distance + which * distances();
+    const std::int64_t gate = own * s_.routers + port / s_.global;
+    local(router, gate, links);
+    links.push_back(
+        static_cast<std::size_t>(gate * (s_.routers + s_.global) + s_.routers + port % s_.global));
+    const std::int64_t other = back + which % copies(back) * distances();
+    return group * s_.routers + other / s_.global;
+  }
+  [[nodiscard]] std::int64_t copies(std::int64_t distance) const {
+    const std::int64_t all = s_.routers * s_.global;
+    return (all - distance - 1) / distances() + 1;
+  }
+
+  Shape s_;
+};
+
+// --- what the user writes ---
+
+std::optional<std::int64_t> number(string_view text, std::int64_t most = kMostNodes) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > most)
+    return std::nullopt;
+  return value;
+}
+
+std::vector<string_view> split(string_view text, char at) {
+  std::vector<string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<std::vector<std::int64_t>> numbers(string_view text, char between) {
+  std::vector<std::int64_t> all;
+  for (const string_view part : split(text, between)) {
+    const auto value = number(part);
+    if (!value || all.size() == kMostLevels) return std::nullopt;
+    all.push_back(*value);
+  }
+  return all;
+}
+
+/// The product, or nothing if it is above `most`.
+std::optional<std::int64_t> product(std::span<const std::int64_t> factors, std::int64_t most) {
+  std::int64_t all = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor > most / all) return std::nullopt;
+    all *= factor;
+  }
+  return all;
+}
+
+using Parsed = Result<std::shared_ptr<const Topology>>;
+
+Parsed wrong(string_view text, string_view what) {
+  return Parsed::failure(fmt::format("the topology \"{}\" {}", text.substr(0, 200), what));
+}
+
+Parsed made(const std::string& text, std::shared_ptr<const Topology> topology, int nodes) {
+  if (topology->nodes() < nodes)
+    return wrong(text, fmt::format("has room for {} nodes, and there are {}", topology->nodes(), nodes));
+  return topology;
+}
+
+std::optional<std::string> tree_too_large(std::span<const FatTree::Level> levels) {
+  std::vector<std::int64_t> down;
+  std::vector<std::int64_t> up;
+  for (const FatTree::Level& level : levels) {
+    down.push_back(level.down);
+    up.push_back(level.up);
+    up.push_back(level.cables);
+  }
+  const auto nodes = product(down, kMostNodes);
+  const auto ways = product(up, kMostLinks);
+  if (nodes && ways && *nodes * static_cast<std::int64_t>(levels.size()) <= kMostLinks / *ways * 4)
+    return std::nullopt;
+  return fmt::format("is larger than {} nodes or {} links", kMostNodes, kMostLinks);
+}
+
+constexpr string_view kShortTree = "fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION]";
+constexpr string_view kLongTree = "fat-tree:LEVELS;DOWN,...;UP,...;CABLES,...";
+
+Parsed parse_tree(const std::string& text, string_view rest, int nodes) {
+  std::vector<FatTree::Level> levels;
+  if (rest.find(';') != string_view::npos) {
+    const auto parts = split(rest, ';');
+    const auto count = number(parts[0], kMostLevels);
+    if (parts.size() != 4 || !count) return wrong(text, fmt::format("is not {}", kLongTree));
+    const auto down = numbers(parts[1], ',');
+    const auto up = numbers(parts[2], ',');
+    const auto cables = numbers(parts[3], ',');
+    const auto size = static_cast<std::size_t>(*count);
+    if (!down || !up || !cables || down->size() != size || up->size() != size || cables->size() != size)
+      return wrong(
+          text, fmt::format("does not have {} numbers, which are at least 1, for each of down, up and cables",
+                            size));
+    if ((*up)[0] != 1 || (*cables)[0] != 1)
+      return wrong(text, "gives a node more than one link: a node has one port here");
+    for (std::size_t l = 0; l < size; ++l) levels.push_back({(*down)[l], (*up)[l], (*cables)[l]});
+  } else {
+    const auto parts = split(rest, ':');
+    const auto down = numbers(parts[0], ',');
+    const auto over = parts.size() == 2 ? number(parts[1]) : std::optional<std::int64_t>(1);
+    if (!down || !over || parts.size() > 2) return wrong(text, fmt::format("is not {}", kShortTree));
+    for (std::size_t l = 0; l < down->size(); ++l)
+      levels.push_back({(*down)[l], l == 0 ? 1 : (*down)[l - 1], 1});
+    if (levels.size() == 1) levels.push_back({1, levels[0].down, 1});
+    if (levels[1].up % *over != 0)
+      return wrong(text,
+                   fmt::format("has {} nodes to a switch, which {} does not divide", levels[0].down, *over));
+    levels[1].up /= *over;
+    std::int64_t room = 1;
+    for (std::size_t l = 0; l + 1 < levels.size(); ++l) room = std::min(room * levels[l].down, kMostNodes);
+    levels.back().down = std::max(levels.back().down, (nodes + room - 1) / room);
+  }
+  if (const auto large = tree_too_large(levels)) return wrong(text, *large);
+  return made(text, std::make_shared<FatTree>(std::move(levels)), nodes);
+}
+
+Parsed parse_torus(const std::string& text, string_view rest, int nodes) {
+  auto sizes = numbers(rest, 'x');
+  if (!sizes) return wrong(text, "is not torus:AxBx...");
+  if (!product(*sizes, kMostNodes)) return wrong(text, fmt::format("is larger than {} nodes", kMostNodes));
+  return made(text, std::make_shared<Torus>(std::move(*sizes)), nodes);
+}
+
+Parsed parse_dragonfly(const std::string& text, string_view rest, int nodes) {
+  const auto numbers_ = numbers(rest, ':');
+  if (!numbers_ || numbers_->size() != 4) return wrong(text, "is not dragonfly:GROUPS:ROUTERS:NODES:GLOBAL");
+  const auto& n = *numbers_;
+  const std::int64_t factors[] = {n[0], n[1], n[2]};
+  const std::int64_t ports[] = {n[0], n[1], n[1] + n[3]};
+  if (!product(factors, kMostNodes) || !product(ports, kMostLinks))
+    return wrong(text, fmt::format("is larger than {} nodes or {} links", kMostNodes, kMostLinks));
+  if (n[1] * n[3] < n[0] - 1)
+    return wrong(text,
+                 fmt::format("has {} global links of a group, and {} other groups", n[1] * n[3], n[0] - 1));
+  return made(text, std::make_shared<Dragonfly>(Dragonfly::Shape{n[0], n[1], n[2], n[3]}), nodes);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Topology>> parse_topology(const std::string& text, int nodes) {
+  const string_view all = text;
+  const std::size_t colon = all.find(':');
+  const string_view kind = all.substr(0, colon);
+  const string_view rest = colon == string_view::npos ? string_view() : all.substr(colon + 1);
+  if (all == "star") return std::shared_ptr<const Topology>();
+  if (kind == "fat-tree") return parse_tree(text, rest, nodes);
+  if (kind == "torus") return parse_torus(text, rest, nodes);
+  if (kind == "dragonfly") return parse_dragonfly(text, rest, nodes);
+  return wrong(text, "is none of star, fat-tree:..., torus:..., dragonfly:...");
+}
+
+std::string check_topology(const std::string& text) {
+  return parse_topology(text, 1).error();
+}
+
+}  // namespace offramp

@@ -1,0 +1,70 @@
+// Topologies: the switches between the nodes of a machine, the links between switches, and the routes over
+// them.
+//
+// The link between a node and its switch is the backend's own (its NIC, its engine's port); the links here
+// are those behind. A direction of a link is a link of its own. A topology has no times and no state: any
+// thread.
+//
+// Sources: Öhring et al., "On Generalized Fat Trees" (1995), for the tree and its labels; Zahavi, "D-Mod-K
+// Routing" (2010); Dally and Towles for tori with dimension-order routing; Kim et al., "Technology-Driven,
+// Highly-Scalable Dragonfly Topology" (2008), for the dragonfly with minimal and Valiant's routing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "offramp/kernel/result.hpp"
+
+namespace offramp {
+
+enum class Routing : std::uint8_t {
+  kStatic,    // by the destination alone: D-mod-k, dimension order, the shortest way
+  kAdaptive,  // fat tree: of the ways up, the one that is free first
+  kValiant,   // dragonfly: over a group that is drawn for each message
+};
+
+/// How busy a link is, in any unit: adaptive routing takes the link with the least.
+class LinkLoads {
+ public:
+  [[nodiscard]] virtual std::int64_t load(std::size_t link) const = 0;
+
+ protected:
+  ~LinkLoads() = default;
+};
+
+class Topology {
+ public:
+  struct Way {
+    int source = 0;  // nodes
+    int destination = 0;
+    std::uint64_t draw = 0;  // of the message, for what is drawn
+  };
+  virtual ~Topology() = default;
+
+  /// How many nodes it has room for.
+  [[nodiscard]] virtual int nodes() const = 0;
+  [[nodiscard]] virtual std::size_t links() const = 0;
+  /// "leaf 3 to spine 1".
+  [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
+  [[nodiscard]] virtual bool knows(Routing routing) const { return routing == Routing::kStatic; }
+  /// Appends the links from one node's switch to the other's, in this order; none if they have the same
+  /// switch.
+  virtual void route(const Way& way, Routing routing, const LinkLoads& loads,
+                     std::vector<std::size_t>& links) const = 0;
+};
+
+/// "star", "fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION]" (nodes per switch, switches per switch of the next
+/// level; as many up again, at the first level divided by the oversubscription),
+/// "fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..." as SimGrid writes them, "torus:AxBx...",
+/// "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL" (routers of a group, nodes and global links of a router). The last
+/// DOWN of the short form grows until there is room for the nodes. Null: a star, in which nothing is shared.
+/// An error names the part that is wrong, or says for how many nodes there is room.
+Result<std::shared_ptr<const Topology>> parse_topology(const std::string& text, int nodes);
+
+/// The text alone, without a number of nodes: empty, or what is wrong with it.
+std::string check_topology(const std::string& text);
+
+}  // namespace offramp
