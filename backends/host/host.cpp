@@ -4,6 +4,7 @@
 
 #include "backends/host/collectives.hpp"
 #include "backends/host/parameters.hpp"
+#include "backends/host/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
 
@@ -206,12 +207,17 @@ class HostBackend final : public Backend {
 }  // namespace
 
 const BackendDescription& host_backend() {
-  static const auto& description = immortal(
-      BackendDescription{BackendDescription::kAbi, "host",
-                         "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI",
-                         host::parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
-                           return std::make_unique<HostBackend>(context);
-                         }});
+  static const auto& description = immortal([] {
+    BackendDescription d;
+    d.name = "host";
+    d.description = "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI";
+    d.parameters = host::parameters();
+    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
+      return std::make_unique<HostBackend>(context);
+    };
+    d.validation = host::validation;
+    return d;
+  }());
   return description;
 }
 
