@@ -47,7 +47,10 @@ const std::vector<Parameter>& parameters() {
       integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "InfiniBand: 3-bit counter",
               "of one packet, before the connection is given up"),
       integer("segment", "B", 0, {0, 1e9}, "Open MPI 4.1: its fixed decisions cut nothing",
-              "pieces in which trees and segmented rings forward a long message; 0: in one piece")}));
+              "pieces in which trees and segmented rings forward a long message; 0: in one piece"),
+      integer("han_segment", "B", 65536, {0, 1e9},
+              "Open MPI 4.1: coll_han_bcast_segsize, and of reduce, allreduce",
+              "pieces in which han pipelines bcast, reduce and allreduce; 0: in one piece")}));
   return table;
 }
 

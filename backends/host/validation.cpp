@@ -64,7 +64,8 @@ std::string_view reason(std::size_t bytes) {
     return "; by neighbor. The published curve goes on as Bruck's does up to some 4 KiB; the version of Open "
            "MPI is not published";
   if (bytes <= 128 * kKi)
-    return ". They are 60 to 70 us per KiB, less for smaller and larger blocks. The model's memory has one "
+    return "; the published ones take 60 to 70 us per KiB, less for smaller and larger blocks. The model's "
+           "memory has one "
            "rate";
   return "; `memory_bandwidth`: 47 us per KiB";
 }
