@@ -461,6 +461,17 @@ class Forecasts(unittest.TestCase):
                 if abs(off) > 10:
                     self.assertTrue(why, f"{quantity} misses by {error} and does not say why")
 
+    def test_the_nics_of_host(self):
+        rows_ = self.table("docs/backends/host.md", "take the NIC that is nearest:")
+        self.assertEqual([row[0] for row in rows_], ["`100g`", "`200g`", "`400g`"])
+        for nic, latency, overhead, _, bandwidth, time, _ in rows_:
+            with self.subTest(nic=nic):
+                self.assertEqual(2 * float(overhead) + float(latency), float(time.removesuffix(" us")) * 1000)
+                send = f"send --backend host --set host.nic={nic.strip('`')} --bytes "
+                self.assertEqual(f"{self.predict(send + '8') / 1000:.2f} us", time)
+                long = self.predict(send + "1GiB")
+                self.assertAlmostEqual((1 << 33) / long, float(bandwidth), delta=0.002 * float(bandwidth))
+
     def test_the_times_of_han_on_nodes(self):
         page = text_of("docs/backends/host.md")
         on_four = "-n 128 --backend host"
