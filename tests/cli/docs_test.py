@@ -460,6 +460,13 @@ class Forecasts(unittest.TestCase):
                 self.assertTrue(what)
                 if abs(off) > 10:
                     self.assertTrue(why, f"{quantity} misses by {error} and does not say why")
+        self.assertIn("Of the figures of 1 MiB on 2 and 4 nodes half are within 6 %", text_of("docs/backends/host.md"))
+        large = [float(error.split()[0]) for quantity, _, _, error, *_ in rows_ if re.search(r"1 MiB on (2|4)( nodes| x 4 )", quantity)]
+        self.assertEqual((len(large), sum(abs(error) <= 6 for error in large)), (15, 8))
+        self.assertIn("iallgatherv takes three to seven times as long as its allgatherv", text_of("docs/backends/host.md"))
+        slower = [float(later[1]) / float(row[1]) for row in rows_ for later in rows_
+                  if row[0].startswith("allgatherv") and later[0].startswith("i" + row[0].split(" on ")[0] + ",")]
+        self.assertEqual((len(slower), round(min(slower)), round(max(slower))), (13, 3, 7))
 
     def test_the_nics_of_host(self):
         rows_ = self.table("docs/backends/host.md", "take the NIC that is nearest:")
