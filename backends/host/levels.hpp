@@ -1,8 +1,9 @@
 // Teams of the ranks of one node and of one rank per node, for collectives that treat the two apart.
 //
 // A SubTeam is a part of a team, with ranks of its own; the algorithms of the catalogue run in it as in any
-// team. Its messages are messages of the whole team and are matched in their order, so that two ranks may
-// share one sub-team at most whose operations overlap in time.
+// team. Its messages are the whole team's, and between two ranks they are matched in the order in which they
+// were sent. So operations in two sub-teams may overlap in time where no two ranks are in both, as those of a
+// node and those of a rank per node; in one sub-team they follow each other.
 #pragma once
 
 #include <coroutine>

@@ -32,6 +32,7 @@ constexpr std::array kPresets = {
 
 std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> names;
+  names.reserve(kPresets.size());
   for (const Preset& preset : kPresets) names.push_back(preset.name);
   return names;
 }
