@@ -283,11 +283,15 @@ Cluster::Cluster(int ranks, const BackendDescription& backend, const Settings& s
       order_(static_cast<std::size_t>(ranks)),
       shuffle_(options.shuffle_seed) {
   std::iota(order_.begin(), order_.end(), 0);
-  const auto members = std::make_shared<const std::vector<int>>(order_);
+  const auto world = std::make_shared<const std::vector<int>>(order_);
+  const auto members =
+      options.members.empty() ? world : std::make_shared<const std::vector<int>>(options.members);
   for (int rank = 0; rank < ranks; ++rank) {
     engines_.push_back(std::make_unique<Engine>(hub_.at(rank), make_lane(backend, settings, rank)));
-    worlds_.push_back(&engines_.back()->open_context(0, rank, members));
-    collective_worlds_.push_back(&engines_.back()->open_context(kCollectiveContext, rank, members));
+    worlds_.push_back(&engines_.back()->open_context(0, rank, world));
+    const auto place = std::find(members->begin(), members->end(), rank) - members->begin();
+    collective_worlds_.push_back(
+        &engines_.back()->open_context(kCollectiveContext, static_cast<int>(place), members));
     handles_.push_back(std::make_unique<ClusterRank>(*this, rank));
   }
 }
@@ -303,7 +307,8 @@ std::unique_ptr<Lane> Cluster::make_lane(const BackendDescription& backend, cons
   std::vector<Lane::Member> members;
   const auto add = [&](const BackendDescription& description, Settings values) {
     auto kept = std::make_unique<Settings>(std::move(values));
-    std::unique_ptr<Backend> made = description.create({rank, ranks(), *kept, options_.faults, nullptr});
+    std::unique_ptr<Backend> made = description.create(
+        {rank, ranks(), *kept, options_.faults, nullptr, nullptr, options_.ranks_per_node});
     members.emplace_back(std::string(description.name), std::move(made), std::move(kept));
   };
   add(host, backend.name == host.name ? settings : Settings::defaults(host.parameters));

@@ -26,6 +26,8 @@ struct ClusterOptions {
   std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
   FaultRates faults;               // of the modelled wires
   bool watched = false;            // collectives: the live clock follows them, and no data moves
+  int ranks_per_node = 1;          // neighbouring ranks share a node
+  std::vector<int> members = {};   // of the communicator of collectives, in its order; empty: as in the world
 };
 
 /// Of a collective that does not reduce.

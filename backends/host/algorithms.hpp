@@ -42,14 +42,20 @@ struct Call {
 /// What an algorithm asks of the number of ranks, and at least of the number of elements.
 enum class Ranks : std::uint8_t { kAny, kEven, kPowerOfTwo };
 enum class Elements : std::uint8_t { kAny, kOnePerRank, kOnePerPowerOfTwo };
+/// And of their places, each including the one before it: several nodes, at least one of them with several
+/// ranks; as many ranks on each node.
+enum class Nodes : std::uint8_t { kAny, kSeveral, kEqual };
+
+inline constexpr std::string_view kAuto = "auto";  // as the rules have it
 
 struct Algorithm {
   std::string_view name;
   Task<Outcome> (*run)(Call call);
-  std::string_view instead = {};  // runs where this one cannot
+  std::string_view instead = {};  // runs where this one cannot; may be kAuto
   bool commutative = false;       // operands come in any order
   Ranks ranks = Ranks::kAny;
   Elements elements = Elements::kAny;
+  Nodes nodes = Nodes::kAny;
 };
 
 /// For fewer ranks and fewer bytes than these, unless a rule before it applies.
@@ -93,5 +99,18 @@ Task<Outcome> reduce_linear(Call call);
 Task<Outcome> gather_linear(Call call);
 Task<Outcome> allreduce_recursive_doubling(Call call);
 Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
+
+// As Open MPI's libnbc decides, which carries nonblocking collectives there.
+Task<Outcome> bcast_of_libnbc(Call call);
+Task<Outcome> reduce_of_libnbc(Call call);  // of an operation that commutes
+
+// Open MPI's component "han": node by node.
+Task<Outcome> bcast_han(Call call);
+Task<Outcome> reduce_han(Call call);
+Task<Outcome> allreduce_han(Call call);
+Task<Outcome> gather_han(Call call);
+Task<Outcome> scatter_han(Call call);
+Task<Outcome> allgather_han(Call call);
+Task<Outcome> barrier_han(Call call);
 
 }  // namespace offramp::host

@@ -76,8 +76,13 @@ Task<Outcome> up_and_down(Call call) {
 
 // Two ranks report to each other at once: "two_proc" is the first step of Bruck's.
 constexpr Algorithm kAlgorithms[] = {
-    {"linear", linear}, {"double_ring", double_ring}, {"recursive_doubling", recursive_doubling},
-    {"bruck", bruck},   {"two_proc", bruck},          {"tree", up_and_down},
+    {"linear", linear},
+    {"double_ring", double_ring},
+    {"recursive_doubling", recursive_doubling},
+    {"bruck", bruck},
+    {"two_proc", bruck},
+    {"tree", up_and_down},
+    {"han", barrier_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };
 
 }  // namespace

@@ -174,12 +174,23 @@ constexpr Algorithm kAlgorithms[] = {
     {"knomial", bcast_k_nomial},
     {"scatter_allgather", bcast_scatter_allgather, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
     {"scatter_allgather_ring", bcast_scatter_ring, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
+    {"han", bcast_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 
 }  // namespace
 
 Task<Outcome> bcast_linear(Call call) {
   return down(call, Tree::flat(call.rank(), call.size(), call.operation.root), 0);
+}
+
+Task<Outcome> bcast_of_libnbc(Call call) {
+  constexpr std::size_t kKi = 1024;
+  const int size = call.size();
+  const int root = call.operation.root;
+  const std::size_t bytes = call.buffers.receive.size();
+  if (size <= 4) return bcast_linear(call);
+  if (bytes < 64 * kKi) return down(call, Tree::binomial(call.rank(), size, root), 0);
+  return down(call, Tree::chain(call.rank(), size, root), bytes < 512 * kKi ? 8 * kKi : 32 * kKi);
 }
 
 std::span<const Algorithm> bcast_algorithms() {

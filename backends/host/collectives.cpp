@@ -3,21 +3,33 @@
 #include <algorithm>
 #include <cassert>
 
+#include "backends/host/levels.hpp"
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-constexpr std::string_view kAuto = "auto";
-
-const Algorithm& algorithm_named(const CollectiveKind& kind, std::string_view name) {
+/// Null: kAuto.
+const Algorithm* algorithm_named(const CollectiveKind& kind, std::string_view name) {
+  if (name == kAuto) return nullptr;
   const auto found = std::find_if(kind.algorithms.begin(), kind.algorithms.end(),
                                   [&](const Algorithm& algorithm) { return algorithm.name == name; });
   assert(found != kind.algorithms.end());
-  return *found;
+  return &*found;
 }
 
-bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t elements) {
+const Algorithm* algorithm_of_rules(const CollectiveKind& kind, const Operation& operation,
+                                    std::size_t bytes) {
+  const bool in_order = !operation.commutative && !kind.ordered_rules.empty();
+  std::string_view name;
+  for (const Rule& rule : in_order ? kind.ordered_rules : kind.rules) {
+    name = rule.algorithm;
+    if (operation.ranks < rule.ranks && bytes < rule.bytes) break;
+  }
+  return algorithm_named(kind, name);
+}
+
+bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t elements, Nodes nodes) {
   const auto at_least = [&](int parts) { return elements >= static_cast<std::size_t>(parts); };
   const int power = Positions(operation.ranks).count();
   const bool ranks = algorithm.ranks == Ranks::kAny ||
@@ -26,7 +38,8 @@ bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t
   const bool long_enough = algorithm.elements == Elements::kAny ||
                            (algorithm.elements == Elements::kOnePerRank && at_least(operation.ranks)) ||
                            (algorithm.elements == Elements::kOnePerPowerOfTwo && at_least(power));
-  return ranks && long_enough && (operation.commutative || !algorithm.commutative);
+  return ranks && long_enough && nodes >= algorithm.nodes &&
+         (operation.commutative || !algorithm.commutative);
 }
 
 }  // namespace
@@ -87,36 +100,37 @@ std::vector<Parameter> algorithm_parameters() {
   return all;
 }
 
-Collectives::Collectives(const Settings& settings, const LocalCosts& costs)
-    : costs_(costs), segment_(static_cast<std::size_t>(settings.integer("segment"))) {
+Collectives::Collectives(const Settings& settings, const LocalCosts& costs, int ranks_per_node)
+    : costs_(costs),
+      segment_(static_cast<std::size_t>(settings.integer("segment"))),
+      han_segment_(static_cast<std::size_t>(settings.integer("han_segment"))),
+      ranks_per_node_(ranks_per_node) {
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
-    const std::string& name = settings.choice(std::string(to_string(kind.kind)));
-    if (name != kAuto) named_[static_cast<std::size_t>(kind.kind)] = algorithm_named(kind, name).name;
+    named_[static_cast<std::size_t>(kind.kind)] =
+        algorithm_named(kind, settings.choice(std::string(to_string(kind.kind))));
   }
 }
 
-const Algorithm& Collectives::choose(const Operation& operation, std::size_t bytes,
-                                     std::size_t elements) const {
+const Algorithm& Collectives::choose(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                     Nodes nodes) const {
   const CollectiveKind& kind = collective_kind(operation.kind);
-  std::string_view name = named_[static_cast<std::size_t>(operation.kind)];
-  if (name.empty()) {
-    const bool in_order = !operation.commutative && !kind.ordered_rules.empty();
-    for (const Rule& rule : in_order ? kind.ordered_rules : kind.rules) {
-      name = rule.algorithm;
-      if (operation.ranks < rule.ranks && bytes < rule.bytes) break;
-    }
+  const Algorithm* algorithm = named(operation.kind);
+  for (;;) {
+    if (algorithm == nullptr) algorithm = algorithm_of_rules(kind, operation, bytes);
+    if (can_run(*algorithm, operation, elements, nodes)) return *algorithm;
+    algorithm = algorithm_named(kind, algorithm->instead);
   }
-  const Algorithm* algorithm = &algorithm_named(kind, name);
-  while (!can_run(*algorithm, operation, elements)) algorithm = &algorithm_named(kind, algorithm->instead);
-  return *algorithm;
 }
 
 Task<Outcome> Collectives::run(Call call) const {
   call.operation.ranks = call.size();
   const std::size_t elements =
       reduces(call.operation.kind) ? call.buffers.send.size() / call.element() : call.operation.bytes;
-  return choose(call.operation, size_for_rules(call.operation, call.buffers), elements).run(call);
+  const Algorithm* const wanted = named(call.operation.kind);
+  const bool by_nodes = wanted != nullptr && wanted->nodes != Nodes::kAny;
+  const Nodes nodes = by_nodes ? NodeMap(call.team, ranks_per_node_).kind() : Nodes::kAny;
+  return choose(call.operation, size_for_rules(call.operation, call.buffers), elements, nodes).run(call);
 }
 
 }  // namespace offramp::host

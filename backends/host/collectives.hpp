@@ -11,20 +11,30 @@ namespace offramp::host {
 
 class Collectives {
  public:
-  Collectives(const Settings& settings, const LocalCosts& costs);
+  Collectives(const Settings& settings, const LocalCosts& costs, int ranks_per_node = 1);
 
   [[nodiscard]] Task<Outcome> run(Call call) const;
-  /// bytes: see size_for_rules(); elements: of the whole vector or message.
-  [[nodiscard]] const Algorithm& choose(const Operation& operation, std::size_t bytes,
-                                        std::size_t elements) const;
+  /// bytes: see size_for_rules(); elements: of the whole vector or message; nodes: where the ranks are.
+  [[nodiscard]] const Algorithm& choose(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                        Nodes nodes = Nodes::kAny) const;
 
   [[nodiscard]] const LocalCosts& costs() const { return costs_; }
   [[nodiscard]] std::size_t segment() const { return segment_; }
+  /// Of the component "han".
+  [[nodiscard]] std::size_t han_segment() const { return han_segment_; }
+  /// Neighbouring world ranks that are on one node.
+  [[nodiscard]] int ranks_per_node() const { return ranks_per_node_; }
 
  private:
-  std::array<std::string_view, static_cast<std::size_t>(OperationKind::kCount)> named_;  // empty: auto
+  [[nodiscard]] const Algorithm* named(OperationKind kind) const {
+    return named_[static_cast<std::size_t>(kind)];
+  }
+
+  std::array<const Algorithm*, static_cast<std::size_t>(OperationKind::kCount)> named_{};  // null: auto
   LocalCosts costs_;
   std::size_t segment_;
+  std::size_t han_segment_;
+  int ranks_per_node_;
 };
 
 /// The size that the rules for this kind look at: of the message or the block; where blocks differ of their

@@ -4,43 +4,64 @@
 namespace offramp::host {
 namespace {
 
-/// The subtree of relative rank r in a binomial tree is [r, r + extent) of `size` ranks.
-int subtree(int relative, int size) {
-  int extent = 1;
-  while (relative % (2 * extent) == 0 && extent < size) extent *= 2;
-  return std::min(extent, size - relative);
-}
+/// A rank's place in a binomial tree whose subtrees are contiguous around the circle. Blocks lie in the order
+/// of relative ranks, the own one first.
+class BlockTree {
+ public:
+  explicit BlockTree(const Call& call)
+      : rank_(call.rank()),
+        size_(call.size()),
+        root_(call.operation.root),
+        block_(call.buffers.block),
+        tree_(Tree::binomial_in_order(rank_, size_, root_)) {}
 
-template <typename Span>
-Span blocks_of(Span all, std::size_t block, int first, int count) {
-  return all.subspan(block * static_cast<std::size_t>(first), block * static_cast<std::size_t>(count));
-}
+  [[nodiscard]] const Tree& tree() const { return tree_; }
+  /// Bytes of the blocks of this rank's subtree.
+  [[nodiscard]] std::size_t bytes() const { return block_ * extent(wrap(rank_ - root_, size_)); }
+  /// Relative ranks are the ranks, and all blocks are here: they lie as the program has them.
+  [[nodiscard]] bool is_in_order() const { return tree_.is_top() && root_ == 0; }
+  /// The blocks of a child's subtree among those of this one.
+  template <typename Span>
+  [[nodiscard]] Span of_child(Span blocks, int child) const {
+    const int distance = wrap(child - rank_, size_);
+    return blocks.subspan(block_ * static_cast<std::size_t>(distance),
+                          block_ * extent(wrap(child - root_, size_)));
+  }
+  /// At the top: bytes of the blocks of the root and the ranks behind it, which come first.
+  [[nodiscard]] std::size_t tail() const { return block_ * static_cast<std::size_t>(size_ - root_); }
+
+ private:
+  /// The subtree of relative rank r is [r, r + extent).
+  [[nodiscard]] std::size_t extent(int relative) const {
+    int count = 1;
+    while (relative % (2 * count) == 0 && count < size_) count *= 2;
+    return static_cast<std::size_t>(std::min(count, size_ - relative));
+  }
+
+  int rank_;
+  int size_;
+  int root_;
+  std::size_t block_;
+  Tree tree_;
+};
 
 Task<Outcome> gather_binomial(Call call) {
-  // Blocks of the subtree in order of relative rank; the root turns them into order of rank at the end.
+  // The root turns the blocks into order of rank at the end.
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
-  const int size = call.size();
-  const std::size_t block = buffers.block;
-  const int root = call.operation.root;
-  const int relative = wrap(call.rank() - root, size);
-  const Tree tree = Tree::binomial_in_order(call.rank(), size, root);
+  const BlockTree place(call);
+  const Tree& tree = place.tree();
   if (tree.children.empty() && !tree.is_top()) co_return co_await team.send(tree.parent, buffers.send);
-  const bool in_place = relative == 0 && root == 0;
-  const MutableBytes gathered =
-      in_place ? buffers.receive : team.scratch(block * static_cast<std::size_t>(subtree(relative, size)));
+  const bool in_place = place.is_in_order();
+  const MutableBytes gathered = in_place ? buffers.receive : team.scratch(place.bytes());
   Outcome outcome = Outcome::kOk;
-  local_copy(team, call.costs(), buffers.send, gathered.first(block));
-  for (const int child : tree.children) {
-    const int distance = wrap(child - call.rank(), size);
-    const MutableBytes part = blocks_of(gathered, block, distance, subtree(relative + distance, size));
-    note(outcome, co_await team.receive(child, part));
-  }
+  local_copy(team, call.costs(), buffers.send, gathered.first(buffers.block));
+  for (const int child : tree.children)
+    note(outcome, co_await team.receive(child, place.of_child(gathered, child)));
   if (!tree.is_top()) {
     note(outcome, co_await team.send(tree.parent, gathered));
   } else if (!in_place) {
-    const std::size_t tail =
-        block * static_cast<std::size_t>(size - root);  // of the root and those behind it
+    const std::size_t tail = place.tail();
     local_copy(team, call.costs(), gathered.first(tail), buffers.receive.last(tail));
     local_copy(team, call.costs(), gathered.subspan(tail), buffers.receive.first(gathered.size() - tail));
   }
@@ -69,18 +90,14 @@ Task<Outcome> gather_linear_sync(Call call) {
 Task<Outcome> scatter_binomial(Call call) {
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
-  const int size = call.size();
-  const std::size_t block = buffers.block;
-  const int root = call.operation.root;
-  const int relative = wrap(call.rank() - root, size);
-  const Tree tree = Tree::binomial_in_order(call.rank(), size, root);
-  const bool in_place = relative == 0 && root == 0;  // the blocks are in order already
+  const BlockTree place(call);
+  const Tree& tree = place.tree();
   Bytes held = buffers.send;
   Outcome outcome = Outcome::kOk;
-  if (!in_place) {
-    const MutableBytes blocks = team.scratch(block * static_cast<std::size_t>(subtree(relative, size)));
+  if (!place.is_in_order()) {
+    const MutableBytes blocks = team.scratch(place.bytes());
     if (tree.is_top()) {
-      const std::size_t tail = block * static_cast<std::size_t>(size - root);
+      const std::size_t tail = place.tail();
       local_copy(team, call.costs(), buffers.send.last(tail), blocks.first(tail));
       local_copy(team, call.costs(), buffers.send.first(blocks.size() - tail), blocks.subspan(tail));
     } else {
@@ -88,12 +105,9 @@ Task<Outcome> scatter_binomial(Call call) {
     }
     held = blocks;
   }
-  for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child) {
-    const int distance = wrap(*child - call.rank(), size);
-    const Bytes part = blocks_of(held, block, distance, subtree(relative + distance, size));
-    note(outcome, co_await team.send(*child, part));
-  }
-  if (!buffers.receive.empty()) local_copy(team, call.costs(), held.first(block), buffers.receive);
+  for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child)
+    note(outcome, co_await team.send(*child, place.of_child(held, *child)));
+  if (!buffers.receive.empty()) local_copy(team, call.costs(), held.first(buffers.block), buffers.receive);
   co_return outcome;
 }
 
@@ -123,11 +137,16 @@ Task<Outcome> scatter_linear_nonblocking(Call call) {
 }
 
 constexpr Algorithm kGather[] = {
-    {"basic_linear", gather_linear}, {"binomial", gather_binomial}, {"linear_sync", gather_linear_sync}};
+    {"basic_linear", gather_linear},
+    {"binomial", gather_binomial},
+    {"linear_sync", gather_linear_sync},
+    {"han", gather_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual}};
 constexpr Algorithm kGatherv[] = {{"basic_linear", gather_linear}};
-constexpr Algorithm kScatter[] = {{"basic_linear", scatter_linear},
-                                  {"binomial", scatter_binomial},
-                                  {"linear_nb", scatter_linear_nonblocking}};
+constexpr Algorithm kScatter[] = {
+    {"basic_linear", scatter_linear},
+    {"binomial", scatter_binomial},
+    {"linear_nb", scatter_linear_nonblocking},
+    {"han", scatter_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual}};
 constexpr Algorithm kScatterv[] = {{"basic_linear", scatter_linear}};
 
 }  // namespace

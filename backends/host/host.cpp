@@ -4,6 +4,7 @@
 
 #include "backends/host/collectives.hpp"
 #include "backends/host/parameters.hpp"
+#include "backends/host/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
 
@@ -14,13 +15,10 @@ class HostBackend final : public Backend {
  public:
   explicit HostBackend(const BackendContext& context)
       : ranks_per_node_(context.ranks_per_node),
-        latency_(context.settings.nanoseconds("latency")),
-        overhead_(context.settings.nanoseconds("overhead")),
-        gap_(context.settings.nanoseconds("gap")),
-        link_(context.settings.gigabits("bandwidth")),
+        nic_(host::nic_of(context.settings)),
         resources_{{{"host.nic", Scope::kNode},
-                    {"host.link", Scope::kNode, Occupation::kForAWhile, link_.count()},
-                    {"host.link in", Scope::kNode, Occupation::kForAWhile, link_.count()},
+                    {"host.link", Scope::kNode, Occupation::kForAWhile, nic_.bandwidth.count()},
+                    {"host.link in", Scope::kNode, Occupation::kForAWhile, nic_.bandwidth.count()},
                     {"host.memory", Scope::kNode, Occupation::kForAWhile,
                      context.settings.gigabits("memory_bandwidth").count()},
                     {"host.copy", Scope::kRank, Occupation::kForAWhile,
@@ -30,9 +28,11 @@ class HostBackend final : public Backend {
         memory_latency_(context.settings.nanoseconds("memory_latency")),
         memory_overhead_(context.settings.nanoseconds("memory_overhead")),
         memory_eager_limit_(static_cast<std::size_t>(context.settings.integer("memory_eager_limit"))),
-        collectives_(context.settings, {context.settings.gigabits("copy_bandwidth"),
-                                        context.settings.gigabits("combine_bandwidth"), context.spans}),
-        transport_{context.settings.nanoseconds("retry_timeout") * 1000, latency_ * 2,
+        collectives_(context.settings,
+                     {context.settings.gigabits("copy_bandwidth"),
+                      context.settings.gigabits("combine_bandwidth"), context.spans},
+                     context.ranks_per_node),
+        transport_{context.settings.nanoseconds("retry_timeout") * 1000, nic_.latency * 2,
                    static_cast<int>(context.settings.integer("retries"))},
         faults_(context.faults),
         faulty_(faults_.any()),
@@ -61,8 +61,8 @@ class HostBackend final : public Backend {
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     const bool local = is_on_one_node(transfer);
     const bool wire_fails = faulty_ && !local;
-    passage.latency = local ? memory_latency_ : latency_;
-    const Time begin = local ? passage.begin : sender.occupy(kNic, passage.begin, gap_).begin;
+    passage.latency = local ? memory_latency_ : nic_.latency;
+    const Time begin = local ? passage.begin : sender.occupy(kNic, passage.begin, nic_.gap).begin;
     if (passage.protocol == Protocol::kDirect) {
       send_data(transfer, passage, sender, begin);
       if (wire_fails) passage.latency += repair(transfer, passage, passage.leaves);
@@ -74,14 +74,14 @@ class HostBackend final : public Backend {
 
   void grant(const Transfer& transfer, Passage& passage) override {
     const bool local = is_on_one_node(transfer);
-    const Time answering =
-        local ? memory_overhead_ + memory_latency_ + memory_overhead_ : overhead_ + latency_ + overhead_;
+    const Time answering = local ? memory_overhead_ + memory_latency_ + memory_overhead_
+                                 : nic_.overhead + nic_.latency + nic_.overhead;
     passage.answered = passage.granted + answering;
   }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     const bool local = is_on_one_node(transfer);
-    passage.latency = local ? memory_latency_ : latency_;
+    passage.latency = local ? memory_latency_ : nic_.latency;
     send_data(transfer, passage, sender, passage.answered);
     // The receiver copies from the sender's memory, and says when it has.
     passage.complete = local ? passage.left + copy_time(transfer.bytes) + 2 * memory_latency_ : passage.left;
@@ -112,7 +112,7 @@ class HostBackend final : public Backend {
   void record_sender(const Transfer& transfer, const Passage& passage) override {
     if (is_on_one_node(transfer)) return;
     span(transfer, transfer.source, "host.link", "data", passage.leaves, passage.left);
-    span(transfer, transfer.source, "host.link", "in flight", passage.left, passage.left + latency_);
+    span(transfer, transfer.source, "host.link", "in flight", passage.left, passage.left + nic_.latency);
   }
 
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
@@ -138,7 +138,7 @@ class HostBackend final : public Backend {
     return ranks_per_node_ > 1 && t.source != t.destination &&
            t.source / ranks_per_node_ == t.destination / ranks_per_node_;
   }
-  [[nodiscard]] Time overhead(bool local) const { return local ? memory_overhead_ : overhead_; }
+  [[nodiscard]] Time overhead(bool local) const { return local ? memory_overhead_ : nic_.overhead; }
 
   void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
     if (is_on_one_node(transfer)) {
@@ -185,10 +185,7 @@ class HostBackend final : public Backend {
   }
 
   int ranks_per_node_;
-  Time latency_;
-  Time overhead_;
-  Time gap_;
-  Bandwidth link_;
+  host::Nic nic_;
   std::array<ResourceDescription, kResources> resources_;
   Time post_;
   std::size_t eager_limit_;
@@ -206,12 +203,18 @@ class HostBackend final : public Backend {
 }  // namespace
 
 const BackendDescription& host_backend() {
-  static const auto& description = immortal(
-      BackendDescription{BackendDescription::kAbi, "host",
-                         "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI",
-                         host::parameters(), [](const BackendContext& context) -> std::unique_ptr<Backend> {
-                           return std::make_unique<HostBackend>(context);
-                         }});
+  static const auto& description = immortal([] {
+    BackendDescription d;
+    d.name = "host";
+    d.description = "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI";
+    d.parameters = host::parameters();
+    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
+      return std::make_unique<HostBackend>(context);
+    };
+    d.validation = host::validation;
+    d.without_effect = host::without_effect;
+    return d;
+  }());
   return description;
 }
 

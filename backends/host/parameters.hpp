@@ -3,10 +3,23 @@
 
 #include <vector>
 
-#include "offramp/model/parameter.hpp"
+#include "offramp/model/backend.hpp"
 
 namespace offramp::host {
 
 const std::vector<Parameter>& parameters();
+
+/// LogGP: the NIC of a node, and what the processor does for a message.
+struct Nic {
+  Time latency;
+  Time overhead;
+  Time gap;
+  Bandwidth bandwidth;
+};
+/// The one that is named, with what is set apart from it.
+Nic nic_of(const Settings& settings);
+
+/// As BackendDescription::without_effect.
+std::vector<WithoutEffect> without_effect(const Settings& settings);
 
 }  // namespace offramp::host

@@ -8,10 +8,10 @@ namespace {
 
 /// Up a tree, segment by segment: what one child has sent is combined while the next contribution comes in.
 /// The sum of the rank at the top goes to `result`.
-Task<Outcome> up(Call call, Tree tree, MutableBytes result) {
+Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_bytes) {
   Team& team = call.team;
   const Bytes own = call.buffers.send;
-  const Segments segments(own.size(), call.element(), call.segment());
+  const Segments segments(own.size(), call.element(), segment_bytes);
   const std::size_t children = tree.children.size();
   MutableBytes sum = tree.is_top() ? result : children > 0 ? team.scratch(own.size()) : MutableBytes();
   // Where operands come in any order, the first contribution to a segment takes the place of the sum, and the
@@ -46,15 +46,22 @@ Task<Outcome> up(Call call, Tree tree, MutableBytes result) {
   co_return outcome;
 }
 
+Task<Outcome> up_chain(Call call, std::size_t segment) {
+  return up(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.buffers.receive, segment);
+}
+Task<Outcome> up_binomial(Call call, std::size_t segment) {
+  return up(call, Tree::binomial_in_order(call.rank(), call.size(), call.operation.root),
+            call.buffers.receive, segment);
+}
 Task<Outcome> reduce_chain(Call call) {
-  return up(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.buffers.receive);
+  return up_chain(call, call.segment());
 }
 Task<Outcome> reduce_binary(Call call) {
-  return up(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.buffers.receive);
+  return up(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.buffers.receive,
+            call.segment());
 }
 Task<Outcome> reduce_binomial(Call call) {
-  return up(call, Tree::binomial_in_order(call.rank(), call.size(), call.operation.root),
-            call.buffers.receive);
+  return up_binomial(call, call.segment());
 }
 
 /// The tree that keeps operands in order ends at the last rank, which sends the result on.
@@ -65,7 +72,7 @@ Task<Outcome> reduce_binary_in_order(Call call) {
   Tree tree = Tree::binary_in_order(call.rank(), call.size());
   MutableBytes sum = call.buffers.receive;
   if (call.rank() == top && root != top) sum = team.scratch(call.buffers.send.size());
-  Outcome outcome = co_await up(call, std::move(tree), sum);
+  Outcome outcome = co_await up(call, std::move(tree), sum, call.segment());
   if (root == top) co_return outcome;
   if (call.rank() == top) note(outcome, co_await team.send(root, sum));
   if (call.rank() == root) note(outcome, co_await team.receive(top, call.buffers.receive));
@@ -110,6 +117,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"binomial", reduce_binomial, "in-order_binary", true},
     {"in-order_binary", reduce_binary_in_order},
     {"rabenseifner", reduce_rabenseifner, "linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
+    {"han", reduce_han, kAuto, true, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 
 }  // namespace
@@ -135,6 +143,16 @@ Task<Outcome> reduce_linear(Call call) {
   }
   local_copy(team, call.costs(), sum, call.buffers.receive);
   co_return outcome;
+}
+
+/// Of an operation that commutes.
+Task<Outcome> reduce_of_libnbc(Call call) {
+  constexpr std::size_t kKi = 1024;
+  const std::size_t bytes = call.buffers.send.size();
+  const auto power = static_cast<std::size_t>(Positions(call.size()).count());
+  if (call.size() > 2 && bytes / call.element() >= power) return reduce_rabenseifner(call);
+  if (call.size() > 4 || bytes < 64 * kKi) return up_binomial(call, 0);
+  return up_chain(call, 8 * kKi);
 }
 
 std::span<const Algorithm> reduce_algorithms() {

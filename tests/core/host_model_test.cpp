@@ -1,6 +1,7 @@
 // The host backend against the LogGP formulas that it states.
 #include <gtest/gtest.h>
 
+#include "backends/host/parameters.hpp"
 #include "lib/core/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
@@ -39,6 +40,50 @@ OneMessage one_message(std::size_t bytes, bool synchronous = false, Time receive
   }),
             "");
   return {cluster.clock(0), cluster.clock(1)};
+}
+
+TEST(TheHost, HasTheFiguresOfTheNamedNic) {
+  const auto settings_of = [](std::string name) {
+    Settings settings = Settings::defaults(test::backend_named("host").parameters);
+    settings.set("nic", {0, std::move(name)});
+    return settings;
+  };
+  const host::Nic first = host::nic_of(Settings::defaults(test::backend_named("host").parameters));
+  EXPECT_EQ(first.latency, kLatency);
+  EXPECT_EQ(first.overhead, kOverhead);
+  EXPECT_EQ(first.gap, kGap);
+  EXPECT_EQ(first.bandwidth.bytes(1 << 20), wire(1 << 20));
+  Settings settings = settings_of("200g");
+  const host::Nic second = host::nic_of(settings);
+  EXPECT_EQ(second.overhead * 2 + second.latency, Time::ns(1610));
+  EXPECT_EQ(second.bandwidth.count(), 187'800'000'000);
+  EXPECT_EQ(host::nic_of(settings_of("400g")).bandwidth.count(), 375'000'000'000);
+  settings.set("latency", {900, {}});
+  EXPECT_EQ(host::nic_of(settings).latency, Time::ns(900));
+  EXPECT_EQ(host::nic_of(settings).gap, second.gap);
+  // The stages have them too: one message over each.
+  for (const char* name : {"100g", "200g", "400g"}) {
+    const host::Nic nic = host::nic_of(settings_of(name));
+    Cluster cluster(2, test::backend_named("host"), settings_of(name));
+    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+      Buffer data(50000);
+      if (rank.rank() == 0) co_await rank.send(1, data);
+      if (rank.rank() == 1) co_await rank.receive(0, data);
+    }),
+              "");
+    EXPECT_EQ(cluster.clock(1), nic.overhead + nic.bandwidth.bytes(50000) + nic.latency + nic.overhead)
+        << name;
+  }
+}
+
+TEST(TheHost, SaysThatTheNicHasNoEffectWhereAllOfItIsSet) {
+  Settings settings = Settings::defaults(test::backend_named("host").parameters);
+  for (const char* name : {"latency", "overhead", "gap", "bandwidth"}) {
+    EXPECT_TRUE(host::without_effect(settings).empty()) << name;
+    settings.set(name, {1, {}});
+  }
+  ASSERT_EQ(host::without_effect(settings).size(), 1U);
+  EXPECT_EQ(host::without_effect(settings)[0].parameter, "nic");
 }
 
 TEST(TheHost, TakesLogGPTimeForAnEagerMessage) {

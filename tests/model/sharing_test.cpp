@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/host/parameters.hpp"
 #include "backends/zrlmpi/parameters.hpp"
 #include "simulators/zrlmpi/segmentation.hpp"
 #include "simulators/zrlmpi/spec.hpp"
@@ -57,7 +58,7 @@ struct Hardware {
   /// answer and data.
   [[nodiscard]] Time occupied(std::size_t bytes, int latencies) const {
     const Settings settings = backend().settings;
-    if (is_host()) return settings.gigabits("bandwidth").bytes(static_cast<std::int64_t>(bytes));
+    if (is_host()) return host::nic_of(settings).bandwidth.bytes(static_cast<std::int64_t>(bytes));
     const zrlmpi::MpeSpec spec = zrlmpi::spec_of(settings);
     return through_datapath(spec, bytes) + spec.line.latency * latencies;
   }

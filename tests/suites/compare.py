@@ -327,7 +327,7 @@ def settings_are_told_apart(arguments, tally):
     with tempfile.TemporaryDirectory() as folder:
         files = {name: os.path.join(folder, f"{name}.json") for name in ("slow", "fast", "again", "older")}
         ok = True
-        for name, settings in (("slow", {"OFFRAMP_HOST_LATENCY": "2us"}), ("fast", {}), ("again", {})):
+        for name, settings in (("slow", {"OFFRAMP_HOST_POST": "2us"}), ("fast", {}), ("again", {})):
             result, report = reported(arguments, "host", 3, command, settings)
             text, seconds, ok = text + result.output, seconds + result.seconds, ok and report is not None
             with open(files[name], "w", encoding="utf-8") as file:
@@ -345,9 +345,9 @@ def settings_are_told_apart(arguments, tally):
             offramp_report(arguments, files["slow"], files["fast"], "--html", page)
             with open(page, encoding="utf-8") as file:
                 words = Links(file.read()).words
-            label_slow, label_fast = "host (latency 2000 ns)", "host (latency 1000 ns)"
+            label_slow, label_fast = "host (post 2000 ns)", "host (post 30 ns)"
             ok = (all(f"\n{name} " in apart for name in (label_slow, label_fast))
-                  and "host.latency = 2000 ns (OFFRAMP_HOST_LATENCY)" in apart and label_slow in words
+                  and "host.post = 2000 ns (OFFRAMP_HOST_POST)" in apart and label_slow in words
                   and f"host ({files['fast']})" in alike and f"host ({files['older']})" in older)
             text += apart + alike + older
     tally.record(label, ok, text, seconds)

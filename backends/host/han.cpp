@@ -1,0 +1,265 @@
+// Open MPI's component "han": collectives between nodes and within them, one level after the other or, for
+// the segments of a long message, both at once. Of each node one rank, its leader, takes part between nodes.
+//
+// As of branch v4.1.x (ompi/mca/coll/han). Within nodes, and where a call waits for it between nodes, the
+// component "tuned" decides; what goes on between nodes meanwhile is libnbc's. There are two such operations
+// at once in Open MPI's allreduce; here the reduction begins when the broadcast has ended.
+#include "backends/host/collectives.hpp"
+#include "backends/host/levels.hpp"
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+/// The two levels of a collective as one of its ranks sees them.
+class Levels {
+ public:
+  /// The leaders are the ranks with the root's index on their nodes.
+  Levels(const Call& call, int root)
+      : call_(call),
+        map_(call.team, call.collectives.ranks_per_node()),
+        leader_(map_.index_of(root)),
+        root_node_(map_.node_of(root)),
+        leads_(map_.index_of(call.rank()) == leader_),
+        low_(call.team, map_.ranks(map_.node_of(call.rank())), map_.index_of(call.rank())),
+        up_(call.team, leaders(), map_.node_of(call.rank())) {}
+
+  [[nodiscard]] const NodeMap& map() const { return map_; }
+  [[nodiscard]] bool leads() const { return leads_; }
+  [[nodiscard]] SubTeam& up() { return up_; }
+  [[nodiscard]] std::size_t ranks_here() const { return static_cast<std::size_t>(low_.size()); }
+  [[nodiscard]] Segments segments(std::size_t bytes) const {
+    return {bytes, call_.element(), call_.collectives.han_segment()};
+  }
+
+  /// This rank's part of an operation on its node, with the leader as root, and of one between the leaders.
+  /// bytes: of the message or the block.
+  [[nodiscard]] Call within(OperationKind kind, std::size_t bytes, const CollectiveBuffers& buffers) {
+    return part(low_, kind, leader_, bytes, buffers);
+  }
+  [[nodiscard]] Call between(OperationKind kind, std::size_t bytes, const CollectiveBuffers& buffers) {
+    return part(up_, kind, root_node_, bytes, buffers);
+  }
+  static Task<Outcome> run(Call call) {
+    auto& team = static_cast<SubTeam&>(call.team);
+    team.enter();
+    const Outcome outcome = co_await call.collectives.run(call);
+    team.leave();
+    co_return outcome;
+  }
+
+  /// The blocks of all ranks lie node by node; each is copied to or from its rank's place.
+  template <typename Copy>
+  void for_each_block(Copy copy) const {
+    int index = 0;
+    for (int node = 0; node < map_.nodes(); ++node) {
+      for (const int rank : map_.ranks(node)) copy(index++, rank);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::vector<int> leaders() const {
+    std::vector<int> all;
+    all.reserve(static_cast<std::size_t>(map_.nodes()));
+    for (int node = 0; node < map_.nodes(); ++node)
+      all.push_back(map_.ranks(node)[static_cast<std::size_t>(leads_ ? leader_ : 0)]);
+    return all;
+  }
+  [[nodiscard]] Call part(Team& team, OperationKind kind, int root, std::size_t bytes,
+                          const CollectiveBuffers& buffers) const {
+    Call part{team, call_.collectives, call_.operation, buffers};
+    part.operation.kind = kind;
+    part.operation.root = root;
+    part.operation.bytes = bytes;
+    part.operation.elements = bytes / call_.element();
+    return part;
+  }
+
+  const Call& call_;
+  NodeMap map_;
+  int leader_;
+  int root_node_;
+  bool leads_;
+  SubTeam low_;
+  SubTeam up_;
+};
+
+CollectiveBuffers in_place(MutableBytes bytes) {
+  return {bytes, bytes, bytes.size()};
+}
+
+}  // namespace
+
+/// A segment spreads on the nodes while the next one goes from leader to leader.
+Task<Outcome> bcast_han(Call call) {
+  Levels levels(call, call.operation.root);
+  const Segments segments = levels.segments(call.buffers.receive.size());
+  const auto part = [&](std::size_t index) { return segments.of(call.buffers.receive, index); };
+  const auto between = [&](std::size_t index) {
+    return levels.between(OperationKind::kBcast, part(index).size(), in_place(part(index)));
+  };
+  Outcome outcome = Outcome::kOk;
+  InFlight next;
+  if (levels.leads()) note(outcome, co_await Levels::run(between(0)));
+  for (std::size_t i = 0; i < segments.count(); ++i) {
+    const bool more = levels.leads() && i + 1 < segments.count();
+    if (more) next.begin(levels.up(), bcast_of_libnbc(between(i + 1)));
+    note(outcome,
+         co_await Levels::run(levels.within(OperationKind::kBcast, part(i).size(), in_place(part(i)))));
+    if (more) note(outcome, co_await next);
+  }
+  co_return outcome;
+}
+
+/// A segment goes from leader to leader while the next one is reduced on the nodes.
+Task<Outcome> reduce_han(Call call) {
+  Levels levels(call, call.operation.root);
+  const Bytes own = call.buffers.send;
+  const Segments segments = levels.segments(own.size());
+  const bool is_root = call.is_root();
+  MutableBytes rooms[2];
+  for (MutableBytes& room : rooms) {
+    if (levels.leads() && !is_root) room = call.team.scratch(segments.longest());
+  }
+  const auto sum = [&](std::size_t index) {
+    const std::size_t bytes = segments.of(own, index).size();
+    return is_root          ? segments.of(call.buffers.receive, index)
+           : levels.leads() ? rooms[index % 2].first(bytes)
+                            : MutableBytes();
+  };
+  const auto within = [&](std::size_t index) {
+    const Bytes part = segments.of(own, index);
+    return levels.within(OperationKind::kReduce, part.size(), {part, sum(index), part.size()});
+  };
+  const auto between = [&](std::size_t index) {
+    const MutableBytes part = sum(index);
+    return levels.between(OperationKind::kReduce, part.size(),
+                          {part, is_root ? part : MutableBytes(), part.size()});
+  };
+  InFlight last;
+  Outcome outcome = co_await Levels::run(within(0));
+  for (std::size_t i = 0; i < segments.count(); ++i) {
+    if (levels.leads()) last.begin(levels.up(), reduce_of_libnbc(between(i)));
+    if (i + 1 < segments.count()) note(outcome, co_await Levels::run(within(i + 1)));
+    if (levels.leads()) note(outcome, co_await last);
+  }
+  co_return outcome;
+}
+
+/// A pipeline of four: a segment is reduced on the nodes, then to the first leader, spreads to the leaders,
+/// and then on the nodes.
+Task<Outcome> allreduce_han(Call call) {
+  Levels levels(call, 0);
+  const MutableBytes sum = call.buffers.receive;
+  const Segments segments = levels.segments(sum.size());
+  const std::size_t count = segments.count();
+  const auto part = [&](std::size_t index) { return segments.of(sum, index); };
+  const auto reduce_within = [&](std::size_t index) {
+    const Bytes own = segments.of(call.buffers.send, index);
+    return levels.within(OperationKind::kReduce, own.size(),
+                         {own, levels.leads() ? part(index) : MutableBytes(), own.size()});
+  };
+  const auto reduce_between = [&](std::size_t index) {
+    const MutableBytes own = part(index);
+    return levels.between(OperationKind::kReduce, own.size(),
+                          {own, call.rank() == 0 ? own : MutableBytes(), own.size()});
+  };
+  const auto in_step = [&](std::size_t step, std::size_t stage) {
+    return step >= stage && step - stage < count;
+  };
+  Outcome outcome = Outcome::kOk;
+  InFlight between;
+  for (std::size_t step = 0; step < count + 3; ++step) {
+    const bool spreads = levels.leads() && in_step(step, 2);
+    if (spreads)
+      between.begin(levels.up(), bcast_of_libnbc(levels.between(OperationKind::kBcast, part(step - 2).size(),
+                                                                in_place(part(step - 2)))));
+    if (in_step(step, 0)) note(outcome, co_await Levels::run(reduce_within(step)));
+    if (spreads) note(outcome, co_await between);
+    const bool gathers = levels.leads() && in_step(step, 1);
+    if (gathers) between.begin(levels.up(), reduce_of_libnbc(reduce_between(step - 1)));
+    if (in_step(step, 3))
+      note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, part(step - 3).size(),
+                                                       in_place(part(step - 3)))));
+    if (gathers) note(outcome, co_await between);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> gather_han(Call call) {
+  Team& team = call.team;
+  Levels levels(call, call.operation.root);
+  const std::size_t block = call.buffers.block;
+  const std::size_t node = block * levels.ranks_here();
+  const MutableBytes gathered = levels.leads() ? team.scratch(node) : MutableBytes();
+  Outcome outcome = co_await Levels::run(
+      levels.within(OperationKind::kGather, block, {call.buffers.send, gathered, block}));
+  if (!levels.leads()) co_return outcome;
+  const bool moves = call.is_root() && !levels.map().in_order();
+  const MutableBytes all = moves            ? team.scratch(call.buffers.receive.size())
+                           : call.is_root() ? call.buffers.receive
+                                            : MutableBytes();
+  note(outcome, co_await Levels::run(levels.between(OperationKind::kGather, node, {gathered, all, node})));
+  const auto place = [&](int index, int rank) {
+    local_copy(team, call.costs(), send_block({all, {}, block}, index), call.receive_block(rank));
+  };
+  if (moves) levels.for_each_block(place);
+  co_return outcome;
+}
+
+Task<Outcome> scatter_han(Call call) {
+  Team& team = call.team;
+  Levels levels(call, call.operation.root);
+  const std::size_t block = call.buffers.block;
+  const std::size_t node = block * levels.ranks_here();
+  MutableBytes held;
+  Outcome outcome = Outcome::kOk;
+  if (levels.leads()) {
+    Bytes all = call.buffers.send;
+    if (call.is_root() && !levels.map().in_order()) {
+      const MutableBytes ordered = team.scratch(all.size());
+      levels.for_each_block([&](int index, int rank) {
+        local_copy(team, call.costs(), call.send_block(rank), receive_block({{}, ordered, block}, index));
+      });
+      all = ordered;
+    }
+    held = team.scratch(node);
+    note(outcome, co_await Levels::run(levels.between(OperationKind::kScatter, node, {all, held, node})));
+  }
+  note(outcome, co_await Levels::run(
+                    levels.within(OperationKind::kScatter, block, {held, call.buffers.receive, block})));
+  co_return outcome;
+}
+
+Task<Outcome> allgather_han(Call call) {
+  Team& team = call.team;
+  Levels levels(call, 0);
+  const std::size_t block = call.buffers.block;
+  const std::size_t node = block * levels.ranks_here();
+  const MutableBytes all = call.buffers.receive;
+  const MutableBytes gathered = levels.leads() ? team.scratch(node) : MutableBytes();
+  Outcome outcome = co_await Levels::run(
+      levels.within(OperationKind::kGather, block, {call.buffers.send, gathered, block}));
+  if (levels.leads()) {
+    const bool moves = !levels.map().in_order();
+    const MutableBytes ordered = moves ? team.scratch(all.size()) : all;
+    note(outcome,
+         co_await Levels::run(levels.between(OperationKind::kAllgather, node, {gathered, ordered, node})));
+    const auto place = [&](int index, int rank) {
+      local_copy(team, call.costs(), send_block({ordered, {}, block}, index), call.receive_block(rank));
+    };
+    if (moves) levels.for_each_block(place);
+  }
+  note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, all.size(), in_place(all))));
+  co_return outcome;
+}
+
+Task<Outcome> barrier_han(Call call) {
+  Levels levels(call, 0);
+  Outcome outcome = co_await Levels::run(levels.within(OperationKind::kBarrier, 0, {}));
+  if (levels.leads()) note(outcome, co_await Levels::run(levels.between(OperationKind::kBarrier, 0, {})));
+  note(outcome, co_await Levels::run(levels.within(OperationKind::kBarrier, 0, {})));
+  co_return outcome;
+}
+
+}  // namespace offramp::host
