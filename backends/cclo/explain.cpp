@@ -24,11 +24,18 @@ Explanation codes(const ExplainRequest& request) {
     if (const auto code = code_of(generation, scenario))
       text += fmt::format("{:>10}  {}\n", *code, to_string(scenario));
   }
-  text += "\nReturn codes (every one but the first becomes MPI_ERR_OTHER at the call it belongs to)\n";
-  for (const ReturnCode& code : return_codes()) {
-    const bool there = generation == Generation::kFirst ? code.gen1 >= 0 : code.gen2_bit >= 0;
-    if (there || code.error == Error::kNone)
-      text += fmt::format("{:>10}  {}\n", fmt::format("{:#x}", encode(generation, code.error)), code.name);
+  text +=
+      "\nReturn codes (every one but the first becomes MPI_ERR_OTHER at the call it belongs to), and when "
+      "they arise\n";
+  for (const bool arises : {true, false}) {
+    if (!arises) text += "\nReturn codes that are defined and never arise, and why\n";
+    for (const ReturnCode& code : return_codes()) {
+      const Occurrence& occurrence = code.in(generation);
+      const bool there = code.defined(generation) || code.error == Error::kNone;
+      if (there && occurrence.arises == arises)
+        text += fmt::format("{:>10}  {}: {}\n", fmt::format("{:#x}", encode(generation, code.error)),
+                            code.name, occurrence.reason);
+    }
   }
   return {text, {}};
 }
