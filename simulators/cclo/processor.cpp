@@ -29,7 +29,7 @@ Processor::Processor(const CallContext& context, Time begin)
       units_(context.team.units()),
       plane_(spec_, units_),
       transmitter_(spec_, units_),
-      receiver_(spec_, units_),
+      receiver_(spec_, units_, context.link_in),
       packets_(context.first_packet) {}
 
 std::uint32_t Processor::window() const {

@@ -72,6 +72,7 @@ struct CallContext {
   const std::byte* shown_at = nullptr;
   Time epoch = {};               // see Fate
   EngineState* state = nullptr;  // null: as after a driver's set-up
+  Calendar* link_in = nullptr;   // see Receiver
   // Of an engine with memory of its own (simulators/cclo/machine.hpp); all null, or none.
   EnginePorts* ports = nullptr;
   const Datapath* datapath = nullptr;
