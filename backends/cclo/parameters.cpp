@@ -5,6 +5,7 @@
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/cclo/codes.hpp"
 
 namespace offramp::cclo {
 namespace {
@@ -108,11 +109,11 @@ const std::vector<Parameter>& parameters() {
               "repetitions of one packet before the engine gives up"),
       integer("rx_buffers", "1", spec.rx_buffers, {1, 1000}, "original document's dump; published benchmark",
               "RX buffers of a device"),
-      integer("rx_buffer_bytes", "B", 0, {0, 8388544},
+      integer("rx_buffer_bytes", "B", 0, {0, kGen2MaximumTransferBytes},
               "seed: assumed 65536 (its driver lets the user choose); gen2: 1024 (read in code)",
               "size of an RX buffer and of a segment; 0: the profile's"),
-      integer("window", "1", spec.window, {1, 20}, "read in code: the driver sets 10, the firmware 20",
-              "segments in flight, first generation"),
+      integer("window", "1", spec.window, {1, kMaximumTransactionsInFlight},
+              "read in code: the driver sets 10, the firmware 20", "segments in flight, first generation"),
       integer("max_eager", "B", 0, {0, 1e9},
               "read in code: the driver of the second generation takes the RX buffer's size",
               "larger collectives wait for the receiver's address; 0: rx_buffer_bytes"),
