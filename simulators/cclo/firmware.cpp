@@ -103,6 +103,11 @@ bool computes(Scenario scenario) {
          scenario == Scenario::kReduceScatter || scenario == Scenario::kCombine;
 }
 
+bool has_root(Scenario scenario) {
+  return scenario == Scenario::kBcast || scenario == Scenario::kScatter || scenario == Scenario::kGather ||
+         scenario == Scenario::kReduce;
+}
+
 /// What the second generation has against a call's flags. Kernels' streams go with messages, reductions and
 /// copies, operands of the compressed type with messages, copies and combinations (its reductions' and the
 /// other collectives' messages may be compressed).
@@ -150,6 +155,10 @@ Task<void> run_between(Processor& processor, Scenario scenario, int peer, CallMe
     if (rendezvous) co_return co_await receive_by_rendezvous(processor, peer, memory.receive);
     co_return co_await processor.run(Primitive::receive(peer, memory.receive));
   }
+  if (has_root(scenario) && peer >= processor.size()) {  // all wait for a root that is none of them
+    processor.wait(processor.now() + processor.spec().timeout);
+    co_return processor.fail(Error::kReceiveTimeout);
+  }
   if (rendezvous) co_return co_await run_rendezvous(processor, scenario, peer, memory);
   co_await run_eager(processor, scenario, peer, memory);
 }
@@ -195,7 +204,8 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
   const Time begin = processor.now();
   processor.spend(spec.firmware.fetch);
   const auto scenario = scenario_of(generation, word(words, Argument::kScenario));
-  const auto peer = static_cast<int>(word(words, Argument::kRootSourceDestination));
+  constexpr std::uint32_t kMostRanks = 0x7fffffff;
+  const auto peer = static_cast<int>(std::min(word(words, Argument::kRootSourceDestination), kMostRanks));
   const std::uint32_t count = word(words, Argument::kCount);
   Error error = Error::kNone;
   const Error missing = scenario ? obstacle(spec, processor.state(), *scenario) : Error::kNone;

@@ -60,6 +60,7 @@ Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into
   std::stable_sort(all.begin(), all.end(),
                    [](const Write& a, const Write& b) { return a.stamp.first < b.stamp.first; });
   std::vector<Notice> notices;
+  notices.reserve(all.size());
   for (const Write& write : all)
     notices.push_back(notice_of(p, p.land_write(write.stamp, into(write.peer).size()), write.peer));
   std::sort(notices.begin(), notices.end());

@@ -54,7 +54,9 @@ class Engine::CallTeam final : public Team {
   Arrival take(Handle handle) override;
 
  private:
+  /// Of a rank that the communicator does not have: none.
   [[nodiscard]] int engine_of(int rank) const {
+    if (rank < 0 || rank >= size()) return -1;
     const Communicator communicator(engine_.space_, communicator_address());
     const RankField field =
         engine_.spec_.transport == Transport::kUdp ? RankField::kPort : RankField::kSession;

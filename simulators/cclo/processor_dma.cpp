@@ -63,7 +63,7 @@ void Processor::command(DmaChannel channel, Bytes target, std::uint64_t bytes, F
 
 void Processor::acknowledge(const Flight& flight) {
   if (second()) return acknowledge_second(flight);
-  if (unwound_) return;
+  if (unwound_) return unwind(flight);
   acknowledge_first(flight);
   if (!unwound_ && flight.sends) acknowledge_packet(flight);
   if (unwound_) unwind(flight);

@@ -1,6 +1,7 @@
 // Every return code, through the register block: what provokes it, and that the table of codes says so.
 #include <functional>
 #include <map>
+#include <random>
 
 #include "tests/cclo/rig.hpp"
 
@@ -380,6 +381,60 @@ TEST(CcloReturnCodes, UnknownCallsOfTheFirstGenerationSucceed) {
   words[0] = 77;
   rig.start(0, words);
   EXPECT_EQ(rig.finish(0), 0U);
+}
+
+TEST(CcloReturnCodes, ARankThatTheCommunicatorDoesNotHaveHearsAndSaysNothing) {
+  for (const Values& values : {Values(), Values{{"profile", word("gen2")}}}) {
+    Rig rig(2, values);
+    EXPECT_EQ(rig.call(0, send_to(rig, 7)), 0U) << "complete at the sender";
+    EXPECT_EQ(rig.call(0, receive_from(rig, 0xffffffff)),
+              encode(rig.spec(0).generation, Error::kReceiveTimeout));
+    CallArguments bcast = send_to(rig, 2);
+    bcast.scenario = Scenario::kBcast;
+    EXPECT_EQ(rig.call(0, bcast), encode(rig.spec(0).generation, Error::kReceiveTimeout)) << "no root";
+    EXPECT_EQ(rig.waits, "");
+  }
+}
+
+TEST(CcloReturnCodes, AnyWordsEndACallOrWait) {
+  std::mt19937 random(7);
+  const auto one_of = [&random](std::initializer_list<std::uint64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  for (const Values& values : {Values(), Values{{"profile", word("gen2")}}}) {
+    std::size_t done = 0;
+    for (int i = 0; i < 3000; ++i) {
+      Rig rig(2, values);
+      TestKernel kernel;
+      kernel.fill(Floats(100));
+      rig.engine(0).attach(kernel);
+      const std::uint64_t memory = rig.put(0, Floats(20000));
+      std::vector<std::size_t> calls;
+      for (int j = 0; j < 3; ++j) {
+        CallWords words{};
+        for (std::uint32_t& any : words) any = static_cast<std::uint32_t>(random());
+        const auto set = [&words](Argument a, std::uint64_t value) {
+          words[static_cast<std::size_t>(a)] = static_cast<std::uint32_t>(value);
+        };
+        set(Argument::kScenario, random() % 22);
+        set(Argument::kCount, one_of({0, 1, 100, 4096, random() % 5000}));
+        set(Argument::kCommunicator, one_of({rig.communicator(), rig.communicator(), 0, random() % 8192}));
+        set(Argument::kRootSourceDestination, one_of({0, 1, 2, random()}));
+        set(Argument::kFunction, random() % 15);
+        if (rig.second()) set(Argument::kType0, rig.driver(0).arithmetic_config(random() % 6));
+        for (const Argument low : {Argument::kAddress0Low, Argument::kAddress1Low, Argument::kAddress2Low}) {
+          set(low, one_of({memory, memory + 64, random()}));
+          words[static_cast<std::size_t>(low) + 1] = static_cast<std::uint32_t>(one_of({0, 0, 0, random()}));
+        }
+        rig.driver(0).space().write_arguments(words);
+        rig.driver(0).space().write_control(kApCtrl, kApStart);
+        calls.push_back(rig.engine(0).call(Time::us(j)));
+        rig.finish(0);
+      }
+      for (const std::size_t call : calls) done += rig.engine(0).result(call).done ? 1 : 0;
+    }
+    EXPECT_GT(done, 6000U);
+  }
 }
 
 TEST(CcloReturnCodes, ATimeoutTakesItsPolls) {
