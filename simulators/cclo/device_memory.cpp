@@ -8,13 +8,13 @@ namespace {
 
 constexpr std::uint64_t kGranule = 4096;
 
+}  // namespace
+
 bool overlap(Bytes a, Bytes b) {
   const std::less<> before;
   return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) &&
          before(b.data(), a.data() + a.size());
 }
-
-}  // namespace
 
 std::uint64_t DeviceMemory::allocate(std::size_t bytes, Place place) {
   const std::uint64_t address = free_;

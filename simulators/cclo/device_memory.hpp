@@ -19,6 +19,9 @@ enum class Place : std::uint8_t { kDevice, kHost };
 /// slave error: a bit that its check cannot repair); not at all.
 enum class Answer : std::uint8_t { kOkay, kNobodyThere, kError, kSilence };
 
+/// Whether they have a byte in common.
+bool overlap(Bytes a, Bytes b);
+
 class DeviceMemory {
  public:
   /// A new block of zeros at an address that is free: whole words, and a gap behind.

@@ -430,6 +430,11 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
     default:
       break;
   }
+  // Reads run ahead of writes: where a result lies across an operand, that one is as it was before.
+  for (Bytes* const read : {&memory.send, &memory.second}) {
+    if (read->data() == memory.receive.data() || !overlap(*read, memory.receive)) continue;
+    *read = staging_.emplace_back(read->begin(), read->end());
+  }
   return memory;
 }
 
