@@ -44,7 +44,7 @@ MutableBytes DeviceMemory::at(std::uint64_t address, std::size_t bytes, Place pl
 
 Answer DeviceMemory::answer(Bytes bytes) const {
   for (const std::vector<std::byte>& none : nowhere_) {
-    if (overlap(none, bytes)) return Answer::kNobodyThere;
+    if (overlap(none, bytes)) return Answer::kNoMemory;
   }
   for (const Spot& spot : spoiled_) {
     if (overlap(spot.bytes, bytes)) return spot.answer;
@@ -54,7 +54,7 @@ Answer DeviceMemory::answer(Bytes bytes) const {
 
 Answer DeviceMemory::answer(std::uint64_t address, std::size_t bytes) const {
   const auto found = find(address, bytes);
-  if (found == blocks_.end()) return Answer::kNobodyThere;
+  if (found == blocks_.end()) return Answer::kNoMemory;
   return answer(Bytes(found->second.bytes).subspan(address - found->first, bytes));
 }
 

@@ -17,7 +17,7 @@ enum class Place : std::uint8_t { kDevice, kHost };
 
 /// How a memory answers a DMA: as it should; no memory is there (a decode error); with an error of its own (a
 /// slave error: a bit that its check cannot repair); not at all.
-enum class Answer : std::uint8_t { kOkay, kNobodyThere, kError, kSilence };
+enum class Answer : std::uint8_t { kOkay, kNoMemory, kError, kSilence };
 
 /// Whether they have a byte in common.
 bool overlap(Bytes a, Bytes b);

@@ -20,7 +20,7 @@ DmaStatus status_of(Answer answer, std::uint32_t tag, std::uint64_t bytes) {
   DmaStatus status;
   status.tag = tag;
   status.internal_error = bytes == 0;
-  status.decode_error = answer == Answer::kNobodyThere;
+  status.decode_error = answer == Answer::kNoMemory;
   status.slave_error = answer == Answer::kError;
   status.okay = answer == Answer::kOkay && bytes > 0;
   status.bytes = static_cast<std::uint32_t>(bytes);
