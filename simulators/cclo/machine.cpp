@@ -302,7 +302,7 @@ void Engine::reset_retries() {
   }
 }
 
-/// The call that spins for an eager message that nobody is going to send.
+/// The call that spins for an eager message that does not come.
 bool Engine::may_time_out() const {
   return spinning_ != nullptr && stuck_.empty() && spinning_->processor->wanted().type == MessageType::kEager;
 }
