@@ -189,6 +189,7 @@ class CcloBackend final : public IssueOrderBackend {
     CallContext context{spec_,        driver_.space(), team,           placed.address, faults_,
                         first_packet, spans_,          team.operation, tap_.get()};
     context.state = &driver_.state();
+    context.link_in = &link_in_;
     EngineUnits units(team.units());
     const Staged staged = staged_of(operation, team, buffers);
     const Time copied = stage_in(units[Unit::kPcieDown], team.clock, spec_.pcie_time(staged.in));

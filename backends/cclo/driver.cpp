@@ -43,6 +43,7 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
   id.stack = transport_ == Transport::kUdp   ? HardwareId::Stack::kUdp
              : transport_ == Transport::kTcp ? HardwareId::Stack::kTcp
                                              : HardwareId::Stack::kRdma;
+  id.compression = id.kernel_streams = spec.generation == Generation::kSecond;
   space_.reset(encode(id));  // as soon as the design is loaded, the engine initialises itself
   if (spec.generation == Generation::kFirst && transport_ == Transport::kRdma) {
     problem_ = "the first generation has UDP and TCP engines only";
@@ -118,8 +119,7 @@ void Driver::set_up_gen2(const Tuning& tuning) {
   space_.write(layout_.behind_tables(kBcastMaximumRanks), tuning.bcast_flat_ranks);
   space_.write(layout_.behind_tables(kReduceMaximumRanks), tuning.reduce_flat_ranks);
   space_.write(layout_.behind_tables(kReduceMaximumBytes), tuning.reduce_flat_bytes);
-  // The arithmetic configurations lie at the end of the room, so that communicators may come and go.
-  std::uint32_t at = region_begin() + static_cast<std::uint32_t>(4 * free_words());
+  std::uint32_t at = arithmetic_config(0);
   for (const ArithmeticConfig& config : arithmetic_configs()) {
     for (const std::uint32_t word : config.words) {
       space_.write(at, word);

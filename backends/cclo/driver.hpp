@@ -58,6 +58,12 @@ class Driver {
   [[nodiscard]] Time start_cost() const { return host_.call + host_.read + host_.write * (kArguments + 1); }
   [[nodiscard]] Time finish_cost() const { return host_.read * 2; }
 
+  /// Second generation: the address of arithmetic_configs()[index] in the exchange memory, behind the room
+  /// for communicators, which may come and go.
+  [[nodiscard]] std::uint32_t arithmetic_config(std::size_t index) const {
+    return region_begin() + static_cast<std::uint32_t>(4 * free_words()) +
+           static_cast<std::uint32_t>(index * sizeof(ArithmeticConfig::words));
+  }
   [[nodiscard]] IoSpace& space() { return space_; }
   [[nodiscard]] EngineState& state() { return state_; }
 

@@ -16,6 +16,18 @@ Explanation registers(const ExplainRequest& request) {
   return {print_layout(c.layout, c.rx_buffers), {}};
 }
 
+Explanation return_codes_of(const ExplainRequest& request) {
+  const Generation generation = configuration_of(request.settings).spec.generation;
+  std::string text = "| code | name | arises when |\n|---|---|---|\n";
+  for (const ReturnCode& code : return_codes()) {
+    const Occurrence& occurrence = code.in(generation);
+    if (code.defined(generation) || code.error == Error::kNone)
+      text += fmt::format("| {:#x} | {} | {}{} |\n", encode(generation, code.error), code.name,
+                          occurrence.arises ? "" : "never: ", occurrence.reason);
+  }
+  return {text, {}};
+}
+
 Explanation codes(const ExplainRequest& request) {
   const Generation generation = configuration_of(request.settings).spec.generation;
   std::string text = "Calls\n";
@@ -25,12 +37,7 @@ Explanation codes(const ExplainRequest& request) {
       text += fmt::format("{:>10}  {}\n", *code, to_string(scenario));
   }
   text += "\nReturn codes (every one but the first becomes MPI_ERR_OTHER at the call it belongs to)\n";
-  for (const ReturnCode& code : return_codes()) {
-    const bool there = generation == Generation::kFirst ? code.gen1 >= 0 : code.gen2_bit >= 0;
-    if (there || code.error == Error::kNone)
-      text += fmt::format("{:>10}  {}\n", fmt::format("{:#x}", encode(generation, code.error)), code.name);
-  }
-  return {text, {}};
+  return {text + return_codes_of(request).text, {}};
 }
 
 Explanation header(const ExplainRequest& request) {
@@ -50,7 +57,16 @@ Explanation arithmetic(const ExplainRequest& request) {
     if (code >= 0)
       text += fmt::format("{:>4}  {} of {}\n", code, to_string(lane.function), to_string(lane.element));
   }
-  return {text + "Everything else is declined.\n", {}};
+  text += "Everything else is declined.\n";
+  if (generation == Generation::kSecond) {
+    text +=
+        "\nArithmetic configurations: types of an operand and of a compressed one, lane of SUM and of MAX\n";
+    for (const ArithmeticConfig& config : arithmetic_configs())
+      text += fmt::format("{:>10}  {} and {} bytes{}, lanes {} and {}\n", config.name, config.words[0],
+                          config.words[1], config.words[6] != 0 ? ", computes on the compressed type" : "",
+                          config.words[7], config.words[8]);
+  }
+  return {text, {}};
 }
 
 Explanation limits(const ExplainRequest& request) {
@@ -67,9 +83,10 @@ Explanation limits(const ExplainRequest& request) {
           {}};
 }
 
-constexpr std::array<ExplainTopic, 5> kTopics = {{
+constexpr std::array<ExplainTopic, 6> kTopics = {{
     {"registers", "the IO space: call block, RX buffers, communicators, miscellaneous", registers},
     {"codes", "calls and return codes", codes},
+    {"return-codes", "return codes, and when each of them arises", return_codes_of},
     {"header", "the message header", header},
     {"arithmetic", "what the arithmetic unit computes", arithmetic},
     {"limits", "what fits into the exchange memory", limits},

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/cclo/codes.hpp"
 
 namespace offramp::cclo {
 namespace {
@@ -58,12 +59,13 @@ DriverKind driver_of(const std::string& name) {
   return name == "xrt" ? DriverKind::kXrt : name == "coyote" ? DriverKind::kCoyote : DriverKind::kMapped;
 }
 
+constexpr Time kXrtCall = Time::us(75);
 /// Coyote's figure makes a call without an operation as long as the mean of two published ones, 73.61 and
 /// 93.34 us; they include the start of a thread in the driver.
+constexpr Time kCoyoteCall = Time::ns(78'700);
+
 Time call_cost_of(DriverKind driver) {
-  return driver == DriverKind::kXrt      ? Time::us(75)
-         : driver == DriverKind::kCoyote ? Time::ns(78'700)
-                                         : Time();
+  return driver == DriverKind::kXrt ? kXrtCall : driver == DriverKind::kCoyote ? kCoyoteCall : Time();
 }
 
 void read_host_path(const Settings& settings, Configuration& c) {
@@ -84,6 +86,13 @@ const std::vector<Parameter>& parameters() {
   const FirmwareCosts& firmware = spec.firmware;
   const HostCosts host;
   const Tuning tuning;
+  static const auto& buffer_source =
+      immortal(fmt::format("seed: assumed {} (its driver lets the user choose); gen2: {} (read in code)",
+                           rx_buffer_bytes_of(Generation::kFirst), rx_buffer_bytes_of(Generation::kSecond)));
+  static const auto& call_source = immortal(
+      fmt::format("coyote: {}, fitted to the mean of two published calls without an operation; xrt: {}, the "
+                  "middle of the published 50 to 100",
+                  in_microseconds(kCoyoteCall), in_microseconds(kXrtCall)));
   static const auto& table = immortal(std::vector<Parameter>{
       choice("profile", "seed", {"seed", "dump", "gen2"},
              "original document: its text; its register dump; the second generation (read in code)",
@@ -108,11 +117,10 @@ const std::vector<Parameter>& parameters() {
               "repetitions of one packet before the engine gives up"),
       integer("rx_buffers", "1", spec.rx_buffers, {1, 1000}, "original document's dump; published benchmark",
               "RX buffers of a device"),
-      integer("rx_buffer_bytes", "B", 0, {0, 8388544},
-              "seed: assumed 65536 (its driver lets the user choose); gen2: 1024 (read in code)",
+      integer("rx_buffer_bytes", "B", 0, {0, kGen2MaximumTransferBytes}, buffer_source,
               "size of an RX buffer and of a segment; 0: the profile's"),
-      integer("window", "1", spec.window, {1, 20}, "read in code: the driver sets 10, the firmware 20",
-              "segments in flight, first generation"),
+      integer("window", "1", spec.window, {1, kMaximumTransactionsInFlight},
+              "read in code: the driver sets 10, the firmware 20", "segments in flight, first generation"),
       integer("max_eager", "B", 0, {0, 1e9},
               "read in code: the driver of the second generation takes the RX buffer's size",
               "larger collectives wait for the receiver's address; 0: rx_buffer_bytes"),
@@ -158,7 +166,8 @@ const std::vector<Parameter>& parameters() {
       integer("memory_channels", "1", spec.memory_channels, {1, 64},
               "original document: the memory masters m_axi_0 to m_axi_2", "that the engine's DMAs share"),
       integer("arithmetic", "cycles", spec.arithmetic_cycles, kCycles,
-              "inferred: one word per cycle, pipelined", "depth of the arithmetic unit"),
+              "inferred: one word per cycle, pipelined",
+              "depth of the arithmetic unit, and of a lane that casts"),
       real("mmio_read", "ns", in_nanoseconds(host.read), kNanoseconds,
            "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published)",
            "the host reads a register"),
@@ -170,10 +179,7 @@ const std::vector<Parameter>& parameters() {
       choice("driver", "mapped", {"mapped", "coyote", "xrt"},
              "original document: XRT; the second generation's: XRT and Coyote (read in code)",
              "how the host calls the engine: mapped registers alone, Coyote's driver, XRT's"),
-      real("call", "us", 0, {0, 1e6},
-           "coyote: 78.7, fitted to the mean of two published calls without an operation; xrt: 75, the "
-           "middle of "
-           "the published 50 to 100",
+      real("call", "us", 0, {0, 1e6}, call_source,
            "software around each call on the host; 0: the driver's, of mapped none"),
       choice(
           "data", "host", {"host", "device"}, "programs of MPI have their buffers in host memory",

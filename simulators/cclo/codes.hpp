@@ -30,6 +30,8 @@ enum class Scenario : std::uint8_t {
   kReduceScatter,
   kBarrier,
   kAlltoall,
+  kExternalStream,
+  kExternalReduce,
   kNop,
   kNumber
 };
@@ -100,12 +102,25 @@ enum class Error : std::uint8_t {
   kNotReady,
   kNumber
 };
+/// Whether a code that is defined can be the end of a call, and when; or why it cannot.
+struct Occurrence {
+  bool arises = false;
+  std::string_view reason;
+};
 /// gen1: an integer; gen2: a bit. Negative: not in this generation.
 struct ReturnCode {
   Error error;
   std::int16_t gen1;
   std::int16_t gen2_bit;
   std::string_view name;
+  Occurrence in_gen1;
+  Occurrence in_gen2;
+  [[nodiscard]] bool defined(Generation generation) const {
+    return generation == Generation::kFirst ? gen1 >= 0 : gen2_bit >= 0;
+  }
+  [[nodiscard]] const Occurrence& in(Generation generation) const {
+    return generation == Generation::kFirst ? in_gen1 : in_gen2;
+  }
 };
 std::span<const ReturnCode> return_codes();
 std::string_view to_string(Error error);
@@ -114,8 +129,10 @@ std::uint32_t encode(Generation generation, Error error);
 /// The error of a return value; of several bits the lowest. Unknown values are kDmaInternal.
 Error decode(Generation generation, std::uint32_t value);
 
-/// What a DMA's acknowledgement says of a command with this tag and length.
-Error error_of(const DmaStatus& status, std::uint32_t tag, std::uint32_t bytes);
+/// What the first generation makes of a DMA's acknowledgement of a command with this tag; of a write into an
+/// RX buffer also by its length, that of the message's header.
+Error error_of(const DmaStatus& status, std::uint32_t tag,
+               std::optional<std::uint32_t> length = std::nullopt);
 
 inline constexpr std::uint32_t kTagAny = 0xffffffff;
 
@@ -146,7 +163,7 @@ struct ArithmeticLane {
   std::int8_t gen2_lane;      // tdest; -1: none
   std::uint8_t bytes;         // of an element
 };
-/// Those that MPI programs can name (half precision has no MPI type).
+/// Those that MPI programs can name. Half precision has no MPI type: see ArithmeticConfig.
 std::span<const ArithmeticLane> arithmetic_lanes();
 const ArithmeticLane* find_lane(Generation generation, ElementType element, ReduceFunction function);
 

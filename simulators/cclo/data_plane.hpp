@@ -6,6 +6,7 @@
 // does not speed up on its way, which no unit here makes it do. Thread rule: the owner's.
 #pragma once
 
+#include "simulators/cclo/device_memory.hpp"
 #include "simulators/cclo/engine_units.hpp"
 #include "simulators/cclo/spec.hpp"
 
@@ -30,9 +31,6 @@ inline Flow pass(Arbiter& unit, const Flow& in, std::int64_t words, Time cycle, 
   return {begin + latency, last + latency};
 }
 
-/// Where a buffer lies.
-enum class Place : std::uint8_t { kDevice, kHost };
-
 class DataPlane {
  public:
   DataPlane(const Spec& spec, EngineUnits& units)
@@ -54,6 +52,15 @@ class DataPlane {
     const Flow in{later(a.first, b.first), later(a.last, b.last)};
     return pass(units_[Unit::kArithmetic], through_switch(in), Spec::words(bytes), cycle_,
                 spec_.cycles(spec_.arithmetic_cycles));
+  }
+  /// Words that come from a kernel's port or go there, one per cycle.
+  Flow port(Unit unit, const Flow& in, std::uint64_t bytes) {
+    return pass(units_[unit], through_switch(in), Spec::words(bytes), cycle_, cycle_);
+  }
+  /// A lane that casts: in or out, whatever has more words, is a word per cycle.
+  Flow cast(Unit lane, const Flow& in, std::uint64_t bytes_in, std::uint64_t bytes_out) {
+    return pass(units_[lane], through_switch(in), std::max(Spec::words(bytes_in), Spec::words(bytes_out)),
+                cycle_, spec_.cycles(spec_.arithmetic_cycles));
   }
   /// DMA write channel; returns when its status word is there.
   Time write(const Flow& in, Time command, std::uint64_t bytes, Place place = Place::kDevice) {

@@ -18,6 +18,11 @@ enum class Unit : std::uint8_t {
   kRead1,
   kWrite,  // DMA write channel of results
   kArithmetic,
+  kLane0,   // second generation: casts the first operand
+  kLane1,   // the second
+  kLane2,   // the result
+  kPortIn,  // from kernels
+  kPortOut,
   kPacketizer,
   kEngine,  // protocol engine, sending
   kLinkOut,

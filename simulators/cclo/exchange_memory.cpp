@@ -63,16 +63,23 @@ std::uint32_t RxPool::enqueue() {
 std::optional<std::uint32_t> RxPool::fill(const RxMessage& message) {
   for (std::uint32_t i = 0; i < buffers(); ++i) {
     if (status(i) != BufferStatus::kEnqueued) continue;
-    set(i, DescriptorField::kRxTag, message.tag);
-    set(i, DescriptorField::kRxLength, message.length);
-    set(i, DescriptorField::kRxSource, message.source);
-    set(i, DescriptorField::kSequence, message.sequence);
-    const bool fits = message.length <= capacity(i);
-    set(i, DescriptorField::kStatus,
-        static_cast<std::uint32_t>(fits ? BufferStatus::kReserved : BufferStatus::kError));
+    store(i, message, message.length <= capacity(i) ? BufferStatus::kReserved : BufferStatus::kError);
     return i;
   }
   return std::nullopt;
+}
+
+void RxPool::post(std::uint32_t i, std::uint32_t tag) {
+  set(i, DescriptorField::kDmaTag, tag);
+  set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(BufferStatus::kEnqueued));
+}
+
+void RxPool::store(std::uint32_t i, const RxMessage& message, BufferStatus status) {
+  set(i, DescriptorField::kRxTag, message.tag);
+  set(i, DescriptorField::kRxLength, message.length);
+  set(i, DescriptorField::kRxSource, message.source);
+  set(i, DescriptorField::kSequence, message.sequence);
+  set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(status));
 }
 
 std::optional<std::uint32_t> RxPool::seek(std::uint32_t source, std::uint32_t tag,

@@ -66,6 +66,14 @@ class RxPool {
   [[nodiscard]] std::optional<std::uint32_t> seek(std::uint32_t source, std::uint32_t tag,
                                                   std::uint32_t sequence) const;
   [[nodiscard]] RxMessage message(std::uint32_t i) const;
+  // What the firmware does with single descriptors, also with those behind the number of buffers.
+  void post(std::uint32_t i, std::uint32_t tag);
+  void store(std::uint32_t i, const RxMessage& message, BufferStatus status);
+  [[nodiscard]] std::uint32_t tag(std::uint32_t i) const { return get(i, DescriptorField::kDmaTag); }
+  [[nodiscard]] std::uint64_t address(std::uint32_t i) const {
+    return std::uint64_t{get(i, DescriptorField::kAddressHigh)} << 32 | get(i, DescriptorField::kAddressLow);
+  }
+  [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
   /// The consumer's copy is acknowledged.
   void release(std::uint32_t i) { set(i, DescriptorField::kStatus, 0); }
 
@@ -74,13 +82,12 @@ class RxPool {
  private:
   [[nodiscard]] std::uint32_t get(std::uint32_t i, DescriptorField field) const {
     const auto offset = space_.layout().offset(field);
-    return offset && i < buffers() ? space_.peek(space_.layout().descriptor_offset(i) + *offset) : 0;
+    return offset && i < most_ ? space_.peek(space_.layout().descriptor_offset(i) + *offset) : 0;
   }
   void set(std::uint32_t i, DescriptorField field, std::uint32_t value) {
     const auto offset = space_.layout().offset(field);
-    if (offset && i < buffers()) space_.poke(space_.layout().descriptor_offset(i) + *offset, value);
+    if (offset && i < most_) space_.poke(space_.layout().descriptor_offset(i) + *offset, value);
   }
-  [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
 
   IoSpace& space_;
   std::uint32_t most_;

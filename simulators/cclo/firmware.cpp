@@ -74,16 +74,108 @@ std::uint32_t word(const CallWords& words, Argument argument) {
   return words[static_cast<std::size_t>(argument)];
 }
 
+bool stays_in_memory(Scenario scenario) {
+  switch (scenario) {
+    case Scenario::kConfig:
+    case Scenario::kNop:
+    case Scenario::kCopy:
+    case Scenario::kCombine:
+    case Scenario::kExternalStream:
+    case Scenario::kExternalReduce:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// What a call runs into in an engine that is not set up: the firmware polls until its timeout.
 Error obstacle(const Spec& spec, const EngineState* state, Scenario scenario) {
-  if (state == nullptr || scenario == Scenario::kConfig || scenario == Scenario::kNop ||
-      scenario == Scenario::kCopy || scenario == Scenario::kCombine)
-    return Error::kNone;
+  if (state == nullptr || stays_in_memory(scenario)) return Error::kNone;
   const bool first = spec.generation == Generation::kFirst;
   if (scenario == Scenario::kReceive)  // nothing fills an RX buffer
     return state->packetizers && (state->interrupts || !first) ? Error::kNone : Error::kReceiveTimeout;
   const bool connected = state->connections || !first || spec.transport != Transport::kTcp;
   return state->packetizers && connected ? Error::kNone : Error::kPacketizerTimeout;
+}
+
+bool computes(Scenario scenario) {
+  return scenario == Scenario::kReduce || scenario == Scenario::kAllreduce ||
+         scenario == Scenario::kReduceScatter || scenario == Scenario::kCombine;
+}
+
+bool has_root(Scenario scenario) {
+  return scenario == Scenario::kBcast || scenario == Scenario::kScatter || scenario == Scenario::kGather ||
+         scenario == Scenario::kReduce;
+}
+
+/// What the second generation has against a call's flags. Kernels' streams go with messages, reductions and
+/// copies, operands of the compressed type with messages, copies and combinations (its reductions' and the
+/// other collectives' messages may be compressed).
+Error objection(const Datapath& path, Scenario scenario, std::uint32_t count) {
+  if (scenario == Scenario::kConfig || scenario == Scenario::kNop) return Error::kNone;
+  const bool one_to_one = scenario == Scenario::kSend || scenario == Scenario::kReceive ||
+                          scenario == Scenario::kCopy || scenario == Scenario::kCombine;
+  if (path.streams != 0 && !one_to_one && scenario != Scenario::kReduce) return Error::kNotImplemented;
+  if ((path.compression & ~kMessagesCompressed) != 0 && !one_to_one && scenario != Scenario::kReduce)
+    return Error::kNotImplemented;
+  if (scenario == Scenario::kAlltoall && !path.plain()) return Error::kNotImplemented;
+  if (computes(scenario) && path.function >= path.record.functions) return Error::kCompression;
+  const std::uint32_t unit = std::uint32_t{1} << path.record.ratio_log;
+  return path.compression != 0 && count % unit != 0 ? Error::kCompression : Error::kNone;
+}
+
+/// COPY, COMBINE and the calls through external kernels.
+Task<void> run_in_memory(Processor& processor, Scenario scenario, CallMemory memory) {
+  const Bytes second = memory.second.empty() ? Bytes(memory.receive) : memory.second;
+  switch (scenario) {
+    case Scenario::kCopy:
+      if (!processor.has_lanes())
+        co_return co_await processor.run(Primitive::copy(memory.send, memory.receive));
+      co_return processor.copy_through_lanes(memory.send, memory.receive);
+    case Scenario::kCombine:
+      if (processor.has_lanes())
+        co_return processor.combine_through_lanes(memory.send, second, memory.receive);
+      if (second.data() != memory.receive.data()) processor.team().copy(second, memory.receive);
+      co_return processor.combine_memory(memory.send, memory.receive);
+    case Scenario::kExternalStream:
+      co_return processor.run_external(memory.send, {}, memory.receive);
+    default:
+      co_return processor.run_external(memory.send, second, memory.receive);
+  }
+}
+
+/// Messages and collectives.
+Task<void> run_between(Processor& processor, Scenario scenario, int peer, CallMemory memory,
+                       bool rendezvous) {
+  if (scenario == Scenario::kSend) {
+    if (rendezvous) co_return co_await send_by_rendezvous(processor, peer, memory.send);
+    co_return co_await processor.run(Primitive::send(peer, memory.send));
+  }
+  if (scenario == Scenario::kReceive) {
+    if (rendezvous) co_return co_await receive_by_rendezvous(processor, peer, memory.receive);
+    co_return co_await processor.run(Primitive::receive(peer, memory.receive));
+  }
+  if (has_root(scenario) && peer >= processor.size()) {  // all wait for a root that is none of them
+    processor.wait(processor.now() + processor.spec().timeout);
+    co_return processor.fail(Error::kReceiveTimeout);
+  }
+  if (rendezvous) co_return co_await run_rendezvous(processor, scenario, peer, memory);
+  co_await run_eager(processor, scenario, peer, memory);
+}
+
+/// A configuration call; it changes the engine's state and its settings.
+Error run_configuration(Processor& processor, IoSpace& space, std::uint32_t function, std::uint32_t value) {
+  Spec changed = processor.spec();
+  Spec& settings = processor.context().settings != nullptr ? *processor.context().settings : changed;
+  EngineState scratch;
+  EngineState& state = processor.state() != nullptr ? *processor.state() : scratch;
+  const Generation generation = settings.generation;
+  const Error error = configure(settings, state, function, value);
+  if (is_reset(generation, function)) space.reset(space.peek(space.layout().hardware_id));
+  processor.access(configuration_accesses(generation, function));
+  if (processor.context().ports != nullptr && generation == Generation::kFirst && state.interrupts)
+    processor.post_buffers();
+  return error;
 }
 
 }  // namespace
@@ -112,7 +204,9 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
   const Time begin = processor.now();
   processor.spend(spec.firmware.fetch);
   const auto scenario = scenario_of(generation, word(words, Argument::kScenario));
-  const auto peer = static_cast<int>(word(words, Argument::kRootSourceDestination));
+  constexpr std::uint32_t kMostRanks = 0x7fffffff;
+  const auto peer = static_cast<int>(std::min(word(words, Argument::kRootSourceDestination), kMostRanks));
+  const std::uint32_t count = word(words, Argument::kCount);
   Error error = Error::kNone;
   const Error missing = scenario ? obstacle(spec, processor.state(), *scenario) : Error::kNone;
   if (missing != Error::kNone) {
@@ -120,34 +214,30 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
     error = missing;
   } else if (!scenario) {  // the first generation calls this a success
     error = generation == Generation::kFirst ? Error::kNone : Error::kNotImplemented;
-  } else if (*scenario == Scenario::kSend) {
-    co_await processor.run(Primitive::send(peer, memory.send));
-  } else if (*scenario == Scenario::kReceive) {
-    co_await processor.run(Primitive::receive(peer, memory.receive));
-  } else if (*scenario == Scenario::kCopy) {
-    co_await processor.run(Primitive::copy(memory.send, memory.receive));
-  } else if (*scenario == Scenario::kCombine) {
-    processor.combine_memory(memory.send, memory.receive);
+  } else if (processor.context().datapath != nullptr &&
+             objection(*processor.context().datapath, *scenario, count) != Error::kNone) {
+    error = objection(*processor.context().datapath, *scenario, count);
   } else if (*scenario == Scenario::kConfig) {
-    Spec changed = spec;
-    const std::uint32_t function = word(words, Argument::kFunction);
-    EngineState scratch;
-    EngineState& state = processor.state() != nullptr ? *processor.state() : scratch;
-    error = configure(changed, state, function, word(words, Argument::kCount));
-    if (is_reset(generation, function)) space.reset(space.peek(space.layout().hardware_id));
-    processor.access(configuration_accesses(generation, function));
+    error = run_configuration(processor, space, word(words, Argument::kFunction), count);
   } else if (*scenario == Scenario::kNop) {
-  } else if (is_rendezvous(spec, *scenario, word(words, Argument::kCount) * memory.element_bytes)) {
-    co_await run_rendezvous(processor, *scenario, peer, memory);
+  } else if (stays_in_memory(*scenario)) {
+    co_await run_in_memory(processor, *scenario, memory);
   } else {
-    co_await run_eager(processor, *scenario, peer, memory);
+    const bool rendezvous =
+        !processor.has_lanes() && is_rendezvous(spec, *scenario, count * memory.element_bytes);
+    co_await run_between(processor, *scenario, peer, memory, rendezvous);
   }
-  if (error == Error::kNone) error = processor.error();
+  if (error != Error::kNone) processor.fail(error);
+  error = processor.error();
   processor.spend(spec.firmware.finish);
   if (generation == Generation::kSecond)
     space.poke(space.layout().behind_tables(kPerformanceCounter),
                static_cast<std::uint32_t>(spec.clock.cycles_in(processor.now() - begin)));
-  space.complete(encode(generation, error));
+  if (processor.context().from_kernel) {
+    space.poke(space.layout().return_value, processor.return_value());
+  } else {
+    space.complete(processor.return_value());
+  }
   processor.span("control processor", scenario ? to_string(*scenario) : "unknown call", begin,
                  processor.now());
   co_await processor.drain();

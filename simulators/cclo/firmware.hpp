@@ -11,6 +11,7 @@ struct CallMemory {
   Bytes send;
   MutableBytes receive;
   std::uint64_t element_bytes = 1;  // chunks of an allreduce hold whole elements
+  Bytes second = {};                // of COMBINE and EXT_REDUCE; empty: receive is the second operand too
 };
 
 /// Fetches the call, runs it, writes RETVAL and completes. The clock of the processor begins when the call
@@ -24,6 +25,10 @@ bool is_reset(Generation generation, std::uint32_t function);
 /// Accesses of the control processor to its peripherals during a configuration call (read in code: switching
 /// the packetizers on takes 14).
 std::int64_t configuration_accesses(Generation generation, std::uint32_t function);
+
+/// A message of the second generation whose receiver tells where it may go, at its two ends.
+Task<void> send_by_rendezvous(Processor& processor, int peer, Bytes data);
+Task<void> receive_by_rendezvous(Processor& processor, int peer, MutableBytes into);
 
 /// Collectives of messages that nobody has to wait for: all of the first generation, and the second's up to
 /// its threshold.

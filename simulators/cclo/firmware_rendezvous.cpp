@@ -33,13 +33,15 @@ Memory block_of(Memory memory, std::uint64_t bytes, int index) {
   return memory.subspan(bytes * static_cast<std::uint64_t>(index), bytes);
 }
 
-Task<void> wait_address(Processor& p, int peer) {
-  const Time at = co_await p.address_of(peer);
+using Missing = Processor::Missing;
+
+Task<void> wait_address(Processor& p, int peer, Missing missing = Missing::kSpin) {
+  const Time at = co_await p.address_of(peer, missing);
   p.take_notification(at);
 }
 
-Task<void> wait_written(Processor& p, int peer, MutableBytes into) {
-  const Time at = co_await p.written_by(peer, into);
+Task<void> wait_written(Processor& p, int peer, MutableBytes into, Missing missing = Missing::kSpin) {
+  const Time at = co_await p.written_by(peer, into, missing);
   p.take_notification(at);
 }
 
@@ -58,6 +60,7 @@ Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into
   std::stable_sort(all.begin(), all.end(),
                    [](const Write& a, const Write& b) { return a.stamp.first < b.stamp.first; });
   std::vector<Notice> notices;
+  notices.reserve(all.size());
   for (const Write& write : all)
     notices.push_back(notice_of(p, p.land_write(write.stamp, into(write.peer).size()), write.peer));
   std::sort(notices.begin(), notices.end());
@@ -74,11 +77,11 @@ std::vector<int> others(const Processor& p) {
 }
 
 /// Everybody's announcements, in order of their arrival.
-Task<std::vector<Notice>> addresses(Processor& p) {
+Task<std::vector<Notice>> addresses(Processor& p, Missing missing = Missing::kSpin) {
   std::vector<Notice> notices;
   for (int peer = 0; peer < p.size(); ++peer) {
     if (peer == p.rank()) continue;
-    const Time at = co_await p.address_of(peer);
+    const Time at = co_await p.address_of(peer, missing);
     notices.push_back(notice_of(p, at, peer));
   }
   std::sort(notices.begin(), notices.end());
@@ -91,7 +94,7 @@ Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
     co_await wait_written(p, root, buffer);
     co_return;
   }
-  const std::vector<Notice> notices = co_await addresses(p);
+  const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
     p.take_notification(notice.at);
     p.write(notice.peer, buffer);
@@ -137,7 +140,7 @@ Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std
     co_return;
   }
   if (!receive.empty()) p.copy(block_of(send, block, root), receive);
-  const std::vector<Notice> notices = co_await addresses(p);
+  const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
     p.take_notification(notice.at);
     p.write(notice.peer, block_of(send, block, notice.peer));
@@ -149,7 +152,7 @@ Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std
 Task<void> gather(Processor& p, int root, CallMemory m) {
   const std::uint64_t block = m.send.size();
   if (p.rank() != root) {
-    co_await wait_address(p, root);
+    co_await wait_address(p, root, Missing::kRetry);
     p.write(root, m.send);
     p.finish_moves();
     co_return;
@@ -186,7 +189,7 @@ Task<void> allgather(Processor& p, CallMemory m) {
   p.copy(m.send, own);
   if (ranks == 1) co_return p.finish_moves();
   p.announce(previous);
-  co_await wait_address(p, next);
+  co_await wait_address(p, next, Missing::kRetry);
   p.write(next, m.send);
   for (int i = 1; i < ranks; ++i) {
     const MutableBytes slot = block_of(m.receive, block, (p.rank() - i + ranks) % ranks);
@@ -303,6 +306,17 @@ Task<void> barrier(Processor& p) {
 }
 
 }  // namespace
+
+Task<void> send_by_rendezvous(Processor& p, int peer, Bytes data) {
+  co_await wait_address(p, peer, Missing::kRetry);
+  p.write(peer, data);
+  p.finish_moves();
+}
+
+Task<void> receive_by_rendezvous(Processor& p, int peer, MutableBytes into) {
+  p.announce(peer);
+  co_await wait_written(p, peer, into, Missing::kRetry);
+}
 
 Task<void> run_rendezvous(Processor& p, Scenario scenario, int root, CallMemory m) {
   if (p.size() == 1 && scenario != Scenario::kBarrier) {

@@ -81,12 +81,21 @@ struct OperandFlag {
   std::uint32_t bit;
   std::string_view name;
 };
-inline constexpr std::array<OperandFlag, 6> kOperandFlags = {{{0x0001, "OP0 stream"},
-                                                              {0x0002, "OP1 stream"},
-                                                              {0x0004, "RES stream"},
-                                                              {0x0100, "OP0 host"},
-                                                              {0x0200, "OP1 host"},
-                                                              {0x0400, "RES host"}}};
+inline constexpr std::uint32_t kOperand0Stream = 0x0001;
+inline constexpr std::uint32_t kResultStream = 0x0002;
+inline constexpr std::uint32_t kOperand0Host = 0x0100;
+inline constexpr std::uint32_t kOperand1Host = 0x0200;
+inline constexpr std::uint32_t kResultHost = 0x0400;
+inline constexpr std::array<OperandFlag, 5> kOperandFlags = {{{kOperand0Stream, "OP0 stream"},
+                                                              {kResultStream, "RES stream"},
+                                                              {kOperand0Host, "OP0 host"},
+                                                              {kOperand1Host, "OP1 host"},
+                                                              {kResultHost, "RES host"}}};
+/// The word at 0x48: which operands have the compressed type, and whether messages have it.
+inline constexpr std::uint32_t kOperand0Compressed = 0x1;
+inline constexpr std::uint32_t kOperand1Compressed = 0x2;
+inline constexpr std::uint32_t kResultCompressed = 0x4;
+inline constexpr std::uint32_t kMessagesCompressed = 0x8;
 /// Their names.
 std::string print_operand_flags(std::uint32_t word);
 

@@ -263,9 +263,11 @@ Time Receiver::land(Time first, Time last, std::uint64_t payload, bool rendezvou
   Arbiter& link = units_[Unit::kLinkIn];
   Arbiter& depacketizer = units_[Unit::kDepacketizer];
   occupy(link, first_on_link, later(later(first_on_link, link.free_at()) + occupied, last));
+  Time carried = link.free_at();
+  if (shared_ != nullptr) carried = later(carried, shared_->acquire(later(first_on_link, {}), occupied).end);
   // The depacketizer takes a word per cycle, faster than the link: it ends with the last packet's words.
   const Time all = later(first, depacketizer.free_at()) + spec_.stream_time(cut.bytes());
-  occupy(depacketizer, first, later(all, link.free_at() + spec_.stream_time(cut.last_bytes)));
+  occupy(depacketizer, first, later(all, carried + spec_.stream_time(cut.last_bytes)));
   const Time shared = rendezvous && spec_.host_memory
                           ? Time()
                           : units_.share_until(Unit::kMemory, first, spec_.memory_time(payload));

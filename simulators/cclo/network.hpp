@@ -12,6 +12,7 @@
 
 #include "offramp/kernel/scheduler.hpp"
 #include "offramp/kernel/wire.hpp"
+#include "simulators/cclo/calendar.hpp"
 #include "simulators/cclo/codes.hpp"
 #include "simulators/cclo/data_plane.hpp"
 #include "simulators/cclo/spec.hpp"
@@ -63,7 +64,10 @@ class Transmitter {
 /// The receiving side: engine, depacketizer and the write channel into RX buffers.
 class Receiver {
  public:
-  Receiver(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
+  /// shared: the link's time among calls and messages that are not asked in the order in which they come;
+  /// null: there are none beside these calls.
+  Receiver(const Spec& spec, EngineUnits& units, Calendar* shared = nullptr)
+      : spec_(spec), units_(units), shared_(shared) {}
   /// A message of `payload` bytes between its first and last packet; returns when its last word is in device
   /// memory. It cannot come faster than the link carries it, so messages of several senders queue.
   /// rendezvous: it goes where it belongs, without an RX buffer.
@@ -72,6 +76,7 @@ class Receiver {
  private:
   const Spec& spec_;
   EngineUnits& units_;
+  Calendar* shared_;
 };
 
 }  // namespace offramp::cclo

@@ -7,11 +7,14 @@
 namespace offramp::cclo {
 namespace {
 
-MoveOpcode opcode_of(const Primitive& p) {
+MoveOpcode opcode_of(const Primitive& p, const Datapath* datapath) {
+  const auto place = [datapath](std::uint32_t stream) {
+    return datapath != nullptr && datapath->streamed(stream) ? Access::kStream : Access::kImmediate;
+  };
   return MoveOpcode()
-      .with(MoveField::kOperand0, p.has_own ? Access::kImmediate : Access::kNone)
+      .with(MoveField::kOperand0, p.has_own ? place(kOperand0Stream) : Access::kNone)
       .with(MoveField::kOperand1, p.receives() ? Access::kOnReceive : Access::kNone)
-      .with(MoveField::kResult, Access::kImmediate)
+      .with(MoveField::kResult, place(kResultStream))
       .with(MoveField::kRemote, p.sends() ? 1U : 0U);
 }
 
@@ -26,7 +29,7 @@ Processor::Processor(const CallContext& context, Time begin)
       units_(context.team.units()),
       plane_(spec_, units_),
       transmitter_(spec_, units_),
-      receiver_(spec_, units_),
+      receiver_(spec_, units_, context.link_in),
       packets_(context.first_packet) {}
 
 std::uint32_t Processor::window() const {
@@ -38,6 +41,15 @@ std::uint32_t Processor::window() const {
 /// routes by the destination in each word.
 void Processor::configure_switch(const Primitive& primitive) {
   if (second()) return;
+  if (context_.ports != nullptr) {
+    issued_tag_ = context_.state->dma_tag;
+    if (context_.state->broken.stream_switch) {
+      wait(now_ + spec_.timeout);
+      fail(Error::kSwitch);
+      unwound_ = true;
+      return;
+    }
+  }
   const std::int64_t outputs = primitive.reduces() ? 3 : 1;
   access(outputs + 2);
   if (primitive.reduces()) access(1);  // starts the arithmetic unit for the whole length
@@ -53,7 +65,7 @@ void Processor::issue_header() {
 Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, bool header) {
   Commands commands;
   if (second()) {
-    spend(spec_.firmware.move + move_words(opcode_of(primitive)) * spec_.firmware.word);
+    spend(spec_.firmware.move + move_words(opcode_of(primitive, context_.datapath)) * spec_.firmware.word);
     const Time decoded =
         units_[Unit::kDecoder].acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
     return {decoded, decoded, decoded, decoded};
@@ -97,11 +109,18 @@ Time Processor::land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& 
   // No buffer: the DMA stalls until one is claimed.
   const Time stall = later(slot_free_[flight.slot] - stamp.first, {});
   const Time landed = receiver_.land(stamp.first + stall, stamp.last + stall, bytes);
+  if (context_.ports != nullptr && !second()) {
+    land_in_posted(bytes, flight);
+    const Arbiter::Grant service =
+        units_[Unit::kRxService].acquire(landed, spec_.cycles(spec_.firmware.interrupt));
+    return service.end;
+  }
   (void)pool_.enqueue();
   const RxMessage message{static_cast<std::uint32_t>(bytes),
                           static_cast<std::uint32_t>(stamp.detail >> kTagShift), source,
                           communicator_.expected_inbound(source)};
-  flight.buffer = pool_.fill(message).value_or(kNoBuffer);
+  flight.buffer =
+      pool_.fill(context_.ports != nullptr ? context_.ports->incoming().header : message).value_or(kNoBuffer);
   if (flight.buffer != kNoBuffer && pool_.status(flight.buffer) == BufferStatus::kError)
     fail(Error::kBufferStatus);
   seek(from, message.sequence, flight);
@@ -122,16 +141,6 @@ void Processor::seek(int from, std::uint32_t sequence, Flight& flight) {
   }
   fail(Error::kReceiveTimeout);
   wait(now_ + spec_.timeout);
-}
-
-/// The DMA's status word of a segment, against its command.
-void Processor::acknowledge(const Flight& flight) {
-  const std::uint32_t tag = acknowledged_++ % 16;
-  if (context_.state == nullptr || context_.state->broken_dma.empty()) return;
-  const DmaStatus status = context_.state->broken_dma.front();
-  context_.state->broken_dma.pop_front();
-  const Error error = error_of(status, tag, static_cast<std::uint32_t>(flight.bytes));
-  if (error != Error::kNone) fail(error);
 }
 
 void Processor::note_arrival(const Team::Arrival& arrival) {
@@ -168,10 +177,14 @@ void Processor::retire() {
     }
     if (flight.receives) access(1);
   }
-  acknowledge(flight);
+  if (context_.ports != nullptr) {
+    acknowledge(flight);
+    if (unwound_ || (second() && error_ != Error::kNone)) return;  // an RX buffer stays as it is
+  }
   if (!flight.receives) return;
   slot_free_[flight.slot] = now_;
   if (flight.buffer != kNoBuffer) pool_.release(flight.buffer);
+  if (context_.ports != nullptr && !second()) post_buffers();
 }
 
 Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
@@ -202,8 +215,9 @@ void Processor::tap(int to, std::uint64_t bytes, Bytes data, MessageType type,
   context_.tap->message(message, packets);
 }
 
-Stamp Processor::stamp_of(const Passage& passage) const {
-  Stamp stamp{passage.first, passage.last, std::uint64_t{context_.tag} << kTagShift};
+Stamp Processor::stamp_of(const Passage& passage, MessageType type) const {
+  Stamp stamp{passage.first, passage.last,
+              std::uint64_t{context_.tag} << kTagShift | static_cast<std::uint64_t>(type) << kTypeShift};
   if (passage.error != Error::kNone) {
     stamp.detail |= Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
   } else if (error_ != Error::kNone) {  // what this rank sends is wrong already
@@ -212,9 +226,16 @@ Stamp Processor::stamp_of(const Passage& passage) const {
   return stamp;
 }
 
-void Processor::send(int to, Bytes data, const Passage& passage, MutableBytes scratch) {
-  (void)communicator_.next_outbound(static_cast<std::uint32_t>(to));
+/// Returns the message's number.
+std::uint32_t Processor::send(int to, Bytes data, const Passage& passage, MutableBytes scratch) {
+  const std::uint32_t number = communicator_.next_outbound(static_cast<std::uint32_t>(to));
+  if (context_.ports != nullptr) {
+    context_.ports->outgoing(
+        {static_cast<std::uint32_t>(data.size()), context_.tag, communicator_.local_rank(), number});
+    if (!second()) context_.state->sent.push_back(number);
+  }
   outgoing_.emplace_back(team().send_token(to, data, stamp_of(passage)), scratch);
+  return number;
 }
 
 MutableBytes Processor::take_scratch(std::uint64_t bytes) {
@@ -248,6 +269,8 @@ Task<void> Processor::drain() {
 }
 
 Task<void> Processor::run(Primitive p) {
+  if (unwound_) co_return;
+  if (has_lanes()) co_return co_await run_lanes(p);
   if (second() && !p.sends() && !p.receives()) {  // one move, whatever the length
     copy(p.own, p.into);
     co_return finish_moves();
@@ -255,6 +278,7 @@ Task<void> Processor::run(Primitive p) {
   const std::uint64_t segments = spec_.segments(p.bytes);
   const Time begin = now_;
   configure_switch(p);
+  if (unwound_) co_return;
   // SEND issues the headers of a whole window before the first read (read in code).
   std::uint64_t headers = 0;
   if (!second() && p.sends() && !p.receives()) {
@@ -266,10 +290,12 @@ Task<void> Processor::run(Primitive p) {
     const std::uint64_t bytes = spec_.segment_bytes(p.bytes, i);
     const std::uint64_t offset = i * spec_.rx_buffer_bytes;
     if (in_flight() == window()) retire();
+    if (unwound_) break;
     Flight flight;
     flight.sends = p.sends();
     flight.receives = p.receives();
     flight.bytes = bytes;
+    flight.to = p.to;
     const Bytes own = p.has_own ? p.own.subspan(offset, bytes) : Bytes();
     const MutableBytes into = p.sends() ? MutableBytes() : p.into.subspan(offset, bytes);
     MutableBytes landing;
@@ -278,9 +304,15 @@ Task<void> Processor::run(Primitive p) {
     if (p.receives()) {
       if (p.sends() || in_place) scratch = take_scratch(bytes);
       landing = scratch.empty() ? into : scratch.first(bytes);
+      wanted_ = {};
       const Team::Arrival arrival = co_await team().receive_token(p.from, landing);
       note_arrival(arrival);
+      if (context_.ports != nullptr && arrival.stamp.failed()) {
+        unwound_ = !second();
+        break;
+      }
       reserved = land(arrival.stamp, bytes, p.from, flight);
+      if (unwound_) break;
       if (p.reduces()) in_place ? team().combine(landing, into) : team().combine(own, landing);
     } else if (!p.sends()) {
       team().copy(own, into);
@@ -292,16 +324,18 @@ Task<void> Processor::run(Primitive p) {
       const Passage passage = transmit(p.to, flow, commands.header, bytes, sent);
       flight.data = flow.last;
       flight.packet = passage.accepted;
-      send(p.to, sent, passage, scratch);
+      flight.sequence = send(p.to, sent, passage, scratch);
       co_await reap();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
       span("dma", "write", flow.first, flight.data);
       if (!scratch.empty()) free_scratch_.push_back(scratch);
     }
+    if (context_.ports != nullptr) command(p, own, into, flight);
     push(flight);
   }
-  while (in_flight() > 0) retire();
+  finish_moves();
+  if (p.reduces()) finish_arithmetic();
   span("control processor", "primitive", begin, now_);
 }
 
@@ -309,10 +343,19 @@ Task<void> Processor::fan_out(Slots slots, int root) {
   const std::uint64_t segments = spec_.segments(slots.bytes);
   const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
   const Time begin = now_;
+  if (unwound_) co_return;
+  if (has_lanes()) {  // peer by peer
+    for (int peer = 0; peer < size(); ++peer) {
+      const std::uint64_t offset = static_cast<std::uint64_t>(peer) * slots.stride;
+      if (peer != root) co_await run_lanes(Primitive::send(peer, slots.data.subspan(offset, slots.bytes)));
+    }
+    co_return;
+  }
   configure_switch(Primitive::send(root, slots.data));
-  for (std::uint64_t i = 0; i < segments; ++i) {
+  for (std::uint64_t i = 0; i < segments && !unwound_; ++i) {
     const std::uint64_t bytes = spec_.segment_bytes(slots.bytes, i);
     PooledVector<Time> accepted;
+    PooledVector<Flight> sent;  // with ports
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == root) continue;
       const std::uint64_t offset =
@@ -322,14 +365,26 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       const Commands commands = issue(one, {}, true);
       const Flow flow = source(one, commands, bytes);
       const Passage passage = transmit(peer, flow, commands.header, bytes, data);
-      send(peer, data, passage);
+      const std::uint32_t number = send(peer, data, passage);
       co_await reap();
       if (!second()) {
         wait(flow.last);  // the read blocks
         spend(status);
       }
       accepted.push_back(passage.accepted);
+      if (context_.ports == nullptr) continue;
+      Flight flight;
+      flight.to = peer;
+      flight.sequence = number;
+      flight.bytes = bytes;
+      command(one, data, {}, flight);
+      acknowledge(flight);
+      flight.sends = true;
+      flight.commands = 0;
+      sent.push_back(flight);
+      if (unwound_) break;
     }
+    for (const Flight& flight : sent) acknowledge(flight);
     for (const Time at : accepted) {
       wait(at + (second() ? spec_.cycles(spec_.firmware.retire) : Time()));
       spend(status);
@@ -344,10 +399,12 @@ void Processor::announce(int peer) {
   spend(7 * spec_.firmware.word + spec_.firmware.step);
   const Flow header{now_ + spec_.cycles(1), now_ + spec_.cycles(1)};
   const Passage passage = transmit(peer, header, now_, 0, {}, MessageType::kRendezvousInit);
-  outgoing_.emplace_back(team().send_token(peer, {}, stamp_of(passage)), MutableBytes());
+  const Stamp stamp = stamp_of(passage, MessageType::kRendezvousInit);
+  outgoing_.emplace_back(team().send_token(peer, {}, stamp), MutableBytes());
 }
 
-Task<Time> Processor::address_of(int peer) {
+Task<Time> Processor::address_of(int peer, Missing missing) {
+  wanted_ = {MessageType::kRendezvousInit, missing};
   const Team::Arrival arrival = co_await team().receive_token(peer, {});
   note_arrival(arrival);
   co_await reap();
@@ -372,8 +429,10 @@ void Processor::write(int peer, Bytes data) {
   flight.sends = true;
   flight.data = flow.last;
   flight.packet = passage.accepted;
+  if (context_.ports != nullptr) command(p, data, {}, flight);
   push(flight);
-  outgoing_.emplace_back(team().send_token(peer, data, stamp_of(passage)), MutableBytes());
+  const Stamp stamp = stamp_of(passage, MessageType::kWriteDone);
+  outgoing_.emplace_back(team().send_token(peer, data, stamp), MutableBytes());
 }
 
 void Processor::combine(Bytes in, MutableBytes inout) {
@@ -384,6 +443,10 @@ void Processor::combine(Bytes in, MutableBytes inout) {
   Flight flight;
   flight.data = plane_.write(flow, commands.write, in.size(), user_memory(in.size()));
   span("dma", "write", flow.first, flight.data);
+  if (context_.ports != nullptr) {
+    command(DmaChannel::kRead0, in, in.size(), flight);
+    command(DmaChannel::kWrite, inout, in.size(), flight);
+  }
   push(flight);
   team().combine(in, inout);
 }
@@ -394,22 +457,31 @@ void Processor::combine_memory(Bytes in, MutableBytes inout) {
     return finish_moves();
   }
   configure_switch(Primitive::receive_reduce(rank(), in, inout));
-  const std::int64_t command = 4 * spec_.firmware.word + spec_.firmware.step;
+  if (unwound_) return;
+  const std::int64_t words = 4 * spec_.firmware.word + spec_.firmware.step;
   for (std::uint64_t i = 0; i < spec_.segments(in.size()); ++i) {
     if (in_flight() == window()) retire();
+    if (unwound_) return;
     const std::uint64_t bytes = spec_.segment_bytes(in.size(), i);
-    spend(command);
+    spend(words);
     const Flow one = plane_.read(0, now_, bytes, user_memory(bytes));
-    spend(command);
+    spend(words);
     const Flow other = plane_.read(1, now_, bytes, user_memory(bytes));
-    spend(command);
+    spend(words);
     Flight flight;
     flight.bytes = bytes;
     flight.data = plane_.write(plane_.reduce(one, other, bytes), now_, bytes, user_memory(bytes));
+    if (context_.ports != nullptr) {
+      const Bytes result = inout.subspan(i * spec_.rx_buffer_bytes, bytes);
+      command(DmaChannel::kRead0, in.subspan(i * spec_.rx_buffer_bytes, bytes), bytes, flight);
+      command(DmaChannel::kRead1, result, bytes, flight);
+      command(DmaChannel::kWrite, result, bytes, flight);
+    }
     push(flight);
   }
   team().combine(in, inout);
   finish_moves();
+  finish_arithmetic();
 }
 
 void Processor::copy(Bytes from, MutableBytes into) {
@@ -419,11 +491,13 @@ void Processor::copy(Bytes from, MutableBytes into) {
   Flight flight;
   flight.data =
       plane_.write(source(p, commands, from.size()), commands.write, from.size(), user_memory(from.size()));
+  if (context_.ports != nullptr) command(p, from, into, flight);
   push(flight);
   team().copy(from, into);
 }
 
-Task<Stamp> Processor::write_of(int peer, MutableBytes into) {
+Task<Stamp> Processor::write_of(int peer, MutableBytes into, Missing missing) {
+  wanted_ = {MessageType::kWriteDone, missing};
   const Team::Arrival arrival = co_await team().receive_token(peer, into);
   note_arrival(arrival);
   co_await reap();
@@ -438,13 +512,13 @@ Time Processor::land_write(const Stamp& stamp, std::uint64_t bytes) {
          spec_.pcie_latency;
 }
 
-Task<Time> Processor::written_by(int peer, MutableBytes into) {
-  const Stamp stamp = co_await write_of(peer, into);
+Task<Time> Processor::written_by(int peer, MutableBytes into, Missing missing) {
+  const Stamp stamp = co_await write_of(peer, into, missing);
   co_return land_write(stamp, into.size());
 }
 
 void Processor::finish_moves() {
-  while (in_flight() > 0) retire();
+  while (in_flight() > 0 && !unwound_) retire();
 }
 
 }  // namespace offramp::cclo

@@ -14,6 +14,8 @@
 
 #include "offramp/model/backend.hpp"
 #include "simulators/cclo/data_plane.hpp"
+#include "simulators/cclo/datapath.hpp"
+#include "simulators/cclo/engine_ports.hpp"
 #include "simulators/cclo/engine_state.hpp"
 #include "simulators/cclo/exchange_memory.hpp"
 #include "simulators/cclo/network.hpp"
@@ -70,6 +72,12 @@ struct CallContext {
   const std::byte* shown_at = nullptr;
   Time epoch = {};               // see Fate
   EngineState* state = nullptr;  // null: as after a driver's set-up
+  Calendar* link_in = nullptr;   // see Receiver
+  // Of an engine with memory of its own (simulators/cclo/machine.hpp); all null, or none.
+  EnginePorts* ports = nullptr;
+  const Datapath* datapath = nullptr;
+  Spec* settings = nullptr;  // what configuration calls set
+  bool from_kernel = false;  // the call came from a kernel: the call block knows nothing of it
 };
 
 // Stamp::detail of a token: an Error in the low bits, with kLost where it happened (the others pass it on),
@@ -77,6 +85,10 @@ struct CallContext {
 inline constexpr std::uint64_t kErrorMask = 0xff;
 inline constexpr std::uint64_t kLost = 0x100;
 inline constexpr unsigned kTagShift = 16;
+inline constexpr unsigned kTypeShift = 48;  // MessageType
+constexpr MessageType type_of(const Stamp& stamp) {
+  return static_cast<MessageType>(stamp.detail >> kTypeShift & 3U);
+}
 
 class Processor {
  public:
@@ -104,21 +116,33 @@ class Processor {
   /// COMBINE within this rank's memory: inout = in (op) inout.
   void combine_memory(Bytes in, MutableBytes inout);
 
+  // --- with kernels and casts: what the call's Datapath says (processor_lanes.cpp) ---
+  [[nodiscard]] bool has_lanes() const { return context_.datapath != nullptr && !context_.datapath->plain(); }
+  void copy_through_lanes(Bytes from, MutableBytes into);
+  void combine_through_lanes(Bytes a, Bytes b, MutableBytes into);
+  /// First generation: through a kernel outside of the engine and back. b: empty but for EXT_REDUCE.
+  void run_external(Bytes a, Bytes b, MutableBytes into);
+  /// First generation: write commands for the RX buffers that are idle.
+  void post_buffers();
+
   // --- second generation: rendezvous ---
   /// Tells a peer where its data may go: a message of a header only.
   void announce(int peer);
+  /// What a call does while a notification is not here: the firmware polls for it, or puts the call into its
+  /// retry queue and serves others (read in code).
+  enum class Missing : std::uint8_t { kSpin, kRetry };
   /// When a peer's announcement is here. The clock stays.
-  Task<Time> address_of(int peer);
+  Task<Time> address_of(int peer, Missing missing = Missing::kSpin);
   /// Writes into a peer's memory: data, then write-done. At most three moves are in flight.
   void write(int peer, Bytes data);
   /// Combines two buffers of this rank into one of them and, for a peer, writes the result there.
   void combine(Bytes in, MutableBytes inout);
   void copy(Bytes from, MutableBytes into);
   /// The two halves of written_by(), for data of several peers: they land in the order of their arrival.
-  Task<Stamp> write_of(int peer, MutableBytes into);
+  Task<Stamp> write_of(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   Time land_write(const Stamp& stamp, std::uint64_t bytes);
   /// When a peer's data and write-done are here. The clock stays.
-  Task<Time> written_by(int peer, MutableBytes into);
+  Task<Time> written_by(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   /// Takes a notification: waits until it is there and reads it.
   void take_notification(Time at);
   void finish_moves();
@@ -135,9 +159,22 @@ class Processor {
   [[nodiscard]] int rank() const { return context_.team.rank(); }
   [[nodiscard]] int size() const { return context_.team.size(); }
   [[nodiscard]] Error error() const { return error_; }
+  /// The first generation's firmware leaves the call at its first error, the second's collects them.
   void fail(Error error) {
     if (error_ == Error::kNone) error_ = error;
+    errors_ |= second() || errors_ == 0 ? encode(spec_.generation, error) : 0;
   }
+  /// What RETVAL gets.
+  [[nodiscard]] std::uint32_t return_value() const { return errors_; }
+  /// The message that the call asks the team for.
+  struct Wanted {
+    MessageType type = MessageType::kEager;
+    Missing missing = Missing::kSpin;
+  };
+  [[nodiscard]] const Wanted& wanted() const { return wanted_; }
+  [[nodiscard]] const CallContext& context() const { return context_; }
+  /// First generation: the call has been left at an error.
+  [[nodiscard]] bool unwound() const { return unwound_; }
   /// Null: as after a driver's set-up.
   [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
@@ -151,6 +188,11 @@ class Processor {
   static constexpr std::uint32_t kNoBuffer = 0xffffffff;
   static constexpr std::uint32_t kSlots = 64;
 
+  struct DmaCommand {
+    DmaChannel channel = DmaChannel::kRead1;
+    bool silent = false;
+    DmaStatus status;  // second generation
+  };
   struct Flight {
     Time data;    // the DMA's acknowledgement
     Time packet;  // the packetizer's
@@ -159,6 +201,21 @@ class Processor {
     std::uint32_t buffer = kNoBuffer;
     std::uint32_t slot = 0;
     std::uint64_t bytes = 0;
+    int to = Primitive::kNobody;
+    std::uint32_t sequence = 0;
+    std::uint32_t commands = 0;
+    std::array<DmaCommand, 3> command;
+  };
+  /// One move of the second generation between memory, messages, kernels and lanes.
+  struct Piece {
+    std::uint64_t elements = 0;
+    bool has_own = false;
+    Bytes own;
+    bool has_second = false;
+    Bytes second;
+    bool second_compressed = false;
+    bool second_is_message = false;
+    bool result_compressed = false;
   };
   struct Commands {  // when each unit has its command
     Time header;
@@ -184,15 +241,28 @@ class Processor {
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
   Time land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& flight);
   void seek(int from, std::uint32_t sequence, Flight& flight);
+  void land_in_posted(std::uint64_t bytes, Flight& flight);
+  void command(const Primitive& primitive, Bytes own, Bytes into, Flight& flight);
+  void command(DmaChannel channel, Bytes target, std::uint64_t bytes, Flight& flight);
   void acknowledge(const Flight& flight);
+  void acknowledge_first(const Flight& flight);
+  void acknowledge_packet(const Flight& flight);
+  void acknowledge_second(const Flight& flight);
+  void unwind(const Flight& flight);
+  void finish_arithmetic();
+  Task<void> run_lanes(Primitive primitive);
+  Flow produce(const Piece& piece, const Commands& commands, MutableBytes result, Flight& flight);
+  Bytes operand(const Piece& piece, Time command, Flow& flow, Flight& flight);
+  Bytes convert(Unit lane, Bytes data, bool from, bool to, std::uint64_t elements, Flow& flow);
+  void deliver(const Flow& flow, MutableBytes result, Time command, Flight& flight);
   void note_arrival(const Team::Arrival& arrival);
   void retire();
   void push(const Flight& flight);
   Passage transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                    MessageType type = MessageType::kEager);
   void tap(int to, std::uint64_t bytes, Bytes data, MessageType type, const std::vector<SentPacket>& packets);
-  [[nodiscard]] Stamp stamp_of(const Passage& passage) const;
-  void send(int to, Bytes data, const Passage& passage, MutableBytes scratch = {});
+  [[nodiscard]] Stamp stamp_of(const Passage& passage, MessageType type = MessageType::kEager) const;
+  std::uint32_t send(int to, Bytes data, const Passage& passage, MutableBytes scratch = {});
   Task<void> reap();
   MutableBytes take_scratch(std::uint64_t bytes);
   CallContext context_;
@@ -208,11 +278,14 @@ class Processor {
   std::size_t flight_head_ = 0;
   std::array<Time, kSlots> slot_free_;  // RX buffers, by the order of their filling
   std::uint32_t landed_ = 0;
-  std::uint32_t acknowledged_ = 0;  // DMA tags count modulo 16
   std::uint64_t packets_ = 0;
   PooledList<Outgoing> outgoing_;
   PooledVector<MutableBytes> free_scratch_;
   Error error_ = Error::kNone;
+  std::uint32_t errors_ = 0;
+  bool unwound_ = false;
+  std::uint32_t issued_tag_ = 0;  // of the last DMA command, first generation
+  Wanted wanted_;
   WireCounters wire_;
 };
 

@@ -56,7 +56,7 @@ struct Spec {
   bool host_memory = false;  // the DMAs reach the user's buffers in the host's memory themselves
   Bandwidth pcie = Bandwidth::gigabits_per_second(97);
   Time pcie_latency = Time::ns(1550);   // one way through the host's memory
-  std::int64_t arithmetic_cycles = 10;  // depth of the arithmetic unit
+  std::int64_t arithmetic_cycles = 10;  // depth of the arithmetic unit, and of a lane that casts
   std::int64_t switch_cycles = 2;       // stream switch
   std::uint32_t max_packet = max_packet_of(Generation::kFirst);
 
@@ -117,7 +117,7 @@ struct Spec {
     return later(engine_time(bytes), link_time(bytes));
   }
   [[nodiscard]] std::uint64_t segments(std::uint64_t bytes) const {
-    return bytes == 0 ? 1 : (bytes + rx_buffer_bytes - 1) / rx_buffer_bytes;
+    return bytes == 0 || rx_buffer_bytes == 0 ? 1 : (bytes + rx_buffer_bytes - 1) / rx_buffer_bytes;
   }
   /// Bytes of segment i of a message.
   [[nodiscard]] std::uint64_t segment_bytes(std::uint64_t bytes, std::uint64_t i) const {

@@ -1,8 +1,7 @@
-// Calls on one engine: what they do to memory, and every way in which they fail.
+// Calls on one engine: what they do to memory, and what configuration calls switch.
 #include <gtest/gtest.h>
 
 #include <list>
-#include <set>
 
 #include "tests/cclo/support.hpp"
 
@@ -43,8 +42,6 @@ class DataTeam final : public Team {
   std::list<Buffer> memory_;
 };
 
-constexpr Scenario kUnknown = Scenario::kNumber;
-
 /// An engine and what its host does with it.
 struct Engine {
   explicit Engine(Profile profile, std::uint32_t buffers = 16, Transport transport = Transport::kUdp)
@@ -62,8 +59,7 @@ struct Engine {
     context.state = &state;
     Processor processor(context, {});
     CallWords words{};
-    words[static_cast<std::size_t>(Argument::kScenario)] =
-        scenario == kUnknown ? 77 : *code_of(spec.generation, scenario);
+    words[static_cast<std::size_t>(Argument::kScenario)] = *code_of(spec.generation, scenario);
     words[static_cast<std::size_t>(Argument::kFunction)] = function;
     words[static_cast<std::size_t>(Argument::kCount)] = count;
     words[static_cast<std::size_t>(Argument::kRootSourceDestination)] = 1;
@@ -183,94 +179,6 @@ TEST(CcloReceive, MatchesTagsInTheDevice) {  // V15
     EXPECT_EQ(engine.receive(25, 25), Error::kNone);
     const Layout& layout = engine.space.layout();
     EXPECT_EQ(engine.space.peek(layout.descriptor_offset(0) + *layout.offset(DescriptorField::kRxTag)), 25U);
-  }
-}
-
-/// The return codes that a call of this generation has given.
-class Codes {
- public:
-  void expect(Error wanted, Error got) {
-    EXPECT_EQ(got, wanted) << to_string(wanted);
-    seen_.insert(got);
-  }
-  [[nodiscard]] bool seen(Error error) const { return seen_.contains(error); }
-
- private:
-  std::set<Error> seen_;
-};
-
-/// Those of the DMA, for the acknowledgement of the first command.
-void break_dma(Profile profile, Codes& codes) {
-  const auto error = [profile](const DmaStatus& status) {
-    Engine engine(profile);
-    engine.state.broken_dma.push_back(status);
-    return engine.send();
-  };
-  DmaStatus status;
-  status.bytes = 100;
-  codes.expect(Error::kNone, error(status));
-  const auto with = [&](auto DmaStatus::*field, auto value) {
-    DmaStatus broken = status;
-    broken.*field = value;
-    return error(broken);
-  };
-  codes.expect(Error::kDmaMismatch, with(&DmaStatus::tag, 3U));
-  codes.expect(Error::kDmaInternal, with(&DmaStatus::internal_error, true));
-  codes.expect(Error::kDmaDecode, with(&DmaStatus::decode_error, true));
-  codes.expect(Error::kDmaSlave, with(&DmaStatus::slave_error, true));
-  codes.expect(Error::kDmaNotOkay, with(&DmaStatus::okay, false));
-  codes.expect(Error::kDmaNotEndOfPacket, with(&DmaStatus::end_of_packet, false));
-  codes.expect(Error::kDmaUnexpectedBytes, with(&DmaStatus::bytes, 64U));
-}
-
-void break_messages(Profile profile, Codes& codes) {
-  // Longer than an RX buffer.
-  Engine small(profile);
-  Spec table = small.spec;
-  table.rx_buffer_bytes = 64;
-  poke_buffers(small.space, table);
-  codes.expect(Error::kBufferStatus, small.receive());
-  codes.expect(Error::kReceiveTimeout, Engine(profile).receive(1, 2));
-  Engine silent(profile);
-  silent.state.packetizers = false;
-  codes.expect(Error::kPacketizerTimeout, silent.send());
-}
-
-TEST(CcloReturnCodes, ArisesThroughTheDevice) {
-  Codes first;
-  break_dma(Profile::kSeed, first);
-  break_messages(Profile::kSeed, first);
-  Engine seed(Profile::kSeed);
-  first.expect(Error::kOpenPort, seed.configure(Gen1Config::kOpenPort));
-  seed.state.port = false;
-  first.expect(Error::kOpenConnection, seed.configure(Gen1Config::kOpenConnections));
-  first.expect(Error::kDmaUnexpectedBytes, seed.configure(Gen1Config::kTransactionSize, 0x800000));
-  first.expect(Error::kDmaNotOkay, seed.configure(Gen1Config::kTransactionsInFlight, 21));
-
-  Codes second;
-  break_dma(Profile::kGen2, second);
-  break_messages(Profile::kGen2, second);
-  Engine gen2(Profile::kGen2);
-  second.expect(Error::kEagerThreshold, gen2.configure(Gen2Config::kMaximumEager, 1023));
-  second.expect(Error::kRendezvousThreshold, gen2.configure(Gen2Config::kMaximumRendezvous, 1024));
-  second.expect(Error::kNotImplemented, gen2.call(kUnknown));
-
-  // No call comes to the others: the units that would give them do not fail here, or are not modelled.
-  const std::set<Error> never = {Error::kDmaTimeout,        Error::kSwitch,        Error::kDequeueTimeout,
-                                 Error::kBufferTagMismatch, Error::kBufferIndex,   Error::kSpareBuffer,
-                                 Error::kDmaSize,           Error::kArithmetic,    Error::kPacketizerSequence,
-                                 Error::kCompression,       Error::kKernelTimeout, Error::kKernelCount,
-                                 Error::kSegmenterBytes,    Error::kSegmenterTag,  Error::kNotReady};
-  for (const ReturnCode& code : return_codes()) {
-    const bool none = never.contains(code.error);
-    const bool unknown_call =
-        code.error == Error::kNotImplemented;  // the first generation calls it a success
-    if (code.gen1 >= 0) {
-      EXPECT_EQ(first.seen(code.error), !none && !unknown_call) << code.name;
-    }
-    if (code.gen2_bit >= 0) {
-      EXPECT_EQ(second.seen(code.error), !none) << code.name;
-    }
   }
 }
 

@@ -36,6 +36,12 @@ Operation bcast_of(int ranks, std::size_t bytes) {
   return operation;
 }
 
+Operation bcast_from(int root, int ranks, std::size_t bytes) {
+  Operation operation = bcast_of(ranks, bytes);
+  operation.root = root;
+  return operation;
+}
+
 Operation allreduce_of(int ranks, std::size_t bytes) {
   Operation operation = bcast_of(ranks, bytes);
   operation.kind = OperationKind::kAllreduce;
@@ -119,6 +125,25 @@ TEST(CcloWorld, AnIncastTakesTheTimeOfTheReceiversEngineAlsoIfTheFirstReceiveIsF
   EXPECT_NEAR(end_of(4, [](RankHandle& rank) { return incast(rank, Time::us(500)); }), 500 + alone, 0.1);
 }
 
+// The receiver of an incast is a leaf of a broadcast, too: its link carries a message more.
+TEST(CcloWorld, ABroadcastBesideAnIncastSharesTheReceiversLink) {
+  for (const bool collective_first : {true, false}) {
+    const auto both = [collective_first](RankHandle& rank) -> Task<void> {
+      std::vector<RankRequest> requests;
+      if (collective_first) requests.push_back(rank.start(rank.world(), bcast_from(15, 16, kMebibyte)));
+      for (int peer = 1; peer < rank.size() && rank.rank() == 0; ++peer) {
+        for (int i = 0; i < 2; ++i) requests.push_back(rank.irecv(peer, kMebibyte));
+      }
+      for (int i = 0; i < 2 && rank.rank() > 0; ++i) requests.push_back(rank.isend(0, kMebibyte));
+      if (!collective_first) requests.push_back(rank.start(rank.world(), bcast_from(15, 16, kMebibyte)));
+      co_await rank.wait_all(requests);
+    };
+    const double time = end_of(16, both);
+    std::printf("figure | broadcast beside an incast, us | %.1f | %.1f |\n", engine_bound(31), time);
+    expect_near(time, engine_bound(31));
+  }
+}
+
 TEST(CcloWorld, AlltoallKeepsAllLinksBusy) {
   // Ranks whose addresses come at the same time are not served in the same order by all. In front of the
   // messages, the firmware copies the rank's own block.
@@ -169,6 +194,18 @@ TEST(CcloWorld, AWiderGatherNeedsFewerRounds) {
   EXPECT_GT(with("gather_fan_in", 1), with("gather_fan_in", 2));
   EXPECT_GT(with("gather_fan_in", 1), with("gather_fan_in", 8));
   EXPECT_EQ(with("gather_fan_in", 8), with("gather_flat_bytes", 65536));
+  // Two peers keep the link busy once their data take longer than an announcement and its answer.
+  for (const std::size_t bytes : {2048, 32768, 65536, 262144}) {
+    const auto blocks = [bytes](RankHandle& rank) -> Task<void> { co_await rank.gather(bytes, 0); };
+    const auto time = [&](int fan_in) {
+      return end_of(8, blocks,
+                    on_device({{"profile", word("gen2")},
+                               {"gather_flat_bytes", number(0)},
+                               {"gather_fan_in", number(fan_in)}}));
+    };
+    EXPECT_LE(time(8), time(2)) << bytes;
+    EXPECT_EQ(time(8) == time(2), bytes == 262144) << bytes;
+  }
 }
 
 /// So many mebibytes over PCIe in one direction, and the way.

@@ -17,7 +17,7 @@ double row(const std::string& name, double published, double model) {
   return std::abs(error);
 }
 
-TEST(CcloFigures, AConfigurationCallTakes235Cycles) {  // V20; fitted
+TEST(CcloPublished, AConfigurationCallTakes235Cycles) {  // V20; fitted
   for (const Spec& spec : {Spec(), gen2_spec()}) {
     const bool second = spec.generation == Generation::kSecond;
     MessageRunner runner(spec, layout_of(second ? Profile::kGen2 : Profile::kSeed));
@@ -32,7 +32,7 @@ TEST(CcloFigures, AConfigurationCallTakes235Cycles) {  // V20; fitted
   }
 }
 
-TEST(CcloFigures, UdpCarriesWhatWasMeasured) {  // held out: the framing is counted, not fitted
+TEST(CcloPublished, UdpCarriesWhatWasMeasured) {  // held out: the framing is counted, not fitted
   const Spec spec = udp_spec();
   const std::pair<int, double> table[] = {{64, 49.23},   {192, 74.42},  {256, 79.50}, {320, 82.90},
                                           {384, 85.33},  {448, 87.16},  {512, 88.58}, {576, 89.72},
@@ -45,7 +45,7 @@ TEST(CcloFigures, UdpCarriesWhatWasMeasured) {  // held out: the framing is coun
   }
 }
 
-TEST(CcloFigures, UdpTakes1380NanosecondsOneWay) {  // fitted: the latency
+TEST(CcloPublished, UdpTakes1380NanosecondsOneWay) {  // fitted: the latency
   const Spec spec = udp_spec();
   EngineUnits transmitter_units;
   Transmitter transmitter(spec, transmitter_units);
@@ -67,7 +67,7 @@ double plateau(const Spec& spec, Profile profile, bool rendezvous) {
   return static_cast<double>(bytes) * 8 / (time.seconds() * 1e9);
 }
 
-TEST(CcloFigures, SendAndReceiveComeNear95GigabitsPerSecond) {
+TEST(CcloPublished, SendAndReceiveComeNear95GigabitsPerSecond) {
   EXPECT_LT(row("send/recv plateau, RDMA, Gb/s (fitted)", 95, plateau(gen2_spec(), Profile::kGen2, true)), 2);
   EXPECT_LT(row("send/recv plateau, first generation over UDP, Gb/s (proxy)", 95,
                 plateau(udp_spec(), Profile::kSeed, false)),
@@ -140,7 +140,7 @@ Time ideal(OperationKind kind, int ranks, std::size_t m, std::size_t segment) {
   }
 }
 
-TEST(CcloFigures, CollectivesAreNeverFasterThanTheIdealOfTheBenchmark) {
+TEST(CcloPublished, CollectivesAreNeverFasterThanTheIdealOfTheBenchmark) {
   const OperationKind kinds[] = {OperationKind::kBcast,     OperationKind::kScatter,
                                  OperationKind::kGather,    OperationKind::kReduce,
                                  OperationKind::kAllgather, OperationKind::kReduceScatter,
@@ -159,7 +159,7 @@ TEST(CcloFigures, CollectivesAreNeverFasterThanTheIdealOfTheBenchmark) {
   }
 }
 
-TEST(CcloFigures, ReduceScalesAsPublished) {  // second generation; shapes of the published plots, held out
+TEST(CcloPublished, ReduceScalesAsPublished) {  // second generation; shapes of the published plots, held out
   const Values values = on_device({{"profile", word("gen2")}});
   const double at2 = collective(values, 2, OperationKind::kReduce, 2048).seconds();
   const double at8 = collective(values, 8, OperationKind::kReduce, 2048).seconds();
@@ -173,7 +173,7 @@ TEST(CcloFigures, ReduceScalesAsPublished) {  // second generation; shapes of th
   EXPECT_LT(std::abs(tree8 / tree5 - 1), 0.1) << "the same depth from 5 ranks to 8";
 }
 
-TEST(CcloFigures, EagerBeatsRendezvousForSmallBroadcasts) {
+TEST(CcloPublished, EagerBeatsRendezvousForSmallBroadcasts) {
   const double eager = collective(on_device({{"profile", word("gen2")}, {"max_eager", number(4096)}}), 4,
                                   OperationKind::kBcast, 256)
                            .seconds();

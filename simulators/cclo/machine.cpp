@@ -1,0 +1,505 @@
+#include "simulators/cclo/machine.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "simulators/cclo/message.hpp"
+
+namespace offramp::cclo {
+namespace {
+
+bool is_reset_call(const Spec& spec, const CallWords& words) {
+  const auto word = [&](Argument a) { return words[static_cast<std::size_t>(a)]; };
+  return scenario_of(spec.generation, word(Argument::kScenario)) == Scenario::kConfig &&
+         is_reset(spec.generation, word(Argument::kFunction));
+}
+
+std::uint64_t address(const CallWords& words, Argument low) {
+  const auto i = static_cast<std::size_t>(low);
+  return std::uint64_t{words[i + 1]} << 32 | words[i];
+}
+
+/// By `function` (original document, Software interface): whatever is above 2 computes 64-bit integers.
+std::uint32_t lane_of_first(std::uint32_t function) {
+  return std::min(function, 3U);
+}
+
+}  // namespace
+
+/// The ranks of one call's communicator: engines.
+class Engine::CallTeam final : public Team {
+ public:
+  CallTeam(Engine& engine, Call& call, int rank, int size)
+      : Team(rank, size, true), engine_(engine), call_(call) {}
+
+  MutableBytes scratch(std::size_t bytes) override { return memory_.emplace_back(bytes); }
+  Units* units() override { return &engine_.units_; }
+  [[nodiscard]] int world_rank(int rank) const override { return engine_of(rank); }
+
+  std::coroutine_handle<> waiter;
+  int awaited = 0;  // the peer
+
+ protected:
+  void combine_elements(Bytes in, MutableBytes inout) override;
+  Handle start_send(int peer, Bytes data, const Stamp* stamp) override;
+  Handle start_receive(int peer, MutableBytes data, bool) override {
+    awaited = peer;
+    into_ = data;
+    return this;
+  }
+  bool ready(Handle handle) override;
+  void wait(Handle, std::coroutine_handle<> coroutine) override { waiter = coroutine; }
+  Outcome finish(Handle) override { return Outcome::kOk; }
+  Arrival take(Handle handle) override;
+
+ private:
+  /// Of a rank that the communicator does not have: none.
+  [[nodiscard]] int engine_of(int rank) const {
+    if (rank < 0 || rank >= size()) return -1;
+    const Communicator communicator(engine_.space_, communicator_address());
+    const RankField field =
+        engine_.spec_.transport == Transport::kUdp ? RankField::kPort : RankField::kSession;
+    return static_cast<int>(communicator.get(static_cast<std::uint32_t>(rank), field));
+  }
+  [[nodiscard]] std::uint32_t communicator_address() const;
+
+  friend class Engine;
+  Engine& engine_;
+  Call& call_;
+  MutableBytes into_;
+  std::list<std::vector<std::byte>> memory_;
+};
+
+struct Engine::Call {
+  CallWords words{};
+  Time at;
+  bool from_kernel = false;
+  Result result;
+  bool started = false;
+  Datapath datapath;
+  std::optional<CallTeam> team;
+  std::optional<Processor> processor;
+  Task<Error> task;
+  [[nodiscard]] std::uint32_t word(Argument a) const { return words[static_cast<std::size_t>(a)]; }
+};
+
+std::uint32_t Engine::CallTeam::communicator_address() const {
+  return call_.word(Argument::kCommunicator);
+}
+
+void Engine::CallTeam::combine_elements(Bytes in, MutableBytes inout) {
+  const bool first = engine_.spec_.generation == Generation::kFirst;
+  compute(first ? lane_of_first(call_.word(Argument::kFunction)) : call_.datapath.lane(), in, inout, inout);
+}
+
+Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* stamp) {
+  const int to = engine_of(peer);
+  if (to < 0 || to >= static_cast<int>(engine_.machine_.engines_.size())) return nullptr;  // into the dark
+  Message message;
+  message.source = engine_.number_;
+  message.stamp = *stamp;
+  message.header = engine_.outgoing_;
+  message.header.tag = static_cast<std::uint32_t>(stamp->detail >> kTagShift);
+  message.data.assign(data.begin(), data.end());
+  engine_.machine_.engine(to).mailbox_.push_back(std::move(message));
+  return nullptr;
+}
+
+/// A call that may be retried goes on only with what is there by its own clock.
+bool Engine::CallTeam::ready(Handle handle) {
+  if (handle == nullptr) return true;
+  const Message* const message = engine_.find(call_, awaited);
+  const bool retries = call_.processor->wanted().missing == Processor::Missing::kRetry;
+  if (call_.processor->wanted().type != MessageType::kEager) engine_.note_notifications(call_);
+  if (message == nullptr) return false;
+  return !retries || message->stamp.last <= call_.processor->now();
+}
+
+Team::Arrival Engine::CallTeam::take(Handle handle) {
+  if (handle == nullptr) return {};
+  const Message* const found = engine_.find(call_, awaited);
+  if (found == nullptr) {  // the firmware has polled long enough
+    const Time now = call_.processor->now();
+    return {Outcome::kFault,
+            {now, now, Stamp::kFailed | kLost | static_cast<std::uint64_t>(Error::kReceiveTimeout)}};
+  }
+  const auto place = std::find_if(engine_.mailbox_.begin(), engine_.mailbox_.end(),
+                                  [found](const Message& m) { return &m == found; });
+  const Message message = std::move(*place);
+  engine_.mailbox_.erase(place);
+  engine_.incoming_ = {message.header, message.data.size()};
+  const std::size_t bytes = std::min(message.data.size(), into_.size());
+  copy(Bytes(message.data).first(bytes), into_.first(bytes));
+  return {message.stamp.failed() ? Outcome::kFault : Outcome::kOk, message.stamp};
+}
+
+Engine::Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state)
+    : machine_(machine),
+      number_(number),
+      spec_(spec),
+      space_(space),
+      state_(state),
+      units_(EngineUnits::kCount) {
+  const RxPool pool(space);
+  for (std::uint32_t i = 0; i < pool.buffers(); ++i) {
+    if (pool.address(i) != 0) memory_.place_at(pool.address(i), pool.capacity(i));
+  }
+}
+
+Engine::~Engine() = default;
+
+std::size_t Engine::add(const CallWords& words, Time at, bool from_kernel) {
+  Call& call = calls_.emplace_back();
+  call.words = words;
+  call.at = at;
+  call.from_kernel = from_kernel;
+  new_.push_back(&call);
+  return calls_.size() - 1;
+}
+
+std::size_t Engine::call(Time at) {
+  return add(space_.take_call().value_or(CallWords{}), at, false);
+}
+
+std::size_t Engine::call_from_kernel(const CallWords& words, Time at) {
+  return add(words, at, true);
+}
+
+const Engine::Result& Engine::result(std::size_t call) const {
+  return std::next(calls_.begin(), static_cast<std::ptrdiff_t>(call))->result;
+}
+
+/// Messages of a source in their order; notifications by type, source and tag, whose wildcard is the
+/// message's.
+const Engine::Message* Engine::find(const Call& call, int peer) const {
+  const Processor::Wanted& wanted = call.processor->wanted();
+  const int source = call.team->engine_of(peer);
+  const std::uint32_t tag = call.processor->context().tag;
+  for (const Message& message : mailbox_) {
+    const MessageType type = type_of(message.stamp);
+    if (message.source != source || type != wanted.type) continue;
+    if (type == MessageType::kEager || message.header.tag == tag || message.header.tag == kTagAny)
+      return &message;
+  }
+  return nullptr;
+}
+
+void Engine::note_notifications(const Call& call) {
+  const Message* const own = find(call, call.team->awaited);
+  const auto pending = std::count_if(mailbox_.begin(), mailbox_.end(), [&](const Message& m) {
+    return &m != own && type_of(m.stamp) != MessageType::kEager && m.stamp.last <= call.processor->now();
+  });
+  if (static_cast<std::size_t>(pending) > kMostNotifications && stuck_.empty())
+    stuck_ =
+        fmt::format("{} notifications wait for calls, and their FIFO holds {}", pending, kMostNotifications);
+}
+
+/// To take a call of 16 words from the retry queue, look for its notification and put it back.
+Time Engine::retry_time() const {
+  return spec_.cycles(spec_.firmware.fetch + 17 * spec_.firmware.word + spec_.firmware.step);
+}
+
+std::optional<Engine::Turn> Engine::turn() const {
+  if (!stuck_.empty()) return std::nullopt;
+  if (spinning_ != nullptr) {
+    if (find(*spinning_, spinning_->team->awaited) == nullptr) return std::nullopt;
+    return Turn{free_, spinning_, Turn::From::kSpin};
+  }
+  std::optional<Turn> best;
+  const std::int64_t period = std::max<std::int64_t>(1, retry_time().count());
+  const auto rounds = [](std::int64_t time, std::int64_t round) {
+    return time <= 0 ? 0 : (time + round - 1) / round;
+  };
+  if (!new_.empty()) {
+    Call* const call = new_.front();
+    Time at = later(free_, call->at);
+    if (!retry_.empty()) at = free_ + Time::ps(rounds((at - free_).count(), period) * period);
+    best = Turn{at, call, Turn::From::kNew};
+  }
+  const auto queued = static_cast<std::int64_t>(retry_.size());
+  for (std::int64_t i = 0; i < queued; ++i) {
+    Call* const call = retry_[static_cast<std::size_t>(i)];
+    const Message* const message = call->started ? find(*call, call->team->awaited) : nullptr;
+    if (call->started ? message == nullptr : queued > 1) continue;
+    const Time first = free_ + Time::ps(period * (i + 1));
+    const Time there = call->started ? message->stamp.last : first;
+    const Time at = first + Time::ps(rounds((there - first).count(), queued * period) * queued * period);
+    if (!best || at < best->at) best = Turn{at, call, Turn::From::kRetry};
+  }
+  return best;
+}
+
+void Engine::take(const Turn& turn) {
+  Call& call = *turn.call;
+  if (turn.from == Turn::From::kNew) {
+    new_.pop_front();
+    return begin(call, turn.at);
+  }
+  if (turn.from == Turn::From::kRetry) {
+    retry_.erase(std::find(retry_.begin(), retry_.end(), &call));
+    call.processor->wait(turn.at);
+    ++call.result.retries;
+  } else {
+    spinning_ = nullptr;
+  }
+  resume(call);
+}
+
+void Engine::resume(Call& call) {
+  current_ = &call;
+  if (call.started) {
+    std::exchange(call.team->waiter, nullptr).resume();
+  } else {
+    call.started = true;
+    call.task.start();
+  }
+  settle(call);
+}
+
+void Engine::begin(Call& call, Time at) {
+  if (is_reset_call(spec_, call.words)) reset_retries();
+  call.result.begin = at;
+  prepare(call);
+  const bool waits = scenario_of(spec_.generation, call.word(Argument::kScenario)) == Scenario::kBarrier;
+  if (waits && !retry_.empty()) return queue(call);  // a BARRIER begins when no other call is retried
+  resume(call);
+}
+
+void Engine::queue(Call& call) {
+  if (retry_.size() == kMostRetries && stuck_.empty())
+    stuck_ = fmt::format("the retry queue holds {} calls", kMostRetries);
+  retry_.push_back(&call);
+}
+
+void Engine::settle(Call& call) {
+  free_ = later(free_, call.processor->now());
+  if (call.task.done()) {
+    call.result.done = true;
+    call.result.code = call.processor->return_value();
+    call.result.end = call.processor->now();
+    return;
+  }
+  if (call.processor->wanted().missing == Processor::Missing::kSpin) {
+    spinning_ = &call;
+    return;
+  }
+  queue(call);
+}
+
+/// A reset answers the calls that it drops (read in code).
+void Engine::reset_retries() {
+  for (Call* const call : std::exchange(retry_, {})) {
+    call->task.reset();
+    call->result.done = true;
+    call->result.code = encode(spec_.generation, Error::kNotReady);
+    call->result.end = free_;
+    if (call->from_kernel) {
+      space_.poke(space_.layout().return_value, call->result.code);
+    } else {
+      space_.complete(call->result.code);
+    }
+  }
+}
+
+/// The call that spins for an eager message that does not come.
+bool Engine::may_time_out() const {
+  return spinning_ != nullptr && stuck_.empty() && spinning_->processor->wanted().type == MessageType::kEager;
+}
+
+void Engine::time_out() {
+  resume(*std::exchange(spinning_, nullptr));
+}
+
+MutableBytes Engine::operand(std::uint64_t address, std::uint64_t bytes, Place place, bool streamed) {
+  if (streamed) return staging_.emplace_back(bytes);
+  return bytes == 0 ? MutableBytes() : memory_.at(address, bytes, place);
+}
+
+void Engine::prepare(Call& call) {
+  const std::uint32_t communicator_address = call.word(Argument::kCommunicator);
+  const Communicator communicator(space_, communicator_address);
+  const auto size = static_cast<int>(std::clamp(communicator.size(), 1U, 1024U));
+  const auto rank = static_cast<int>(communicator.local_rank()) % size;
+  call.team.emplace(*this, call, rank, size);
+  CallContext context{spec_, space_, *call.team, communicator_address, {}};
+  context.tag = kTagAny;
+  const auto scenario = scenario_of(spec_.generation, call.word(Argument::kScenario));
+  if (scenario == Scenario::kSend || scenario == Scenario::kReceive || scenario == Scenario::kCopy ||
+      scenario == Scenario::kCombine)
+    context.tag = call.word(Argument::kTag);
+  context.state = &state_;
+  context.ports = this;
+  context.settings = &spec_;
+  context.from_kernel = call.from_kernel;
+  if (spec_.generation == Generation::kSecond) {
+    call.datapath = {read_record(space_, call.word(Argument::kType0)), call.word(Argument::kType1) & 0xfU,
+                     call.word(Argument::kType2) & 0xffU, call.word(Argument::kFunction)};
+    const bool is_root = call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(rank);
+    if (scenario == Scenario::kReduce && !is_root)
+      call.datapath.streams &= kOperand0Stream;  // the others have no result (read in code)
+    context.datapath = &call.datapath;
+  }
+  call.processor.emplace(context, call.result.begin);
+  const CallMemory memory = scenario ? memory_of(call, *scenario) : CallMemory{};
+  call.task = run_call(*call.processor, space_, call.words, memory);
+}
+
+/// Which buffers a call has, and how long they are (original document, Kernel Parameters; read in code).
+CallMemory Engine::memory_of(Call& call, Scenario scenario) {
+  const bool first = spec_.generation == Generation::kFirst;
+  const Datapath& path = call.datapath;
+  const std::uint64_t count = call.word(Argument::kCount);
+  const auto ranks = static_cast<std::uint64_t>(call.team->size());
+  const bool root =
+      call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(call.team->rank());
+  const std::uint32_t flags = first ? 0 : call.word(Argument::kType2);
+  CallMemory memory;
+  memory.element_bytes = !first ? path.record.plain_bytes : call.word(Argument::kFunction) % 2 == 0 ? 4 : 8;
+  const auto bytes = [&](std::uint64_t parts, std::uint32_t which) {
+    return parts * (first ? count : path.record.bytes(count, path.compressed(which)));
+  };
+  const auto place = [flags](std::uint32_t bit) {
+    return (flags & bit) != 0 ? Place::kHost : Place::kDevice;
+  };
+  const auto a = [&](std::uint64_t parts) {
+    return operand(address(call.words, Argument::kAddress0Low), bytes(parts, kOperand0Compressed),
+                   place(kOperand0Host), (flags & kOperand0Stream) != 0);
+  };
+  const auto b = [&] {
+    return operand(address(call.words, Argument::kAddress1Low), bytes(1, kOperand1Compressed),
+                   place(kOperand1Host), false);
+  };
+  const auto result = [&](std::uint64_t parts, std::uint64_t offset = 0) {
+    const Argument low = first ? Argument::kAddress1Low : Argument::kAddress2Low;
+    return operand(address(call.words, low) + offset, bytes(parts, kResultCompressed), place(kResultHost),
+                   (flags & kResultStream) != 0);
+  };
+  switch (scenario) {
+    case Scenario::kSend:
+      memory.send = a(1);
+      break;
+    case Scenario::kReceive:
+      memory.receive = first ? a(1) : result(1);
+      break;
+    case Scenario::kBcast:
+      memory.receive = a(1);
+      memory.send = memory.receive;
+      break;
+    case Scenario::kScatter:
+      memory.send = a(root ? ranks : 0);
+      memory.receive = result(1);
+      break;
+    case Scenario::kGather:
+      memory.send = a(1);
+      memory.receive = result(root ? ranks : 0);
+      break;
+    case Scenario::kReduce:
+      memory.send = a(1);
+      memory.receive = result(root ? 1 : 0);
+      break;
+    case Scenario::kAllgather:
+      memory.send = a(1);
+      memory.receive = result(ranks);
+      break;
+    case Scenario::kReduceScatter:
+      memory.send = a(ranks);
+      memory.receive =
+          result(1, first ? static_cast<std::uint64_t>(call.team->rank()) * bytes(1, kResultCompressed) : 0);
+      break;
+    case Scenario::kAlltoall:
+      memory.send = a(ranks);
+      memory.receive = result(ranks);
+      break;
+    case Scenario::kAllreduce:
+    case Scenario::kCopy:
+    case Scenario::kExternalStream:
+      memory.send = a(1);
+      memory.receive = result(1);
+      break;
+    case Scenario::kCombine:
+      memory.send = a(1);
+      memory.receive = result(1);
+      if (!first) memory.second = b();
+      break;
+    case Scenario::kExternalReduce:
+      memory.send = a(1);
+      memory.second = b();
+      memory.receive = operand(address(call.words, Argument::kAddress2Low), count, Place::kDevice, false);
+      break;
+    default:
+      break;
+  }
+  // Reads run ahead of writes: where a result lies across an operand, that one is as it was before.
+  for (Bytes* const read : {&memory.send, &memory.second}) {
+    if (read->data() == memory.receive.data() || !overlap(*read, memory.receive)) continue;
+    *read = staging_.emplace_back(read->begin(), read->end());
+  }
+  return memory;
+}
+
+/// The packets take the receiver's link and depacketizer, and no RX buffer.
+void Engine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) {
+  const int number = current_->team->engine_of(peer);
+  if (number < 0 || number >= static_cast<int>(machine_.engines_.size())) return;
+  Engine& other = machine_.engine(number);
+  EngineUnits units(&other.units_);
+  const Time last = Receiver(other.spec_, units).land(when.first, when.last, data.size(), true);
+  const std::uint32_t destination = stream & 0xffU;  // in the stream switch
+  if (other.kernel_ != nullptr && destination >= kFirstStream)
+    other.kernel_->take(destination - kFirstStream, data, {when.first, last});
+}
+
+std::string Engine::waits_for() const {
+  if (!stuck_.empty()) return fmt::format("engine {}: {}\n", number_, stuck_);
+  std::string text;
+  if (spinning_ != nullptr)
+    text += fmt::format("engine {} waits for a notification of rank {}\n", number_, spinning_->team->awaited);
+  for (const Call* const call : retry_)
+    text += fmt::format("engine {} retries a call that waits for a notification of rank {}\n", number_,
+                        call->team->awaited);
+  return text;
+}
+
+Engine& Machine::add(Spec& spec, IoSpace& space, EngineState& state) {
+  return *engines_.emplace_back(
+      std::make_unique<Engine>(*this, static_cast<int>(engines_.size()), spec, space, state));
+}
+
+void Machine::inject(int from, int to, const Stamp& stamp, const RxMessage& header, std::size_t payload) {
+  Engine::Message message;
+  message.source = from;
+  message.stamp = stamp;
+  message.stamp.detail |= std::uint64_t{header.tag} << kTagShift;
+  message.header = header;
+  message.data.resize(payload);
+  engine(to).mailbox_.push_back(std::move(message));
+}
+
+std::string Machine::run() {
+  for (;;) {
+    Engine* next = nullptr;
+    std::optional<Engine::Turn> turn;
+    for (const auto& engine : engines_) {
+      const auto own = engine->turn();
+      if (!own || (turn && turn->at <= own->at)) continue;
+      turn = own;
+      next = engine.get();
+    }
+    if (next != nullptr) {
+      next->take(*turn);
+      continue;
+    }
+    Engine* late = nullptr;
+    for (const auto& engine : engines_) {
+      if (engine->may_time_out() && (late == nullptr || engine->free_ < late->free_)) late = engine.get();
+    }
+    if (late == nullptr) break;
+    late->time_out();
+  }
+  std::string text;
+  for (const auto& engine : engines_) text += engine->waits_for();
+  return text;
+}
+
+}  // namespace offramp::cclo

@@ -1,0 +1,255 @@
+// Moves of the second generation whose operands or result are of the compressed type, come from a kernel or
+// go to one; and the first generation's calls through external kernels (read in code).
+//
+// Three lanes cast: of the first operand, the second, and the result. Where an operation computes, its
+// arithmetic configuration says on which of the two types. Segments are cut by the plain type's size, so
+// compressed ones leave a part of their RX buffer empty.
+#include <algorithm>
+
+#include "simulators/cclo/processor.hpp"
+
+namespace offramp::cclo {
+
+/// The first operand: from memory, or from a kernel.
+Bytes Processor::operand(const Piece& piece, Time command_at, Flow& flow, Flight& flight) {
+  const Datapath& path = *context_.datapath;
+  if (!path.streamed(kOperand0Stream)) {
+    flow = plane_.read(0, command_at, piece.own.size(), user_memory(piece.own.size()));
+    command(DmaChannel::kRead0, piece.own, piece.own.size(), flight);
+    return piece.own;
+  }
+  const std::uint64_t bytes = path.record.bytes(piece.elements, path.compressed(kOperand0Compressed));
+  const MutableBytes room = take_scratch(bytes).first(bytes);
+  Kernel* const kernel = context_.ports->kernel();
+  Kernel::Supply supply{0, false, {command_at, command_at}};
+  if (kernel != nullptr) supply = kernel->supply(room, command_at);
+  if (supply.bytes < bytes) {
+    if (!supply.ended) wait(later(now_, supply.when.last) + spec_.timeout);
+    fail(supply.ended ? Error::kKernelCount : Error::kKernelTimeout);
+  }
+  const Flow in{later(supply.when.first, command_at), later(supply.when.last, command_at)};
+  flow = plane_.port(Unit::kPortIn, in, bytes);
+  return room;
+}
+
+Bytes Processor::convert(Unit lane, Bytes data, bool from, bool to, std::uint64_t elements, Flow& flow) {
+  if (from == to) return data;
+  const ArithmeticRecord& record = context_.datapath->record;
+  const std::uint64_t bytes = record.bytes(elements, to);
+  const MutableBytes out = team().scratch(bytes).first(bytes);
+  if (team().carries_data()) cclo::cast(to ? record.compressor : record.decompressor, data, out);
+  flow = plane_.cast(lane, flow, data.size(), bytes);
+  return out;
+}
+
+/// Operands through their lanes, the arithmetic unit and the result's lane. result: memory of the result's
+/// type for these elements.
+Flow Processor::produce(const Piece& piece, const Commands& commands, MutableBytes result, Flight& flight) {
+  const Datapath& path = *context_.datapath;
+  const bool own_compressed = path.compressed(kOperand0Compressed);
+  const bool both = piece.has_own && piece.has_second;
+  const bool computes_compressed = path.record.computes_compressed;
+  const std::uint64_t n = piece.elements;
+  Flow own_flow;
+  Flow second_flow;
+  Bytes own;
+  Bytes second = piece.second;
+  if (piece.has_own) own = operand(piece, commands.read0, own_flow, flight);
+  if (piece.has_second) {
+    const Place place = piece.second_is_message ? Place::kDevice : user_memory(second.size());
+    second_flow = plane_.read(1, commands.read1, second.size(), place);
+    command(DmaChannel::kRead1, piece.second_is_message ? Bytes() : second, second.size(), flight);
+  }
+  const bool target = both ? computes_compressed : piece.result_compressed;
+  if (piece.has_own) own = convert(Unit::kLane0, own, own_compressed, target, n, own_flow);
+  if (piece.has_second)
+    second = convert(Unit::kLane1, second, piece.second_compressed, target, n, second_flow);
+  Flow flow = piece.has_own ? own_flow : second_flow;
+  Bytes out = piece.has_own ? own : second;
+  if (both) {
+    const std::uint64_t bytes = path.record.bytes(n, computes_compressed);
+    const MutableBytes sum = team().scratch(bytes).first(bytes);
+    if (team().carries_data()) compute(path.lane(), own, second, sum);
+    flow = plane_.reduce(own_flow, second_flow, bytes);
+    span("arithmetic", "reduce", flow.first, flow.last);
+    out = convert(Unit::kLane2, sum, computes_compressed, piece.result_compressed, n, flow);
+  }
+  team().copy(out.first(std::min(out.size(), result.size())),
+              result.first(std::min(out.size(), result.size())));
+  return flow;
+}
+
+/// A result that stays at this engine: to memory, or to a kernel.
+void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, Flight& flight) {
+  if (!context_.datapath->streamed(kResultStream)) {
+    flight.data = plane_.write(flow, command_at, result.size(), user_memory(result.size()));
+    command(DmaChannel::kWrite, result, result.size(), flight);
+    return;
+  }
+  const Flow out = plane_.port(Unit::kPortOut, flow, result.size());
+  flight.data = out.last;
+  std::uint32_t& lost = context_.state->broken.lost_words;
+  const std::size_t kept = result.size() - std::min<std::size_t>(result.size(), lost * kWordBytes);
+  if (Kernel* const kernel = context_.ports->kernel(); kernel != nullptr)
+    kernel->take(context_.tag, Bytes(result).first(kept), out);
+  if (lost > 0) fail(Error::kSegmenterBytes);
+  lost = 0;
+}
+
+void Processor::copy_through_lanes(Bytes from, MutableBytes into) {
+  const Datapath& path = *context_.datapath;
+  if (in_flight() == window()) retire();
+  const Commands commands = issue(Primitive::copy(from, into), {}, true);
+  Piece piece;
+  piece.elements = from.size() /
+                   std::max<std::uint64_t>(1, path.record.bytes(std::uint64_t{1} << path.record.ratio_log,
+                                                                path.compressed(kOperand0Compressed))) *
+                   (std::uint64_t{1} << path.record.ratio_log);
+  piece.has_own = true;
+  piece.own = from;
+  piece.result_compressed = path.compressed(kResultCompressed);
+  Flight flight;
+  const Flow flow = produce(piece, commands, into, flight);
+  deliver(flow, into, commands.write, flight);
+  push(flight);
+  finish_moves();
+}
+
+void Processor::combine_through_lanes(Bytes a, Bytes b, MutableBytes into) {
+  const Datapath& path = *context_.datapath;
+  if (in_flight() == window()) retire();
+  const Commands commands = issue(Primitive::receive_reduce(rank(), a, into), {}, true);
+  Piece piece;
+  const std::uint64_t unit = std::uint64_t{1} << path.record.ratio_log;
+  piece.elements = a.size() /
+                   std::max<std::uint64_t>(1, path.record.bytes(unit, path.compressed(kOperand0Compressed))) *
+                   unit;
+  piece.has_own = true;
+  piece.own = a;
+  piece.has_second = true;
+  piece.second = b;
+  piece.second_compressed = path.compressed(kOperand1Compressed);
+  piece.result_compressed = path.compressed(kResultCompressed);
+  Flight flight;
+  const Flow flow = produce(piece, commands, into, flight);
+  deliver(flow, into, commands.write, flight);
+  push(flight);
+  finish_moves();
+}
+
+Task<void> Processor::run_lanes(Primitive p) {
+  const Datapath& path = *context_.datapath;
+  const ArithmeticRecord& record = path.record;
+  const bool own_compressed = path.compressed(kOperand0Compressed);
+  const bool message_compressed = path.compressed(kMessagesCompressed);
+  const bool result_compressed = p.sends() ? message_compressed : path.compressed(kResultCompressed);
+  const bool to_kernel = p.sends() && !p.receives() && path.streamed(kResultStream);
+  const std::uint64_t unit = std::uint64_t{1} << record.ratio_log;
+  const auto elements_in = [&](std::uint64_t bytes, bool compressed) {
+    return bytes / std::max<std::uint64_t>(1, record.bytes(unit, compressed)) * unit;
+  };
+  const std::uint64_t elements = p.has_own   ? elements_in(p.own.size(), own_compressed)
+                                 : p.sends() ? elements_in(p.bytes, false)
+                                             : elements_in(p.into.size(), result_compressed);
+  const std::uint64_t most =
+      std::max<std::uint64_t>(unit, spec_.rx_buffer_bytes / std::max(1U, record.plain_bytes));
+  for (std::uint64_t at = 0; at < elements; at += most) {
+    const std::uint64_t n = std::min(most, elements - at);
+    if (in_flight() == window()) retire();
+    Flight flight;
+    flight.sends = p.sends();
+    flight.receives = p.receives();
+    flight.to = p.to;
+    Piece piece;
+    piece.elements = n;
+    piece.has_own = p.has_own;
+    piece.result_compressed = result_compressed;
+    if (p.has_own)
+      piece.own = p.own.subspan(record.bytes(at, own_compressed), record.bytes(n, own_compressed));
+    Time reserved;
+    if (p.receives()) {
+      const std::uint64_t bytes = record.bytes(n, message_compressed);
+      const MutableBytes landing = team().scratch(bytes).first(bytes);
+      wanted_ = {};
+      const Team::Arrival arrival = co_await team().receive_token(p.from, landing);
+      note_arrival(arrival);
+      if (arrival.stamp.failed()) break;
+      reserved = land(arrival.stamp, bytes, p.from, flight);
+      piece.has_second = piece.second_is_message = true;
+      piece.second = landing;
+      piece.second_compressed = message_compressed;
+    }
+    const Commands commands = issue(p, reserved, true);
+    const std::uint64_t bytes = record.bytes(n, result_compressed);
+    const bool in_memory = !p.sends() && !path.streamed(kResultStream);
+    const MutableBytes result = in_memory ? p.into.subspan(record.bytes(at, result_compressed), bytes)
+                                          : team().scratch(bytes).first(bytes);
+    const Flow flow = produce(piece, commands, result, flight);
+    if (p.sends()) {
+      const Passage passage = transmit(p.to, flow, commands.header, bytes, result);
+      flight.data = flow.last;
+      flight.packet = passage.accepted;
+      if (to_kernel) {
+        context_.ports->send_to_kernel(p.to, context_.tag + kFirstStream, result,
+                                       {passage.first, passage.last});
+      } else {
+        flight.sequence = send(p.to, result, passage);
+      }
+      co_await reap();
+    } else {
+      deliver(flow, result, commands.write, flight);
+    }
+    push(flight);
+  }
+  finish_moves();
+}
+
+/// Segment by segment: the kernel gets the words of one, and its result is written.
+void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
+  const bool reduces = !b.empty();
+  const Primitive shape = reduces ? Primitive::receive_reduce(rank(), a, into) : Primitive::copy(a, into);
+  configure_switch(shape);
+  if (unwound_ || context_.ports == nullptr) return;
+  Kernel* const kernel = context_.ports->kernel();
+  const std::int64_t words = 4 * spec_.firmware.word + spec_.firmware.step;
+  for (std::uint64_t i = 0; i < spec_.segments(a.size()) && !unwound_; ++i) {
+    if (in_flight() == window()) retire();
+    if (unwound_) return;
+    const std::uint64_t bytes = spec_.segment_bytes(a.size(), i);
+    const std::uint64_t offset = i * spec_.rx_buffer_bytes;
+    Flight flight;
+    flight.bytes = bytes;
+    spend(words);
+    Flow flow = plane_.read(0, now_, bytes, user_memory(bytes));
+    command(reduces ? DmaChannel::kRead0 : DmaChannel::kRead1, a.subspan(offset, bytes), bytes, flight);
+    if (reduces) {
+      spend(words);
+      const Flow other = plane_.read(1, now_, bytes, user_memory(bytes));
+      flow = {later(flow.first, other.first), later(flow.last, other.last)};
+      command(DmaChannel::kRead1, b.subspan(offset, bytes), bytes, flight);
+    }
+    spend(words);
+    const MutableBytes result = into.subspan(offset, bytes);
+    flow = plane_.port(Unit::kPortOut, flow, bytes);
+    bool answered = kernel != nullptr;
+    if (answered && reduces) {
+      flow = kernel->combine(a.subspan(offset, bytes), b.subspan(offset, bytes), result, flow);
+    } else if (answered) {
+      kernel->take(0, a.subspan(offset, bytes), flow);
+      const Kernel::Supply supply = kernel->supply(result, flow.first);
+      answered = supply.bytes == bytes;
+      flow = supply.when;
+    }
+    if (answered) {
+      flow = plane_.port(Unit::kPortIn, flow, bytes);
+      flight.data = plane_.write(flow, now_, bytes, user_memory(bytes));
+      command(DmaChannel::kWrite, result, bytes, flight);
+    } else {  // the write's acknowledgement never comes
+      flight.command[flight.commands++] = {DmaChannel::kWrite, true, {}};
+    }
+    push(flight);
+  }
+  finish_moves();
+}
+
+}  // namespace offramp::cclo
