@@ -21,7 +21,7 @@ struct Model {
   WireCounters& wire;
   SpanSink* spans = nullptr;
   Time skew;                     // the root's first kernel begins this much later
-  KernelTimes* times = nullptr;  // where to note them
+  KernelTimes* times = nullptr;  // of this rank; where to note them
 };
 
 /// What the function takes of the engine per element; 0: not in its instruction set.

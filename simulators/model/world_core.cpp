@@ -199,6 +199,8 @@ void Core::handle(const Event& event) {
     case EventKind::kAnswered:
       return answered(message);
     case EventKind::kDepart:
+      if (event.number == kWork) return begin_work(*static_cast<Team::PendingWork*>(event.object));
+      if (event.number == kWaitingWork) return go_on(*static_cast<WorkQueue*>(event.object));
       return depart(message);
     case EventKind::kWake: {
       Rank& rank = *static_cast<Rank*>(event.object);
