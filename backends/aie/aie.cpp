@@ -12,6 +12,7 @@
 #include "backends/aie/messages.hpp"
 #include "backends/aie/parameters.hpp"
 #include "backends/aie/setup.hpp"
+#include "backends/aie/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/aie/links.hpp"
 
@@ -180,6 +181,7 @@ const BackendDescription& aie_backend() {
     d.clock_parameter = "clock";
     d.forecast = aie::forecast;
     d.topics = aie::topics();
+    d.validation = aie::validation;
     return d;
   }());
   return description;
