@@ -26,6 +26,7 @@ class AieBackend final : public Backend {
   AieBackend(const BackendContext& context, aie::Probe* probe)
       : setup_(context.settings),
         planner_(setup_),
+        graphs_(setup_),
         messages_(setup_),
         links_(setup_.array),
         ranks_(context.ranks),
@@ -111,7 +112,7 @@ class AieBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return setup_.command; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    aie::Model model{setup_, planner_, wire_, spans_, Time(), nullptr};
+    aie::Model model{setup_, planner_, graphs_, wire_, spans_, Time(), nullptr};
     if (probe_ != nullptr) {
       model.skew = setup_.timing.cycles(setup_.timing.costs().skew);
       model.times = &probe_->times[static_cast<std::size_t>(team.rank())];
@@ -157,6 +158,7 @@ class AieBackend final : public Backend {
 
   aie::Setup setup_;
   mutable aie::Planner planner_;  // keeps the plans that it has made
+  aie::Graphs graphs_;
   aie::Messages messages_;
   aie::Links links_;
   int ranks_;

@@ -418,10 +418,19 @@ const Need& need_of(Planner& planner, const Operation& operation) {
   return planner.lately(operation, plan_for);
 }
 
+static void load_graph(const Model& model, const Operation& operation, const Need& need, Team& team) {
+  const int rank = team.world_rank(team.rank());
+  const Time begin = team.clock;
+  team.clock += model.graphs.load(rank, operation, need);
+  if (model.spans != nullptr && team.clock > begin)
+    model.spans->record({"aie.configuration", "load graph", begin, team.clock, team.operation, rank});
+}
+
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
   const Need need = need_of(model.planner, what);  // a copy: others may be asked for meanwhile
   team.clock += model.setup.command;
+  load_graph(model, what, need, team);
   Outcome outcome = Outcome::kFault;  // supports() said no
   if (need.limit.empty()) {
     switch (what.kind) {

@@ -3,6 +3,7 @@
 // results are in the order of ranks.
 #pragma once
 
+#include "backends/aie/graphs.hpp"
 #include "backends/aie/planner.hpp"
 #include "backends/aie/setup.hpp"
 #include "offramp/model/backend.hpp"
@@ -18,6 +19,7 @@ struct KernelTimes {
 struct Model {
   const Setup& setup;
   Planner& planner;
+  Graphs& graphs;
   WireCounters& wire;
   SpanSink* spans = nullptr;
   Time skew;                     // the root's first kernel begins this much later

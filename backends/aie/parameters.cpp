@@ -82,6 +82,8 @@ std::vector<Parameter> host() {
            "of a window between array and memory"),
       real("command", "ns", 500, {0, 1e9}, "assumed: no source has the driver's cost",
            "the host's time to start or to end an operation"),
+      real("configuration", "GB/s", 1.5, {0.001, 1000}, "published: memory-mapped AXI, about",
+           "of loading a graph: 16 KB of program for each kernel"),
       integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
               "up to here a message moves on into the host's memory without a receive"),
       real("bounce_bandwidth", "Gb/s", 80, {0.1, 10000}, "assumed",

@@ -67,6 +67,8 @@ Setup::Setup(const Settings& settings)
                                                        : AllreduceDesign::kButterfly),
       host_data(settings.choice("data") == "host"),
       command(settings.nanoseconds("command")),
+      configuration(
+          Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real("configuration") * 8e9 + 0.5))),
       eager_limit(static_cast<std::size_t>(settings.integer("eager_limit"))),
       bounce(settings.gigabits("bounce_bandwidth")) {
   const auto bytes_per_second = [&](const char* name) {

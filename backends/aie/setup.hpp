@@ -27,6 +27,7 @@ struct Setup {
   bool host_data;  // messages lie in the host's memory, not in the tiles
   HostPath host;
   Time command;
+  Bandwidth configuration;
   std::size_t eager_limit;
   Bandwidth bounce;
 };

@@ -139,6 +139,37 @@ TEST(AieWorld, StreamsCollideOnALinkOfFourChannels) {
   expect_near(seven, stream * 7 / 4, 1.2);
 }
 
+/// What the last of several operations of four ranks takes, in microseconds.
+double last_of(const std::vector<Operation>& operations) {
+  const auto first = [&](std::size_t count) {
+    return end_of(
+        4,
+        [&operations, count](RankHandle& rank) -> Task<void> {
+          for (std::size_t i = 0; i < count; ++i) {
+            (void)co_await rank.collective(operations[i]);
+            co_await rank.synchronize(rank.world());
+          }
+        },
+        in_tiles());
+  };
+  return first(operations.size()) - first(operations.size() - 1);
+}
+
+TEST(AieWorld, AnotherRootOrWindowIsAGraphThatIsLoadedOnce) {
+  const Operation reduce = operation_of(OperationKind::kReduce, 4, 16);
+  Operation elsewhere = reduce;
+  elsewhere.root = 2;
+  const Operation larger = operation_of(OperationKind::kReduce, 4, 64);
+  const Operation other = operation_of(OperationKind::kScatter, 4, 16);
+  const double load = 4 * 16384 / 1.5e3;
+  EXPECT_NEAR(last_of({reduce, elsewhere}) - last_of({elsewhere}), load, 0.001);
+  EXPECT_NEAR(last_of({reduce, larger}) - last_of({larger}), load, 0.001);
+  EXPECT_NEAR(last_of({reduce, reduce}), last_of({reduce}), 0.001);
+  EXPECT_NEAR(last_of({reduce, elsewhere, reduce}), last_of({reduce}), 0.001) << "it is still there";
+  EXPECT_NEAR(last_of({reduce, elsewhere, reduce, elsewhere}), last_of({elsewhere}), 0.001);
+  EXPECT_NEAR(last_of({reduce, other}), last_of({other}), 0.001) << "compiled with the program";
+}
+
 Task<void> incast(RankHandle& rank, Time late) {
   if (rank.rank() == 0) {
     std::vector<RankRequest> requests;
