@@ -1,36 +1,38 @@
 #include "backends/aie/aie.hpp"
 
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/aie/algorithms.hpp"
+#include "backends/aie/device.hpp"
 #include "backends/aie/explain.hpp"
 #include "backends/aie/forecast.hpp"
 #include "backends/aie/messages.hpp"
 #include "backends/aie/parameters.hpp"
 #include "backends/aie/setup.hpp"
+#include "backends/aie/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/issue_order.hpp"
+#include "simulators/aie/links.hpp"
 
 namespace offramp {
 namespace {
 
 using aie::Message;
 
-// Stamp::detail of a departure: how it travels.
-constexpr std::uint64_t kHandshake = std::uint64_t{1} << 62;
-constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
-
-class AieBackend final : public IssueOrderBackend {
+class AieBackend final : public Backend {
  public:
-  using IssueOrderBackend::depart;
-  using IssueOrderBackend::receive;
-  explicit AieBackend(const BackendContext& context)
+  AieBackend(const BackendContext& context, aie::Probe* probe)
       : setup_(context.settings),
         planner_(setup_),
+        graphs_(setup_),
         messages_(setup_),
+        links_(setup_.array),
         ranks_(context.ranks),
-        spans_(context.spans) {
+        resources_(aie::device_resources(setup_, ranks_)),
+        spans_(probe == nullptr ? context.spans : nullptr),
+        probe_(probe) {
     if (ranks_ > setup_.array.tiles()) {
       too_many_ = aie::too_few_tiles(setup_, ranks_);
     } else if (ranks_ > messages_.most_ranks()) {
@@ -47,97 +49,123 @@ class AieBackend final : public IssueOrderBackend {
     return verdict.unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
-  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
-    Departure departure;
-    departure.host_free = issued + setup_.command;
-    if (transfer.source == transfer.destination) {  // never reaches the array
-      departure.handshake = transfer.synchronous;
-      departure.complete = departure.host_free + copied(transfer.bytes);
-      departure.stamp = {departure.host_free, departure.complete, kLocal};
-      return departure;
-    }
-    const Message& message = message_of(transfer);
-    const Time begin = units[kSendKernel].acquire(departure.host_free, message.complete).begin;
-    count(transfer, message);
-    departure.handshake = transfer.synchronous || transfer.bytes > setup_.eager_limit;
-    if (departure.handshake) {
-      departure.stamp = {begin, begin + message.complete, kHandshake};
-      return departure;
-    }
-    departure.complete = begin + message.complete;
-    departure.stamp = {begin + message.first, begin + message.last, 0};
-    span("aie.core", "send", begin, departure.complete, transfer.operation);
-    return departure;
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
+
+  /// A long message waits for its receiver: the sender's kernel stalls on full windows.
+  void issue(const Transfer& transfer, Passage& passage) override {
+    passage.host_free = passage.begin = passage.issued + setup_.command;
+    if (transfer.synchronous || transfer.bytes > setup_.eager_limit) passage.protocol = Protocol::kRendezvous;
   }
 
-  /// The sender's kernel stalls on full windows until the receiver takes them.
-  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
-    if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
-    const Time begin = later(departure.first, posted);
-    return {begin, begin + message_of(transfer).complete, 0};
-  }
-
-  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
-    if ((departure.detail & kLocal) != 0) return later(departure.last, posted) + setup_.command;
-    Time first = departure.first;
-    Time last = departure.last;
-    const bool handshake = (departure.detail & kHandshake) != 0;
-    if (handshake) {
-      const Message& message = message_of(transfer);
-      const Time begin = later(departure.first, posted);
-      first = begin + message.first;
-      last = begin + message.last;
+  void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    if (passage.protocol == Protocol::kRendezvous) {
+      passage.requested = passage.begin;
+      return;
     }
-    Time done = later(last, units[kReceiveKernel].acquire(first, last - first).end);
-    span("aie.core", "receive", done - (last - first), done, transfer.operation);
-    if (!handshake && posted > departure.first) {  // it has moved on into the host's memory
-      const Time begin = later(done, posted);
-      done = begin + copied(transfer.bytes);
-      span("host memory", "unexpected message", begin, done, transfer.operation);
+    leave(transfer, passage, passage.begin, sender);
+    count(transfer, passage);
+  }
+  void grant(const Transfer&, Passage& passage) override { passage.answered = passage.granted; }
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    leave(transfer, passage, passage.answered, sender);
+  }
+
+  /// Its windows go on to the host as they come.
+  void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    const aie::Messages::Load& load = messages_.load(transfer.bytes);
+    passage.stored = later(passage.last, receiver.occupy(aie::kCore, passage.first, load.core).end);
+    if (!setup_.host_data) return;
+    const Work out = aie::host_work(setup_.host, false, load.window, load.windows);
+    const Time from = later(passage.first, passage.last - setup_.host.latency - out.time);
+    passage.stored = later(passage.stored, receiver.serve(out, from).end + setup_.host.latency);
+  }
+
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+    Time done = at;
+    if (transfer.source != transfer.destination)
+      span("aie.core", "receive", passage.first, passage.stored, transfer, transfer.destination);
+    if (kept) {  // it has moved on into the host's memory
+      done += copy_time(transfer.bytes);
+      span("host memory", "unexpected message", at, done, transfer, transfer.destination);
     }
-    return later(done, posted) + setup_.command;
+    return done + setup_.command;
   }
 
-  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    const Time late = units[kLateKernel].acquire(reply.first, reply.last - reply.first).end;
-    span("aie.core", "send", late - (reply.last - reply.first), late, transfer.operation);
-    return later(reply.last, late);
+  [[nodiscard]] Time copy_time(std::size_t bytes) const override {
+    return setup_.bounce.bytes(static_cast<std::int64_t>(bytes));
   }
 
-  [[nodiscard]] std::size_t units() const override { return kUnits; }
+  void count(const Transfer& transfer, const Passage&) override {
+    const aie::Messages::Load& load = messages_.load(transfer.bytes);
+    wire_.packets += load.windows;
+    wire_.payload_bytes += transfer.bytes;
+    wire_.wire_bytes += load.windows * load.window;
+  }
+
+  [[nodiscard]] bool records() const override { return spans_ != nullptr; }
+  void record_sender(const Transfer& transfer, const Passage& passage) override {
+    const bool granted = passage.protocol == Protocol::kRendezvous;
+    span("aie.core", "send", granted ? passage.answered : passage.begin, passage.complete, transfer,
+         transfer.source);
+  }
+
   [[nodiscard]] Time post_receive_cost() const override { return setup_.command; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    const aie::Model model{setup_, planner_, wire_, spans_, Time(), nullptr};
+    aie::Model model{setup_, planner_, graphs_, wire_, spans_, Time(), nullptr};
+    if (probe_ != nullptr) {
+      model.skew = setup_.timing.cycles(setup_.timing.costs().skew);
+      model.times = &probe_->times[static_cast<std::size_t>(team.rank())];
+    }
     return aie::run_collective(model, operation, team, buffers);
   }
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  enum Unit : std::size_t { kSendKernel, kReceiveKernel, kLateKernel, kUnits };
+  /// From the sender's memory or tile to the receiver's, which is ready. What is in the way of its parts
+  /// keeps the whole message up: they overlap.
+  void leave(const Transfer& transfer, Passage& passage, Time at, const Resources& sender) {
+    const Message& alone = messages_.between(transfer.source, transfer.destination, transfer.bytes);
+    const aie::Messages::Load& load = messages_.load(transfer.bytes);
+    const Time deadline = at + alone.complete;
+    const Arbiter::Grant core = sender.occupy(aie::kCore, at, load.core);
+    Time wait = core.begin - at;
+    Time late = later(core.end - deadline, {});
+    if (setup_.host_data) {
+      const Work in = aie::host_work(setup_.host, true, load.window, load.windows);
+      const Arbiter::Grant port = sender.serve(in, at);
+      wait = later(wait, port.begin - at);
+      late = later(late, port.end - (at + in.time));
+    }
+    const bool neighbours = std::abs(transfer.source - transfer.destination) == 1;
+    if (!neighbours && !sender.is_live()) {  // in a live run, only the rank's own messages are known
+      late = later(late, links_.carry(aie::snake_tile(setup_.array, transfer.source),
+                                      aie::snake_tile(setup_.array, transfer.destination), at + wait,
+                                      load.stream, deadline));
+    }
+    late = later(late, wait);
+    passage.leaves = at + wait;
+    passage.latency = alone.first;
+    passage.left = at + late + alone.last - alone.first;
+    passage.complete = deadline + late;
+  }
 
-  const Message& message_of(const Transfer& transfer) {
-    return messages_.between(transfer.source, transfer.destination, transfer.bytes);
-  }
-  [[nodiscard]] Time copied(std::size_t bytes) const {
-    return setup_.bounce.bytes(static_cast<std::int64_t>(bytes));
-  }
-  void count(const Transfer& transfer, const Message& message) {
-    wire_.packets += message.windows;
-    wire_.payload_bytes += transfer.bytes;
-    wire_.wire_bytes += message.windows * messages_.window(transfer.bytes);
-  }
-  void span(std::string_view unit, std::string_view what, Time begin, Time end, std::uint64_t operation) {
-    if (spans_ != nullptr) spans_->record({unit, what, begin, end, operation});
+  void span(std::string_view unit, std::string_view what, Time begin, Time end, const Transfer& transfer,
+            int rank) {
+    if (spans_ != nullptr && end > begin) spans_->record({unit, what, begin, end, transfer.operation, rank});
   }
 
   aie::Setup setup_;
   mutable aie::Planner planner_;  // keeps the plans that it has made
+  aie::Graphs graphs_;
   aie::Messages messages_;
+  aie::Links links_;
   int ranks_;
+  std::vector<ResourceDescription> resources_;
   std::string too_many_;  // for messages between any two ranks; empty: they can be
   SpanSink* spans_;
+  aie::Probe* probe_;
   WireCounters wire_;
 };
 
@@ -150,14 +178,20 @@ const BackendDescription& aie_backend() {
     d.description = "Versal AI Engine array: trees of kernels that exchange windows";
     d.parameters = aie::parameters();
     d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-      return std::make_unique<AieBackend>(context);
+      return std::make_unique<AieBackend>(context, nullptr);
     };
     d.clock_parameter = "clock";
     d.forecast = aie::forecast;
     d.topics = aie::topics();
+    d.validation = aie::validation;
+    d.is_one_machine = true;
     return d;
   }());
   return description;
+}
+
+std::unique_ptr<Backend> aie::probed(const BackendContext& context) {
+  return std::make_unique<AieBackend>(context, static_cast<Probe*>(context.spans));
 }
 
 }  // namespace offramp

@@ -85,14 +85,14 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
     call.output = &open;
   }
   if (streamed) {
-    call.local = &part.from_host(chunks.window, part.size());
+    call.local = &part.from_host(chunks.window, chunks.count(), part.size());
   } else if (host_data) {
-    part.move_with_host(bytes, part.size());
+    co_await part.move_in(bytes, part.size());
   }
   part.begin_kernel();
   co_await reduce_kernel(part.core(), call);
   co_await part.end_kernel();
-  if (part.is_top() && !streamed && deliver && host_data) part.move_with_host(bytes, 1);
+  if (part.is_top() && !streamed && deliver && host_data) co_await part.move_out(bytes, 1);
   if (part.is_top()) team.copy(data.result(), result);
   co_return part.outcome();
 }
@@ -106,7 +106,7 @@ Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int ro
   const bool with_host = model.setup.host_data && !buffer.empty();
   CopyCall call{nullptr, nullptr, chunks, model.setup.copies};
   if (part.is_top()) {
-    if (with_host && !in_tile) call.input = &part.from_host(chunks.window, 1);
+    if (with_host && !in_tile) call.input = &part.from_host(chunks.window, chunks.count(), 1);
     call.output = &part.multicast(*need.multicast, chunks.window, chunks_of(buffer, chunks));
   } else {
     call.input = &part.input(part.rank_of(0), chunks.count(), chunks_of(buffer, chunks));
@@ -140,8 +140,10 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   PackCall call;
   call.copies = part.setup().copies;
   const bool with_host = part.setup().host_data;
-  const std::size_t own = edge_window(block, largest);
-  call.segments.push_back({with_host ? &part.from_host(own, part.size()) : nullptr, block, own});
+  const Chunks own{block, edge_window(block, largest)};
+  // Together the ranks take as long as the root's port, which is what they wait for.
+  Input* const source = with_host ? &part.from_host(own.window, own.count(), 1) : nullptr;
+  call.segments.push_back({source, block, own.window});
   for (const int child : part.tree().children(part.node())) {
     const MutableBytes run = subtree_of(part, held, child, block);
     const Chunks chunks{run.size(), edge_window(run.size(), largest)};
@@ -190,11 +192,11 @@ Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, Mut
   call.window = own.window;
   call.own = own;
   call.copies = part.setup().copies;
-  part.move_with_host(block, part.size());
+  co_await part.move_in(block, part.size());
   part.begin_kernel();
   co_await header_gather_kernel(part.core(), call);
   co_await part.end_kernel();
-  if (part.is_top()) part.move_with_host(held.size(), 1);
+  if (part.is_top()) co_await part.move_out(held.size(), 1);
 }
 
 Task<Outcome> gather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
@@ -231,10 +233,10 @@ Task<Outcome> scatter(const Model& model, const Need& need, Team& team, Collecti
     call.input = &part.input(parent, whole.count(), chunks_of(held, whole));
   } else {
     to_relative_order(team, buffers.send, held, root, block);
-    if (with_host) call.input = &part.from_host(whole.window, 1);
+    if (with_host) call.input = &part.from_host(whole.window, whole.count(), 1);
   }
   const std::size_t own = edge_window(block, largest);
-  call.shares.push_back({with_host ? &part.to_host(own, part.size()) : nullptr, block, own});
+  call.shares.push_back({with_host ? &part.to_host(own, 1) : nullptr, block, own});
   for (const int child : part.tree().children(part.node())) {
     const MutableBytes run = subtree_of(part, held, child, block);
     const Chunks chunks{run.size(), edge_window(run.size(), largest)};
@@ -302,11 +304,11 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
     data.emplace_back(team, chunks, sum, incoming, partner < team.rank());
     call.data.push_back(&data.back());
   }
-  part.move_with_host(chunks.bytes, team.size());
+  co_await part.move_in(chunks.bytes, team.size());
   part.begin_kernel();
   co_await butterfly_kernel(part.core(), call);
   co_await part.end_kernel();
-  part.move_with_host(chunks.bytes, team.size());
+  co_await part.move_out(chunks.bytes, team.size());
   team.copy(sum, buffers.receive);
   co_return part.outcome();
 }
@@ -416,10 +418,19 @@ const Need& need_of(Planner& planner, const Operation& operation) {
   return planner.lately(operation, plan_for);
 }
 
+static void load_graph(const Model& model, const Operation& operation, const Need& need, Team& team) {
+  const int rank = team.world_rank(team.rank());
+  const Time begin = team.clock;
+  team.clock += model.graphs.load(rank, operation, need);
+  if (model.spans != nullptr && team.clock > begin)
+    model.spans->record({"aie.configuration", "load graph", begin, team.clock, team.operation, rank});
+}
+
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
   const Need need = need_of(model.planner, what);  // a copy: others may be asked for meanwhile
   team.clock += model.setup.command;
+  load_graph(model, what, need, team);
   Outcome outcome = Outcome::kFault;  // supports() said no
   if (need.limit.empty()) {
     switch (what.kind) {

@@ -3,6 +3,7 @@
 // results are in the order of ranks.
 #pragma once
 
+#include "backends/aie/graphs.hpp"
 #include "backends/aie/planner.hpp"
 #include "backends/aie/setup.hpp"
 #include "offramp/model/backend.hpp"
@@ -18,10 +19,11 @@ struct KernelTimes {
 struct Model {
   const Setup& setup;
   Planner& planner;
+  Graphs& graphs;
   WireCounters& wire;
   SpanSink* spans = nullptr;
   Time skew;                     // the root's first kernel begins this much later
-  KernelTimes* times = nullptr;  // where to note them
+  KernelTimes* times = nullptr;  // of this rank; where to note them
 };
 
 /// What the function takes of the engine per element; 0: not in its instruction set.

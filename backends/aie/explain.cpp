@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "backends/aie/setup.hpp"
+#include "backends/aie/best_window.hpp"
 #include "simulators/aie/drawing.hpp"
 
 namespace offramp::aie {
@@ -55,8 +55,8 @@ Subject subject_of(const ExplainRequest& request) {
 Graph graph_for(const Setup& setup, const Tree& tree, const Subject& subject) {
   const auto most = static_cast<std::size_t>(setup.array.memory_bytes - setup.array.own_bytes());
   const bool resident = subject.bytes <= most;
-  Graph graph = graph_of(tree, static_cast<int>(edge_window(subject.bytes, setup.window)),
-                         resident ? static_cast<int>(subject.bytes) : 0);
+  const std::size_t window = reduce_window(setup, tree.size(), subject.bytes, !resident, setup.window);
+  Graph graph = graph_of(tree, static_cast<int>(window), resident ? static_cast<int>(subject.bytes) : 0);
   graph.to_host.push_back(0);
   for (int kernel = 0; !resident && kernel < tree.size(); ++kernel) graph.from_host.push_back(kernel);
   return graph;

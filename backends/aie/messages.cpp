@@ -4,6 +4,8 @@
 
 namespace offramp::aie {
 
+constexpr int kHeaderWords = 1;  // of a window on a packet-switched stream
+
 Connection Messages::connection(int source, int destination) const {
   Connection connection;
   connection.shared = std::abs(source - destination) == 1;
@@ -17,9 +19,23 @@ Connection Messages::connection(int source, int destination) const {
 
 Message Messages::simulate(int source, int destination, std::size_t bytes) const {
   const Connection way = connection(source, destination);
-  const std::size_t carried = bytes == 0 ? 1 : bytes;  // an empty message is a window with nothing in it
-  return run_message(setup_.timing, way, {carried, window(bytes)}, setup_.copies,
-                     setup_.host_data ? &setup_.host : nullptr, way.shared ? 0 : 1);
+  return run_message(setup_.timing, way, chunks(bytes), setup_.copies,
+                     setup_.host_data ? &setup_.host : nullptr, way.shared ? 0 : kHeaderWords);
+}
+
+Messages::Load Messages::compute_load(std::size_t bytes) const {
+  const Timing& timing = setup_.timing;
+  const Costs& costs = timing.costs();
+  const Chunks cut = chunks(bytes);
+  const int ends = setup_.host_data ? 2 : 1;  // of windows that a kernel acquires and releases
+  const auto windows = static_cast<std::int64_t>(cut.count());
+  Load load;
+  load.windows = cut.count();
+  load.window = cut.window;
+  load.core = timing.cycles(costs.call_head) + timing.copy(setup_.copies, cut.bytes, true) +
+              timing.cycles((costs.acquire_single + costs.release) * ends) * windows;
+  load.stream = timing.stream(cut.window, kHeaderWords) * windows;
+  return load;
 }
 
 const Message& Messages::between(int source, int destination, std::size_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/aie/best_window.hpp"
 #include "backends/aie/setup.hpp"
 #include "simulators/model/direct_mapped_cache.hpp"
 
@@ -24,8 +25,18 @@ class Messages {
   const Message& between(int source, int destination, std::size_t bytes);
   /// The same by the network itself.
   [[nodiscard]] Message simulate(int source, int destination, std::size_t bytes) const;
+  /// What a message occupies, besides its own time.
+  struct Load {
+    std::size_t windows = 0;
+    std::size_t window = 0;
+    Time core;    // at either end: copies and locks
+    Time stream;  // on one channel
+  };
+  [[nodiscard]] const Load& load(std::size_t bytes) {
+    return loads_.get(bytes, [&] { return compute_load(bytes); });
+  }
   [[nodiscard]] Connection connection(int source, int destination) const;
-  [[nodiscard]] std::size_t window(std::size_t bytes) const { return edge_window(bytes, setup_.window); }
+  [[nodiscard]] std::size_t window(std::size_t bytes) const { return message_window(setup_, bytes); }
 
  private:
   struct Way {
@@ -38,7 +49,14 @@ class Messages {
       return way.bytes * 67 + static_cast<std::size_t>(way.hops);
     }
   };
+  [[nodiscard]] Chunks chunks(std::size_t bytes) const {  // an empty message is a window with nothing in it
+    return {bytes == 0 ? 1 : bytes, window(bytes)};
+  }
+
+  [[nodiscard]] Load compute_load(std::size_t bytes) const;
+
   const Setup& setup_;
+  DirectMappedCache<std::size_t, Load> loads_;
   DirectMappedCache<Way, Message, 257, WayHash> messages_;
 };
 

@@ -48,40 +48,46 @@ std::vector<Parameter> hardware() {
 }
 
 std::vector<Parameter> design() {
-  return {choice("placement", "auto", {"auto", "published", "snake", "refined"}, "see the page",
-                 "kernels to tiles; auto follows the measured layouts where there are some"),
-          integer("arity", "1", 2, {1, 13}, "published: measured with 2", "children of a kernel"),
-          integer("window", "B", 8192, {16, 1048576}, "published: 8 KB is the largest that compiled",
-                  "the largest window; longer messages go in chunks"),
-          choice("kernels", "scalar", {"scalar", "vector"}, "scalar: published; vector: assumed costs",
-                 "code that reduces"),
-          choice("copies", "vector", {"vector", "scalar"}, "scalar: published; vector: assumed costs",
-                 "code that copies from window to window"),
-          choice("gather", "packed", {"packed", "header", "header_in_turns"},
-                 "header: original document; packed: ours", "design of gather"),
-          choice("allreduce", "tree", {"tree", "butterfly"}, "ours",
-                 "reduce and multicast, or pairwise exchange")};
+  return {
+      choice("placement", "auto", {"auto", "published", "snake", "refined"}, "see the page",
+             "kernels to tiles; auto follows the measured layouts where there are some"),
+      integer("arity", "1", 2, {1, 13}, "published: measured with 2", "children of a kernel"),
+      integer("window", "B", 0, {0, 1048576}, "design; published: 8 KB is the largest that compiled",
+              "the largest window; longer messages go in chunks; 0: the fastest up to 8 KB for each size"),
+      choice("kernels", "scalar", {"scalar", "vector"}, "scalar: published; vector: assumed costs",
+             "code that reduces"),
+      choice("copies", "vector", {"vector", "scalar"}, "scalar: published; vector: assumed costs",
+             "code that copies from window to window"),
+      choice("gather", "packed", {"packed", "header", "header_in_turns"},
+             "header: original document; packed: ours", "design of gather"),
+      choice("allreduce", "tree", {"tree", "butterfly"}, "ours",
+             "reduce and multicast, or pairwise exchange")};
 }
 
 std::vector<Parameter> host() {
   const HostPath path;
-  return {choice("data", "host", {"host", "tiles"}, "tiles: as the original document's benchmarks",
-                 "where messages lie: in the host's memory, or in the tiles'"),
-          real("gmio_port", "GB/s", path.port / 1e9, {0.001, 1000}, "published",
-               "of one port between array and memory"),
-          real("gmio_total", "GB/s", path.total / 1e9, {0.001, 1000},
-               "published: 10.9 both ways, half of it assumed each way",
-               "of all ports together, in one direction"),
-          integer("gmio_ports", "1", path.ports, {1, 1024}, "published: 16 columns with two",
-                  "in each direction"),
-          real("gmio_latency", "ns", in_nanoseconds(path.latency), {0, 1e9}, "assumed",
-               "of a window between array and memory"),
-          real("command", "ns", 500, {0, 1e9}, "assumed: no source has the driver's cost",
-               "the host's time to start or to end an operation"),
-          integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
-                  "up to here a message moves on into the host's memory without a receive"),
-          real("bounce_bandwidth", "Gb/s", 80, {0.1, 10000}, "assumed",
-               "of the copy out of the memory where such messages wait")};
+  return {
+      choice("data", "host", {"host", "tiles"}, "tiles: as the original document's benchmarks",
+             "where messages lie: in the host's memory, or in the tiles'"),
+      real("gmio_port", "GB/s", in_gigabits(path.port) / 8, {0.001, 1000}, "published",
+           "of one port between array and memory"),
+      real("gmio_turnaround", "ns", in_nanoseconds(path.turnaround), {0, 1e6},
+           "fitted: 6.5 GB/s of one port in and one out, windows of 1 KB", "of a port between two windows"),
+      real("gmio_total", "GB/s", in_gigabits(path.total) / 8, {0.001, 1000},
+           "published: 10.8 both ways, half of it assumed each way",
+           "of all ports together, in one direction"),
+      integer("gmio_ports", "1", path.ports, {1, 1024}, "published: 16 columns with two",
+              "in each direction"),
+      real("gmio_latency", "ns", in_nanoseconds(path.latency), {0, 1e9}, "assumed",
+           "of a window between array and memory"),
+      real("command", "ns", 500, {0, 1e9}, "assumed: no source has the driver's cost",
+           "the host's time to start or to end an operation"),
+      real("configuration", "GB/s", 1.5, {0.001, 1000}, "published: memory-mapped AXI, about",
+           "of loading a graph: 16 KB of program for each kernel"),
+      integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
+              "up to here a message moves on into the host's memory without a receive"),
+      real("bounce_bandwidth", "Gb/s", 80, {0.1, 10000}, "assumed",
+           "of the copy out of the memory where such messages wait")};
 }
 
 }  // namespace

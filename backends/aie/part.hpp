@@ -1,9 +1,11 @@
 // One rank's part in a collective: its place in the tree, and its windows to other ranks and to the host.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "backends/aie/algorithms.hpp"
+#include "backends/aie/device.hpp"
 #include "backends/aie/team_windows.hpp"
 #include "simulators/aie/host_path.hpp"
 #include "simulators/aie/kernels.hpp"
@@ -28,7 +30,8 @@ inline Slices chunks_of(Bytes data, Chunks chunks) {
 class Part {
  public:
   Part(const Model& model, Team& team, int root, const TreePlan* tree)
-      : model_(model), team_(team), root_(root), tree_(tree) {
+      : model_(model), team_(team), root_(root), tree_(tree), core_(team) {
+    if (model.spans != nullptr) spans_.emplace(*model.spans, team.world_rank(team.rank()));
     relative_ = (team.rank() - root + team.size()) % team.size();
     if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
   }
@@ -45,7 +48,9 @@ class Part {
   [[nodiscard]] int size() const { return team_.size(); }
   [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
   [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
-  [[nodiscard]] Core core() const { return {team_.clock, setup().timing, model_.spans, team_.operation}; }
+  [[nodiscard]] Core core() {
+    return {team_.clock, setup().timing, spans_ ? &*spans_ : nullptr, team_.operation, &core_};
+  }
   [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
 
   /// Windows come from a node, or go to it; connection: from `from` to `to`.
@@ -76,22 +81,19 @@ class Part {
                           std::move(slices));
     return outputs_.back();
   }
-  /// Own data out of the host's memory, shared with that many others.
-  Input& from_host(std::size_t window, int users) {
-    const HostPath& host = setup().host;
-    sources_.emplace_back(team_.clock, team_.clock, host.latency, host.transfer(window, users));
+  /// Own data out of the host's memory. alike: ranks that do so at once.
+  Input& from_host(std::size_t window, std::size_t windows, int alike) {
+    HostPort& port = host_port(true, window, alike);
+    sources_.emplace_back(team_.clock, port, setup().host, window, windows);
     return sources_.back();
   }
-  HostSink& to_host(std::size_t window, int users) {
-    const HostPath& host = setup().host;
-    sinks_.emplace_back(team_.clock, host.latency, host.transfer(window, users));
+  HostSink& to_host(std::size_t window, int alike) {
+    sinks_.emplace_back(team_.clock, host_port(false, window, alike), setup().host);
     return sinks_.back();
   }
   /// All at once, between a tile's memory and the host's.
-  void move_with_host(std::size_t bytes, int users) {
-    if (setup().host_data && bytes > 0)
-      team_.clock += setup().host.latency + setup().host.transfer(bytes, users);
-  }
+  Task<void> move_in(std::size_t bytes, int alike) { return move(true, bytes, alike); }
+  Task<void> move_out(std::size_t bytes, int alike) { return move(false, bytes, alike); }
 
   void begin_kernel() {
     if (is_top()) team_.clock += model_.skew;
@@ -100,13 +102,26 @@ class Part {
   }
   /// The kernel is done; what it still has on the way to the host ends later.
   Task<void> end_kernel() {
+    co_await core_.compute(team_.clock, {});
     if (model_.times != nullptr) model_.times->end = team_.clock;
-    for (const HostSink& sink : sinks_) team_.clock = later(team_.clock, sink.done());
+    for (HostSink& sink : sinks_) co_await sink.drain();
     for (TeamOutput& output : outputs_) co_await output.drain();
     sinks_.clear();
   }
 
  private:
+  HostPort& host_port(bool in, std::size_t window, int alike) {
+    ports_.emplace_back(team_, host_work(setup().host, in, window, 1), alike);
+    return ports_.back();
+  }
+  Task<void> move(bool in, std::size_t bytes, int alike) {
+    if (!setup().host_data || bytes == 0) co_return;
+    TeamHostPort port(team_, host_work(setup().host, in, bytes, 1), alike);
+    port.start(0, team_.clock);
+    const Time end = co_await port.end(0);
+    team_.clock = later(team_.clock, end + setup().host.latency);
+  }
+
   const Model& model_;
   Team& team_;
   int root_;
@@ -114,10 +129,13 @@ class Part {
   int relative_ = 0;
   int node_ = 0;
   bool begun_ = false;
+  TeamCore core_;
+  std::optional<RankSpans> spans_;
   Traffic traffic_;
   PooledList<Credits> credits_;
   PooledList<TeamInput> inputs_;
   PooledList<TeamOutput> outputs_;
+  PooledList<TeamHostPort> ports_;
   PooledList<HostSource> sources_;
   PooledList<HostSink> sinks_;
 };

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "backends/aie/best_window.hpp"
+
 namespace offramp::aie {
 namespace {
 
@@ -115,8 +117,8 @@ Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, boo
 
 Need Planner::reduce(int kernels, std::size_t bytes) {
   Need need;
-  const std::size_t window = edge_window(bytes, setup_.window);
   if (fits_tile(bytes)) {
+    const std::size_t window = reduce_window(setup_, kernels, bytes, false, setup_.window);
     // A window that takes the room of the data is no reason for smaller ones: data can stream.
     const TreePlan& resident = tree_plan(kernels, window, bytes, false, false);
     need.tree = &resident;
@@ -128,7 +130,7 @@ Need Planner::reduce(int kernels, std::size_t bytes) {
     need.limit = resident_limit(bytes);
   }
   if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
-  return shrunk_tree(kernels, window, 0, true, false);
+  return shrunk_tree(kernels, reduce_window(setup_, kernels, bytes, true, setup_.window), 0, true, false);
 }
 
 Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
@@ -138,7 +140,9 @@ Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
   Need need;
   if (resident) need.limit = resident_limit(whole);
   if (!need.limit.empty()) return need;
-  const std::size_t window = edge_window(header ? block : whole, setup_.window);
+  const std::size_t window = header          ? edge_window(block, setup_.window)
+                             : whole_at_root ? gather_window(setup_, kernels, block, setup_.window)
+                                             : scatter_window(setup_, kernels, block, setup_.window);
   return shrunk_tree(kernels, window, resident ? block : 0, false, !resident);
 }
 
@@ -154,7 +158,8 @@ Need Planner::bcast(int kernels, std::size_t bytes) {
   Need need;
   if (!setup_.host_data) need.limit = resident_limit(bytes);
   if (!need.limit.empty()) return need;
-  for (std::size_t size = edge_window(bytes, setup_.window);; size = edge_window(size / 2, size)) {
+  for (std::size_t size = bcast_window(setup_, kernels, bytes, setup_.window);;
+       size = edge_window(size / 2, size)) {
     need.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
     need.multicast_window = size;
     need.limit = need.multicast->limit;

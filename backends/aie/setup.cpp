@@ -1,5 +1,6 @@
 #include "backends/aie/setup.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace offramp::aie {
@@ -41,6 +42,9 @@ Placement placement_of(const std::string& name) {
          : name == "refined" ? Placement::kRefined
                              : Placement::kAuto;
 }
+std::size_t largest_window(std::int64_t set) {
+  return set == 0 ? kLargestWindow : std::max<std::size_t>(static_cast<std::size_t>(set) / 16 * 16, 16);
+}
 Code code_of(const std::string& name) {
   return name == "vector" ? Code::kVector : Code::kScalar;
 }
@@ -52,7 +56,8 @@ Setup::Setup(const Settings& settings)
       timing(timing_of(settings)),
       placement(placement_of(settings.choice("placement"))),
       arity(static_cast<int>(settings.integer("arity"))),
-      window(static_cast<std::size_t>(settings.integer("window")) / 16 * 16),
+      window(largest_window(settings.integer("window"))),
+      best_window(settings.integer("window") == 0),
       kernels(code_of(settings.choice("kernels"))),
       copies(code_of(settings.choice("copies"))),
       gather(settings.choice("gather") == "packed"   ? GatherDesign::kPacked
@@ -62,10 +67,16 @@ Setup::Setup(const Settings& settings)
                                                        : AllreduceDesign::kButterfly),
       host_data(settings.choice("data") == "host"),
       command(settings.nanoseconds("command")),
+      configuration(
+          Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real("configuration") * 8e9 + 0.5))),
       eager_limit(static_cast<std::size_t>(settings.integer("eager_limit"))),
       bounce(settings.gigabits("bounce_bandwidth")) {
-  host.port = settings.real("gmio_port") * 1e9;
-  host.total = settings.real("gmio_total") * 1e9;
+  const auto bytes_per_second = [&](const char* name) {
+    return Bandwidth::bits_per_second(static_cast<std::int64_t>(settings.real(name) * 8e9 + 0.5));
+  };
+  host.port = bytes_per_second("gmio_port");
+  host.total = bytes_per_second("gmio_total");
+  host.turnaround = settings.nanoseconds("gmio_turnaround");
   host.ports = static_cast<int>(settings.integer("gmio_ports"));
   host.latency = settings.nanoseconds("gmio_latency");
 }

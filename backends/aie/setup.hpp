@@ -8,6 +8,9 @@ namespace offramp::aie {
 
 enum class AllreduceDesign : std::uint8_t { kTree, kButterfly };
 
+/// The largest window that the original document could compile.
+inline constexpr std::size_t kLargestWindow = 8192;
+
 struct Setup {
   explicit Setup(const Settings& settings);
 
@@ -16,6 +19,7 @@ struct Setup {
   Placement placement;
   int arity;
   std::size_t window;  // the largest, in bytes
+  bool best_window;    // smaller ones where they are faster
   Code kernels;        // of reductions
   Code copies;         // of everything else
   GatherDesign gather;
@@ -23,6 +27,7 @@ struct Setup {
   bool host_data;  // messages lie in the host's memory, not in the tiles
   HostPath host;
   Time command;
+  Bandwidth configuration;
   std::size_t eager_limit;
   Bandwidth bounce;
 };

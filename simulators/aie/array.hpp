@@ -29,11 +29,12 @@ struct ArraySpec {
   int columns = 50;
   int memory_bytes = 32768;  // of one module: 8 banks of 4 KB
   int bank_bytes = 4096;
-  int locks = 16;          // of one module; a double-buffered window takes two
-  int s2mm = 2;            // DMA channels from stream to memory of one tile
-  int mm2s = 2;            // and from memory to stream
-  int windows = 14;        // of one kernel, in and out; the original document's, no other source
-  int stack_bytes = 1024;  // defaults of the compiler
+  int program_bytes = 16384;  // of one core
+  int locks = 16;             // of one module; a double-buffered window takes two
+  int s2mm = 2;               // DMA channels from stream to memory of one tile
+  int mm2s = 2;               // and from memory to stream
+  int windows = 14;           // of one kernel, in and out; the original document's, no other source
+  int stack_bytes = 1024;     // defaults of the compiler
   int heap_bytes = 1024;
   int sync_bytes = 32;
   int minimum_window = 16;  // bytes

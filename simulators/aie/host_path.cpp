@@ -4,37 +4,55 @@
 
 namespace offramp::aie {
 
-double HostPath::rate(int users) const {
-  const int per_port = (users + ports - 1) / ports;
-  return std::min(port / per_port, total / users);
+constexpr std::size_t kBuffers = 2;
+
+void OwnHostPort::start(std::size_t buffer, Time at) {
+  const Time begin = later(at, port_free_);
+  port_free_ = ends_[buffer] = later(begin + port_time_, total_.acquire(begin, total_time_).end);
 }
 
-Time HostPath::transfer(std::size_t bytes, int users) const {
-  return Time::ps(static_cast<std::int64_t>(static_cast<double>(bytes) * 1e12 / rate(users) + 0.5));
+Task<Time> OwnHostPort::end(std::size_t buffer) {
+  co_return ends_[buffer];
 }
 
+HostSource::HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window,
+                       std::size_t windows)
+    : clock_(clock), port_(port), latency_(path.latency), pace_(path.port_time(window)), windows_(windows) {
+  for (std::size_t buffer = 0; buffer < std::min(kBuffers, windows); ++buffer) port.start(buffer, clock);
+}
+
+/// The way from the memory is long for the first windows. What follows them is on its way when a buffer gets
+/// free, but cannot overtake.
 Task<void> HostSource::wait_full() {
-  if (taken_ >= 2) next_ = later(next_, freed_[taken_ & 1U]);
-  next_ += per_window_;
+  Time there = co_await port_.end(taken_ & 1U);
+  if (taken_ < kBuffers) there += latency_;
+  if (taken_ > 0) there = later(there, last_ + pace_);
   ++taken_;
-  clock_ = later(clock_, next_);
-  co_return;
+  last_ = there;
+  clock_ = later(clock_, there);
 }
 
 Task<void> HostSource::set_empty() {
-  freed_[emptied_++ & 1U] = clock_;
+  const std::size_t buffer = emptied_++;
+  if (buffer + kBuffers < windows_) port_.start(buffer & 1U, clock_);
   co_return;
 }
 
 Task<void> HostSink::wait_empty() {
-  if (filled_ >= 2) clock_ = later(clock_, drained_[filled_ & 1U]);
-  co_return;
+  if (filled_ >= kBuffers) clock_ = later(clock_, co_await port_.end(filled_ & 1U));
 }
 
 Task<void> HostSink::set_full() {
-  const Time free = filled_ == 0 ? Time() : drained_[(filled_ - 1) & 1U];
-  drained_[filled_++ & 1U] = later(clock_, free) + per_window_;
+  port_.start(filled_++ & 1U, clock_);
   co_return;
+}
+
+Task<void> HostSink::drain() {
+  for (std::size_t window = filled_ - std::min(kBuffers, filled_); window < filled_; ++window) {
+    const Time end = co_await port_.end(window & 1U);
+    clock_ = later(clock_, end + latency_);
+  }
+  filled_ = 0;
 }
 
 Task<void> OpenOutput::wait_empty() {

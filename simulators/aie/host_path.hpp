@@ -1,41 +1,74 @@
-// Windows to and from the host's memory (GMIO): a DMA of the interface row moves one window after the other
-// at the rate that this kernel gets of the memory's.
+// Windows to and from the host's memory (GMIO): DMAs of the interface row move them one after the other, each
+// through its port and all of them through the NoC and the memory behind it.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
+#include "offramp/kernel/arbiter.hpp"
 #include "simulators/aie/window.hpp"
 
 namespace offramp::aie {
 
-/// Rates in bytes per second. The array's ports carry at most port each, and all of them together at most
-/// total in one direction.
+/// Each direction has as many ports, and its own share of the memory's rate.
 struct HostPath {
-  double port = 4e9;             // published: 4 GB/s per stream
-  double total = 5.4e9;          // measured: 10.9 GB/s both ways; half of it assumed for each
-  int ports = 32;                // published: 16 columns with two each
-  Time latency = Time::ns(200);  // assumed: interface, NoC and memory, one way
+  Bandwidth port = Bandwidth::gigabits_per_second(32);  // published: 4 GB/s per stream
+  Bandwidth total =
+      Bandwidth::bits_per_second(43'200'000'000);  // measured: 10.8 GB/s both ways; half of it assumed each
+  int ports = 32;                                  // published: 16 columns with two each
+  Time latency = Time::ns(200);                    // assumed: interface, NoC and memory, one way
+  Time turnaround = Time::ns(59);  // fitted: one pair of ports moves 6.5 GB/s in windows of 1 KB
 
-  /// Of one kernel when `users` of them move data at the same time.
-  [[nodiscard]] double rate(int users) const;
-  [[nodiscard]] Time transfer(std::size_t bytes, int users) const;
+  /// A window in its port, and in the memory.
+  [[nodiscard]] Time port_time(std::size_t bytes) const {
+    return port.bytes(static_cast<std::int64_t>(bytes)) + turnaround;
+  }
+  [[nodiscard]] Time total_time(std::size_t bytes) const {
+    return total.bytes(static_cast<std::int64_t>(bytes));
+  }
 };
 
-/// Windows that come from the host, double-buffered: the next is on its way as soon as a buffer is free.
+/// One direction of a port as one kernel uses it, for windows of one size. What else moves windows is open.
+class HostPort {
+ public:
+  virtual ~HostPort() = default;
+  /// Asks for a window to or from buffer 0 or 1; end() once for each.
+  virtual void start(std::size_t buffer, Time at) = 0;
+  virtual Task<Time> end(std::size_t buffer) = 0;
+};
+
+/// A port, and the memory behind it, that no other kernel uses.
+class OwnHostPort final : public HostPort {
+ public:
+  OwnHostPort(const HostPath& path, std::size_t window)
+      : port_time_(path.port_time(window)), total_time_(path.total_time(window)) {}
+  void start(std::size_t buffer, Time at) override;
+  Task<Time> end(std::size_t buffer) override;
+
+ private:
+  Time port_time_;
+  Time total_time_;
+  Time port_free_;
+  Arbiter total_;
+  std::array<Time, 2> ends_;
+};
+
+/// Windows that come from the host, double-buffered: the next is asked for as soon as a buffer is free. From
+/// the core's clock on, when the host has handed over the descriptor.
 class HostSource final : public Input {
  public:
-  /// begin: when the host has handed over the descriptor.
-  HostSource(Time& clock, Time begin, Time latency, Time per_window)
-      : clock_(clock), next_(begin + latency), per_window_(per_window) {}
+  HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window, std::size_t windows);
   Task<void> wait_full() override;
   Task<void> set_empty() override;
 
  private:
   Time& clock_;
-  Time next_;  // the DMA is free
-  Time per_window_;
-  std::array<Time, 2> freed_;
+  HostPort& port_;
+  Time latency_;
+  Time pace_;
+  Time last_;
+  std::size_t windows_;
   std::size_t taken_ = 0;
   std::size_t emptied_ = 0;
 };
@@ -43,18 +76,17 @@ class HostSource final : public Input {
 /// Windows that go to the host.
 class HostSink final : public Output {
  public:
-  HostSink(Time& clock, Time latency, Time per_window)
-      : clock_(clock), latency_(latency), per_window_(per_window) {}
+  HostSink(Time& clock, HostPort& port, const HostPath& path)
+      : clock_(clock), port_(port), latency_(path.latency) {}
   Task<void> wait_empty() override;
   Task<void> set_full() override;
-  /// When the last window is in the host's memory.
-  [[nodiscard]] Time done() const { return filled_ == 0 ? clock_ : drained_[(filled_ - 1) & 1U] + latency_; }
+  /// Takes the clock to when the last window is in the host's memory. Once, at the end.
+  Task<void> drain();
 
  private:
   Time& clock_;
+  HostPort& port_;
   Time latency_;
-  Time per_window_;
-  std::array<Time, 2> drained_;
   std::size_t filled_ = 0;
 };
 

@@ -24,8 +24,8 @@ Task<void> reduce_kernel(Core core, const ReduceCall& call) {
     if (call.output != nullptr) co_await acquire(core, *call.output, Acquire::kSingle);
     const std::size_t bytes = call.chunks.size(chunk);
     const Time begin = core.clock;
-    core.clock += timing.reduce(call.code, static_cast<int>(call.inputs.size()),
-                                elements_of(bytes, call.element_bytes), bytes, call.operations);
+    co_await core.compute(timing.reduce(call.code, static_cast<int>(call.inputs.size()),
+                                        elements_of(bytes, call.element_bytes), bytes, call.operations));
     if (call.data != nullptr) call.data->reduce(chunk);
     core.span("reduce", begin);
     if (call.output != nullptr) co_await release(core, *call.output);
@@ -52,7 +52,7 @@ Task<void> pack_kernel(Core core, const PackCall& call) {
           room = call.output_window;
         }
         const std::size_t moved = call.output == nullptr ? part : std::min(part, room);
-        core.clock += core.timing.copy(call.copies, moved, segment.input == nullptr);
+        co_await core.compute(core.timing.copy(call.copies, moved, segment.input == nullptr));
         part -= moved;
         if (call.output == nullptr) continue;
         room -= moved;
@@ -87,7 +87,7 @@ Task<void> unpack_kernel(Core core, const UnpackCall& call) {
       std::size_t moved = need;
       if (call.input != nullptr) moved = std::min(moved, have);
       if (share.output != nullptr) moved = std::min(moved, room);
-      core.clock += core.timing.copy(call.copies, moved, call.input == nullptr);
+      co_await core.compute(core.timing.copy(call.copies, moved, call.input == nullptr));
       need -= moved;
       left -= moved;
       if (call.input != nullptr) have -= moved;
@@ -136,13 +136,13 @@ Task<void> header_gather_kernel(Core core, const HeaderGatherCall& call) {
   }
   for (std::size_t chunk = 0; chunk < call.own.count(); ++chunk) {
     if (call.output != nullptr) co_await acquire(core, *call.output, Acquire::kSingle);
-    core.clock += timing.copy(call.copies, call.own.size(chunk), true);
+    co_await core.compute(timing.copy(call.copies, call.own.size(chunk), true));
     if (call.output != nullptr) co_await release(core, *call.output);
   }
   for (const std::size_t input : call.order) {
     co_await acquire(core, *call.inputs[input], Acquire::kInLoop);
     if (call.output != nullptr) co_await acquire(core, *call.output, Acquire::kSingle);
-    core.clock += timing.copy(call.copies, call.window, false);
+    co_await core.compute(timing.copy(call.copies, call.window, false));
     if (call.output != nullptr) co_await release(core, *call.output);
     co_await release(core, *call.inputs[input]);
   }
@@ -154,7 +154,7 @@ Task<void> copy_kernel(Core core, const CopyCall& call) {
     if (call.input != nullptr) co_await acquire(core, *call.input, Acquire::kSingle);
     if (call.output != nullptr) co_await acquire(core, *call.output, Acquire::kSingle);
     const Time begin = core.clock;
-    core.clock += core.timing.copy(call.copies, call.chunks.size(chunk), true);
+    co_await core.compute(core.timing.copy(call.copies, call.chunks.size(chunk), true));
     core.span("copy", begin);
     if (call.output != nullptr) co_await release(core, *call.output);
     if (call.input != nullptr) co_await release(core, *call.input);
@@ -168,11 +168,11 @@ Task<void> butterfly_kernel(Core core, const ButterflyCall& call) {
     const std::size_t bytes = call.chunks.size(chunk);
     for (std::size_t round = 0; round < call.inputs.size(); ++round) {
       co_await acquire(core, *call.outputs[round], Acquire::kSingle);
-      core.clock += timing.copy(call.code, bytes, true);
+      co_await core.compute(timing.copy(call.code, bytes, true));
       co_await release(core, *call.outputs[round]);
       co_await acquire(core, *call.inputs[round], Acquire::kSingle);
-      core.clock +=
-          timing.reduce(call.code, 1, elements_of(bytes, call.element_bytes), bytes, call.operations);
+      co_await core.compute(
+          timing.reduce(call.code, 1, elements_of(bytes, call.element_bytes), bytes, call.operations));
       if (!call.data.empty()) call.data[round]->reduce(chunk);
       co_await release(core, *call.inputs[round]);
     }

@@ -35,10 +35,12 @@ struct MessageCall {
 };
 
 Task<void> send_kernel(Core core, const MessageCall* what) {
+  std::optional<OwnHostPort> port;
   std::optional<HostSource> source;
   CopyCall call{nullptr, what->output, what->chunks, what->copies};
   if (what->host != nullptr) {
-    source.emplace(core.clock, core.clock, what->host->latency, what->host->transfer(what->chunks.window, 1));
+    port.emplace(*what->host, what->chunks.window);
+    source.emplace(core.clock, *port, *what->host, what->chunks.window, what->chunks.count());
     call.input = &*source;
   }
   co_await copy_kernel(core, call);
@@ -47,14 +49,17 @@ Task<void> send_kernel(Core core, const MessageCall* what) {
 
 Task<void> receive_kernel(Core core, const MessageCall* what) {
   FirstNoted input(*what->input, core.clock, what->result->first);
+  std::optional<OwnHostPort> port;
   std::optional<HostSink> sink;
   CopyCall call{&input, nullptr, what->chunks, what->copies};
   if (what->host != nullptr) {
-    sink.emplace(core.clock, what->host->latency, what->host->transfer(what->chunks.window, 1));
+    port.emplace(*what->host, what->chunks.window);
+    sink.emplace(core.clock, *port, *what->host);
     call.output = &*sink;
   }
   co_await copy_kernel(core, call);
-  what->result->last = sink ? sink->done() : core.clock;
+  if (sink) co_await sink->drain();
+  what->result->last = core.clock;
 }
 
 // Cycles of a kernel's body between the locks, of the latency benchmark. The four of the partner are in the

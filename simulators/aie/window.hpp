@@ -33,14 +33,32 @@ class Output {
   virtual Task<void> set_full() = 0;
 };
 
+/// A core that kernels of several operations share: it computes for one of them at a time. Waiting for a lock
+/// leaves it to the others.
+class CoreUnit {
+ public:
+  virtual ~CoreUnit() = default;
+  /// The kernel, whose clock is there, computes for a while; before that it has spent `spent` on calls and
+  /// locks.
+  virtual Task<void> compute(Time& clock, Time duration) = 0;
+  Time spent;
+};
+
 /// One core that runs a kernel: where it stands, and what it costs.
 struct Core {
   Time& clock;
   const Timing& timing;
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
+  CoreUnit* unit = nullptr;  // null: the kernel has it to itself
 
-  void spend(double cycles) const { clock += timing.cycles(cycles); }
+  void spend(double cycles) const {
+    const Time span = timing.cycles(cycles);
+    clock += span;
+    if (unit != nullptr) unit->spent += span;
+  }
+  /// Goes over the elements of a window.
+  [[nodiscard]] Task<void> compute(Time duration) const;
   void span(std::string_view what, Time begin) const {
     if (spans != nullptr && clock > begin) spans->record({"aie.core", what, begin, clock, operation});
   }

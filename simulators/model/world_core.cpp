@@ -58,6 +58,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   Member& member = members_.emplace_back();
   member.description = &description;
   member.settings = settings;
+  if (description.is_one_machine) has_wires_of_its_own(description);
   member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
                                        options_.packets, options_.ranks_per_node});
   member.old = member.backend->issue_order() != nullptr;
@@ -205,6 +206,8 @@ void Core::handle(const Event& event) {
     case EventKind::kAnswered:
       return answered(message);
     case EventKind::kDepart:
+      if (event.number == kWork) return begin_work(*static_cast<Team::PendingWork*>(event.object));
+      if (event.number == kWaitingWork) return go_on(*static_cast<WorkQueue*>(event.object));
       return depart(message);
     case EventKind::kWake: {
       Rank& rank = *static_cast<Rank*>(event.object);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <coroutine>
+#include <deque>
 #include <map>
 #include <memory>
 #include <random>
@@ -171,7 +172,7 @@ enum class EventKind : std::uint8_t {
   kRequested,  // a request
   kGranted,    // a receive was posted: the receiver's device may answer
   kAnswered,   // the answer is at the sender
-  kDepart,     // the sender's device begins
+  kDepart,     // the sender's device begins, or that of a collective does
   kWake,       // a program goes on
   kNetwork     // takes its turn as a release, since neither sees the other: an order has room for eight kinds
 };
@@ -183,11 +184,20 @@ constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t numbe
          (number & ((1U << kSourceShift) - 1));
 }
 
+/// Work of collectives that waits for one resource, in the order in which it came.
+struct WorkQueue {
+  Resource* resource = nullptr;
+  std::deque<Team::PendingWork*> waiting;
+};
+
 struct Event {
   void* object = nullptr;
   EventKind kind = EventKind::kWake;
-  std::uint32_t number = 0;  // kWake: which one is awaited
+  std::uint32_t number = 0;  // kWake: which one is awaited; kDepart: what begins
 };
+// What begins, besides a message: work of a collective's device, or work that waited for a resource.
+inline constexpr std::uint32_t kWork = 1;
+inline constexpr std::uint32_t kWaitingWork = 2;
 
 class Core final : private NetworkWorld {
  public:
@@ -242,6 +252,8 @@ class Core final : private NetworkWorld {
   }
   /// Instead of observe_receive(), for a token.
   Stamp take_token(Operation& receive, const Team& team);
+  /// Begins work of a collective when its time comes.
+  void start_work(Rank& rank, Team::PendingWork& work);
   /// The number-th meeting of a communicator: all its members go on together.
   void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
@@ -315,7 +327,7 @@ class Core final : private NetworkWorld {
   void note_send(const Operation& send, Time at, const Team* collective) const;
   void note_meeting(std::span<Meeting* const> members, Time latest) const;
   /// A backend whose messages do not pass the network: there must be none.
-  void has_wires_of_its_own(std::uint8_t backend);
+  void has_wires_of_its_own(const BackendDescription& backend);
   Time send_old(Message& message, Time at);
   Time send_local(Message& message);
   void depart(Message& message);
@@ -338,6 +350,11 @@ class Core final : private NetworkWorld {
   void attach(Message& message, Operation& receive);
   void attach_old(Message& message, Operation& receive);
   [[nodiscard]] std::string deadlock() const;
+  void push_departure(Time at, Rank& rank, void* object, std::uint32_t number);
+  void begin_work(Team::PendingWork& work);
+  void wait_for(WorkQueue& queue);
+  void go_on(WorkQueue& queue);
+  void serve(Team::PendingWork& work);
   void make_communicator(std::span<Meeting* const> members);
   void discard(Operation& operation);
 
@@ -367,6 +384,7 @@ class Core final : private NetworkWorld {
   std::vector<std::unique_ptr<Rank>> ranks_;
   Communicator everyone_;
   World::Program program_;
+  std::unordered_map<const Resource*, WorkQueue> work_queues_;
   std::unordered_set<Operation*> given_up_;  // and not done
 };
 

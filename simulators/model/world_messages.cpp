@@ -89,7 +89,8 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   if (arguments.token != nullptr) {
     message.token = true;
     message.stamp = *arguments.token;
-    if (transfer.source != transfer.destination) has_wires_of_its_own(arguments.backend);
+    if (transfer.source != transfer.destination)
+      has_wires_of_its_own(*members_[arguments.backend].description);
     if (arguments.failed) message.stamp.detail |= Stamp::kFailed;
     push(now_, *message.destination, EventKind::kArrive, message);
     sent(message, at);
@@ -99,9 +100,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   if (own.old != nullptr) return send_old(message, at);
   own.backend->issue(transfer, passage);
   if (transfer.source == transfer.destination) return send_local(message);
-  push(later(passage.begin, now_), source, EventKind::kDepart, &message,
-       static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
-           (source.departures++ & ((std::uint64_t{1} << kKindShift) - 1)));
+  push_departure(passage.begin, source, &message, 0);
   const Time host_free = passage.host_free;
   if (passage.complete >= Time() && !faulty_) sent(message, passage.complete);
   return host_free;
@@ -121,17 +120,17 @@ Time Core::send_local(Message& message) {
   return host_free;
 }
 
-void Core::has_wires_of_its_own(std::uint8_t backend) {
+void Core::has_wires_of_its_own(const BackendDescription& backend) {
   if (options_.network == nullptr || !declined_.empty()) return;
   declined_ = fmt::format(
       "{} has wires of its own, whose place no other network can take: take the topology \"star\", or give "
       "what it carries "
       "so to the host by a route",
-      members_[backend].description->name);
+      backend.name);
 }
 
 Time Core::send_old(Message& message, Time at) {
-  has_wires_of_its_own(message.backend);
+  has_wires_of_its_own(*members_[message.backend].description);
   message.old = true;
   const Device& own = message.source->device(message.backend);
   const Departure departure = own.old->messages->depart(message.transfer, at, *own.old->units);

@@ -55,7 +55,7 @@ class Rank {
   Time clock;
   std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
   std::uint32_t operations = 0;    // begun, where anything is observed
-  std::uint64_t departures = 0;    // messages that it gave to its devices
+  std::uint64_t departures = 0;    // messages and work that it gave to its devices
   Task<void> program;
   MatchQueue posted;
   MatchQueue unexpected;

@@ -99,22 +99,34 @@ TEST(Windows, OfAMulticastWaitForTheSlowestConsumer) {
   for (std::size_t i = 2; i < 8; ++i) EXPECT_GT(fast.received[i], slow.received[i - 2] + 3000);
 }
 
+/// Windows of 16 B take 100 ns each in the port.
+HostPath slow_path() {
+  HostPath path;
+  path.port = Bandwidth::bits_per_second(1'600'000'000);
+  path.turnaround = Time::ns(20);
+  return path;
+}
+
 TEST(Windows, ToTheHostAreDrainedAtItsRate) {
   Time clock;
-  HostSink sink(clock, Time::ns(200), Time::ns(100));
+  OwnHostPort port(slow_path(), 16);
+  HostSink sink(clock, port, slow_path());
   for (int i = 0; i < 10; ++i) {
     Task<void> waiting = sink.wait_empty();
     waiting.start();
     Task<void> filling = sink.set_full();
     filling.start();
   }
-  EXPECT_EQ(sink.done(), Time::ns(10 * 100 + 200));
   EXPECT_EQ(clock, Time::ns(8 * 100));  // two are still in the buffers
+  Task<void> draining = sink.drain();
+  draining.start();
+  EXPECT_EQ(clock, Time::ns(10 * 100 + 200));
 }
 
 TEST(Windows, FromTheHostComeAtItsRate) {
-  Time clock;
-  HostSource source(clock, Time::ns(10), Time::ns(200), Time::ns(100));
+  Time clock = Time::ns(10);
+  OwnHostPort port(slow_path(), 16);
+  HostSource source(clock, port, slow_path(), 16, 10);
   for (int i = 1; i <= 10; ++i) {
     Task<void> waiting = source.wait_full();
     waiting.start();

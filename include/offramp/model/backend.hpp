@@ -149,7 +149,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 2;
+  static constexpr int kAbi = 3;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
@@ -167,6 +167,9 @@ struct BackendDescription {
   /// The parameters that make no difference beside the others' values, whether the user has set them or not:
   /// those that are set are reported. Null: all of them always count.
   std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;
+  /// The hardware is one machine for all ranks, and what connects them is part of it: no network of the
+  /// user's lies between nodes.
+  bool is_one_machine = false;
 };
 
 }  // namespace offramp

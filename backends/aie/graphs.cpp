@@ -1,0 +1,19 @@
+#include "backends/aie/graphs.hpp"
+
+namespace offramp::aie {
+
+Time Graphs::load(int rank, const Operation& operation, const Need& need) {
+  const auto index = static_cast<std::size_t>(rank);
+  if (held_.size() <= index) held_.resize(index + 1);
+  Held& held = held_[index];
+  const int root = has_root(operation.kind) ? operation.root : 0;
+  const Graph graph{operation.ranks, root, need.tree, need.multicast, need.butterfly};
+  Graph& last = held.last[static_cast<std::size_t>(operation.kind)];
+  if (last == graph) return {};
+  last = graph;
+  if (!held.all.emplace(operation.kind, graph).second) return {};
+  if (held.begun.emplace(operation.kind, operation.ranks).second) return {};
+  return setup_.configuration.bytes(std::int64_t{setup_.array.program_bytes} * operation.ranks);
+}
+
+}  // namespace offramp::aie

@@ -1,0 +1,179 @@
+#include "backends/aie/validation.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backends/aie/aie.hpp"
+#include "backends/aie/messages.hpp"
+#include "simulators/model/world.hpp"
+
+namespace offramp::aie {
+namespace {
+
+// Whether a parameter, or the layout, was chosen after the figure.
+constexpr bool kHeldOut = false;
+constexpr bool kFitted = true;
+
+Settings settings_with(const std::vector<std::pair<std::string, Settings::Value>>& values) {
+  Settings settings = Settings::defaults(aie_backend().parameters);
+  for (const auto& [name, value] : values) settings.set(name, value);
+  return settings;
+}
+
+struct Cycles {
+  double tree = 0;
+  double level = 0;
+};
+
+/// A benchmark of the original document: the root's first call, and the median of the others.
+Cycles reduce_cycles(int levels, int window, Placement placement) {
+  const Setup setup(settings_with({}));
+  const Timing& timing = setup.timing;
+  const Tree tree = Tree::filled((1 << levels) - 1, 2);
+  Graph graph = graph_of(tree, window, window);
+  graph.to_host.push_back(0);
+  const Plan plan = plan_tree(setup.array, tree, graph, placement);
+  const auto bytes = static_cast<std::size_t>(window);
+  ReduceOptions options;
+  options.calls = 4;
+  options.begins.assign(static_cast<std::size_t>(tree.size()), Time());
+  options.begins[0] = timing.cycles(timing.costs().skew);
+  const Run run = run_reduce(timing, tree, plan, {{bytes, bytes}}, options);
+  std::vector<Time> others(run.calls.begin() + 1, run.calls.end());
+  std::sort(others.begin(), others.end());
+  return {timing.in_cycles(run.calls.front()), timing.in_cycles(others[others.size() / 2])};
+}
+
+template <typename Add>
+void add_trees(Add add) {
+  struct Row {
+    int levels;
+    int window;
+    double tree;   // cycles, median of 10 first calls
+    double level;  // cycles, median of the other 1023
+  };
+  static constexpr std::array kRows = {
+      Row{3, 16, 1246.5, 729},       Row{4, 16, 1783.5, 729},       Row{5, 16, 2247.5, 729},
+      Row{6, 16, 2780, 729},         Row{3, 8192, 379373, 170384},  Row{4, 8192, 551618.5, 170384},
+      Row{3, 4096, 189946.5, 85391}, Row{4, 4096, 276165.5, 85404}, Row{5, 4096, 362667.5, 85392},
+      Row{6, 4096, 449123, 85391},   Row{3, 2048, 94189, 42895},    Row{3, 1024, 47343, 21647},
+      Row{3, 512, 23907, 11023},     Row{3, 256, 12208, 5709},      Row{3, 128, 6344, 3053},
+      Row{3, 64, 3408, 1725},        Row{3, 32, 1949, 1061}};
+  for (const Row& row : kRows) {
+    const std::string what = fmt::format("L = {}, {} B", row.levels, row.window);
+    const Cycles automatic = reduce_cycles(row.levels, row.window, Placement::kAuto);
+    const Cycles published = reduce_cycles(row.levels, row.window, Placement::kPublished);
+    const bool same = automatic.tree == published.tree;
+    const bool unexplained = row.window == 4096 && row.levels >= 5;
+    add({"tree time, " + what, "cycles", row.tree, automatic.tree, kFitted,
+         same ? unexplained ? "`leaf_element`, `skew`; what is left over is not explained: bank conflicts?"
+                            : "`leaf_element`, `skew`"
+         : row.window == 16 ? "`leaf_element`, `skew`"
+                            : "`skew`; layout chosen after this figure: all edges share memory"});
+    if (!same)
+      add({"the same, placement = published", "cycles", row.tree, published.tree, kFitted,
+           "the one layout that the original document states; its stream copies are not in this figure"});
+    const bool call = row.levels == 3 && row.window == 16;
+    const bool slope = row.levels == 3 && row.window == 8192;
+    const bool step = row.levels == 3 && row.window == 512;
+    add({"level time, " + what, "cycles", row.level, automatic.level, call || slope || step,
+         call    ? "`call`"
+         : slope ? "`outer_element`"
+         : step  ? "the step of two cycles"
+                 : "thesis, table 4.1"});
+  }
+}
+
+template <typename Add>
+void add_latencies(Add add) {
+  const Timing timing = Setup(settings_with({})).timing;
+  for (const auto& [distance, published] :
+       {std::pair(1, 98.5), std::pair(10, 164.0), std::pair(19, 200.0), std::pair(28, 236.0),
+        std::pair(37, 272.0), std::pair(46, 308.0), std::pair(56, 346.0)}) {
+    Connection connection;
+    connection.shared = distance == 1;
+    if (!connection.shared) connection.route.assign(static_cast<std::size_t>(distance), Direction::kEast);
+    add({fmt::format("latency of 16 B, distance {}", distance), "cycles", published,
+         timing.in_cycles(ping_pong(timing, connection)), distance <= 10,
+         distance == 1    ? "`acquire_single`"
+         : distance == 10 ? "`dma`"
+         : distance == 56 ? "thesis, table 3.1: one of four buffers a tile nearer would be these two cycles"
+                          : "thesis, table 3.1"});
+  }
+  Connection shared;
+  add({"latency of neighbours by the host's clock", "ns", 85.5, ping_pong(timing, shared).nanoseconds(),
+       kHeldOut,
+       "thesis: 1024 rounds and the host's calls around them; its own cycle counter says 98.5 cycles, 78.8 "
+       "ns"});
+}
+
+/// So many windows from one kernel to another, by 256-bit copies, without the calls' beginnings.
+double gigabytes_per_second(const Connection& connection, std::size_t window) {
+  const Timing timing = Setup(settings_with({})).timing;
+  constexpr std::size_t kWindows = 100;
+  const auto end = [&](std::size_t windows) {
+    return run_message(timing, connection, {windows * window, window}, Code::kVector, nullptr, 0).last;
+  };
+  return static_cast<double>(kWindows * window) / (end(2 * kWindows) - end(kWindows)).seconds() / 1e9;
+}
+
+template <typename Add>
+void add_rates(Add add) {
+  Connection shared;
+  Connection far;
+  far.shared = false;
+  far.route.assign(4, Direction::kEast);
+  add({"tile memory, windows of 8 KB", "GB/s", 29, gigabytes_per_second(shared, 8192), kHeldOut,
+       "cited by the thesis, without the window; accesses of 256 bit"});
+  for (const std::size_t window : {std::size_t{512}, std::size_t{1024}, std::size_t{8192}})
+    add({fmt::format("DMA, windows of {} B", window), "GB/s", 4.4, gigabytes_per_second(far, window),
+         kHeldOut,
+         "cited by the thesis, without the window; in the model the DMAs make no pause between windows"});
+}
+
+/// Pairs of ports, one in and one out: messages in windows of 1 KB on an array of 1 GHz. Two ranks have a
+/// port each way.
+double gmio(int pairs) {
+  constexpr std::size_t kBytes = 1 << 20;
+  const Settings settings = settings_with({{"clock", {1000, {}}}, {"window", {1024, {}}}, {"command", {}}});
+  WorldOptions options;
+  options.ranks = 64;
+  World world(options, {aie_backend(), settings});
+  (void)world.run([pairs](RankHandle& rank) -> Task<void> {
+    if (rank.rank() >= 2 * pairs) co_return;
+    if (rank.rank() % 2 == 0) (void)co_await rank.send(rank.rank() + 1, kBytes);
+    if (rank.rank() % 2 == 1) (void)co_await rank.receive(rank.rank() - 1, kBytes);
+  });
+  return 2.0 * pairs * kBytes / world.end().seconds() / 1e9;
+}
+
+template <typename Add>
+void add_gmio(Add add) {
+  for (const auto& [pairs, published] : {std::pair(1, 6.5), std::pair(2, 10.3), std::pair(4, 11.0),
+                                         std::pair(8, 10.8), std::pair(16, 11.0), std::pair(32, 10.9)})
+    add({fmt::format("GMIO in and out, {} pair{} of ports", pairs, pairs == 1 ? "" : "s"), "GB/s", published,
+         gmio(pairs), pairs == 1 || pairs == 8,
+         pairs == 1   ? "AMD XD100, cycle counter; `gmio_turnaround`"
+         : pairs == 8 ? "AMD XD100; `gmio_total`"
+         : pairs == 2 ? "AMD XD100; two ports fill the memory here, which the hardware's do not quite"
+                      : "AMD XD100"});
+}
+
+}  // namespace
+
+ValidationRows validation() {
+  ValidationRows rows;
+  const auto add = [&rows](ValidationRow row) { rows.push_back(std::move(row)); };
+  add_trees(add);
+  add_latencies(add);
+  add_rates(add);
+  add_gmio(add);
+  return rows;
+}
+
+}  // namespace offramp::aie
