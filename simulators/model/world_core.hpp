@@ -172,7 +172,8 @@ enum class EventKind : std::uint8_t {
   kGranted,    // a receive was posted: the receiver's device may answer
   kAnswered,   // the answer is at the sender
   kDepart,     // the sender's device begins
-  kWake        // a program goes on
+  kWake,       // a program goes on
+  kStep        // of devices that work on a collective by themselves; among the departures
 };
 /// The order of simultaneous events at a rank: their kind, where they come from, and a number there.
 inline constexpr unsigned kKindShift = 37;
@@ -258,8 +259,22 @@ class Core {
   [[nodiscard]] Time end() const;
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
   [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
+  /// All devices of a backend. Null: its messages pass no stages.
+  [[nodiscard]] WorldDevices* devices(std::uint8_t backend) { return members_[backend].devices.get(); }
 
  private:
+  /// The steps of all of a backend's devices come in the order in which they were scheduled.
+  class Devices final : public WorldDevices {
+   public:
+    Devices(Core& core, std::uint8_t backend) : core_(core), backend_(backend) {}
+    [[nodiscard]] Resources resources(int world_rank) override;
+    void schedule(Time at, Work& work, std::uint32_t number) override;
+
+   private:
+    Core& core_;
+    std::uint8_t backend_;
+    std::uint64_t scheduled_ = 0;
+  };
   struct Member {
     const BackendDescription* description = nullptr;
     Settings settings;
@@ -272,6 +287,7 @@ class Core {
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
     Pages<Hold> senders;
     Pages<Hold> receivers;
+    std::unique_ptr<Devices> devices;
   };
 
   std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);
