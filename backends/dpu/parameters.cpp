@@ -84,7 +84,10 @@ std::vector<Parameter> platform_parameters() {
       choice("broadcast", spec.tree ? "tree" : "flat", {"flat", "tree"}, "read in code: flat",
              "all pull from the root, or along a binomial tree"),
       integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
-              "up to here a message waits in the receiver's DPU")};
+              "up to here a message waits in the receiver's DPU"),
+      integer("notification_limit", "B", spec.notification_limit, {0, 1e9},
+              "assumed: a usual threshold of UCX",
+              "arrivals with more payload are fetched by the service process")};
 }
 
 std::vector<Parameter> arm_parameters() {
@@ -187,6 +190,7 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults) {
   platform.path = settings.choice("data_path") == "staging" ? DataPath::kStaging : DataPath::kGvmi;
   platform.host_delivers = settings.choice("delivery") == "hosts";
   platform.tree = settings.choice("broadcast") == "tree";
+  platform.notification_limit = settings.integer("notification_limit");
   platform.failure = failure_of(settings);
   spec.emit = settings.nanoseconds("emit");
   spec.eager_limit = settings.integer("eager_limit");

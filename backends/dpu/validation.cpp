@@ -185,6 +185,7 @@ double stream(std::size_t bytes) {
     const Values values = {{"card", word("bf3")}, {"ranks_per_node", number(1)}};
     return end_of(2, values, [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
+      requests.reserve(static_cast<std::size_t>(messages));
       for (int i = 0; i < messages; ++i)
         requests.push_back(rank.rank() == 0 ? rank.isend(1, bytes) : rank.irecv(0, bytes));
       (void)co_await rank.wait_all(requests);

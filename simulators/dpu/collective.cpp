@@ -61,8 +61,10 @@ class Run final : public Offload {
         return send_result(subject, at);
       case kResultData:
         return land_result(subject);
-      default:
+      case kResultLanded:
         return take_result(subject, at);
+      default:
+        return know(subject, machine_.step(machine_.process_of(subject), at));
     }
   }
 
@@ -77,7 +79,8 @@ class Run final : public Offload {
     kAck,
     kResult,
     kResultData,
-    kResultLanded
+    kResultLanded,
+    kFetched
   };
 
   struct Rank {
@@ -115,10 +118,20 @@ class Run final : public Offload {
   }
 
   void arrive(int rank, Time at) {
+    const int process = machine_.process_of(rank);
+    const Time taken = machine_.step(process, at);
+    const std::int64_t payload =
+        arrival_payload(request_.kind, static_cast<int>(ranks_.size()), rank == request_.root);
+    if (machine_.is_fetched(rank, payload))
+      return machine_.schedule(machine_.fetch(payload, taken), kFetched, rank);
+    know(rank, taken);
+  }
+
+  /// The arrival is all there.
+  void know(int rank, Time now) {
     Rank& r = ranks_[index(rank)];
     const int process = machine_.process_of(rank);
     r.arrived = true;
-    Time now = machine_.step(process, at);
     // An idle member of a collective without bytes has nothing to import.
     if (plan_.imports) now = machine_.work(process, now, spec_.card.import);
     if (r.data) offer(rank, now);

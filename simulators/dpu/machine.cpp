@@ -101,9 +101,14 @@ Time Machine::repairs(std::uint64_t link, Time at) {
 Time Machine::from_host(int member, std::int64_t payload, Time at) {
   const int process = process_of(member);
   if (on_host(process)) return at;
-  const std::int64_t bytes = kNotificationHeader + payload;
+  const std::int64_t bytes = kNotificationHeader + (is_fetched(member, payload) ? 0 : payload);
   count_message(wire_, bytes);
   return at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency;
+}
+
+Time Machine::fetch(std::int64_t payload, Time at) {
+  count_message(wire_, payload);
+  return at + spec_.card.pcie_latency + spec_.card.pcie.bytes(framed(payload)) + spec_.card.pcie_latency;
 }
 
 Time Machine::to_host(int member, Time at) {

@@ -76,6 +76,12 @@ class Machine {
   Time notify(int from, int to, std::int64_t payload, Time at);
   /// When a member's notification reaches its service process, and when the way back reaches the host.
   Time from_host(int member, std::int64_t payload, Time at);
+  /// Whether only the header of a notification travels at first, and the service process fetches the rest.
+  [[nodiscard]] bool is_fetched(int member, std::int64_t payload) const {
+    return payload > spec_.notification_limit && !on_host(process_of(member));
+  }
+  /// When a payload is there that a service process asks for at a time.
+  Time fetch(std::int64_t payload, Time at);
   Time to_host(int member, Time at);
 
   struct Passage {

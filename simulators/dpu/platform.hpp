@@ -84,8 +84,9 @@ struct PlatformSpec {
   int processes = 1;  // service processes per DPU
   int reads = 4;      // outstanding READs per service process
   DataPath path = DataPath::kGvmi;
-  bool host_delivers = true;  // allgather: blocks reach a node once and its hosts copy them
-  bool tree = false;          // broadcast along a binomial tree instead of from the root to all
+  std::int64_t notification_limit = 8192;  // payload of an arrival that the service process need not fetch
+  bool host_delivers = true;               // allgather: blocks reach a node once and its hosts copy them
+  bool tree = false;                       // broadcast along a binomial tree instead of from the root to all
   FailureSpec failure;
 
   [[nodiscard]] ReliableTransport reliable() const {
