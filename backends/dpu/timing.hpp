@@ -1,7 +1,7 @@
-// The modelled time of a collective. Service processes are shared by ranks, and serve them in the order of
-// their arrival: that takes all arrivals at one place. So the first rank of the communicator collects them,
-// runs the platform once, and tells each rank its part. The stamps say when; the tokens that bring them cost
-// nothing.
+// The modelled time of a collective in a live run. Service processes are shared by ranks, and serve them in
+// the order of their arrival: that takes all arrivals at one place. So the first rank of the communicator
+// collects them, runs the platform once, and tells each rank its part. The stamps say when; the tokens that
+// bring them cost nothing.
 //
 // Where blocks differ in size, no rank need know more than its own counts, which it posts to its service
 // process. So each also tells the first rank what it knows, in stamps as well: tokens of a lane that only
@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "backends/dpu/world_collectives.hpp"
 #include "offramp/model/backend.hpp"
 #include "simulators/dpu/collective.hpp"
 #include "simulators/model/direct_mapped_cache.hpp"
@@ -22,14 +23,6 @@ std::vector<std::int64_t> told_sizes(const Operation& operation, const Team& tea
                                      const CollectiveBuffers& buffers);
 /// How many a rank tells, which all know alike.
 std::size_t told_by(const Operation& operation, int rank);
-
-/// What a rank learns about its operation.
-struct Completion {
-  Outcome outcome = Outcome::kOk;
-  Time done;
-  Time process_free;
-  Time host_work;
-};
 
 class CollectiveTiming {
  public:

@@ -2,34 +2,19 @@
 
 namespace offramp::dpu {
 namespace {
-enum Kind { kArrive, kToken };
 constexpr std::int64_t kTokenPayload = 20;
 }  // namespace
 
 Barrier::Barrier(const PlatformSpec& spec, const CollectiveRequest& request,
-                 const std::vector<bool>& host_run)
-    : request_(request),
-      machine_(spec, request.members, host_run, first_packet(request)),
-      processes_(static_cast<std::size_t>(machine_.processes())),
-      done_(request.members.size()) {
+                 const std::vector<bool>& host_run, Agenda* agenda, Observer* observer)
+    : Offload(spec, request, host_run, agenda, observer),
+      processes_(static_cast<std::size_t>(machine_.processes())) {
   while ((1 << rounds_) < machine_.processes()) ++rounds_;
   for (int i = 0; i < static_cast<int>(request.members.size()); ++i) {
     Process& process = processes_[static_cast<std::size_t>(machine_.process_of(i))];
     process.ranks.push_back(i);
     ++process.missing;
     process.heard.resize(static_cast<std::size_t>(rounds_));
-  }
-}
-
-void Barrier::run() {
-  for (int i = 0; i < static_cast<int>(done_.size()); ++i) {
-    const Time posted = request_.members[static_cast<std::size_t>(i)].posted;
-    const std::int64_t payload = arrival_payload(request_.kind, static_cast<int>(done_.size()), false);
-    machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
-  }
-  while (!machine_.idle()) {
-    const auto [at, order, event] = machine_.next();
-    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
   }
 }
 
@@ -60,7 +45,7 @@ void Barrier::advance(int process, Time at) {
   }
   for (const int rank : p.ranks) {
     at = machine_.step(process, at);
-    done_[static_cast<std::size_t>(rank)] = machine_.to_host(rank, at);
+    finished(rank, machine_.to_host(rank, at));
   }
 }
 

@@ -8,12 +8,13 @@
 
 namespace offramp::dpu {
 
-class Barrier {
+class Barrier final : public Offload {
  public:
-  Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run);
-  void run();
-  [[nodiscard]] Machine& machine() { return machine_; }
-  [[nodiscard]] Time done(int rank) const { return done_[static_cast<std::size_t>(rank)]; }
+  Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
+          Agenda* agenda, Observer* observer);
+  void handle(const Machine::Event& event, Time at) override {
+    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
+  }
 
  private:
   struct Process {
@@ -27,10 +28,9 @@ class Barrier {
   void hear(int token, Time at);
   void advance(int process, Time at);
 
-  const CollectiveRequest& request_;
-  Machine machine_;
+  static constexpr int kToken = kArrive + 1;
+
   std::vector<Process> processes_;
-  std::vector<Time> done_;
   int rounds_ = 0;
 };
 

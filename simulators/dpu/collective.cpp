@@ -12,44 +12,65 @@ namespace {
 constexpr std::int64_t kResultPayload = 16;
 
 /// The service processes at work on one plan.
-class Run {
+class Run final : public Offload {
  public:
-  Run(const PlatformSpec& spec, const CollectiveRequest& request, const Plan& plan,
-      const std::vector<bool>& host_run)
-      : spec_(spec),
-        request_(request),
-        plan_(plan),
-        machine_(spec, request.members, host_run, first_packet(request)),
+  Run(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
+      Agenda* agenda, Observer* observer)
+      : Offload(spec, request, host_run, agenda, observer),
+        plan_(make_plan(spec, request)),
         ranks_(request.members.size()),
-        pulls_(plan.pulls.size()),
-        results_(plan.results.size()),
+        results_(plan_.results.size()),
         sinks_(static_cast<std::size_t>(machine_.processes())),
-        slices_(plan.slices.size()) {
+        slices_(plan_.slices.size()) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      ranks_[i].receives = plan.ranks[i].receives;
-      ranks_[i].acks = static_cast<int>(plan.ranks[i].outgoing.size());
-      ranks_[i].data = plan.ranks[i].has_data;
+      ranks_[i].receives = plan_.ranks[i].receives;
+      ranks_[i].acks = static_cast<int>(plan_.ranks[i].outgoing.size());
+      ranks_[i].data = plan_.ranks[i].has_data;
     }
-    for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].missing = plan.slices[i].contributions;
+    for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].missing = plan_.slices[i].contributions;
+    pulls_.resize(plan_.pulls.size());
   }
 
-  void run() {
-    for (int i = 0; i < static_cast<int>(ranks_.size()); ++i) {
-      const Time posted = request_.members[index(i)].posted;
-      const std::int64_t payload =
-          arrival_payload(request_.kind, static_cast<int>(ranks_.size()), i == request_.root);
-      machine_.schedule(machine_.from_host(i, payload, posted), kArrive, i);
-    }
-    while (!machine_.idle()) handle(machine_.next());
+  void tell(int rank, std::span<const std::int64_t> sizes, int receives) override {
+    add_source(request_, rank, sizes, plan_);
+    ranks_[index(rank)].acks = static_cast<int>(plan_.ranks[index(rank)].outgoing.size());
+    ranks_[index(rank)].receives = receives;
+    pulls_.resize(plan_.pulls.size());
   }
 
-  [[nodiscard]] Machine& machine() { return machine_; }
-  [[nodiscard]] Time done(int rank) const { return ranks_[index(rank)].done; }
+  void handle(const Machine::Event& event, Time at) override {
+    const int subject = event.subject;
+    switch (event.kind) {
+      case kArrive:
+        return arrive(subject, at);
+      case kRts:
+        return take_rts(subject, at);
+      case kReadRequest:
+        return read_at_source(subject, at);
+      case kData:
+        return land(subject);
+      case kReadDone:
+        return read_done(subject, at);
+      case kWrite:
+        return write_staged(subject, at);
+      case kWritten:
+        return delivered(subject, machine_.step(sink_of(subject), at));
+      case kAck:
+        return take_ack(subject, at);
+      case kResult:
+        return send_result(subject, at);
+      case kResultData:
+        return land_result(subject);
+      case kResultLanded:
+        return take_result(subject, at);
+      default:
+        return know(subject, machine_.step(machine_.process_of(subject), at));
+    }
+  }
 
  private:
   enum Kind {
-    kArrive,
-    kRts,
+    kRts = kArrive + 1,
     kReadRequest,
     kData,
     kReadDone,
@@ -58,7 +79,8 @@ class Run {
     kAck,
     kResult,
     kResultData,
-    kResultLanded
+    kResultLanded,
+    kFetched
   };
 
   struct Rank {
@@ -66,7 +88,7 @@ class Run {
     int acks = 0;      // of its own bytes
     bool arrived = false;
     bool data = false;  // has what it passes on
-    Time done;
+    bool done = false;
     std::vector<int> parked;  // RTS that came before its own arrival
   };
   struct Sink {
@@ -95,39 +117,21 @@ class Run {
     return planned(pull).slice >= 0 || spec_.path == DataPath::kStaging;
   }
 
-  void handle(const Machine::Events::Entry& entry) {
-    const int subject = entry.event.subject;
-    switch (entry.event.kind) {
-      case kArrive:
-        return arrive(subject, entry.at);
-      case kRts:
-        return take_rts(subject, entry.at);
-      case kReadRequest:
-        return read_at_source(subject, entry.at);
-      case kData:
-        return land(subject);
-      case kReadDone:
-        return read_done(subject, entry.at);
-      case kWrite:
-        return write_staged(subject, entry.at);
-      case kWritten:
-        return delivered(subject, machine_.step(sink_of(subject), entry.at));
-      case kAck:
-        return take_ack(subject, entry.at);
-      case kResult:
-        return send_result(subject, entry.at);
-      case kResultData:
-        return land_result(subject);
-      default:
-        return take_result(subject, entry.at);
-    }
+  void arrive(int rank, Time at) {
+    const int process = machine_.process_of(rank);
+    const Time taken = machine_.step(process, at);
+    const std::int64_t payload =
+        arrival_payload(request_.kind, static_cast<int>(ranks_.size()), rank == request_.root);
+    if (machine_.is_fetched(rank, payload))
+      return machine_.schedule(machine_.fetch(payload, taken), kFetched, rank);
+    know(rank, taken);
   }
 
-  void arrive(int rank, Time at) {
+  /// The arrival is all there.
+  void know(int rank, Time now) {
     Rank& r = ranks_[index(rank)];
     const int process = machine_.process_of(rank);
     r.arrived = true;
-    Time now = machine_.step(process, at);
     // An idle member of a collective without bytes has nothing to import.
     if (plan_.imports) now = machine_.work(process, now, spec_.card.import);
     if (r.data) offer(rank, now);
@@ -272,8 +276,8 @@ class Run {
 
   void finish(int rank, Time at) {
     Rank& r = ranks_[index(rank)];
-    if (!r.arrived || r.receives > 0 || r.acks > 0 || r.done > Time()) return;
-    r.done = machine_.to_host(rank, machine_.step(machine_.process_of(rank), at));
+    if (!r.arrived || r.receives > 0 || r.acks > 0 || std::exchange(r.done, true)) return;
+    finished(rank, machine_.to_host(rank, machine_.step(machine_.process_of(rank), at)));
   }
 
   [[nodiscard]] const PlannedSlice& slice_of(int result) const {
@@ -288,10 +292,7 @@ class Run {
     return !plan_.once_per_node || fetches_.find(fetch_key(pull))->second.pull == pull;
   }
 
-  const PlatformSpec& spec_;
-  const CollectiveRequest& request_;
-  const Plan& plan_;
-  Machine machine_;
+  Plan plan_;
   std::vector<Rank> ranks_;
   std::vector<Machine::Passage> pulls_;
   std::vector<Machine::Passage> results_;
@@ -340,24 +341,18 @@ bool any(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
-template <typename Work>
-CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& request, Work& work,
+CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& request, Offload& work,
                             const std::vector<bool>& host_run) {
   const Machine& machine = work.machine();
   CollectiveResult result;
   result.wire = machine.wire();
   result.failed = machine.gave_up();
   const int ranks = static_cast<int>(request.members.size());
-  std::vector<int> local(static_cast<std::size_t>(machine.hosts()));
-  for (int i = 0; i < ranks; ++i) ++local[static_cast<std::size_t>(machine.host_of(i))];
   for (int i = 0; i < ranks; ++i) {
     MemberResult member{.done = work.done(i),
                         .host_begin = request.members[static_cast<std::size_t>(i)].posted,
-                        .host_work = {},
+                        .host_work = host_delivery(spec, request, machine, i),
                         .process_free = machine.process_free(machine.process_of(i))};
-    const int neighbours = local[static_cast<std::size_t>(machine.host_of(i))];
-    if (gathers_everywhere(request.kind) && spec.host_delivers && neighbours > 1)
-      member.host_work = delivery(spec.card, request, neighbours);
     if (host_run[static_cast<std::size_t>(i)]) {
       ++result.rerouted;
       ++result.wire.rerouted;
@@ -369,22 +364,25 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
   return result;
 }
 
-/// Runs the work; once more with the hosts' help when a service process turns out to have failed.
-template <typename Work, typename... More>
-CollectiveResult run_with_failures(const PlatformSpec& spec, const CollectiveRequest& request,
-                                   const More&... more) {
-  CollectiveRequest first = request;
-  std::vector<bool> host_run = take_over(spec, true, first);
-  Work work(spec, first, more..., host_run);
-  work.run();
-  if (!work.machine().failure_met()) return results_of(spec, first, work, host_run);
-  CollectiveRequest second = request;
-  host_run = take_over(spec, false, second);
-  Work again(spec, second, more..., host_run);
-  again.run();
-  CollectiveResult result = results_of(spec, second, again, host_run);
-  result.wire.lost += static_cast<std::uint64_t>(any(host_run));
-  return result;
+std::unique_ptr<Offload> offload_of(const PlatformSpec& spec, const CollectiveRequest& request,
+                                    const std::vector<bool>& host_run, Agenda* agenda,
+                                    Offload::Observer* observer) {
+  if (request.kind == OperationKind::kBarrier)
+    return std::make_unique<Barrier>(spec, request, host_run, agenda, observer);
+  return std::make_unique<Run>(spec, request, host_run, agenda, observer);
+}
+
+/// From the first arrival to the end.
+std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRequest& request,
+                                    const std::vector<bool>& host_run) {
+  std::unique_ptr<Offload> work = offload_of(spec, request, host_run, nullptr, nullptr);
+  for (std::size_t i = 0; i < request.members.size(); ++i)
+    work->submit(static_cast<int>(i), request.members[i].posted);
+  while (!work->machine().idle()) {
+    const auto [at, order, event] = work->machine().next();
+    work->handle(event, at);
+  }
+  return work;
 }
 
 /// Counts and displacements: each rank's own (read in code); of a gather and a scatter the root's (inferred).
@@ -406,6 +404,11 @@ bool has_vectors(OperationKind kind, bool at_root) {
 
 }  // namespace
 
+bool sources_tell_sizes(OperationKind kind) {
+  return kind == OperationKind::kGatherv || kind == OperationKind::kScatterv ||
+         kind == OperationKind::kAlltoallv;
+}
+
 std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root) {
   if (kind == OperationKind::kBarrier) return 32;
   constexpr std::int64_t kHandles = 256;  // exported memory handles (assumed)
@@ -421,10 +424,38 @@ HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t ow
   return cost;
 }
 
+void Offload::submit(int rank, Time posted) {
+  const int ranks = static_cast<int>(request_.members.size());
+  const std::int64_t payload = arrival_payload(request_.kind, ranks, rank == request_.root);
+  machine_.schedule(machine_.from_host(rank, payload, posted), kArrive, rank);
+}
+
+std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
+                                      Agenda& agenda, Offload::Observer& observer) {
+  return offload_of(spec, request, std::vector<bool>(request.members.size()), &agenda, &observer);
+}
+
+Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
+                   int rank) {
+  if (!gathers_everywhere(request.kind) || !spec.host_delivers) return {};
+  int local = 0;
+  for (int i = 0; i < static_cast<int>(request.members.size()); ++i)
+    local += machine.on_same_host(i, rank) ? 1 : 0;
+  return local > 1 ? delivery(spec.card, request, local) : Time();
+}
+
+/// Once more with the hosts' help when a service process turns out to have failed.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request) {
-  if (request.kind == OperationKind::kBarrier) return run_with_failures<Barrier>(spec, request);
-  const Plan plan = make_plan(spec, request);
-  return run_with_failures<Run>(spec, request, plan);
+  CollectiveRequest first = request;
+  std::vector<bool> host_run = take_over(spec, true, first);
+  const std::unique_ptr<Offload> work = run_to_end(spec, first, host_run);
+  if (!work->machine().failure_met()) return results_of(spec, first, *work, host_run);
+  CollectiveRequest second = request;
+  host_run = take_over(spec, false, second);
+  const std::unique_ptr<Offload> again = run_to_end(spec, second, host_run);
+  CollectiveResult result = results_of(spec, second, *again, host_run);
+  result.wire.lost += static_cast<std::uint64_t>(any(host_run));
+  return result;
 }
 
 }  // namespace offramp::dpu

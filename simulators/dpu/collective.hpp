@@ -9,6 +9,8 @@
 //   rank      its READs are done and its own bytes ACKed: DONE -> host
 #pragma once
 
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "offramp/model/backend.hpp"
@@ -57,7 +59,70 @@ inline std::uint64_t first_packet(const CollectiveRequest& request) {
   return (request.sequence + 1) << 32;
 }
 
+/// All by itself.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request);
+
+/// Whether each rank posts the sizes of its own blocks, which the others learn by RTS: a plan need not know
+/// them before. Other operations' sizes are known to all ranks.
+bool sources_tell_sizes(OperationKind kind);
+
+/// A collective on its way.
+class Offload {
+ public:
+  /// Is told when a rank is done. It must not end the offload.
+  class Observer {
+   public:
+    virtual void done(int rank) = 0;
+
+   protected:
+    ~Observer() = default;
+  };
+
+  virtual ~Offload() = default;
+  Offload(const Offload&) = delete;
+  Offload& operator=(const Offload&) = delete;
+
+  /// Where sources tell sizes, and the request has none: before a rank is submitted, the sizes of the blocks
+  /// that it has for the others, and how many it gets.
+  virtual void tell(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
+  /// The host of a rank hands over its notification.
+  void submit(int rank, Time posted);
+  virtual void handle(const Machine::Event& event, Time at) = 0;
+
+  [[nodiscard]] Machine& machine() { return machine_; }
+  /// 0: not yet.
+  [[nodiscard]] Time done(int rank) const { return done_[static_cast<std::size_t>(rank)]; }
+
+ protected:
+  static constexpr int kArrive = 0;  // the first kind of event
+
+  Offload(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
+          Agenda* agenda, Observer* observer)
+      : spec_(spec),
+        request_(request),
+        machine_(spec, request.members, host_run, first_packet(request), agenda),
+        done_(request.members.size()),
+        observer_(observer) {}
+  void finished(int rank, Time at) {
+    done_[static_cast<std::size_t>(rank)] = at;
+    if (observer_ != nullptr) observer_->done(rank);
+  }
+
+  const PlatformSpec& spec_;
+  const CollectiveRequest& request_;
+  Machine machine_;
+
+ private:
+  std::vector<Time> done_;
+  Observer* observer_;
+};
+
+/// In a world, whose agenda it follows. All references outlive it.
+std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
+                                      Agenda& agenda, Offload::Observer& observer);
+/// What is left to the host of a rank: blocks that the ranks of a node deliver among themselves.
+Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
+                   int rank);
 
 /// What the host does before the program goes on: it hands over the notification, then copies its own block
 /// where that is its task.

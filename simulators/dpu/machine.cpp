@@ -14,44 +14,67 @@ constexpr std::uint64_t kCollectives = 1;  // channel: links between service pro
 }  // namespace
 
 Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
-                 const std::vector<bool>& host_run, std::uint64_t first_packet)
-    : spec_(spec), packet_(first_packet) {
+                 const std::vector<bool>& host_run, std::uint64_t first_packet, Agenda* agenda)
+    : spec_(spec), agenda_(agenda), node_(spec), packet_(first_packet) {
   const Placement placement = placement_of(spec);
   std::map<int, int> hosts;
   std::map<int, int> dpus;
   std::map<int, int> processes;
   process_of_.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto host = hosts.emplace(placement.node(members[i].world_rank), hosts_);
-    if (host.second) ++hosts_;
-    const auto dpu = dpus.emplace(placement.dpu(members[i].world_rank), static_cast<int>(dpus_.size()));
-    if (dpu.second) dpus_.emplace_back();
-    const int global_id = placement.global_id(members[i].world_rank);
+    const int world_rank = members[i].world_rank;
+    const auto host = hosts.emplace(placement.node(world_rank), static_cast<int>(hosts_.size()));
+    if (host.second) {
+      if (agenda_ == nullptr) own_.push_back(std::make_unique<Units>(node_.descriptions().size()));
+      hosts_.push_back(agenda_ != nullptr ? agenda_->resources(world_rank)
+                                          : own_.back()->view(node_.descriptions()));
+    }
+    const int dpu_id = placement.dpu(world_rank);
+    const auto dpu = dpus.emplace(dpu_id, static_cast<int>(dpus_.size()));
+    if (dpu.second) dpus_.push_back({host.first->second, dpu_id % spec.dpus});
+    const int global_id = placement.global_id(world_rank);
     // A host that works for itself has a process of its own, under a name that no service process has.
-    const int name = host_run[i] ? -1 - members[i].world_rank : global_id;
+    const int name = host_run[i] ? -1 - world_rank : global_id;
     const auto process = processes.emplace(name, static_cast<int>(processes_.size()));
-    if (process.second)
-      processes_.emplace_back(host.first->second, dpu.first->second, global_id, host_run[i]);
+    if (process.second) {
+      processes_.push_back(
+          {host.first->second, dpu.first->second, global_id, host_run[i], node_.process(global_id), {}, {}});
+    }
     process_of_.push_back(process.first->second);
-    if (!host_run[i]) process_at(process.first->second).cpu.merge(members[i].process_free);
+    if (!host_run[i] && agenda_ == nullptr)
+      host_at(host.first->second)[node_.process(global_id)].timeline.merge(members[i].process_free);
   }
+}
+
+Time Machine::process_free(int process) const {
+  const Process& p = process_at(process);
+  return p.on_host ? p.host_cpu.free_at() : host_at(p.host)[p.resource].timeline.free_at();
 }
 
 Time Machine::work(int process, Time at, Time duration) {
   Process& p = process_at(process);
-  if (p.on_host) duration = Time::ps(duration.count() * 10 / kHostSpeedTenths);
+  if (p.on_host) {
+    duration = Time::ps(duration.count() * 10 / kHostSpeedTenths);
+    p.busy += duration;
+    return p.host_cpu.acquire(at, duration).end;
+  }
   const FailureSpec& failure = spec_.failure;
-  if (failure.kind != Failure::kNone && !p.on_host && p.global_id == failure.process) {
-    const Time begin = later(at, p.cpu.free_at());
+  if (failure.kind != Failure::kNone && p.global_id == failure.process) {
+    const Time begin = later(at, process_free(process));
     const bool pauses = failure.kind == Failure::kStalls && failure.stall <= failure.detect;
     if (pauses && begin + duration > failure.at && begin < failure.at + failure.stall) {
-      p.cpu.merge(failure.at + failure.stall);
+      at = failure.at + failure.stall;
     } else if (!pauses && begin + duration > failure.at) {
       failure_met_ = true;
     }
   }
   p.busy += duration;
-  return p.cpu.acquire(at, duration).end;
+  return host_at(p.host).occupy(p.resource, at, duration).end;
+}
+
+Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t bytes) const {
+  const Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
+  return host_at(d.host).carry(NodeResources::part(d.place, part), at, static_cast<std::size_t>(bytes));
 }
 
 Time Machine::notify(int from, int to, std::int64_t payload, Time at) {
@@ -78,9 +101,14 @@ Time Machine::repairs(std::uint64_t link, Time at) {
 Time Machine::from_host(int member, std::int64_t payload, Time at) {
   const int process = process_of(member);
   if (on_host(process)) return at;
-  const std::int64_t bytes = kNotificationHeader + payload;
+  const std::int64_t bytes = kNotificationHeader + (is_fetched(member, payload) ? 0 : payload);
   count_message(wire_, bytes);
   return at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency;
+}
+
+Time Machine::fetch(std::int64_t payload, Time at) {
+  count_message(wire_, payload);
+  return at + spec_.card.pcie_latency + spec_.card.pcie.bytes(framed(payload)) + spec_.card.pcie_latency;
 }
 
 Time Machine::to_host(int member, Time at) {
@@ -95,15 +123,12 @@ Time Machine::read_request(bool remote, Time at) const {
 }
 
 Machine::Passage Machine::leave(int dpu, bool remote, std::int64_t bytes, bool of_dpu, Time at) {
-  Dpu& n = dpu_at(dpu);
-  Arbiter& memory = of_dpu ? n.dram : n.pcie_up;
-  const Bandwidth rate = of_dpu ? spec_.card.dram : spec_.card.pcie;
   const Time latency = of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
   count_message(wire_, bytes);
-  const Arbiter::Grant read = memory.acquire(at, rate.bytes(bytes));
+  const Arbiter::Grant read = carry(dpu, of_dpu ? NodePart::kDram : NodePart::kPcieUp, at, bytes);
   Passage passage{read.begin + latency, read.end + latency};
   if (remote) {
-    const Arbiter::Grant out = n.nic_out.acquire(passage.first, spec_.card.link.bytes(framed(bytes)));
+    const Arbiter::Grant out = carry(dpu, NodePart::kNicOut, passage.first, framed(bytes));
     passage = {out.begin + spec_.card.network_latency,
                later(passage.last, out.end) + spec_.card.network_latency};
   }
@@ -111,26 +136,25 @@ Machine::Passage Machine::leave(int dpu, bool remote, std::int64_t bytes, bool o
 }
 
 Time Machine::land(int dpu, std::int64_t bytes, bool in_dpu, bool remote, Passage passage) {
-  Dpu& n = dpu_at(dpu);
   Time last = passage.last;
   Time first = passage.first;
   if (remote) {
-    const Arbiter::Grant in = n.nic_in.acquire(first, spec_.card.link.bytes(framed(bytes)));
+    const Arbiter::Grant in = carry(dpu, NodePart::kNicIn, first, framed(bytes));
     first = in.begin;
     last = later(last, in.end);
   }
-  Arbiter& memory = in_dpu ? n.dram : n.pcie_down;
-  const Bandwidth rate = in_dpu ? spec_.card.dram : spec_.card.pcie;
-  last = later(last, memory.acquire(first, rate.bytes(bytes)).end);
+  last = later(last, carry(dpu, in_dpu ? NodePart::kDram : NodePart::kPcieDown, first, bytes).end);
   return last + (in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
 }
 
 Time Machine::write_to_host(int dpu, std::int64_t bytes, Time at) {
-  Dpu& n = dpu_at(dpu);
   count_message(wire_, bytes);
-  const Arbiter::Grant read = n.dram.acquire(at, spec_.card.dram.bytes(bytes));
-  const Arbiter::Grant write = n.dma.acquire(read.begin, spec_.card.dma_write.bytes(bytes));
-  const Arbiter::Grant down = n.pcie_down.acquire(write.begin, spec_.card.pcie.bytes(bytes));
+  const Arbiter::Grant read = carry(dpu, NodePart::kDram, at, bytes);
+  const Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
+  const Time dma = later(spec_.card.dma_request, spec_.card.dma_write.bytes(bytes));
+  const Arbiter::Grant write = host_at(d.host).occupy(NodeResources::part(d.place, NodePart::kDma),
+                                                      read.begin, dma, static_cast<std::uint64_t>(bytes));
+  const Arbiter::Grant down = carry(dpu, NodePart::kPcieDown, write.begin, bytes);
   return later(read.end, later(write.end, down.end)) + spec_.card.pcie_latency;
 }
 

@@ -1,17 +1,19 @@
-// The machine that a collective runs on: the units of every DPU and service process that takes part, and
+// The machine that a collective runs on: the resources of every DPU and service process that takes part, and
 // what happens to them in order of modelled time.
 //
-// A service process takes what reaches it first. That order is not left to chance: a simulation begins when
-// the arrivals of all ranks are known, and equal times keep the order in which they were scheduled. So its
-// results depend on its input only, which is what a timed process network is for. One thread.
+// In a world these are the nodes' own, which messages and other collectives use as well, and the world takes
+// the steps with all its others. Where there is no world, the machine has resources and an order of steps to
+// itself: it begins when the arrivals of all ranks are known, and equal times keep the order in which they
+// were scheduled. Either way the results depend on the input only. One thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "offramp/kernel/arbiter.hpp"
 #include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/wire.hpp"
+#include "simulators/dpu/node.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {
@@ -24,23 +26,16 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-/// Bytes of framing per packet of up to kMtu on InfiniBand: LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2.
-inline constexpr std::int64_t kFraming = 42;
-inline constexpr std::int64_t kMtu = 4096;
-inline constexpr std::int64_t kNotificationHeader = 56;
-inline constexpr std::int64_t kRtsPayload =
-    176;  // id block 32, address and length 16, packed key 128 (assumed)
-inline constexpr std::int64_t kAckPayload = 20;
+/// What happens when: a world's order of steps.
+class Agenda {
+ public:
+  virtual void schedule(Time at, int kind, int subject) = 0;
+  /// What the device of a world rank reaches.
+  [[nodiscard]] virtual Resources resources(int world_rank) = 0;
 
-inline std::int64_t framed(std::int64_t bytes) {
-  return bytes + (bytes > kMtu ? (bytes + kMtu - 1) / kMtu : 1) * kFraming;
-}
-inline void count_message(WireCounters& wire, std::int64_t bytes) {
-  const std::int64_t whole = framed(bytes);
-  wire.packets += static_cast<std::uint64_t>((whole - bytes) / kFraming);
-  wire.payload_bytes += static_cast<std::uint64_t>(bytes);
-  wire.wire_bytes += static_cast<std::uint64_t>(whole);
-}
+ protected:
+  ~Agenda() = default;
+};
 
 class Machine {
  public:
@@ -50,9 +45,10 @@ class Machine {
   };
   using Events = EventQueue<Event>;
 
-  /// host_run: members whose service process has failed and whose host does its work instead.
+  /// host_run: members whose service process has failed and whose host does its work instead. agenda: null
+  /// where the machine has everything to itself.
   Machine(const PlatformSpec& spec, const std::vector<Member>& members, const std::vector<bool>& host_run,
-          std::uint64_t first_packet);
+          std::uint64_t first_packet, Agenda* agenda);
 
   /// Dense numbers of places.
   [[nodiscard]] int process_of(int member) const { return process_of_[static_cast<std::size_t>(member)]; }
@@ -61,10 +57,13 @@ class Machine {
   /// Every DPU of a host reaches all of its memory.
   [[nodiscard]] bool on_same_host(int a, int b) const { return host_of(a) == host_of(b); }
   [[nodiscard]] int processes() const { return static_cast<int>(processes_.size()); }
-  [[nodiscard]] int hosts() const { return hosts_; }
+  [[nodiscard]] int hosts() const { return static_cast<int>(hosts_.size()); }
   [[nodiscard]] bool on_host(int process) const { return process_at(process).on_host; }
 
-  void schedule(Time at, int kind, int subject) { events_.push(at, 0, {kind, subject}); }
+  void schedule(Time at, int kind, int subject) {
+    agenda_ != nullptr ? agenda_->schedule(at, kind, subject) : events_.push(at, 0, {kind, subject});
+  }
+  // Without an agenda.
   [[nodiscard]] bool idle() const { return events_.empty(); }
   /// The earliest event. Not when the machine is idle.
   Events::Entry next() { return events_.pop(); }
@@ -77,6 +76,12 @@ class Machine {
   Time notify(int from, int to, std::int64_t payload, Time at);
   /// When a member's notification reaches its service process, and when the way back reaches the host.
   Time from_host(int member, std::int64_t payload, Time at);
+  /// Whether only the header of a notification travels at first, and the service process fetches the rest.
+  [[nodiscard]] bool is_fetched(int member, std::int64_t payload) const {
+    return payload > spec_.notification_limit && !on_host(process_of(member));
+  }
+  /// When a payload is there that a service process asks for at a time.
+  Time fetch(std::int64_t payload, Time at);
   Time to_host(int member, Time at);
 
   struct Passage {
@@ -93,8 +98,9 @@ class Machine {
   /// The DPU's DMA engine writes its memory to its host's.
   Time write_to_host(int dpu, std::int64_t bytes, Time at);
 
-  [[nodiscard]] Time process_free(int process) const { return process_at(process).cpu.free_at(); }
-  /// How long a process was busy.
+  /// When the process of a member is free.
+  [[nodiscard]] Time process_free(int process) const;
+  /// How long a process was busy with this collective.
   [[nodiscard]] Time process_busy(int process) const { return process_at(process).busy; }
   /// Notifications and data, over PCIe, the DPU's loopback and the network alike.
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
@@ -105,37 +111,37 @@ class Machine {
 
  private:
   struct Process {
-    Process(int host_, int dpu_, int global_id_, bool on_host_)
-        : host(host_), dpu(dpu_), global_id(global_id_), on_host(on_host_) {}
     int host = 0;
     int dpu = 0;
     int global_id = 0;
     bool on_host = false;
-    Arbiter cpu;
+    std::size_t resource = 0;  // of the node
+    Arbiter host_cpu;          // where the host does the work
     Time busy;
   };
   struct Dpu {
-    Arbiter nic_out;
-    Arbiter nic_in;
-    Arbiter pcie_up;    // host memory to NIC
-    Arbiter pcie_down;  // NIC to host memory
-    Arbiter dram;
-    Arbiter dma;
+    int host = 0;
+    int place = 0;  // on its node
   };
 
   /// What the faults of a notification cost.
   Time repairs(std::uint64_t link, Time at);
   [[nodiscard]] Process& process_at(int i) { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Process& process_at(int i) const { return processes_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] Dpu& dpu_at(int i) { return dpus_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Resources& host_at(int i) const { return hosts_[static_cast<std::size_t>(i)]; }
+  /// Of a DPU.
+  Arbiter::Grant carry(int dpu, NodePart part, Time at, std::int64_t bytes) const;
 
   PlatformSpec spec_;
+  Agenda* agenda_;
+  NodeResources node_;
   std::uint64_t packet_;  // number of the next one that the fault script judges
   bool gave_up_ = false;
   std::vector<int> process_of_;  // by member
   std::vector<Process> processes_;
   std::vector<Dpu> dpus_;
-  int hosts_ = 0;
+  std::vector<std::unique_ptr<Units>> own_;  // by host, without an agenda
+  std::vector<Resources> hosts_;
   Events events_;
   bool failure_met_ = false;
   WireCounters wire_;

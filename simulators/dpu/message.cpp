@@ -1,6 +1,20 @@
 #include "simulators/dpu/message.hpp"
 
 namespace offramp::dpu {
+namespace {
+
+/// Of the notification that begins the message: its payload, or an RTS.
+std::int64_t first_bytes(const Transfer& transfer, const Passage& passage) {
+  const bool rts = passage.protocol == Protocol::kRendezvous;
+  return framed(kNotificationHeader + (rts ? kRtsPayload : static_cast<std::int64_t>(transfer.bytes)));
+}
+
+bool ends_for_good(const FailureSpec& failure) {
+  return failure.kind == Failure::kNever || failure.kind == Failure::kDies ||
+         (failure.kind == Failure::kStalls && failure.stall > failure.detect);
+}
+
+}  // namespace
 
 Distance distance_between(const Placement& placement, int world_rank, int other) {
   if (placement.node(world_rank) != placement.node(other)) return Distance::kNetwork;
@@ -22,109 +36,190 @@ Time MessagePath::latency(Distance distance) const {
   return card_.network_latency;
 }
 
-Time MessagePath::work(Arbiter& unit, int process, Time at, Time duration) const {
+Arbiter::Grant MessagePath::work(const Resources& node, int world_rank, Time at, Time duration) const {
   const FailureSpec& failure = spec_.failure;
-  const bool pauses = failure.kind == Failure::kStalls && failure.stall <= failure.detect;
+  const int process = placement_.global_id(world_rank);
+  const std::size_t index = node_.process(process);
+  const bool pauses = failure.kind == Failure::kStalls && !ends_for_good(failure);
   if (pauses && process == failure.process) {
-    const Time begin = later(at, unit.free_at());
+    const Time begin = later(at, node[index].timeline.free_at());
     const Time resumed = failure.at + failure.stall;
     if (begin + duration > failure.at && begin < resumed) at = resumed;
   }
-  return unit.acquire(at, duration).end;
+  return node.occupy(index, at, duration);
 }
 
-MessagePath::Sent MessagePath::send(std::int64_t bytes, Distance distance, int process, Time issued,
-                                    HostUnits units) const {
-  const std::int64_t whole = framed(kNotificationHeader + bytes);
-  Sent sent;
-  sent.host_free = issued + emit_;
-  const Arbiter::Grant up = units.up.acquire(sent.host_free, card_.pcie.bytes(whole));
-  sent.complete = later(sent.host_free, up.end);
-  // Take the notification, send it on.
-  const Time handled = work(units.service_out, process, up.end + card_.pcie_latency, card_.step() * 2);
-  if (distance >= Distance::kOtherDpu) {
-    const Arbiter::Grant out = units.nic_out.acquire(handled, card_.link.bytes(whole));
-    sent.first = out.begin + latency(distance);
-    sent.last = out.end + latency(distance);
-  } else {
-    sent.first = sent.last = handled + latency(distance);
-  }
-  return sent;
+Arbiter::Grant MessagePath::carry(const Resources& node, int world_rank, NodePart part, Time at,
+                                  std::int64_t bytes) const {
+  const int dpu = placement_.dpu(world_rank) % placement_.dpus;
+  return node.carry(NodeResources::part(dpu, part), at, static_cast<std::size_t>(bytes));
 }
 
-Time MessagePath::receive(std::int64_t bytes, int process, Time arrived, Time posted,
-                          ReceiveUnits units) const {
-  // The receive is a notification, too, and meets the message at the service process.
-  const Time asked = posted + card_.pcie_latency;
-  const Time matched = work(units.service_in, process, later(arrived, asked), card_.step() * 2);
-  const Arbiter::Grant down = units.down.acquire(matched, card_.dma_write.bytes(bytes));
-  return later(down.end + card_.pcie_latency + card_.poll, posted);
+Time MessagePath::dma_time(std::int64_t bytes) const {
+  return later(card_.dma_request, card_.dma_write.bytes(bytes));
 }
 
-Time MessagePath::stream(std::int64_t bytes) const {
-  return later(card_.pcie.bytes(bytes), card_.link.bytes(framed(bytes)));
-}
-
-MessagePath::Read MessagePath::read(std::int64_t bytes, Distance distance, Time requested,
-                                    Time posted) const {
-  const Time step = card_.step();
-  // Take RTS or receive, whichever is later; import both hosts' handles; post the READ.
-  const Time matched = later(requested, posted + card_.pcie_latency) + step + card_.import + step;
-  Read read;
-  const Time way = distance == Distance::kNetwork ? latency(distance) : card_.local_latency;
-  read.begin = matched + way + card_.pcie_latency;
-  const Time taken = spec_.path == DataPath::kGvmi
-                         ? stream(bytes)
-                         : stream(bytes) + later(card_.dram.bytes(bytes), card_.dma_write.bytes(bytes));
-  const Time arrival = distance == Distance::kNetwork ? way : Time();
-  read.landed = read.begin + taken + arrival + card_.pcie_latency + card_.local_latency;
-  read.acked = read.landed + step + latency(distance) + step + card_.pcie_latency + card_.poll;
-  return read;
-}
-
-Time MessagePath::notified(int process, Time landed, std::int64_t bytes, ReceiveUnits units) const {
-  const Time written = later(landed, units.down.acquire(landed - stream(bytes), stream(bytes)).end);
-  return work(units.service_in, process, written, card_.step()) + card_.pcie_latency + card_.poll;
-}
-
-MessagePath::Sent MessagePath::send_by_host(std::int64_t bytes, Distance distance, Time issued,
-                                            HostUnits units) const {
-  if (distance == Distance::kOtherDpu) distance = Distance::kSameNode;
-  const std::int64_t whole = framed(kNotificationHeader + bytes);
-  Sent sent;
-  sent.host_free = issued + emit_;
-  const Arbiter::Grant up = units.up.acquire(sent.host_free, card_.pcie.bytes(whole));
-  sent.complete = later(sent.host_free, up.end);
-  Arbiter::Grant out = up;
-  if (distance == Distance::kNetwork) out = units.nic_out.acquire(up.begin, card_.link.bytes(whole));
-  const Time way = card_.pcie_latency + latency(distance) + card_.pcie_latency;
-  sent.first = out.begin + way;
-  sent.last = later(out.end, up.end) + way;
-  return sent;
-}
-
-MessagePath::Read MessagePath::read_by_host(std::int64_t bytes, Distance distance, Time requested,
-                                            Time posted) const {
-  if (distance == Distance::kOtherDpu) distance = Distance::kSameNode;
-  Read read;
-  read.begin = later(requested, posted) + card_.pcie_latency + latency(distance) + card_.pcie_latency;
-  read.landed = read.begin + stream(bytes) + latency(distance) + card_.pcie_latency + card_.poll;
-  read.acked = read.landed + latency(distance) + card_.pcie_latency + card_.poll;
-  return read;
-}
-
-Time MessagePath::receive_by_host(std::int64_t bytes, Time arrived, Time posted) const {
-  const Time done = later(arrived, posted) + card_.poll;
-  return posted > arrived ? done + card_.core_copy.bytes(bytes) : done;
-}
-
-MessagePath::Reroute MessagePath::reroute(int process, Time issued, Time used) const {
+// Messages are judged by when their service processes would take them without any load.
+MessagePath::Reroute MessagePath::reroute(const Transfer& transfer, Time issued) const {
   const FailureSpec& failure = spec_.failure;
-  const bool lasts = failure.kind == Failure::kNever || failure.kind == Failure::kDies ||
-                     (failure.kind == Failure::kStalls && failure.stall > failure.detect);
-  if (!lasts || process != failure.process || used <= failure.at) return {};
+  if (!ends_for_good(failure)) return {};
+  const Time taken = issued + emit_ + card_.pcie_latency + card_.step() * 2;
+  const Time received = taken + card_.network_latency + card_.step();
+  const bool source = placement_.global_id(transfer.source) == failure.process && taken > failure.at;
+  const bool destination =
+      placement_.global_id(transfer.destination) == failure.process && received > failure.at;
+  if (!source && !destination) return {};
   const Time known = failure.at + failure.detect;
   return {true, issued >= known ? issued : later(issued, failure.at) + failure.detect};
+}
+
+bool MessagePath::is_by_host(const Transfer& transfer, Time at) const {
+  const FailureSpec& failure = spec_.failure;
+  if (!ends_for_good(failure) || at < failure.at + failure.detect) return false;
+  return placement_.global_id(transfer.source) == failure.process ||
+         placement_.global_id(transfer.destination) == failure.process;
+}
+
+bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resources& sender) const {
+  const std::int64_t whole = first_bytes(transfer, passage);
+  const Reroute rerouted = reroute(transfer, passage.begin - emit_);
+  const Time from = rerouted.needed ? later(rerouted.from + emit_, passage.begin) : passage.begin;
+  const Arbiter::Grant up = carry(sender, transfer.source, NodePart::kPcieUp, from, whole);
+  Distance way = distance(transfer);
+  Time latency_of_way;
+  if (rerouted.needed) {
+    if (way == Distance::kOtherDpu) way = Distance::kSameNode;
+    passage.leaves = up.begin;
+    latency_of_way = card_.pcie_latency + latency(way) + card_.pcie_latency;
+  } else {  // take the notification, send it on
+    passage.leaves = work(sender, transfer.source, up.end + card_.pcie_latency, card_.step() * 2).end;
+    latency_of_way = latency(way);
+  }
+  passage.left = rerouted.needed ? up.end : passage.leaves;
+  if (way >= Distance::kOtherDpu) {
+    const Arbiter::Grant out = carry(sender, transfer.source, NodePart::kNicOut, passage.leaves, whole);
+    passage.leaves = out.begin;
+    passage.left = later(passage.left, out.end);
+  }
+  if (passage.protocol == Protocol::kRendezvous) {
+    passage.requested = passage.left + latency_of_way;
+  } else {
+    passage.latency = latency_of_way;
+    passage.complete = up.end;  // the host's buffer has been read
+  }
+  return rerouted.needed;
+}
+
+// Take the RTS or the receive, whichever comes later; import both hosts' handles; post the READ.
+void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
+  const Distance way = distance(transfer);
+  if (is_by_host(transfer, passage.granted)) {
+    const Time between = latency(way == Distance::kOtherDpu ? Distance::kSameNode : way);
+    passage.answered = passage.granted + card_.pcie_latency + between + card_.pcie_latency;
+    return;
+  }
+  // A receive is a notification, too; one that was posted before the RTS came has come before it.
+  const Time known =
+      passage.granted > passage.requested ? passage.granted + card_.pcie_latency : passage.granted;
+  const Time posted = work(receiver, transfer.destination, known, card_.step() * 2 + card_.import).end;
+  const Time request = way == Distance::kNetwork ? card_.network_latency : card_.local_latency;
+  passage.answered = posted + request + card_.pcie_latency;
+}
+
+Time MessagePath::rest_of_read(std::int64_t bytes) const {
+  Time rest = card_.pcie_latency + card_.local_latency;
+  if (spec_.path == DataPath::kStaging) rest += later(card_.dram.bytes(bytes), dma_time(bytes));
+  return rest;
+}
+
+void MessagePath::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) const {
+  const auto bytes = static_cast<std::int64_t>(transfer.bytes);
+  Distance way = distance(transfer);
+  const bool by_host = is_by_host(transfer, passage.granted);
+  if (by_host && way == Distance::kOtherDpu) way = Distance::kSameNode;
+  const bool remote = way == Distance::kNetwork;
+  // Within a host the reader's own NIC reads. The answer says when the first byte can be at the NIC.
+  const int reader = remote ? transfer.source : transfer.destination;
+  const Arbiter::Grant read =
+      carry(sender, reader, NodePart::kPcieUp, passage.answered - card_.pcie_latency, bytes);
+  passage.leaves = read.begin + card_.pcie_latency;
+  passage.left = read.end + card_.pcie_latency;
+  if (remote) {
+    const Arbiter::Grant out =
+        carry(sender, transfer.source, NodePart::kNicOut, passage.leaves, framed(bytes));
+    passage.leaves = out.begin;
+    passage.left = later(passage.left, out.end);
+    passage.latency = card_.network_latency;
+  }
+  const Time landed = passage.left + passage.latency;
+  if (by_host) {
+    passage.complete =
+        landed + card_.pcie_latency + card_.poll + latency(way) + card_.pcie_latency + card_.poll;
+    return;
+  }
+  work(sender, transfer.source, passage.answered, card_.step());  // take the ACK
+  passage.complete = landed + rest_of_read(bytes) + card_.step() + latency(way) + card_.step() +
+                     card_.pcie_latency + card_.poll;
+}
+
+MessagePath::Landing MessagePath::enter(const Resources& receiver, const Transfer& transfer,
+                                        const Passage& passage, std::int64_t bytes, bool remote) const {
+  if (!remote) return {passage.first, passage.last};
+  const Arbiter::Grant in = carry(receiver, transfer.destination, NodePart::kNicIn, passage.first, bytes);
+  return {in.begin, later(passage.last, in.end)};
+}
+
+void MessagePath::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
+  passage.protocol == Protocol::kRendezvous ? arrive_read(transfer, passage, receiver)
+                                            : arrive_short(transfer, passage, receiver);
+}
+
+/// Into the DPU's memory, and from there to the host, whose receive it has met.
+void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
+  const auto bytes = static_cast<std::int64_t>(transfer.bytes);
+  const bool by_host = is_by_host(transfer, passage.first);
+  const bool remote = by_host ? distance(transfer) == Distance::kNetwork : notifies_remotely(transfer);
+  const Landing landing = enter(receiver, transfer, passage, first_bytes(transfer, passage), remote);
+  if (by_host) {
+    passage.stored = later(
+        landing.last, carry(receiver, transfer.destination, NodePart::kPcieDown, landing.first, bytes).end);
+    return;
+  }
+  const Time handling = card_.step() * 2 + card_.arm_copy.bytes(bytes);
+  const Time handled =
+      later(landing.last, work(receiver, transfer.destination, landing.first, handling).begin) + handling;
+  const int dpu = placement_.dpu(transfer.destination) % placement_.dpus;
+  const Arbiter::Grant write = receiver.occupy(NodeResources::part(dpu, NodePart::kDma), landing.first,
+                                               dma_time(bytes), static_cast<std::uint64_t>(bytes));
+  passage.stored = later(handled, write.begin) + dma_time(bytes) + card_.pcie_latency;
+}
+
+/// Into the host's memory, or first into the DPU's; then the service process tells the host.
+void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
+  const auto bytes = static_cast<std::int64_t>(transfer.bytes);
+  const bool remote = distance(transfer) == Distance::kNetwork;
+  const Landing landing = enter(receiver, transfer, passage, framed(bytes), remote);
+  const int to = transfer.destination;
+  Time last = later(landing.last, carry(receiver, to, NodePart::kPcieDown, landing.first, bytes).end);
+  if (is_by_host(transfer, passage.first)) {
+    passage.stored = last + card_.pcie_latency;
+    return;
+  }
+  if (spec_.path == DataPath::kStaging) {
+    last = later(last, carry(receiver, to, NodePart::kDram, landing.first, bytes).end);
+    last = later(last, carry(receiver, to, NodePart::kDma, landing.first, bytes).begin);
+  }
+  last += rest_of_read(bytes);
+  const Arbiter::Grant told = work(receiver, to, landing.first, card_.step());
+  passage.stored = later(last, told.begin) + card_.step() + card_.pcie_latency;
+}
+
+Time MessagePath::receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) const {
+  const auto bytes = static_cast<std::int64_t>(transfer.bytes);
+  if (!kept) return later(at, passage.stored + card_.poll);  // a flag that is there is seen at once
+  if (is_by_host(transfer, passage.first)) return at + card_.poll + card_.core_copy.bytes(bytes);
+  // The receive goes to the service process, which has the message written to the host.
+  return at + card_.pcie_latency + card_.step() * 2 + dma_time(bytes) + card_.pcie_latency + card_.poll;
 }
 
 }  // namespace offramp::dpu

@@ -1,27 +1,21 @@
-// One point-to-point message by way of the service processes, in closed form.
+// The stages of a point-to-point message by way of the service processes.
 //
 // Short: host -> (notification with payload) -> service process -> network -> the other's service process,
 // where it waits for its receive -> host. Long: RTS the same way without payload; when the receive is posted,
 // the receiver's service process READs from host memory to host memory and ACKs (fact sheet 5.2; payloads in
 // notifications as in section 4 of it). A service process that has failed is left out: host to host.
+//
+// A stage occupies resources from its own moment on, in the order of modelled time. What a service process
+// does later for the same message (after the last byte, or for the ACK) is part of what occupies it then; the
+// message goes on when that later moment has come.
 #pragma once
 
-#include "offramp/kernel/arbiter.hpp"
-#include "simulators/dpu/machine.hpp"
+#include "offramp/model/message.hpp"
+#include "offramp/model/resource.hpp"
+#include "simulators/dpu/node.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {
-
-/// The units that one rank charges, in its program's order.
-struct HostUnits {
-  Arbiter& up;           // PCIe, host to DPU
-  Arbiter& service_out;  // its service process, for what it sends
-  Arbiter& nic_out;
-};
-struct ReceiveUnits {
-  Arbiter& service_in;  // its service process, for what it receives
-  Arbiter& down;        // PCIe, DPU to host
-};
 
 /// Where the two ends are. kOtherDpu: of the same host; notifications take the network, READs need not.
 enum class Distance : std::uint8_t { kSameProcess, kSameNode, kOtherDpu, kNetwork };
@@ -29,53 +23,61 @@ Distance distance_between(const Placement& placement, int world_rank, int other)
 
 class MessagePath {
  public:
-  MessagePath(const PlatformSpec& spec, Time emit) : spec_(spec), card_(spec.card), emit_(emit) {}
+  /// emit: the host's time for a notification. What is referred to outlives it.
+  MessagePath(const PlatformSpec& spec, const NodeResources& node, Time emit)
+      : spec_(spec), card_(spec.card), node_(node), placement_(placement_of(spec)), emit_(emit) {}
 
-  struct Sent {
-    Time host_free;
-    Time complete;  // the host's buffer has been read
-    Time first;     // first and last byte in the memory of the receiver's DPU
-    Time last;
-  };
-  /// service: when the source's service process was free to take it, for the failure's sake.
-  [[nodiscard]] Sent send(std::int64_t bytes, Distance distance, int process, Time issued,
-                          HostUnits units) const;
-  /// When the program has the message.
-  [[nodiscard]] Time receive(std::int64_t bytes, int process, Time arrived, Time posted,
-                             ReceiveUnits units) const;
+  [[nodiscard]] Time emit() const { return emit_; }
 
-  struct Read {
-    Time begin;  // the source's memory is read from here on
-    Time landed;
-    Time acked;  // the sender's host knows
-  };
-  /// A long message whose RTS is at the receiver's service process and whose receive is posted.
-  [[nodiscard]] Read read(std::int64_t bytes, Distance distance, Time requested, Time posted) const;
-  /// After landing.
-  [[nodiscard]] Time notified(int process, Time landed, std::int64_t bytes, ReceiveUnits units) const;
+  // See Backend. passage.protocol is set before.
+  /// Returns whether the message goes past a service process that has failed.
+  bool depart(const Transfer& transfer, Passage& passage, const Resources& sender) const;
+  void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) const;
+  void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
+  [[nodiscard]] Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) const;
 
-  // Host to host, without service processes.
-  [[nodiscard]] Sent send_by_host(std::int64_t bytes, Distance distance, Time issued, HostUnits units) const;
-  [[nodiscard]] Read read_by_host(std::int64_t bytes, Distance distance, Time requested, Time posted) const;
-  [[nodiscard]] Time receive_by_host(std::int64_t bytes, Time arrived, Time posted) const;
+  [[nodiscard]] Distance distance(const Transfer& transfer) const {
+    return distance_between(placement_, transfer.source, transfer.destination);
+  }
+  /// Whether its notification takes the network, where it can be lost.
+  [[nodiscard]] bool notifies_remotely(const Transfer& transfer) const {
+    return distance(transfer) >= Distance::kOtherDpu;
+  }
 
+ private:
   /// Whether the message must do without a service process, and from when on its sender knows.
   struct Reroute {
     bool needed = false;
     Time from;
   };
-  [[nodiscard]] Reroute reroute(int process, Time issued, Time used) const;
+  struct Landing {
+    Time first;
+    Time last;
+  };
 
-  [[nodiscard]] Time emit() const { return emit_; }
-
- private:
   [[nodiscard]] Time latency(Distance distance) const;
-  /// A unit of work of a service process that may pause.
-  [[nodiscard]] Time work(Arbiter& unit, int process, Time at, Time duration) const;
-  [[nodiscard]] Time stream(std::int64_t bytes) const;
+  [[nodiscard]] Reroute reroute(const Transfer& transfer, Time issued) const;
+  /// Whether the stage of this moment is one of two hosts without their service processes.
+  [[nodiscard]] bool is_by_host(const Transfer& transfer, Time at) const;
+  /// Work of a rank's service process, which may pause.
+  Arbiter::Grant work(const Resources& node, int world_rank, Time at, Time duration) const;
+  Arbiter::Grant carry(const Resources& node, int world_rank, NodePart part, Time at,
+                       std::int64_t bytes) const;
+  /// The DMA engine takes a request, and the bytes.
+  [[nodiscard]] Time dma_time(std::int64_t bytes) const;
+  /// Into the NIC of the receiver, if the message comes over the network.
+  Landing enter(const Resources& receiver, const Transfer& transfer, const Passage& passage,
+                std::int64_t bytes, bool remote) const;
+  void arrive_short(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
+  void arrive_read(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
+  /// What is left of a READ once the last byte has come.
+  [[nodiscard]] Time rest_of_read(std::int64_t bytes) const;
 
   const PlatformSpec& spec_;
   const CardSpec& card_;
+  const NodeResources& node_;
+  Placement placement_;
   Time emit_;
 };
 

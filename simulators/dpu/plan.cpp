@@ -1,9 +1,21 @@
 #include "simulators/dpu/plan.hpp"
 
 #include <algorithm>
+#include <set>
+#include <span>
 
 namespace offramp::dpu {
 namespace {
+
+// The largest element that service processes reduce.
+constexpr std::int64_t kLeastSlice = 16;
+
+int add_pull(Plan& plan, const PlannedPull& planned) {
+  plan.pulls.push_back(planned);
+  const int number = static_cast<int>(plan.pulls.size()) - 1;
+  plan.ranks[static_cast<std::size_t>(planned.from)].outgoing.push_back(number);
+  return number;
+}
 
 class Planner {
  public:
@@ -18,14 +30,15 @@ class Planner {
         bcast();
         break;
       case OperationKind::kGather:
-      case OperationKind::kGatherv:
-        for (int step = 0; step < size_; ++step)
-          block(relative(step), request_.root, request_.block(relative(step)));
+        for (int step = 0; step < size_; ++step) pull(relative(step), request_.root, request_.bytes);
         break;
       case OperationKind::kScatter:
+        for (int step = 0; step < size_; ++step) pull(request_.root, relative(step), request_.bytes);
+        break;
+      case OperationKind::kGatherv:
       case OperationKind::kScatterv:
-        for (int step = 0; step < size_; ++step)
-          block(request_.root, relative(step), request_.block(relative(step)));
+      case OperationKind::kAlltoallv:
+        if (!request_.sizes.empty()) from_sources();
         break;
       case OperationKind::kAllgather:
       case OperationKind::kAllgatherv:
@@ -35,8 +48,7 @@ class Planner {
         });
         break;
       case OperationKind::kAlltoall:
-      case OperationKind::kAlltoallv:
-        all_pairs([this](int from, int to) { block(from, to, request_.block(from, to)); });
+        all_pairs([this](int from, int to) { pull(from, to, request_.bytes); });
         break;
       default:
         reduction();
@@ -51,19 +63,23 @@ class Planner {
     return placement_of(spec_).node(request_.members[static_cast<std::size_t>(i)].world_rank);
   }
 
-  int add_pull(const PlannedPull& planned) {
-    plan_.pulls.push_back(planned);
-    const int number = static_cast<int>(plan_.pulls.size()) - 1;
-    rank(planned.from).outgoing.push_back(number);
-    return number;
-  }
   void pull(int from, int to, std::int64_t bytes) {
-    add_pull({.from = from, .to = to, .bytes = bytes});
+    add_pull(plan_, {.from = from, .to = to, .bytes = bytes});
     ++rank(to).receives;
   }
   /// Where blocks differ, both ends know from their counts that there is nothing to move.
   void block(int from, int to, std::int64_t bytes) {
     if (bytes > 0 || request_.sizes.empty()) pull(from, to, bytes);
+  }
+
+  /// All of them.
+  void from_sources() {
+    const std::span<const std::int64_t> sizes = request_.sizes;
+    const auto ranks = static_cast<std::size_t>(size_);
+    if (request_.kind == OperationKind::kScatterv) return add_source(request_, request_.root, sizes, plan_);
+    const std::size_t each = request_.kind == OperationKind::kGatherv ? 1 : ranks;
+    for (int from = 0; from < size_; ++from)
+      add_source(request_, from, sizes.subspan(static_cast<std::size_t>(from) * each, each), plan_);
   }
 
   /// From the root to all (published), or along a binomial tree.
@@ -91,20 +107,35 @@ class Planner {
       }
       return;
     }
-    const auto slices = std::clamp<std::int64_t>((request_.bytes + spec_.slice - 1) / spec_.slice, 1, size_);
+    const std::vector<int> owners = owners_of_slices();
+    const auto slices =
+        std::clamp<std::int64_t>(request_.bytes / kLeastSlice, 1, static_cast<std::int64_t>(owners.size()));
     std::int64_t taken = 0;
-    for (int i = 0; i < static_cast<int>(slices); ++i) {
+    for (std::int64_t i = 0; i < slices; ++i) {
       const std::int64_t end = request_.bytes * (i + 1) / slices;
-      add_slice(relative(i), end - taken);
+      add_slice(owners[static_cast<std::size_t>(i)], end - taken);
       taken = end;
     }
+  }
+
+  /// One rank of each service process that takes part, from the root on.
+  [[nodiscard]] std::vector<int> owners_of_slices() const {
+    const Placement placement = placement_of(spec_);
+    std::vector<int> owners;
+    std::set<int> processes;
+    for (int step = 0; step < size_; ++step) {
+      const int rank = relative(step);
+      const Member& member = request_.members[static_cast<std::size_t>(rank)];
+      if (processes.insert(placement.global_id(member.world_rank)).second) owners.push_back(rank);
+    }
+    return owners;
   }
 
   void add_slice(int owner, std::int64_t bytes) {
     const int slice = static_cast<int>(plan_.slices.size());
     const int first = static_cast<int>(plan_.results.size());
     for (int step = 0; step < size_; ++step)
-      add_pull({.from = (owner + step) % size_, .to = owner, .bytes = bytes, .slice = slice});
+      add_pull(plan_, {.from = (owner + step) % size_, .to = owner, .bytes = bytes, .slice = slice});
     const auto result = [&](int to) {
       plan_.results.push_back({.slice = slice, .to = to});
       ++rank(to).receives;
@@ -128,6 +159,23 @@ class Planner {
 };
 
 }  // namespace
+
+void add_source(const CollectiveRequest& request, int rank, std::span<const std::int64_t> sizes, Plan& plan) {
+  const int ranks = static_cast<int>(request.members.size());
+  const auto offer = [&](int to, std::int64_t bytes) {
+    if (bytes == 0) return;
+    add_pull(plan, {.from = rank, .to = to, .bytes = bytes});
+    ++plan.ranks[static_cast<std::size_t>(to)].receives;
+  };
+  if (request.kind == OperationKind::kGatherv) return offer(request.root, sizes.front());
+  if (request.kind == OperationKind::kScatterv && rank != request.root) return;
+  // A root to itself first, as a scatter does; others to rank + 1, ..., to themselves last.
+  const int first = request.kind == OperationKind::kScatterv ? 0 : 1;
+  for (int step = 0; step < ranks; ++step) {
+    const int to = (rank + first + step) % ranks;
+    offer(to, sizes[static_cast<std::size_t>(to)]);
+  }
+}
 
 Plan make_plan(const PlatformSpec& spec, const CollectiveRequest& request) {
   return Planner(spec, request).make();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "simulators/dpu/collective.hpp"
@@ -39,7 +40,9 @@ struct Plan {
   bool imports = true;         // memory handles
 };
 
-/// Not for barriers.
+/// Not for barriers. Where sources tell sizes that the request does not have, it has no pulls yet.
 Plan make_plan(const PlatformSpec& spec, const CollectiveRequest& request);
+/// The bytes of a source that has told the sizes of its blocks: by destination, or of its only one.
+void add_source(const CollectiveRequest& request, int rank, std::span<const std::int64_t> sizes, Plan& plan);
 
 }  // namespace offramp::dpu

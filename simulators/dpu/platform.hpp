@@ -26,9 +26,10 @@ constexpr Bandwidth megabytes_per_second(std::int64_t value) {
 struct CardSpec {
   // The Arm cores: one service process does one thing at a time.
   // pair: for a pair of ranks and one direction, five steps: send RTS, take RTS, READ, ACK, take ACK.
-  Time pair = Time::ns(2000);
-  Time import = Time::ns(28000);  // per arrival of a rank: import memory handles, create sub-operations
-  Bandwidth combine = megabytes_per_second(8'500);  // reduction on Arm
+  Time pair = Time::ns(1987);
+  Time import = Time::ns(30060);  // per arrival of a rank: import memory handles, create sub-operations
+  Bandwidth combine = megabytes_per_second(8'500);    // reduction on Arm
+  Bandwidth arm_copy = megabytes_per_second(12'800);  // the payload of a notification into the DPU's memory
   // The host. post: to emit a notification; post_per_rank: counts and displacements of a vector collective;
   // poll: until the program sees a flag in its memory.
   Time post = Time::ns(1500);
@@ -51,6 +52,7 @@ struct CardSpec {
   Bandwidth pcie = megabytes_per_second(26'000);       // host memory to NIC
   Bandwidth dram = megabytes_per_second(25'600);       // of the DPU
   Bandwidth dma_write = megabytes_per_second(15'000);  // DPU memory to host memory
+  Time dma_request = Time::ps(98'039);                 // least time of a WRITE by the DMA engine: 10.2 M/s
 
   [[nodiscard]] Time step() const { return Time::ps(pair.count() / 5); }
 };
@@ -82,9 +84,9 @@ struct PlatformSpec {
   int processes = 1;  // service processes per DPU
   int reads = 4;      // outstanding READs per service process
   DataPath path = DataPath::kGvmi;
-  bool host_delivers = true;   // allgather: blocks reach a node once and its hosts copy them
-  bool tree = false;           // broadcast along a binomial tree instead of from the root to all
-  std::int64_t slice = 65536;  // least bytes of a reduction that one service process takes on
+  std::int64_t notification_limit = 8192;  // payload of an arrival that the service process need not fetch
+  bool host_delivers = true;               // allgather: blocks reach a node once and its hosts copy them
+  bool tree = false;                       // broadcast along a binomial tree instead of from the root to all
   FailureSpec failure;
 
   [[nodiscard]] ReliableTransport reliable() const {

@@ -68,7 +68,8 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   } else {
     passage.granted = passage.requested;
     departure.stamp = {passage.begin, {}, failure(passage.failed) | kRendezvous};
-    backend_.grant(transfer, passage);
+    idle_.clear();
+    backend_.answer(transfer, passage, idle_.view(resources_));
     backend_.transmit(transfer, passage, own);
     cross(passage);
     departure.handshake = passage.protocol == Protocol::kRendezvous;
@@ -103,7 +104,8 @@ void LiveMessages::resume(const Transfer& transfer, const Stamp& departure, Time
   passage.begin = departure.first;
   passage.requested = departure.first + span_of(departure);
   passage.granted = later(passage.requested, posted);
-  backend_.grant(transfer, passage);
+  idle_.clear();
+  backend_.answer(transfer, passage, idle_.view(resources_));
   // What the sender's port has to serve before is known to the sender alone.
   passage.answered = later(passage.answered, departure.last);
   idle_.clear();

@@ -14,7 +14,7 @@ constexpr std::size_t kFetched = 4;  // events
 
 /// Or of a rank; either way its object is worth fetching.
 constexpr bool is_of_message(EventKind kind) {
-  return kind > EventKind::kReleaseReceiver && kind != EventKind::kNetwork;
+  return kind > EventKind::kReleaseReceiver && kind <= EventKind::kWake;
 }
 
 }  // namespace
@@ -62,6 +62,8 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
                                        options_.packets, options_.ranks_per_node});
   member.old = member.backend->issue_order() != nullptr;
+  if (!member.old)
+    member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
   member.receiver_hold = held(member.resources, Occupation::kByReceiver);
@@ -128,6 +130,19 @@ void Core::make_device(Device& device, Member& member, int rank) {
 Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const {
   const int ranks = sharers(description);
   return pages.at(static_cast<std::size_t>(rank / ranks), groups(ranks), 1);
+}
+
+Resources Core::Devices::resources(int world_rank) {
+  return core_.view(core_.device(core_.rank(world_rank), backend_), core_.members_[backend_]);
+}
+
+void Core::Devices::schedule(Time at, Work& work, std::uint32_t number) {
+  constexpr unsigned kBackendShift = kKindShift - 8;
+  const std::uint64_t order = static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
+                              std::uint64_t{1} << (kKindShift - 1) |
+                              std::uint64_t{backend_ % 128U} << kBackendShift |
+                              (scheduled_++ & ((std::uint64_t{1} << kBackendShift) - 1));
+  core_.push(later(at, core_.now_), core_.rank(0), EventKind::kStep, &work, order, number);
 }
 
 Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
@@ -209,6 +224,8 @@ void Core::handle(const Event& event) {
       if (event.number == kWork) return begin_work(*static_cast<Team::PendingWork*>(event.object));
       if (event.number == kWaitingWork) return go_on(*static_cast<WorkQueue*>(event.object));
       return depart(message);
+    case EventKind::kStep:
+      return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
     case EventKind::kWake: {
       Rank& rank = *static_cast<Rank*>(event.object);
       if (event.number == 0) return rank.program.start();

@@ -174,7 +174,9 @@ enum class EventKind : std::uint8_t {
   kAnswered,   // the answer is at the sender
   kDepart,     // the sender's device begins, or that of a collective does
   kWake,       // a program goes on
-  kNetwork     // takes its turn as a release, since neither sees the other: an order has room for eight kinds
+  // An order has room for the eight kinds above. These take the turn of another one.
+  kStep,    // of devices that work on a collective by themselves: among the departures
+  kNetwork  // among the releases, since neither sees the other
 };
 /// The order of simultaneous events at a rank: their kind, where they come from, and a number there.
 inline constexpr unsigned kKindShift = 37;
@@ -273,8 +275,22 @@ class Core final : private NetworkWorld {
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
   [[nodiscard]] std::vector<LinkUse> links() const;
   [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
+  /// All devices of a backend. Null: its messages pass no stages.
+  [[nodiscard]] WorldDevices* devices(std::uint8_t backend) { return members_[backend].devices.get(); }
 
  private:
+  /// The steps of all of a backend's devices come in the order in which they were scheduled.
+  class Devices final : public WorldDevices {
+   public:
+    Devices(Core& core, std::uint8_t backend) : core_(core), backend_(backend) {}
+    [[nodiscard]] Resources resources(int world_rank) override;
+    void schedule(Time at, Work& work, std::uint32_t number) override;
+
+   private:
+    Core& core_;
+    std::uint8_t backend_;
+    std::uint64_t scheduled_ = 0;
+  };
   struct Member {
     const BackendDescription* description = nullptr;
     Settings settings;
@@ -287,6 +303,7 @@ class Core final : private NetworkWorld {
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
     Pages<Hold> senders;
     Pages<Hold> receivers;
+    std::unique_ptr<Devices> devices;
   };
 
   std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);

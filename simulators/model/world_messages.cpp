@@ -258,7 +258,7 @@ void Core::grant(Message& message) {
     message.holds_receiver = true;
   }
   message.passage.granted = now_;
-  other.backend->grant(message.transfer, message.passage);
+  other.backend->answer(message.transfer, message.passage, view(other, members_[message.backend]));
   message.passage.answered += farther(message.transfer);
   push(message.passage.answered, *message.source, EventKind::kAnswered, message);
 }

@@ -36,6 +36,7 @@ class Collective final : public Operation, public Team {
     const Device& device = core().device(own(), backend_);
     return device.old != nullptr ? device.old->units.get() : nullptr;
   }
+  WorldDevices* devices() override { return core().devices(backend_); }
   MutableBytes scratch(std::size_t size) override { return no_memory_.take(size); }
 
  protected:

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "backends/dpu/dpu.hpp"
+#include "lib/core/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
@@ -322,22 +323,28 @@ TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   EXPECT_EQ(reason(settings, 4, reduction), "the hardware has no such collective");
 }
 
+Forecast forecast_of(const Settings& settings, const Operation& operation) {
+  const Result<Forecast> result = forecast({dpu_backend(), settings, {}}, operation);
+  EXPECT_TRUE(result) << result.error();
+  return result ? *result : Forecast();
+}
+
 TEST(DpuForecast, IsTheTimeOfTheProgramsOperation) {
   const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
-  const BackendContext context{0, 8, settings, {}, nullptr};
   for (const std::size_t bytes : {8, 5000, 200000}) {
     Operation operation = allgather_of(8, bytes);
-    const Forecast allgather = dpu_backend().forecast(operation, context);
+    const Forecast allgather = forecast_of(settings, operation);
     const Seen seen = nonblocking_allgather(settings, 8, bytes, {});
     EXPECT_GE(allgather.time, seen.completed);
     EXPECT_LT(allgather.time.seconds(), seen.completed.seconds() * 1.1);
     operation.kind = OperationKind::kSend;
-    EXPECT_GT(dpu_backend().forecast(operation, context).time, Time::us(3));
+    EXPECT_GT(forecast_of(settings, operation).time, Time::us(3));
   }
   Operation reduction;
   reduction.kind = OperationKind::kReduce;
+  reduction.ranks = 4;
   reduction.function = ReduceFunction::kUser;
-  EXPECT_NE(dpu_backend().forecast(reduction, context).declined, "");
+  EXPECT_NE(forecast_of(settings, reduction).declined, "");
 }
 
 TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
@@ -359,7 +366,7 @@ TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
         co_await rank.collective(operation, {send, receive, operation.bytes}, &sum);
       }),
                 "");
-      const Forecast forecast = dpu_backend().forecast(operation, {0, 1, settings, {}, nullptr});
+      const Forecast forecast = forecast_of(settings, operation);
       EXPECT_GT(forecast.time, Time()) << to_string(kind);
       EXPECT_EQ(forecast.time, cluster.clock(0)) << to_string(operation.kind);
     }

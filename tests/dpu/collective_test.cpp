@@ -136,6 +136,16 @@ TEST(DpuCollective, TheRootsLinkBoundsAFlatBroadcast) {
   EXPECT_LT(time.seconds(), link.seconds() * 1.1);
 }
 
+TEST(DpuCollective, LongArrivalsAreFetched) {
+  PlatformSpec spec = small_platform(1);
+  const CollectiveRequest request = request_of(spec, OperationKind::kAlltoall, 8, 8);
+  const Time whole = last_done(run_collective(spec, request));
+  spec.notification_limit = 100;
+  const Time fetched = last_done(run_collective(spec, request));
+  const CardSpec& card = spec.card;
+  EXPECT_NEAR((fetched - whole).nanoseconds(), (card.pcie_latency * 2 + card.step()).nanoseconds(), 50);
+}
+
 TEST(DpuCollective, ABusyServiceProcessDelays) {
   const PlatformSpec spec = small_platform(1);
   CollectiveRequest request = request_of(spec, OperationKind::kBarrier, 4, 0);

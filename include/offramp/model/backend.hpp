@@ -63,6 +63,10 @@ class Backend {
   virtual void depart(const Transfer& transfer, Passage& passage, const Resources& sender) = 0;
   /// At passage.granted. Sets answered.
   virtual void grant(const Transfer& /*transfer*/, Passage& /*passage*/) {}
+  /// The same for devices that have to work before they answer: with what the receiver's reaches.
+  virtual void answer(const Transfer& transfer, Passage& passage, const Resources& /*receiver*/) {
+    grant(transfer, passage);
+  }
   /// At passage.answered. Sets leaves, left, latency and complete.
   virtual void transmit(const Transfer& /*transfer*/, Passage& /*passage*/, const Resources& /*sender*/) {}
   /// At passage.first. Sets stored.

@@ -16,6 +16,30 @@ namespace offramp {
 
 class Units;  // simulators/model/units.hpp
 
+/// The devices of all ranks in a world, for hardware that works on a collective by itself: what happens there
+/// is not told by messages. The world takes its steps in the order of modelled time, with all others. Lives
+/// as long as the backend.
+class WorldDevices {
+ public:
+  /// What a device does from moment to moment.
+  class Work {
+   public:
+    /// The moment has come that schedule() was called for.
+    virtual void step(Time at, std::uint32_t number) = 0;
+
+   protected:
+    ~Work() = default;
+  };
+
+  /// What the device of a world rank reaches.
+  [[nodiscard]] virtual Resources resources(int world_rank) = 0;
+  /// Calls work.step(at, number), not before the present moment. work lives until then.
+  virtual void schedule(Time at, Work& work, std::uint32_t number) = 0;
+
+ protected:
+  ~WorldDevices() = default;
+};
+
 /// The ranks of one collective operation as its algorithm sees them: ranks are those of the communicator. The
 /// clock is the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
 class Team {
@@ -31,9 +55,11 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// For backends whose messages do not pass stages; null for others. In a live run the units as they were
-  /// when the operation was issued, joined with the rank's when the program sees its completion.
+  /// In a live run the rank's units as they were when the operation was issued, joined with the rank's when
+  /// the program sees its completion. Null in a world, but for backends whose messages do not pass stages.
   [[nodiscard]] virtual Units* units() { return nullptr; }
+  /// Null in a live run, where no rank knows the others' devices.
+  [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.
   std::uint64_t operation = 0;

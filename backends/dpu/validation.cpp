@@ -1,0 +1,272 @@
+#include "backends/dpu/validation.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/dpu/dpu.hpp"
+#include "simulators/dpu/platform.hpp"
+#include "simulators/model/world.hpp"
+
+namespace offramp::dpu {
+namespace {
+
+using Values = std::vector<std::pair<std::string, Settings::Value>>;
+
+// Whether a parameter was chosen after the figure.
+constexpr bool kHeldOut = false;
+constexpr bool kFitted = true;
+
+constexpr int kRanks = 128;  // of the measured runs: 4 nodes of 32
+
+Settings::Value word(const char* text) {
+  return {0, text};
+}
+Settings::Value number(double value) {
+  return {value, {}};
+}
+double microseconds(Time time) {
+  return time.seconds() * 1e6;
+}
+
+Time end_of(int ranks, const Values& values, const World::Program& program) {
+  Settings settings = Settings::defaults(dpu_backend().parameters);
+  for (const auto& [name, value] : values) settings.set(name, value);
+  WorldOptions options;
+  options.ranks = ranks;
+  World world(options, WorldBackend(dpu_backend(), std::move(settings)));
+  const std::string error = world.run(program);
+  return error.empty() ? world.end() : Time();
+}
+
+/// What an overlap benchmark in the style of OSU shows: the program computes for as long as the operation
+/// takes by itself.
+struct Overlap {
+  Time pure;
+  Time posted;
+  Time wait;
+  [[nodiscard]] double percent() const {
+    return std::max(0.0, 100.0 * (1.0 - (posted + wait).seconds() / pure.seconds()));
+  }
+};
+
+Overlap overlap_of(int ranks, const Values& values, OperationKind kind, std::size_t bytes) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = bytes;
+  operation.ranks = ranks;
+  Overlap seen;
+  const auto run = [&](Time compute) {
+    return end_of(ranks, values, [&, compute](RankHandle& rank) -> Task<void> {
+      RankRequest request = rank.start(rank.world(), operation);
+      seen.posted = later(seen.posted, rank.clock());
+      rank.compute(compute);
+      const Time begin = rank.clock();
+      (void)co_await rank.wait(request);
+      seen.wait = later(seen.wait, rank.clock() - begin);
+    });
+  };
+  seen.pure = run({});
+  seen.posted = seen.wait = {};
+  (void)run(seen.pure);
+  return seen;
+}
+
+class Table {
+ public:
+  void add(std::string quantity, const char* unit, double published, double ours, bool fitted,
+           const char* source) {
+    // A percentage that is 0 has no relative error.
+    const bool none = published <= 0;
+    rows_.push_back({std::move(quantity), unit, published, ours, fitted, source, none ? "0" : ""});
+  }
+  void add_bound(std::string quantity, const char* unit, const char* bound, double ours, const char* source) {
+    rows_.push_back({std::move(quantity), unit, 0, ours, kHeldOut, source, bound});
+  }
+  ValidationRows take() { return std::move(rows_); }
+
+ private:
+  ValidationRows rows_;
+};
+
+struct Row {
+  std::size_t bytes;
+  double blocking;  // us
+  double overlap;   // per cent
+  double wait;      // us
+};
+// Allgatherv and iallgatherv, OSU 5.8, September 2023.
+constexpr Row kBlueField2[] = {
+    {256, 1835.8, 95.0, 81},     {512, 1772.4, 94.4, 89},     {1024, 1771.1, 93.8, 99},
+    {2048, 1778.5, 92.6, 119},   {4096, 1779.5, 89.7, 167},   {8192, 1786.3, 83.3, 273},
+    {16384, 1784.6, 41.5, 1032}, {32768, 1806.1, 12.3, 1539}, {65536, 2953.6, 0, 2948},
+    {131072, 6005.7, 1.6, 5768}, {262144, 12201, 2.8, 11577}, {524288, 24846, 3.3, 23489},
+    {1048576, 51377, 1.7, 49631}};
+constexpr Row kBlueField3[] = {
+    {256, 1038.7, 88.4, 112},    {512, 1080.2, 88.1, 120},    {1024, 1079.3, 87.2, 128},
+    {2048, 1086.5, 85.3, 147},   {4096, 1084.9, 80.7, 193},   {8192, 1100.8, 70.6, 297},
+    {16384, 1138.4, 9.7, 1029},  {32768, 1535.9, 0, 1537},    {65536, 3008.8, 0, 2942},
+    {131072, 6005.1, 1.6, 5764}, {262144, 12194, 2.8, 11574}, {524288, 24785, 3.2, 23508},
+    {1048576, 51548, 1.1, 49960}};
+constexpr std::size_t kPlateauEnds = 16384;
+
+Values measured(const char* card) {
+  return {{"card", word(card)}, {"ranks_per_node", number(32)}, {"service_processes", number(4)}};
+}
+
+void add_allgather(Table& table, const char* card, std::span<const Row> rows) {
+  const bool second = std::string_view(card) == "bf2";
+  for (const Row& row : rows) {
+    const Overlap ours = overlap_of(kRanks, measured(card), OperationKind::kAllgather, row.bytes);
+    const auto name = [&](const char* what) {
+      return fmt::format("allgatherv, {}, {} B: {}", card, row.bytes, what);
+    };
+    const bool plateau = row.bytes <= kPlateauEnds;
+    table.add(name("time"), "us", row.blocking, microseconds(ours.pure), second || plateau,
+              plateau ? "published; `pair`, `import`" : "published; copies between hosts, fitted to bf2");
+    table.add(name("overlap"), "%", row.overlap, ours.percent(), second, "published");
+    table.add(name("wait"), "us", row.wait, microseconds(ours.wait), second,
+              second ? "published; copies between hosts, fitted"
+                     : "published; small ones: its hosts are slower than those of bf2, which are fitted");
+  }
+}
+
+void add_plateaus(Table& table) {
+  const auto pure = [](const char* card, std::size_t bytes) {
+    return microseconds(overlap_of(kRanks, measured(card), OperationKind::kAllgather, bytes).pure);
+  };
+  table.add("plateau of bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, pure("bf2", 1024) / pure("bf3", 1024),
+            kFitted, "published; the cores' ratio");
+  // Host without offload, us: blocking and nonblocking.
+  const struct {
+    const char* card;
+    const char* how;
+    std::size_t bytes;
+    double host;
+    const char* bound;
+  } hosts[] = {{"bf2", "blocking", 16384, 973.7, "above 973.7"},
+               {"bf2", "blocking", 32768, 2276.6, "below 2276.6"},
+               {"bf3", "blocking", 16384, 980.6, "above 980.6"},
+               {"bf3", "blocking", 32768, 2273.2, "below 2273.2"},
+               {"bf2", "nonblocking", 4096, 1359.5, "above 1359.5"},
+               {"bf2", "nonblocking", 8192, 2331.8, "below 2331.8"},
+               {"bf3", "nonblocking", 2048, 707.0, "above 707"},
+               {"bf3", "nonblocking", 4096, 1359.5, "below 1359.5"}};
+  for (const auto& host : hosts)
+    table.add_bound(fmt::format("against the measured host, {}, {}, {} B", host.card, host.how, host.bytes),
+                    "us", host.bound, pure(host.card, host.bytes),
+                    "published: where the offload begins to win");
+}
+
+/// Until a nonblocking allgather returns.
+void add_initiation(Table& table) {
+  const struct {
+    std::size_t bytes;
+    double published;
+    bool fitted;
+  } rows[] = {{256, 9.9, kFitted}, {8192, 28, kHeldOut}, {131072, 142, kHeldOut}, {1048576, 912, kFitted}};
+  for (const auto& row : rows)
+    table.add(fmt::format("initiation of an iallgatherv, {} B", row.bytes), "us", row.published,
+              microseconds(overlap_of(kRanks, measured("bf2"), OperationKind::kAllgather, row.bytes).posted),
+              row.fitted,
+              row.bytes == 8192 ? "published; a block of this size is copied at another rate there"
+                                : "published; `post_per_rank`, `own_copy`");
+}
+
+/// From one rank to another one, whose receives are posted; per message.
+double stream(std::size_t bytes) {
+  constexpr int kMore = 200;
+  const auto run = [bytes](int messages) {
+    const Values values = {{"card", word("bf3")}, {"ranks_per_node", number(1)}};
+    return end_of(2, values, [=](RankHandle& rank) -> Task<void> {
+      std::vector<RankRequest> requests;
+      requests.reserve(static_cast<std::size_t>(messages));
+      for (int i = 0; i < messages; ++i)
+        requests.push_back(rank.rank() == 0 ? rank.isend(1, bytes) : rank.irecv(0, bytes));
+      (void)co_await rank.wait_all(requests);
+    });
+  };
+  return (run(2 * kMore) - run(kMore)).seconds() / kMore;
+}
+
+void add_messages(Table& table) {
+  table.add("messages of 8 B, bf3", "M/s", 2.1, 1e-6 / stream(8), kFitted, "published; `pair`");
+  const auto bandwidth = [](std::size_t bytes) { return static_cast<double>(bytes) / stream(bytes) / 1e9; };
+  table.add("bandwidth of messages of 1 KiB, bf3", "GB/s", 2.0, bandwidth(1024), kHeldOut, "published");
+  table.add("bandwidth of messages of 16 KiB, bf3", "GB/s", 17.3, bandwidth(16384), kFitted,
+            "published; `arm_copy`");
+  table.add("bandwidth of messages of 4 MiB, bf3", "GB/s", 22.6, bandwidth(4 << 20), kHeldOut,
+            "published, to memory of the DPU; the model fills the link, as the next row does");
+  table.add("bandwidth of reads, bf3", "GB/s", 24.6, bandwidth(4 << 20), kHeldOut, "published: MPI_Get");
+}
+
+/// 4 nodes with one rank each, another service.
+void add_alltoall(Table& table) {
+  const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
+                                                 {16384, 54.6},  {65536, 69.7},  {262144, 121},
+                                                 {1048576, 292}, {4194304, 1030}};
+  const Values values = {{"card", word("bf3")}, {"ranks_per_node", number(1)}, {"link", number(100)}};
+  for (const auto& [bytes, published] : rows) {
+    const Overlap ours = overlap_of(4, values, OperationKind::kAlltoall, bytes);
+    table.add(fmt::format("ialltoall of another service, {} B", bytes), "us", published,
+              microseconds(ours.pure), kHeldOut,
+              bytes < (1 << 20)
+                  ? "published; that service forwards the call, with other costs than imports of handles"
+                  : "published; with link = 100, which its largest messages give away");
+    table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(), "published");
+  }
+  Values shipped = values;
+  shipped.pop_back();
+  for (const auto& [bytes, published] : rows) {
+    if (bytes < (1 << 20)) continue;
+    table.add(fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
+              microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
+              "published; its largest messages give away a link of half that rate");
+  }
+}
+
+/// WRITEs of the DPU's DMA engine to its host.
+void add_dma(Table& table) {
+  const CardSpec card = bluefield2();
+  const std::pair<std::int64_t, double> rows[] = {{16, 10.19},  {64, 10.19},   {256, 10.19}, {1024, 9.02},
+                                                  {4096, 3.71}, {16384, 0.94}, {65536, 0.23}};
+  for (const auto& [bytes, published] : rows)
+    table.add(fmt::format("WRITEs of {} B by the DMA engine, bf2", bytes), "M/s", published,
+              1e-6 / later(card.dma_request, card.dma_write.bytes(bytes)).seconds(), kFitted,
+              bytes == 1024
+                  ? "published; between its two limits, `dma_request` and `dma_write`, it is below both"
+                  : "published; `dma_request`, `dma_write`");
+}
+
+void add_latencies(Table& table) {
+  const CardSpec card;
+  const Time emit = Time::ns(300);
+  table.add_bound("host to service process and back", "us", "4 to 10",
+                  microseconds(emit + card.pcie_latency * 2 + card.step() * 2 + card.poll),
+                  "published, crude; assumed latencies, which give 5 % less than the low end");
+  table.add("READ of 1 KiB within a machine", "us", 4,
+            microseconds(card.step() + card.local_latency * 2 + card.pcie_latency * 2), kHeldOut,
+            "published, whole microseconds; assumed latencies");
+}
+
+}  // namespace
+
+ValidationRows validation() {
+  Table table;
+  add_allgather(table, "bf2", kBlueField2);
+  add_allgather(table, "bf3", kBlueField3);
+  add_plateaus(table);
+  add_initiation(table);
+  add_messages(table);
+  add_alltoall(table);
+  add_dma(table);
+  add_latencies(table);
+  return table.take();
+}
+
+}  // namespace offramp::dpu

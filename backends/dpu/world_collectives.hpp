@@ -1,0 +1,72 @@
+// Collectives in a world: service processes work on them with the resources that messages and other
+// collectives use, in the order of modelled time. Ranks join when they issue their part; the work begins with
+// the first of them.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "offramp/model/backend.hpp"
+#include "simulators/dpu/collective.hpp"
+
+namespace offramp::dpu {
+
+/// What a rank learns about its operation.
+struct Completion {
+  Outcome outcome = Outcome::kOk;
+  Time done;
+  Time process_free;
+  Time host_work;
+};
+
+class WorldCollectives {
+ public:
+  /// spec outlives it.
+  explicit WorldCollectives(const PlatformSpec& spec);
+  ~WorldCollectives();
+  WorldCollectives(const WorldCollectives&) = delete;
+  WorldCollectives& operator=(const WorldCollectives&) = delete;
+
+  /// One rank's part; awaited once, where it was made.
+  class [[nodiscard]] Part {
+   public:
+    Part() = default;
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    [[nodiscard]] bool await_ready() const { return ready_; }
+    void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
+    [[nodiscard]] Completion await_resume() const { return completion_; }
+
+   private:
+    friend class WorldCollectives;
+    Completion completion_;
+    bool ready_ = false;
+    std::coroutine_handle<> waiter_;
+  };
+
+  /// posted: when the rank's host has handed over its notification. devices: not null.
+  void join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
+            const CollectiveBuffers& buffers, Time posted);
+  /// The communicator is gone.
+  void forget(std::uint64_t context);
+
+  [[nodiscard]] const WireCounters& wire() const { return wire_; }
+
+ private:
+  class Shared;
+  using Name = std::pair<std::uint64_t, std::uint32_t>;  // communicator, number of the collective on it
+
+  Shared& shared(const Name& name, const Operation& operation, const Team& team, WorldDevices& devices,
+                 const CollectiveBuffers& buffers);
+
+  const PlatformSpec& spec_;
+  std::map<std::pair<std::uint64_t, int>, std::uint32_t> begun_;  // by communicator and rank
+  std::map<Name, std::unique_ptr<Shared>> running_;
+  std::uint64_t sequence_ = 0;
+  WireCounters wire_;
+};
+
+}  // namespace offramp::dpu

@@ -1,0 +1,69 @@
+// What the DPUs of one node have that serves one thing at a time, and what a transfer is on the wire.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "offramp/kernel/wire.hpp"
+#include "offramp/model/resource.hpp"
+#include "simulators/dpu/platform.hpp"
+#include "simulators/model/units.hpp"
+
+namespace offramp::dpu {
+
+/// Bytes of framing per packet of up to kMtu on InfiniBand: LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2.
+inline constexpr std::int64_t kFraming = 42;
+inline constexpr std::int64_t kMtu = 4096;
+inline constexpr std::int64_t kNotificationHeader = 56;
+inline constexpr std::int64_t kRtsPayload =
+    176;  // id block 32, address and length 16, packed key 128 (assumed)
+inline constexpr std::int64_t kAckPayload = 20;
+
+inline std::int64_t framed(std::int64_t bytes) {
+  return bytes + (bytes > kMtu ? (bytes + kMtu - 1) / kMtu : 1) * kFraming;
+}
+inline void count_message(WireCounters& wire, std::int64_t bytes) {
+  const std::int64_t whole = framed(bytes);
+  wire.packets += static_cast<std::uint64_t>((whole - bytes) / kFraming);
+  wire.payload_bytes += static_cast<std::uint64_t>(bytes);
+  wire.wire_bytes += static_cast<std::uint64_t>(whole);
+}
+
+/// Of one DPU.
+enum class NodePart : std::uint8_t {
+  kNicOut,
+  kNicIn,
+  kPcieUp,    // host memory to NIC
+  kPcieDown,  // NIC to host memory
+  kDram,      // of the DPU
+  kDma,       // DPU memory to host memory
+  kCount
+};
+
+/// The resources of a node, by index: the parts of its first DPU, of the next one, and then its service
+/// processes.
+class NodeResources {
+ public:
+  explicit NodeResources(const PlatformSpec& spec);
+  NodeResources(const NodeResources&) = delete;
+  NodeResources& operator=(const NodeResources&) = delete;
+
+  [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }
+  /// dpu: on its node.
+  [[nodiscard]] static std::size_t part(int dpu, NodePart part) {
+    return static_cast<std::size_t>(dpu) * kParts + static_cast<std::size_t>(part);
+  }
+  [[nodiscard]] std::size_t process(int global_id) const {
+    return dpus_ * kParts + static_cast<std::size_t>(global_id) % processes_;
+  }
+
+ private:
+  static constexpr auto kParts = static_cast<std::size_t>(NodePart::kCount);
+
+  std::size_t dpus_;
+  std::size_t processes_;  // of the node
+  std::vector<ResourceDescription> descriptions_;
+};
+
+}  // namespace offramp::dpu

@@ -1,0 +1,235 @@
+// What messages and collectives of service processes share, in a world: never faster than the card's link,
+// and busy when there is work. Each test prints the time beside its bound.
+#include "simulators/model/world.hpp"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "simulators/dpu/node.hpp"
+#include "tests/cluster.hpp"
+#include "tests/core/support.hpp"
+#include "tests/dpu/support.hpp"
+
+namespace offramp {
+namespace {
+
+using dpu::settings_with;
+using dpu::SettingValues;
+
+constexpr std::size_t kMebibyte = 1 << 20;
+constexpr int kConcurrent = 16;
+constexpr int kSenders = 15;
+
+SettingValues nodes_of(int ranks_per_node) {
+  return {{"ranks_per_node", {static_cast<double>(ranks_per_node), {}}}};
+}
+
+Time end_of(int ranks, const SettingValues& values, const World::Program& program) {
+  WorldOptions options;
+  options.ranks = ranks;
+  options.check = true;
+  World world(options, WorldBackend(dpu_backend(), settings_with(values)));
+  EXPECT_EQ(world.run(program), "");
+  EXPECT_EQ(world.violations(), std::vector<std::string>());
+  return world.end();
+}
+
+/// So many mebibytes over one link of the card.
+Time link_bound(int messages) {
+  return dpu::CardSpec().link.bytes(dpu::framed(kMebibyte)) * messages;
+}
+
+/// start: what goes before the first byte, and behind the last one, and does not overlap.
+void expect_near(Time time, Time bound, Time start) {
+  fmt::print("  {:.2f} us, bound {:.2f} us, {:+.1f} %\n", dpu::microseconds(time), dpu::microseconds(bound),
+             100.0 * (time.seconds() / bound.seconds() - 1));
+  EXPECT_GE(time, bound);
+  EXPECT_LE((time - start).seconds(), 1.03 * bound.seconds());
+}
+
+// Memory handles are imported before the first READ; notifications go there and back.
+constexpr Time kStart = Time::us(45);
+
+Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
+  Operation operation;
+  operation.kind = kind;
+  operation.ranks = ranks;
+  operation.bytes = bytes;
+  if (kind == OperationKind::kAllreduce) {
+    operation.element = ElementType::kFloat64;
+    operation.function = ReduceFunction::kSum;
+    operation.elements = bytes / 8;
+  }
+  return operation;
+}
+
+Time at_once(OperationKind kind, int collectives, int messages) {
+  return end_of(2, nodes_of(1), [=](RankHandle& rank) -> Task<void> {
+    std::vector<RankRequest> requests;
+    for (int i = 0; i < collectives; ++i)
+      requests.push_back(rank.start(rank.world(), operation_of(kind, 2, kMebibyte)));
+    for (int i = 0; i < messages; ++i)
+      requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
+    (void)co_await rank.wait_all(requests);
+  });
+}
+
+// A service process takes what reaches it first: here all arrivals, whose memory handles it imports before it
+// posts the first READ.
+TEST(DpuWorld, BroadcastsAtOnceShareTheLinkAndTheServiceProcess) {
+  const Time all = at_once(OperationKind::kBcast, kConcurrent, 0);
+  expect_near(all, dpu::CardSpec().import * kConcurrent + link_bound(kConcurrent), kStart);
+  EXPECT_LE(all, at_once(OperationKind::kBcast, 1, 0) * kConcurrent);
+}
+
+// Both halves of each service process's slice pass the DPU's memory, and its result does twice: longer than
+// its bytes on the link. The first slice is read, and the last result written, while nothing else is there.
+TEST(DpuWorld, ReductionsAtOnceShareTheMemoryOfTheDpu) {
+  const dpu::CardSpec card;
+  const Time bound = (card.import + card.dram.bytes(2 * kMebibyte)) * kConcurrent;
+  expect_near(at_once(OperationKind::kAllreduce, kConcurrent, 0), bound, Time::us(150));
+}
+
+TEST(DpuWorld, ABroadcastAndMessagesShareTheLink) {
+  expect_near(at_once(OperationKind::kBcast, 1, kConcurrent), link_bound(kConcurrent + 1),
+              kStart + dpu::CardSpec().import);
+}
+
+// The ranks of a node have one NIC, one PCIe link and, here, one service process.
+TEST(DpuWorld, RanksOfANodeShareItsNic) {
+  for (const int ranks : {8, 16}) {
+    const Time all = end_of(2 * ranks, nodes_of(ranks), [=](RankHandle& rank) -> Task<void> {
+      if (rank.rank() < ranks) {
+        (void)co_await rank.send(rank.rank() + ranks, kMebibyte);
+      } else {
+        (void)co_await rank.receive(rank.rank() - ranks, kMebibyte);
+      }
+    });
+    expect_near(all, link_bound(ranks), kStart);
+  }
+}
+
+// 100 notifications of each of 8 ranks: their service process takes two steps for each.
+TEST(DpuWorld, RanksOfANodeShareItsServiceProcess) {
+  constexpr int kRanks = 8;
+  constexpr int kMessages = 100;
+  const auto time = [](int processes) {
+    SettingValues values = nodes_of(kRanks);
+    values.push_back({"service_processes", {static_cast<double>(processes), {}}});
+    return end_of(2 * kRanks, values, [](RankHandle& rank) -> Task<void> {
+      std::vector<RankRequest> requests;
+      const bool sends = rank.rank() < kRanks;
+      for (int i = 0; i < kMessages; ++i)
+        requests.push_back(sends ? rank.isend(rank.rank() + kRanks, 8) : rank.irecv(rank.rank() - kRanks, 8));
+      (void)co_await rank.wait_all(requests);
+    });
+  };
+  const Time bound = dpu::CardSpec().step() * 2 * kRanks * kMessages;
+  expect_near(time(1), bound, Time::us(15));
+  expect_near(time(4), Time::ps(bound.count() / 4), Time::us(15));
+}
+
+Time incast(int senders, Time late) {
+  return end_of(senders + 1, nodes_of(1), [=](RankHandle& rank) -> Task<void> {
+    if (rank.rank() > 0) {
+      if (rank.rank() == 1) rank.compute(late);
+      (void)co_await rank.send(0, kMebibyte);
+      co_return;
+    }
+    std::vector<RankRequest> requests;
+    for (int from = 1; from <= senders; ++from) requests.push_back(rank.irecv(from, kMebibyte));
+    for (RankRequest& request : requests) (void)co_await rank.wait(request);
+  });
+}
+
+TEST(DpuWorld, AnIncastTakesItsBytesOnTheReceiversLink) {
+  expect_near(incast(kSenders, {}), link_bound(kSenders), kStart);
+}
+
+TEST(DpuWorld, AnIncastDoesNotWaitForALateSender) {
+  expect_near(incast(kSenders, Time::ms(1)), Time::ms(1) + link_bound(1), kStart);
+  expect_near(incast(3, Time::us(500)), Time::us(500) + link_bound(1), kStart);
+}
+
+TEST(DpuWorld, AMessageQueuesBehindACollectiveOfOthers) {
+  // Ranks 0 and 2, and 1 and 3, are on two nodes.
+  const auto time = [](bool beside) {
+    return end_of(4, nodes_of(2), [=](RankHandle& rank) -> Task<void> {
+      const int other = (rank.rank() + 2) % 4;
+      const std::optional<Communicator> pair =
+          co_await rank.split(rank.world(), rank.rank() % 2, rank.rank());
+      if (rank.rank() % 2 == 1) {
+        if (!beside) co_return;
+        const bool sends = rank.rank() < 2;
+        if (sends) (void)co_await rank.send(other, kMebibyte);
+        if (!sends) (void)co_await rank.receive(other, kMebibyte);
+        co_return;
+      }
+      (void)co_await rank.collective(*pair, operation_of(OperationKind::kBcast, 2, kMebibyte));
+    });
+  };
+  EXPECT_GT(time(true), time(false) + Time::us(30));
+}
+
+/// The same program under the live clock and in a world.
+std::pair<std::vector<Time>, std::vector<Time>> both_clocks(const SettingValues& values, int ranks,
+                                                            OperationKind kind, std::size_t bytes) {
+  const Operation operation = operation_of(kind, ranks, bytes);
+  const std::size_t blocks = bytes * static_cast<std::size_t>(ranks);
+  Cluster cluster(ranks, dpu_backend(), settings_with(values));
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+    test::Buffer send(blocks);
+    test::Buffer receive(blocks);
+    const bool root = rank.rank() == 0;
+    CollectiveBuffers buffers{Bytes(send).first(bytes), MutableBytes(receive).first(bytes), bytes};
+    if (kind == OperationKind::kAlltoall || (kind == OperationKind::kScatter && root)) buffers.send = send;
+    if (kind == OperationKind::kAlltoall || kind == OperationKind::kAllgather ||
+        (kind == OperationKind::kGather && root))
+      buffers.receive = receive;
+    Int32Sum sum;
+    if (kind == OperationKind::kSend) {
+      if (root) co_await rank.send(1, Bytes(send).first(bytes), 3);
+      if (rank.rank() == 1) co_await rank.receive(0, MutableBytes(receive).first(bytes), 3);
+    } else {
+      (void)co_await rank.collective(operation, buffers, &sum);
+    }
+  }),
+            "");
+  WorldOptions options;
+  options.ranks = ranks;
+  World world(options, WorldBackend(dpu_backend(), settings_with(values)));
+  EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+    if (kind == OperationKind::kSend) {
+      if (rank.rank() == 0) (void)co_await rank.send(1, bytes, 3);
+      if (rank.rank() == 1) (void)co_await rank.receive(0, bytes, 3);
+    } else {
+      (void)co_await rank.collective(operation);
+    }
+  }),
+            "");
+  std::pair<std::vector<Time>, std::vector<Time>> clocks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    clocks.first.push_back(cluster.clock(rank));
+    clocks.second.push_back(world.clock(rank));
+  }
+  return clocks;
+}
+
+TEST(DpuWorld, TheLiveClockIsTheWorldsWhereNothingIsShared) {
+  for (const OperationKind kind : {OperationKind::kSend, OperationKind::kBcast, OperationKind::kAllreduce,
+                                   OperationKind::kGather, OperationKind::kScatter, OperationKind::kAllgather,
+                                   OperationKind::kAlltoall, OperationKind::kBarrier}) {
+    for (const std::string path : {"gvmi", "staging"}) {
+      for (const std::size_t bytes : {8, 5000, 65536, 300000}) {
+        SettingValues values = nodes_of(1);
+        values.push_back({"data_path", {0, path}});
+        const auto [live, settled] =
+            both_clocks(values, 4, kind, kind == OperationKind::kBarrier ? 0 : bytes);
+        EXPECT_EQ(live, settled) << to_string(kind) << " " << bytes << " " << path;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace offramp
