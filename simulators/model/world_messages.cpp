@@ -182,7 +182,7 @@ void Core::depart(Message& message) {
     return push(passage.requested, *message.destination, EventKind::kRequested, message);
   cross(message);
   if (is_observed_) record_sender(message);
-  if (message.holds_sender) release_sender(message, passage.complete);
+  if (message.holds_sender) release_sender(message, passage.free_at());
   sent(message, passage.complete);
 }
 
@@ -245,7 +245,7 @@ void Core::answered(Message& message) {
   cross(message);
   if (is_observed_) record_sender(message);
   if (passage.protocol == Protocol::kRendezvous) note_answer(message, passage.complete);
-  if (message.holds_sender) release_sender(message, passage.complete);
+  if (message.holds_sender) release_sender(message, passage.free_at());
   sent(message, passage.complete);
 }
 
