@@ -211,6 +211,25 @@ TEST(TinselWorld, AnIncastTakesTheTimeOfTheReceiversMailboxAlsoIfTheFirstReceive
   EXPECT_NEAR((late - Time::ms(30)).seconds(), two.seconds(), 1e-6);
 }
 
+/// GB/s of payload that streams from one board to the next one carry together.
+double rate_over_a_link(int streams, int window) {
+  const Time time = end_of(32,
+                           [streams](RankHandle& rank) -> Task<void> {
+                             if (rank.rank() < streams) co_await rank.send(rank.rank() + 16, 2 * kMebibyte);
+                             if (rank.rank() >= 16 && rank.rank() < 16 + streams)
+                               co_await rank.receive(rank.rank() - 16, 2 * kMebibyte);
+                           },
+                           {{"window", {static_cast<double>(window), {}}}});
+  return static_cast<double>(streams) * 2 * kMebibyte / time.seconds() / 1e9;
+}
+
+TEST(TinselWorld, AStreamIsLimitedByItsWindowAndTwoAreByTheLink) {
+  EXPECT_NEAR(rate_over_a_link(1, 32), 0.24, 0.005);
+  EXPECT_NEAR(rate_over_a_link(1, 63), 0.38, 0.005);
+  EXPECT_NEAR(rate_over_a_link(2, 32), 0.44, 0.005);
+  EXPECT_NEAR(rate_over_a_link(8, 32), 0.44, 0.005);
+}
+
 TEST(TinselWorld, AShortMessageDoesNotWaitForLongOnes) {
   Time done;
   const auto program = [&done](RankHandle& rank) -> Task<void> {
