@@ -284,9 +284,6 @@ constexpr const char* kPredictFooter = R"(
 Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
 at time 0; the time is when the last one is done.
 
-With tinsel the multicast tables are there already: the first collective of a kind in a run also pays for writing them.
-Its collectives are predicted without wire faults.
-
 Exit codes: 2 the command line or the configuration is wrong; 3 the hardware declines; 74 the plot,
 a trace or a capture could not be written.)";
 

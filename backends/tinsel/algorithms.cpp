@@ -17,17 +17,19 @@ Bytes block_of(Bytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
 }
 
-/// A thread of this rank works.
-void spend(const Device& device, Team& team, std::string_view what, Time time) {
-  device.span("tinsel.threads", what, team.clock, team.clock + time, team.operation);
-  team.clock += time;
+/// The threads of this rank work.
+void spend(Device& device, Team& team, std::string_view what, Time time) {
+  if (time == Time()) return;
+  const Time end = device.work(team, team.clock, time);
+  device.span(team.world_rank(team.rank()), "tinsel.threads", what, end - time, end, team.operation);
+  team.clock = end;
 }
 
-void spend_copy(const Device& device, Team& team, std::size_t bytes) {
+void spend_copy(Device& device, Team& team, std::size_t bytes) {
   spend(device, team, "copy", device.configuration().copy(bytes));
 }
 
-void local_copy(const Device& device, Team& team, Bytes from, MutableBytes to) {
+void local_copy(Device& device, Team& team, Bytes from, MutableBytes to) {
   if (from.data() != to.data()) spend_copy(device, team, from.size());
   team.copy(from, to);
 }
@@ -42,61 +44,28 @@ host::LocalCosts costs_of(const Device& device) {
   return {rate, rate, device.spans(), "tinsel.threads"};
 }
 
-// The state of a broadcast's fragment that does not fit into its times.
-constexpr std::uint64_t kIdleRelease = 1;
-
-Task<Outcome> send_multicast(Device& device, Team& team, Bytes data, int root) {
+Task<Outcome> send_multicast(Hardware hardware, Team& team, Bytes data, int root) {
+  Device& device = hardware.device;
   Communicator& communicator = device.communicator(team);
   Time setup;
-  RootPlan& plan = device.plan(communicator, root, setup);
-  if (plan.ranks.empty()) co_return Outcome::kOk;
-  const Time begin = team.clock + setup + device.configuration().send_call;
-  const StreamResult& result = device.multicast(communicator, root, plan, data.size(), begin);
-  const bool ok = result.ok && plan.trap == Trap::kNone;
-  WireCounters wire = result.counters.link;
-  wire.payload_bytes = data.size();
-  wire.packets += result.sends;
-  wire.wire_bytes += result.sends * kMaximumFlits * kFlitBytes;
-  device.count(wire);
-  const Time sent = begin + result.sent;
-  device.span("tinsel.threads", "set up tables", team.clock, team.clock + setup, team.operation);
-  device.capture_multicast(communicator, team, root, plan, data, begin);
-  device.span("tinsel.threads", "multicast", begin, sent, team.operation);
-  std::vector<Team::PendingToken> tokens;
-  tokens.reserve(plan.ranks.size());
-  for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
-    const StreamResult::Destination& times = result.destinations[i];
-    const Stamp stamp{begin + times.first, begin + later(times.first, times.last), ok ? 0 : Stamp::kFailed};
-    device.span("tinsel.network", "fragments", begin, stamp.last, team.operation);
-    tokens.push_back(team.send_token(plan.ranks[i], data, stamp));
-  }
-  Outcome outcome = ok ? Outcome::kOk : Outcome::kFault;
-  for (Team::PendingToken& token : tokens) {
-    const Team::Arrival arrival = co_await token;
-    note(outcome, arrival.outcome);
-  }
-  team.clock = later(team.clock, sent);
+  const std::shared_ptr<RootPlan> plan = device.plan(communicator, root, setup);
+  if (plan->ranks.empty()) co_return Outcome::kOk;
+  device.span(team.world_rank(team.rank()), "tinsel.threads", "set up tables", team.clock, team.clock + setup,
+              team.operation);
+  team.clock += setup + device.configuration().send_call;
+  std::vector<Team::Pending> copies;
+  copies.reserve(plan->ranks.size());
+  hardware.multicasts.open(plan, data.size(), team.units() == nullptr);
+  for (const int rank : plan->ranks) copies.push_back(team.send(rank, data));
+  hardware.multicasts.close();
+  Outcome outcome = Outcome::kOk;
+  for (Team::Pending& copy : copies) note(outcome, co_await copy);
   co_return outcome;
 }
 
-Task<Outcome> receive_multicast(Device& device, Team& team, MutableBytes buffer, int root) {
-  const Time posted = team.clock;
-  const Team::Arrival arrival = co_await team.receive_token(root, buffer);
-  const Stamp& stamp = arrival.stamp;
-  // An idle release is the hardware's; what the tree would have taken meanwhile does not count.
-  team.clock = (stamp.detail & kIdleRelease) != 0
-                   ? stamp.last
-                   : device.configuration().taken_up(posted, stamp.first, stamp.last, buffer.size());
-  if ((stamp.detail & kIdleRelease) == 0)
-    device.span("tinsel.threads", "receive", stamp.first, team.clock, team.operation);
-  Outcome outcome = arrival.outcome;
-  if (stamp.failed()) note(outcome, Outcome::kFault);
-  co_return outcome;
-}
-
-Task<Outcome> bcast(Device& device, Team& team, MutableBytes buffer, int root) {
-  if (team.rank() == root) co_return co_await send_multicast(device, team, buffer, root);
-  co_return co_await receive_multicast(device, team, buffer, root);
+Task<Outcome> bcast(Hardware hardware, Team& team, MutableBytes buffer, int root) {
+  if (team.rank() == root) co_return co_await send_multicast(hardware, team, buffer, root);
+  co_return co_await team.receive(root, buffer);
 }
 
 /// The part [begin, begin + size) of a reduction: whole elements.
@@ -154,9 +123,9 @@ Task<Outcome> reduce(Device& device, Operation operation, Team& team, Collective
   co_return outcome;
 }
 
-Task<Outcome> allreduce(Device& device, Operation operation, Team& team, CollectiveBuffers buffers) {
-  Outcome outcome = co_await reduce(device, operation, team, buffers, 0);
-  note(outcome, co_await bcast(device, team, buffers.receive, 0));
+Task<Outcome> allreduce(Hardware hardware, Operation operation, Team& team, CollectiveBuffers buffers) {
+  Outcome outcome = co_await reduce(hardware.device, operation, team, buffers, 0);
+  note(outcome, co_await bcast(hardware, team, buffers.receive, 0));
   co_return outcome;
 }
 
@@ -194,9 +163,9 @@ Task<Outcome> scatter(Device& device, Team& team, CollectiveBuffers buffers, int
   co_return outcome;
 }
 
-Task<Outcome> allgather(Device& device, Team& team, CollectiveBuffers buffers) {
-  Outcome outcome = co_await gather(device, team, buffers, 0);
-  note(outcome, co_await bcast(device, team, buffers.receive, 0));
+Task<Outcome> allgather(Hardware hardware, Team& team, CollectiveBuffers buffers) {
+  Outcome outcome = co_await gather(hardware.device, team, buffers, 0);
+  note(outcome, co_await bcast(hardware, team, buffers.receive, 0));
   co_return outcome;
 }
 
@@ -216,66 +185,84 @@ Task<Outcome> alltoall(Device& device, Team& team, CollectiveBuffers buffers) {
   co_return co_await host::alltoall_pairwise(team, costs, buffers);
 }
 
-/// The counts go up with the tokens, less and more than zero; the sum tells whether anything is on its way.
+// Tokens of a barrier: when the last rank has come, how many messages are on their way (more or less than
+// zero: biased), and how the ranks are let go.
 constexpr std::int64_t kBias = std::int64_t{1} << 40;
+constexpr std::uint64_t kIdleRelease = 1;
 
-/// Every rank tells its parent when it and those below have come, and what they have on their way. If nothing
-/// is, the hardware's idle detection has released all threads; it would not have otherwise.
-Task<Outcome> barrier(Device& device, Team& team, std::int64_t in_flight) {
-  const Configuration& configuration = device.configuration();
-  Communicator& communicator = device.communicator(team);
-  const Position& position = device.position(communicator, team.rank(), 0, true);
+/// Every rank tells its parent that it and those below have come, and the root lets all of them go.
+Task<Outcome> barrier_by_tree(Hardware hardware, Team& team, const Position& position) {
+  Outcome outcome = Outcome::kOk;
+  std::vector<Team::Pending> receives;
+  for (const int child : position.children) receives.push_back(team.receive(child, {}));
+  for (Team::Pending& receive : receives) note(outcome, co_await receive);
+  if (position.parent >= 0) note(outcome, co_await team.send(position.parent, {}));
+  note(outcome, co_await bcast(hardware, team, {}, 0));
+  co_return outcome;
+}
+
+/// What the hardware's own counters would tell idle detection goes up in tokens, which take no time: when the
+/// last rank has called, and what is on its way. The root's answer: when idle detection lets all go, or that
+/// it never would.
+Task<Outcome> ask_idle_detection(Device& device, Team& team, const Position& position, std::int64_t in_flight,
+                                 Stamp& answer) {
   Outcome outcome = Outcome::kOk;
   Time latest = team.clock;
   for (const int child : position.children) {
     const Team::Arrival arrival = co_await team.receive_token(child, {});
     note(outcome, arrival.outcome);
-    if (arrival.stamp.failed()) note(outcome, Outcome::kFault);
     latest = later(latest, arrival.stamp.first);
-    team.clock = configuration.taken_up(team.clock, arrival.stamp.last, arrival.stamp.last, 0);
     in_flight += static_cast<std::int64_t>(arrival.stamp.detail & ~Stamp::kFailed) - kBias;
   }
   if (position.parent >= 0) {
-    team.clock += configuration.send_call;
-    const Trip trip =
-        device.unicast(team.world_rank(team.rank()), team.world_rank(position.parent), 0, 0, team.clock);
-    device.count(trip.wire);
-    Transfer token;
-    token.source = team.world_rank(team.rank());
-    token.destination = team.world_rank(position.parent);
-    device.capture_unicast(token, 0, team.clock);
-    device.span("tinsel.threads", "send", team.clock, team.clock + trip.sent, team.operation);
-    device.span("tinsel.network", "fragments", team.clock, team.clock + trip.last, team.operation);
-    Stamp stamp{latest, team.clock + trip.last, static_cast<std::uint64_t>(in_flight + kBias)};
-    if (!trip.ok || outcome != Outcome::kOk) stamp.detail |= Stamp::kFailed;
-    const Team::Arrival told = co_await team.send_token(position.parent, {}, stamp);
-    note(outcome, told.outcome);
-    team.clock += trip.sent;
-    note(outcome, co_await receive_multicast(device, team, {}, 0));
-    co_return outcome;
+    const Stamp stamp{latest, latest, static_cast<std::uint64_t>(in_flight + kBias)};
+    note(outcome, (co_await team.send_token(position.parent, {}, stamp)).outcome);
+    const Team::Arrival arrival = co_await team.receive_token(position.parent, {});
+    note(outcome, arrival.outcome);
+    answer = arrival.stamp;
+  } else {
+    const Time release = latest + device.idle_detection().barrier;
+    answer = {release, release, in_flight == 0 ? kIdleRelease : 0};
+    if (in_flight == 0) {
+      device.count(device.idle_detection().wire);
+      device.span(team.world_rank(team.rank()), "tinsel.network", "idle detection", latest, release,
+                  team.operation);
+    }
   }
+  std::vector<Team::PendingToken> tokens;
+  for (const int child : position.children) tokens.push_back(team.send_token(child, {}, answer));
+  for (Team::PendingToken& token : tokens) note(outcome, (co_await token).outcome);
+  co_return outcome;
+}
+
+Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
+  Device& device = hardware.device;
+  const Configuration& configuration = device.configuration();
+  if (team.size() == 1) co_return Outcome::kOk;
+  Communicator& communicator = device.communicator(team);
+  const Position& position = device.position(communicator, team.rank(), 0, true);
   const bool whole_world = team.size() == configuration.ranks;
-  if (configuration.barrier != BarrierKind::kIdle || !whole_world || in_flight != 0 || team.size() == 1) {
-    note(outcome, co_await send_multicast(device, team, {}, 0));
-    co_return outcome;
+  Outcome outcome = Outcome::kOk;
+  if (configuration.barrier == BarrierKind::kIdle && whole_world) {
+    Stamp answer;
+    note(outcome, co_await ask_idle_detection(device, team, position, in_flight, answer));
+    if ((answer.detail & kIdleRelease) != 0) {
+      team.clock = later(team.clock, answer.last);
+      co_return outcome;
+    }
   }
-  const Time release = latest + idle_barrier(configuration.machine, configuration.idle);
-  device.span("tinsel.network", "idle detection", latest, release, team.operation);
-  for (int r = 1; r < team.size(); ++r) {
-    const Team::Arrival told = co_await team.send_token(r, {}, {release, release, kIdleRelease});
-    note(outcome, told.outcome);
-  }
-  team.clock = release;
+  note(outcome, co_await barrier_by_tree(hardware, team, position));
   co_return outcome;
 }
 
 }  // namespace
 
-Task<Outcome> run_collective(Device& device, const Operation& operation, Team& team,
+Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,
                              CollectiveBuffers buffers, std::int64_t in_flight) {
+  Device& device = hardware.device;
   switch (operation.kind) {
     case OperationKind::kBcast:
-      return bcast(device, team, buffers.receive, operation.root);
+      return bcast(hardware, team, buffers.receive, operation.root);
     case OperationKind::kReduce:
       return reduce(device, operation, team, buffers, operation.root);
     case OperationKind::kGather:
@@ -283,9 +270,9 @@ Task<Outcome> run_collective(Device& device, const Operation& operation, Team& t
     case OperationKind::kScatter:
       return scatter(device, team, buffers, operation.root);
     case OperationKind::kAllreduce:
-      return allreduce(device, operation, team, buffers);
+      return allreduce(hardware, operation, team, buffers);
     case OperationKind::kAllgather:
-      return allgather(device, team, buffers);
+      return allgather(hardware, team, buffers);
     case OperationKind::kReduceScatter:
       return reduce_scatter(device, operation, team, buffers);
     case OperationKind::kAlltoall:
@@ -293,7 +280,7 @@ Task<Outcome> run_collective(Device& device, const Operation& operation, Team& t
     default:  // the library asks for nothing else
       break;
   }
-  return barrier(device, team, in_flight);
+  return barrier(hardware, team, in_flight);
 }
 
 }  // namespace offramp::tinsel

@@ -3,13 +3,20 @@
 #pragma once
 
 #include "backends/tinsel/device.hpp"
+#include "backends/tinsel/multicasts.hpp"
 #include "offramp/model/backend.hpp"
 
 namespace offramp::tinsel {
 
+/// What the ranks' drivers work with.
+struct Hardware {
+  Device& device;
+  Multicasts& multicasts;
+};
+
 /// in_flight: messages that this rank has sent less those that it has received, when the operation was
 /// issued.
-Task<Outcome> run_collective(Device& device, const Operation& operation, Team& team,
+Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,
                              CollectiveBuffers buffers, std::int64_t in_flight);
 
 }  // namespace offramp::tinsel

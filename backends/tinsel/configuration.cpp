@@ -13,11 +13,11 @@ int count(const Settings& settings, const char* name) {
   return static_cast<int>(settings.integer(name));
 }
 
-Policy policy_of(const std::string& name, int ranks) {
-  if (name == "spread") return Policy::kSpread;
-  if (name == "apart") return Policy::kApart;
-  if (name == "per_core") return Policy::kPerCore;
-  return name == "dense" ? Policy::kDense : roomiest(ranks);
+Layout layout_named(const std::string& name, int ranks) {
+  if (name == "spread") return layout_of(Policy::kSpread);
+  if (name == "apart") return layout_of(Policy::kApart);
+  if (name == "per_core") return layout_of(Policy::kPerCore);
+  return name == "dense" ? layout_of(Policy::kDense) : roomiest(ranks);
 }
 
 /// Instructions per element: load both, operate, store; a thread has single precision and 32-bit integers
@@ -44,12 +44,12 @@ std::uint64_t instructions_for(ElementType element) {
 }  // namespace
 
 Configuration::Configuration(const Settings& settings, int world_ranks)
-    : ranks(world_ranks), policy(policy_of(settings.choice("placement"), world_ranks)) {
+    : ranks(world_ranks), layout(layout_named(settings.choice("placement"), world_ranks)) {
   const std::string& shape = settings.choice("mesh");
-  const auto smallest = smallest_mesh(ranks, policy);
+  const auto smallest = smallest_mesh(ranks, layout);
   machine.mesh = smallest.value_or(Mesh{kMaximumColumns, kMaximumRows});
   if (shape != "auto") machine.mesh = {shape[0] - '0', shape[2] - '0'};
-  const int room = machine.mesh.boards() * ranks_per_board(policy);
+  const int room = machine.mesh.boards() * layout.per_board;
   fits = ranks <= room;
   too_many = fmt::format("{} boards hold {} ranks with this placement, the world has {}",
                          machine.mesh.boards(), room, ranks);
@@ -99,12 +99,11 @@ Time Configuration::copy(std::uint64_t bytes) const {
   return work((bytes + 3) / 4 * static_cast<std::uint64_t>(software.copy_word));
 }
 
-Time Configuration::taken_up(Time posted, Time first, Time last, std::uint64_t bytes) const {
-  if (posted <= last) {  // the rank waits for it
-    const Time late = posted > first ? copy(bytes) : Time();
-    return last + late + wake + receive_call;
-  }
-  return posted + copy(bytes) + receive_call;
+Time Configuration::taken_up(Time at, Time stored, bool kept, std::uint64_t bytes) const {
+  // The call that posts a receive has matched what came before it. A rank that sleeps is woken and matches
+  // the message; of one that is busy the tile's threads have done so.
+  if (kept) return later(at, stored) + copy(bytes);
+  return at <= stored ? stored + wake + receive_call : at;
 }
 
 Time Configuration::combine(const Operation& operation, std::uint64_t bytes) const {

@@ -19,7 +19,7 @@ struct Configuration {
   bool fits = true;      // the ranks on the chosen boards
   std::string too_many;  // otherwise the reason
   int ranks;
-  Policy policy;
+  Layout layout;
   MachineSpec machine;
   SoftwareSpec software;
   IdleSpec idle;
@@ -33,16 +33,16 @@ struct Configuration {
   Time receive_call;
   Time wake;
 
-  [[nodiscard]] Place place(int rank) const { return place_of(rank, policy, machine.mesh); }
-  [[nodiscard]] int workers() const { return workers_of(policy); }
+  [[nodiscard]] Place place(int rank) const { return place_of(rank, layout, machine.mesh); }
+  [[nodiscard]] int workers() const { return layout.workers(); }
   /// Memory that a rank has: the DRAM partitions of its threads.
   [[nodiscard]] std::uint64_t memory() const { return static_cast<std::uint64_t>(workers()) * kThreadMemory; }
   /// Instructions that a rank's threads share.
   [[nodiscard]] Time work(std::uint64_t instructions) const;
   [[nodiscard]] Time copy(std::uint64_t bytes) const;
-  /// When a rank has a message that its threads had in memory from `first` to `last`. What came before its
-  /// receive lies in the rank's own DRAM and is copied from there.
-  [[nodiscard]] Time taken_up(Time posted, Time first, Time last, std::uint64_t bytes) const;
+  /// When a program whose clock shows `at` goes on with a message that its threads had in memory at `stored`.
+  /// kept: it came before the receive, lies in the rank's own DRAM and is copied from there.
+  [[nodiscard]] Time taken_up(Time at, Time stored, bool kept, std::uint64_t bytes) const;
   [[nodiscard]] Time combine(const Operation& operation, std::uint64_t bytes) const;
 };
 

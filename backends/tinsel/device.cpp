@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backends/tinsel/shared_units.hpp"
+#include "simulators/model/units.hpp"
 #include "simulators/tinsel/frame.hpp"
 
 namespace offramp::tinsel {
@@ -165,16 +167,16 @@ void Device::capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time
   (void)run_stream(machine_, configuration_.software, request);
 }
 
-void Device::capture_multicast(Communicator& communicator, const Team& team, int root, const RootPlan& plan,
-                               Bytes data, Time begin) {
+void Device::capture_multicast(int source, const RootPlan& plan, std::uint64_t bytes, Bytes data,
+                               Time begin) {
   if (packets_ == nullptr) return;
   FrameTap::Stream stream;
-  stream.source = team.world_rank(root);
+  stream.source = source;
   stream.begin = begin;
-  stream.bytes = data.size();
-  if (team.carries_data()) stream.data = data;
+  stream.bytes = bytes;
+  stream.data = data;
   FrameTap tap(*packets_, stream);
-  StreamRequest request = multicast_request(communicator, root, plan, data.size(), begin);
+  StreamRequest request = multicast_request(plan, bytes, begin);
   --request.number;  // multicast() has gone on to the next one
   request.tap = &tap;
   (void)run_stream(machine_, configuration_.software, request);
@@ -182,9 +184,11 @@ void Device::capture_multicast(Communicator& communicator, const Team& team, int
 
 Communicator& Device::communicator(const Team& team) {
   Communicator& communicator = communicators_[team.context()];
-  if (communicator.places.empty()) {
-    for (int r = 0; r < team.size(); ++r)
-      communicator.places.push_back(configuration_.place(team.world_rank(r)));
+  if (!communicator.places.empty()) return communicator;
+  communicator.is_world = team.size() == configuration_.ranks;
+  for (int r = 0; r < team.size(); ++r) {
+    communicator.places.push_back(configuration_.place(team.world_rank(r)));
+    communicator.is_world = communicator.is_world && team.world_rank(r) == r;
   }
   return communicator;
 }
@@ -192,25 +196,49 @@ Communicator& Device::communicator(const Team& team) {
 void Device::forget(std::uint64_t context) {
   const auto found = communicators_.find(context);
   if (found == communicators_.end()) return;
-  for (const auto& [root, plan] : found->second.roots) fell_tree(machine_, plan.tree);
+  for (const auto& [root, plan] : found->second.roots) fell_tree(machine_, plan->tree);
   communicators_.erase(found);
 }
 
-RootPlan& Device::plan(Communicator& communicator, int root, Time& setup) {
-  RootPlan& plan = communicator.roots[root];
-  if (plan.ready) return plan;
-  plan.ready = true;
+const std::shared_ptr<RootPlan>& Device::plan(Communicator& communicator, int root, Time& setup) {
+  std::shared_ptr<RootPlan>& entry = communicator.roots[root];
+  if (entry != nullptr) return entry;
+  entry = std::make_shared<RootPlan>();
+  RootPlan& plan = *entry;
+  plan.root = communicator.places[static_cast<std::size_t>(root)];
   for (int r = 0; r < static_cast<int>(communicator.places.size()); ++r) {
     if (r == root) continue;
     plan.ranks.push_back(r);
     plan.places.push_back(communicator.places[static_cast<std::size_t>(r)]);
   }
-  if (configuration_.multicast != Multicast::kHardware || plan.ranks.empty()) return plan;
-  const Place& from = communicator.places[static_cast<std::size_t>(root)];
-  plan.tree = grow_tree(machine_, from.board, plan.places, next_flow_++, configuration_.order);
+  if (configuration_.multicast != Multicast::kHardware || plan.ranks.empty()) return entry;
+  plan.tree = grow_tree(machine_, plan.root.board, plan.places, next_flow_++, configuration_.order);
   plan.trap = plan.tree.trap;
-  setup += setup_time(from, plan.tree);
-  return plan;
+  find_hops(plan);
+  if (!communicator.is_world) setup += setup_time(plan.root, plan.tree);
+  return entry;
+}
+
+/// The boards of a tree, from the root's on, as the records in their tables lead to them.
+void Device::find_hops(RootPlan& plan) {
+  if (plan.trap != Trap::kNone) return;
+  std::map<int, std::size_t> hop_of;
+  std::vector<std::pair<TreeHop, Key>> open = {{TreeHop{plan.root.board}, plan.tree.key}};
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    auto [hop, key] = open[i];
+    const Expansion list = expand(machine_.tables(hop.board), key);
+    hop.records = static_cast<int>(list.records.size());
+    hop.beats = list.beats;
+    hop.ram = key.ram;
+    hop_of[hop.board] = i;
+    plan.hops.push_back(hop);
+    for (const Record& record : list.records) {
+      if (record.type() != RecordType::kRr) continue;
+      const int next = configuration_.machine.mesh.neighbour(hop.board, record.direction());
+      open.push_back({{next, static_cast<int>(i), record.direction()}, Key::decode(record.new_key())});
+    }
+  }
+  for (const Place& place : plan.places) plan.ways.push_back(hop_of.at(place.board));
 }
 
 /// The root sends each board's beats to the first thread there, which writes and flushes them and answers.
@@ -230,21 +258,19 @@ Time Device::setup_time(const Place& root, const Tree& tree) {
   return end;
 }
 
-const StreamResult& Device::multicast(Communicator& communicator, int root, RootPlan& plan,
-                                      std::uint64_t bytes, Time epoch) {
+std::shared_ptr<const StreamResult> Device::multicast(RootPlan& plan, std::uint64_t bytes, Time epoch) {
   if (plan.results.size() >= kMostResults) plan.results.clear();
-  auto [found, fresh] = plan.results.try_emplace(bytes);
-  if (!fresh && !faults_.any()) return found->second;
-  const StreamRequest request = multicast_request(communicator, root, plan, bytes, epoch);
+  std::shared_ptr<const StreamResult>& result = plan.results[bytes];
+  const StreamRequest request = multicast_request(plan, bytes, epoch);
   ++plan.number;
-  found->second = run_stream(machine_, configuration_.software, request);
-  return found->second;
+  if (result == nullptr || faults_.any())
+    result = std::make_shared<const StreamResult>(run_stream(machine_, configuration_.software, request));
+  return result;
 }
 
-StreamRequest Device::multicast_request(const Communicator& communicator, int root, const RootPlan& plan,
-                                        std::uint64_t bytes, Time epoch) const {
+StreamRequest Device::multicast_request(const RootPlan& plan, std::uint64_t bytes, Time epoch) const {
   StreamRequest request;
-  request.source = communicator.places[static_cast<std::size_t>(root)];
+  request.source = plan.root;
   request.destinations = plan.places;
   request.multicast = configuration_.multicast;
   request.key = plan.tree.key;
@@ -254,6 +280,17 @@ StreamRequest Device::multicast_request(const Communicator& communicator, int ro
   request.number = (std::uint64_t{1} << 38U) + (std::uint64_t{request.source.board} << 30U) + plan.number;
   request.epoch = epoch;
   return request;
+}
+
+const IdleTimes& Device::idle_detection() {
+  if (!idle_) idle_ = detect_idle(configuration_.machine, configuration_.idle);
+  return *idle_;
+}
+
+Time Device::work(Team& team, Time at, Time duration) {
+  if (Units* const own = team.units()) return (*own)[SharedUnits::kThreads].acquire(at, duration).end;
+  if (threads_.empty()) threads_.resize(static_cast<std::size_t>(configuration_.ranks));
+  return threads_[static_cast<std::size_t>(team.world_rank(team.rank()))].acquire(at, duration).end;
 }
 
 const Position& Device::position(Communicator& communicator, int rank, int root, bool any_order) {

@@ -1,9 +1,12 @@
-// The hardware as one rank's driver uses it: the machine, what its network takes for a message, and per
-// communicator the multicast trees in the boards' tables.
+// The hardware as the ranks' drivers use it: the machine, what its network takes for one message, and per
+// communicator the multicast trees in the boards' tables. What messages of different ranks take from each
+// other is in shared_units.hpp.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -12,7 +15,8 @@
 
 namespace offramp::tinsel {
 
-/// A message between two threads: times from the source's first instruction on.
+/// A message between two threads that have the machine to themselves: times from the source's first
+/// instruction on.
 struct Trip {
   Time sent;   // the source is done
   Time first;  // the first fragment shows up
@@ -27,15 +31,28 @@ struct Position {
   std::vector<int> children;
 };
 
+/// A board on a broadcast's way: what its router does for a fragment.
+struct TreeHop {
+  int board = 0;
+  int before = -1;  // the hop before it; -1: the root's board
+  Direction over = Direction::kNorth;
+  int records = 0;
+  std::uint32_t beats = 0;
+  std::size_t ram = 0;
+};
+
 /// What a root keeps for its broadcasts in one communicator.
 struct RootPlan {
+  Place root;
   std::vector<int> ranks;  // of the communicator: everybody else
   std::vector<Place> places;
   Tree tree;
-  bool ready = false;  // the keys are in the tables
+  std::vector<TreeHop> hops;      // none: without the routers' multicast
+  std::vector<std::size_t> ways;  // by destination, the last of its hops
+  bool ready = false;             // the keys are in the tables
   Trap trap = Trap::kNone;
-  std::uint64_t number = 0;                       // broadcasts so far
-  std::map<std::uint64_t, StreamResult> results;  // by size
+  std::uint64_t number = 0;                                              // broadcasts so far
+  std::map<std::uint64_t, std::shared_ptr<const StreamResult>> results;  // by size
 };
 
 /// The ranks in the order of a reduction's tree: one list per board that has any, or one list of all.
@@ -49,7 +66,8 @@ TreeShape shape_of(const Configuration& configuration, const std::vector<Place>&
 
 struct Communicator {
   std::vector<Place> places;  // by rank
-  std::map<int, RootPlan> roots;
+  bool is_world = false;      // all ranks in order: its trees are loaded with the program
+  std::map<int, std::shared_ptr<RootPlan>> roots;
   std::map<std::pair<int, bool>, TreeShape> shapes;  // by root, and whether the order of ranks is free
   std::map<std::tuple<int, int, bool>, Position> positions;  // in those, by rank
 };
@@ -74,35 +92,39 @@ class Device {
 
   /// The same once more for those who capture packets: sent from `begin` on, with `bytes` of the message.
   void capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time begin);
-  /// And of a broadcast, after multicast().
-  void capture_multicast(Communicator& communicator, const Team& team, int root, const RootPlan& plan,
-                         Bytes data, Time begin);
+  /// And of a broadcast by a world rank, after multicast().
+  void capture_multicast(int source, const RootPlan& plan, std::uint64_t bytes, Bytes data, Time begin);
 
   Communicator& communicator(const Team& team);
   void forget(std::uint64_t context);
   /// The plan with its keys in the tables; setup: what writing them takes now (nothing the second time).
-  RootPlan& plan(Communicator& communicator, int root, Time& setup);
-  const StreamResult& multicast(Communicator& communicator, int root, RootPlan& plan, std::uint64_t bytes,
-                                Time epoch);
+  const std::shared_ptr<RootPlan>& plan(Communicator& communicator, int root, Time& setup);
+  /// Alone in the machine.
+  std::shared_ptr<const StreamResult> multicast(RootPlan& plan, std::uint64_t bytes, Time epoch);
+  /// A rank's threads work: one thing after the other, whatever operations it is for. Returns the end.
+  Time work(Team& team, Time at, Time duration);
   const Position& position(Communicator& communicator, int rank, int root, bool any_order);
+
+  const IdleTimes& idle_detection();
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
   void count(const WireCounters& wire) { wire_ += wire; }
-  void span(std::string_view unit, std::string_view what, Time begin, Time end,
+  /// rank: world rank whose hardware it is.
+  void span(int rank, std::string_view unit, std::string_view what, Time begin, Time end,
             std::uint64_t operation) const {
-    if (spans_ != nullptr && end > begin) spans_->record({unit, what, begin, end, operation});
+    if (spans_ != nullptr && end > begin) spans_->record({unit, what, begin, end, operation, rank});
   }
-  void forget_traffic() { wire_ = {}; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   [[nodiscard]] SpanSink* spans() const { return spans_; }
+  [[nodiscard]] bool records() const { return spans_ != nullptr || packets_ != nullptr; }
 
  private:
   Time setup_time(const Place& root, const Tree& tree);
   [[nodiscard]] StreamRequest unicast_request(const Place& source, const Place& destination,
                                               std::uint64_t bytes, std::uint64_t number, Time epoch) const;
-  [[nodiscard]] StreamRequest multicast_request(const Communicator& communicator, int root,
-                                                const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
+  [[nodiscard]] StreamRequest multicast_request(const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
+  void find_hops(RootPlan& plan);
   [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
   Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
                  Time epoch);
@@ -114,6 +136,8 @@ class Device {
   PacketSink* packets_;
   DirectMappedCache<std::uint64_t, Trip> trips_;
   std::map<std::uint64_t, Communicator> communicators_;
+  std::vector<Arbiter> threads_;  // of the ranks; in a run each rank has its own among its units
+  std::optional<IdleTimes> idle_;
   std::uint16_t next_flow_ = 0;  // local key of the next tree: which broadcast a fragment belongs to
   WireCounters wire_;
 };

@@ -11,11 +11,11 @@ const std::vector<Parameter>& parameters() {
   const SoftwareSpec software;
   const IdleSpec idle;
   static const auto& table = immortal(std::vector<Parameter>{
-      choice("placement", "auto", {"auto", "spread", "per_core", "dense", "apart"},
-             "inferred: threads of a mailbox share its ports",
-             "ranks on mailboxes, on cores, on threads or on boards; auto: the roomiest of the first three "
-             "that 48 "
-             "boards can hold"),
+      choice(
+          "placement", "auto", {"auto", "spread", "per_core", "dense", "apart"},
+          "inferred: threads of a mailbox share its ports",
+          "ranks on mailboxes, on cores, on threads or on boards; auto: on mailboxes, and where 48 boards do "
+          "not have enough of them, evenly on all boards"),
       choice("mesh", "auto", {"auto", "3x2", "3x4", "6x4", "6x6", "6x8"},
              "published: 1 to 8 boxes of 3 x 2 boards",
              "boards in use; auto: the smallest mesh that holds the ranks"),

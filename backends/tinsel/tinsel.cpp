@@ -8,30 +8,28 @@
 #include "backends/tinsel/configuration.hpp"
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/explain.hpp"
-#include "backends/tinsel/forecast.hpp"
+#include "backends/tinsel/multicasts.hpp"
 #include "backends/tinsel/parameters.hpp"
+#include "backends/tinsel/shared_units.hpp"
+#include "backends/tinsel/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/issue_order.hpp"
 
 namespace offramp {
 namespace tinsel {
 namespace {
 
-// Stamp::detail of a departure.
-constexpr std::uint64_t kHandshake = 1;
-constexpr std::uint64_t kLocal = 2;
-
-/// Set in the context of collectives: their messages are no business of idle detection, since they are over
-/// when the collective is.
+/// Set in the context of a run's collectives: how far they are depends on the run, so their messages do not
+/// count as on their way.
 constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 
-class TinselBackend final : public IssueOrderBackend {
+class TinselBackend final : public Backend {
  public:
-  using IssueOrderBackend::depart;
-  using IssueOrderBackend::receive;
   explicit TinselBackend(const BackendContext& context)
       : configuration_(context.settings, context.ranks),
+        shared_(configuration_),
         device_(configuration_, context.faults, context.spans, context.packets),
+        multicasts_(device_, shared_),
+        in_flight_(static_cast<std::size_t>(context.ranks)),
         too_long_(fmt::format("the data needs more than a rank's {} MiB of memory with this placement",
                               configuration_.memory() >> 20U)) {}
 
@@ -42,76 +40,82 @@ class TinselBackend final : public IssueOrderBackend {
     return verdict;
   }
 
-  Departure depart(const Transfer& transfer, Time issued, Units& units) override {
-    count_sent(transfer);
-    Departure departure;
-    const Time called = issued + configuration_.send_call;
-    if (transfer.source == transfer.destination) {
-      departure.handshake = transfer.synchronous;
-      departure.complete = departure.host_free = called + configuration_.copy(transfer.bytes);
-      departure.stamp = {called, departure.complete, kLocal};
-      return departure;
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override {
+    return shared_.descriptions();
+  }
+
+  void issue(const Transfer& transfer, Passage& passage) override {
+    if (multicasts_.issued(transfer)) {  // the call's cost is the stream's
+      passage.host_free = passage.begin = passage.issued;
+      return;
     }
-    departure.handshake = transfer.synchronous || transfer.bytes > configuration_.eager_limit;
-    const Time begin = later(called, units[kSending].free_at());
-    const Trip trip = trip_of(transfer, departure.handshake ? 0 : transfer.bytes, begin);
-    units[kSending].acquire(begin, trip.sent);
-    const Time sent = begin + trip.sent;
+    count_in_flight(transfer, transfer.source, 1);
+    passage.begin = passage.host_free = passage.issued + configuration_.send_call;
+    if (transfer.source == transfer.destination) return;
+    const bool waits = transfer.synchronous || transfer.bytes > configuration_.eager_limit;
+    if (waits) passage.protocol = Protocol::kRendezvous;
     // A rank with one thread sends by itself; others leave it to the tile's threads.
-    departure.host_free = configuration_.workers() == 1 ? sent : called;
-    departure.complete = sent;
-    const std::uint64_t fate = trip.ok ? 0 : Stamp::kFailed;
-    if (departure.handshake) {
-      departure.stamp = {begin, begin + trip.last, kHandshake | fate};
-    } else {
-      departure.stamp = {begin + trip.first, begin + trip.last, fate};
-    }
-    device_.count(trip.wire);
-    device_.capture_unicast(transfer, departure.handshake ? 0 : transfer.bytes, begin);
-    device_.span("tinsel.threads", departure.handshake ? "request" : "send", begin, sent, transfer.operation);
-    device_.span("tinsel.network", "fragments", begin, begin + trip.last, transfer.operation);
-    return departure;
+    if (configuration_.workers() == 1)
+      passage.host_free += trip_of(transfer, waits ? 0 : transfer.bytes, passage.begin).sent;
   }
 
-  Stamp match(const Transfer& transfer, const Stamp& departure, Time posted) override {
-    if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
-    const Time begin = data_begin(transfer, departure, posted);
-    const Trip trip = trip_of(transfer, transfer.bytes, begin);
-    device_.count(grant_of(transfer, asked_at(departure, posted)).wire);
-    device_.count(trip.wire);
-    return {begin, begin + trip.sent, trip.ok && !departure.failed() ? 0 : Stamp::kFailed};
+  void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    if (multicasts_.depart(transfer, passage, sender)) return;
+    if (passage.protocol == Protocol::kDirect) return send_data(transfer, passage, passage.begin, sender);
+    const Crossing request = cross(transfer, 0, passage.begin, sender);
+    passage.requested = request.last;
+    passage.failed = passage.failed || !request.ok;
+    device_.count(request.wire);
+    device_.span(transfer.source, "tinsel.threads", "request", passage.begin, request.sent,
+                 transfer.operation);
+    device_.span(transfer.source, "tinsel.network", "fragments", passage.begin, request.last,
+                 transfer.operation);
   }
 
-  Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Units& units) override {
-    count_received(transfer);
-    if ((departure.detail & kLocal) != 0) return later(departure.last, posted) + configuration_.receive_call;
-    Time first = departure.first;
-    Time last = departure.last;
-    if ((departure.detail & kHandshake) != 0) {
-      const Time begin = data_begin(transfer, departure, posted);
-      const Trip trip = trip_of(transfer, transfer.bytes, begin);
-      first = begin + trip.first;
-      last = begin + trip.last;
-    }
-    last = later(last, units[kReceiving].acquire(first, last - first).end);
-    const Time done = configuration_.taken_up(posted, first, last, transfer.bytes);
-    device_.span("tinsel.threads", "receive", first, done, transfer.operation);
+  /// The receiver grants a request once its receive is posted, and the grant goes back.
+  void grant(const Transfer& transfer, Passage& passage) override {
+    const Time asked = passage.granted + configuration_.receive_call;
+    const Trip trip = device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
+    passage.answered = asked + trip.last + configuration_.receive_call;
+  }
+
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    send_data(transfer, passage, passage.answered, sender);
+  }
+
+  void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    const Load load = shared_.load_of(transfer.bytes, !multicasts_.arrived(transfer));
+    passage.stored =
+        passage.last + later(shared_.receive(receiver, load, passage.first, passage.last).last, {});
+  }
+
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+    if (transfer.source == transfer.destination) return at + configuration_.receive_call;
+    count_in_flight(transfer, transfer.destination, -1);
+    const Time done = configuration_.taken_up(at, passage.stored, kept, transfer.bytes);
+    device_.span(transfer.destination, "tinsel.threads", "receive", passage.first, done, transfer.operation);
     return done;
   }
 
-  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) override {
-    const Time late = units[kLate].acquire(reply.first, reply.last - reply.first).end;
-    if (transfer.source != transfer.destination)
-      device_.capture_unicast(transfer, transfer.bytes, late - (reply.last - reply.first));
-    device_.span("tinsel.threads", "send", late - (reply.last - reply.first), late, transfer.operation);
-    return later(reply.last, late);
-  }
-
-  [[nodiscard]] std::size_t units() const override { return kUnits; }
+  [[nodiscard]] Time copy_time(std::size_t bytes) const override { return configuration_.copy(bytes); }
   [[nodiscard]] Time post_receive_cost() const override { return configuration_.receive_call; }
 
+  void count(const Transfer& transfer, const Passage& passage) override {
+    device_.count(trip_of(transfer, transfer.bytes, passage.answered).wire);
+    const Time asked = passage.granted + configuration_.receive_call;
+    device_.count(device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked).wire);
+  }
+
+  [[nodiscard]] bool records() const override { return device_.records(); }
+  void record_sender(const Transfer& transfer, const Passage& passage) override {
+    if (passage.protocol == Protocol::kDirect) return;  // told as it departed
+    device_.capture_unicast(transfer, 0, passage.begin);
+    tell(transfer, passage);
+  }
+
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    return run_collective(device_, operation, team, buffers, in_flight_);
+    const std::int64_t in_flight = in_flight_[static_cast<std::size_t>(team.world_rank(team.rank()))];
+    return run_collective({device_, multicasts_}, operation, team, buffers, in_flight);
   }
 
   [[nodiscard]] WireCounters wire() const override { return device_.wire(); }
@@ -122,7 +126,15 @@ class TinselBackend final : public IssueOrderBackend {
   }
 
  private:
-  enum Unit : std::size_t { kSending, kReceiving, kLate, kUnits };
+  /// A message's way through the machine, with others on it.
+  struct Crossing {
+    Time sent;
+    Time freed;  // the sender's threads
+    Time first;
+    Time last;
+    bool ok = true;
+    WireCounters wire;
+  };
 
   /// What one rank has to hold at once.
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
@@ -135,42 +147,75 @@ class TinselBackend final : public IssueOrderBackend {
     return device_.unicast(transfer.source, transfer.destination, bytes, transfer.number, epoch);
   }
 
-  /// The receiver grants a request once its receive is posted, and the grant goes back.
-  Time data_begin(const Transfer& transfer, const Stamp& departure, Time posted) {
-    const Time asked = asked_at(departure, posted);
-    return asked + grant_of(transfer, asked).last + configuration_.receive_call;
-  }
-  [[nodiscard]] Time asked_at(const Stamp& departure, Time posted) const {
-    return later(departure.last, posted) + configuration_.receive_call;
-  }
-  Trip grant_of(const Transfer& transfer, Time asked) {
-    return device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
+  Crossing cross(const Transfer& transfer, std::uint64_t bytes, Time begin, const Resources& sender) {
+    const Trip trip = trip_of(transfer, bytes, begin);
+    const Load load = shared_.load_of(bytes, true);
+    const Time first = begin + trip.first;
+    const Time last = begin + later(trip.first, trip.last);
+    const SharedUnits::Delay delay =
+        shared_.unicast(sender, configuration_.place(transfer.source),
+                        configuration_.place(transfer.destination), load, begin, first, last);
+    // What is within the window does not wait for credits.
+    const Time held = load.fits_window ? Time() : delay.last;
+    const Time sent = begin + trip.sent + held;
+    // Its last fragments are in the hands of some threads when others take up the next message.
+    const Time freed = load.fits_window ? earlier(sent, begin + shared_.sending_time(load)) : sent;
+    return {sent,    freed,    first + delay.first, later(last + delay.last, first + delay.first),
+            trip.ok, trip.wire};
   }
 
-  static bool counts(const Transfer& t) {
-    return (t.context & kCollectiveContext) == 0 && t.source != t.destination;
+  void send_data(const Transfer& transfer, Passage& passage, Time begin, const Resources& sender) {
+    const Crossing data = cross(transfer, transfer.bytes, begin, sender);
+    passage.leaves = begin;
+    passage.latency = data.first - begin;
+    passage.left = data.last - passage.latency;
+    passage.complete = data.sent;
+    passage.freed = data.freed;
+    passage.failed = passage.failed || !data.ok;
+    if (passage.protocol != Protocol::kDirect) return;
+    device_.count(data.wire);
+    if (device_.records()) tell(transfer, passage);
   }
-  void count_sent(const Transfer& t) { in_flight_ += counts(t) ? 1 : 0; }
-  void count_received(const Transfer& t) { in_flight_ -= counts(t) ? 1 : 0; }
+
+  void tell(const Transfer& transfer, const Passage& passage) {
+    device_.capture_unicast(transfer, transfer.bytes, passage.leaves);
+    device_.span(transfer.source, "tinsel.threads", "send", passage.leaves, passage.complete,
+                 transfer.operation);
+    device_.span(transfer.source, "tinsel.network", "fragments", passage.leaves,
+                 passage.left + passage.latency, transfer.operation);
+  }
+
+  void count_in_flight(const Transfer& transfer, int rank, int change) {
+    if ((transfer.context & kCollectiveContext) != 0 || transfer.source == transfer.destination) return;
+    in_flight_[static_cast<std::size_t>(rank)] += change;
+  }
 
   Configuration configuration_;
+  SharedUnits shared_;
   Device device_;
+  Multicasts multicasts_;
+  std::vector<std::int64_t> in_flight_;  // by rank, what it has sent less what it has received
   std::string too_long_;
-  std::int64_t in_flight_ = 0;  // sent less received, point to point
 };
 
 }  // namespace
 }  // namespace tinsel
 
 const BackendDescription& tinsel_backend() {
-  static const auto& description = immortal(
-      BackendDescription{BackendDescription::kAbi, "tinsel",
-                         "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads",
-                         tinsel::parameters(),
-                         [](const BackendContext& context) -> std::unique_ptr<Backend> {
-                           return std::make_unique<tinsel::TinselBackend>(context);
-                         },
-                         "clock", tinsel::forecast, tinsel::topics()});
+  static const auto& description = immortal([] {
+    BackendDescription d;
+    d.name = "tinsel";
+    d.description = "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads";
+    d.parameters = tinsel::parameters();
+    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
+      return std::make_unique<tinsel::TinselBackend>(context);
+    };
+    d.clock_parameter = "clock";
+    d.topics = tinsel::topics();
+    d.validation = tinsel::validation;
+    d.is_one_machine = true;
+    return d;
+  }());
   return description;
 }
 

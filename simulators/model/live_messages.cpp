@@ -84,7 +84,7 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   }
   departure.complete = passage.complete;
   if (sender_hold_ != kNoResource)
-    units[sender_hold_].acquire(passage.begin, passage.complete - passage.begin);
+    units[sender_hold_].acquire(passage.begin, passage.free_at() - passage.begin);
   if (records_ && !departure.handshake) backend_.record_sender(transfer, passage);
   return departure;
 }

@@ -69,6 +69,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.receiver_hold = held(member.resources, Occupation::kByReceiver);
   for (std::size_t i = 0; i < member.resources.size(); ++i) {
     const ResourceDescription& resource = member.resources[i];
+    member.extents[static_cast<std::size_t>(resource.scope)] = i + 1;
     if (resource.scope != Scope::kGroup) continue;
     if (member.group != 0 && member.group != resource.ranks)
       declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
@@ -115,11 +116,11 @@ void Core::make_device(Device& device, Member& member, int rank) {
     return;
   }
   device.backend = member.backend.get();
-  for (const ResourceDescription& description : member.resources) {
-    const auto scope = static_cast<std::size_t>(description.scope);
-    const int ranks = sharers(description);
-    device.resources[scope] = member.pages[scope].at(static_cast<std::size_t>(rank / ranks), groups(ranks),
-                                                     member.resources.size());
+  for (std::size_t scope = 0; scope < member.extents.size(); ++scope) {
+    if (member.extents[scope] == 0) continue;
+    const int ranks = sharers(member.resources[member.extents[scope] - 1]);
+    device.resources[scope] =
+        member.pages[scope].at(static_cast<std::size_t>(rank / ranks), groups(ranks), member.extents[scope]);
   }
   if (member.sender_hold != kNoResource)
     device.sending = hold(member.senders, member.resources[member.sender_hold], rank);
@@ -334,9 +335,10 @@ std::vector<World::ResourceUse> Core::resources() const {
     for (std::size_t i = 0; i < member.resources.size(); ++i) {
       const ResourceDescription& description = member.resources[i];
       const int ranks = sharers(description);
-      const Pages<Resource>& pages = member.pages[static_cast<std::size_t>(description.scope)];
+      const auto scope = static_cast<std::size_t>(description.scope);
+      const Pages<Resource>& pages = member.pages[scope];
       for (std::size_t group = 0; group < groups(ranks); ++group) {
-        const Resource* const block = pages.find(group, member.resources.size());
+        const Resource* const block = pages.find(group, member.extents[scope]);
         if (block == nullptr || block[i].timeline.busy() == Time()) continue;
         uses.push_back({description.name, static_cast<int>(group) * ranks, block[i].timeline.busy(),
                         block[i].waited, block[i].bytes});

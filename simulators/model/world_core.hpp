@@ -301,6 +301,9 @@ class Core final : private NetworkWorld {
     int group = 0;  // ranks of a kGroup
     std::span<const ResourceDescription> resources;
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
+    /// By scope, behind the last resource of it: those of the machine behind them take no memory in each
+    /// rank.
+    std::array<std::size_t, static_cast<std::size_t>(Scope::kCount)> extents{};
     Pages<Hold> senders;
     Pages<Hold> receivers;
     std::unique_ptr<Devices> devices;

@@ -196,7 +196,7 @@ void Core::depart(Message& message) {
   }
   cross(message);
   if (is_observed_) record_sender(message);
-  if (message.holds_sender) release_sender(message, passage.complete);
+  if (message.holds_sender) release_sender(message, passage.free_at());
   sent(message, passage.complete);
 }
 
@@ -278,7 +278,7 @@ void Core::answered(Message& message) {
   cross(message);
   if (is_observed_) record_sender(message);
   if (passage.protocol == Protocol::kRendezvous) note_answer(message, passage.complete);
-  if (message.holds_sender) release_sender(message, passage.complete);
+  if (message.holds_sender) release_sender(message, passage.free_at());
   sent(message, passage.complete);
 }
 

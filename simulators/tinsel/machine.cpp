@@ -18,6 +18,8 @@ constexpr int row(int mailbox) {
 }  // namespace
 
 int bypass_port(const Mesh& mesh, int at, const Address& to) {
+  if (to.board == kBridge && at == 0) return static_cast<int>(Direction::kSouth);
+  if (to.board == kBridge) return static_cast<int>(first_step(mesh, at, 0, DimensionOrder::kYFirst));
   if (at == to.board) return kLinks + column(to.mailbox);
   return static_cast<int>(first_step(mesh, at, to.board, DimensionOrder::kYFirst));
 }
@@ -32,6 +34,7 @@ Machine::~Machine() = default;
 
 void Machine::reset() {
   for (Board& each : boards_) each = Board();
+  bridge_links_ = {};
   events_.clear();
   messages_.clear();
   unused_.clear();
@@ -62,6 +65,16 @@ void Machine::send(Time at, const Place& from, const Message& message) {
   sent.hops = 0;
   sent.lag = cycle_noc_flit_ * (message.flits - 1);
   push(at, Step::kInject, keep(sent));
+}
+
+void Machine::send_from_bridge(Time at, const Message& message) {
+  Message sent = message;
+  sent.board = 0;
+  sent.port = static_cast<std::uint8_t>(Direction::kSouth);
+  sent.hops = 0;
+  sent.lag = flit_ * (message.flits - 1);
+  const Time begin = bridge_links_[0].acquire(at, flit_ * message.flits).begin;
+  push(begin + spec_.hop_latency(), Step::kFetch, keep(sent));
 }
 
 /// From the send slot through the port that it shares with receiving, into the network on chip.
@@ -107,6 +120,12 @@ void Machine::perform(const Event& event) {
       return emit(event.argument);
     case Step::kFree:
       return release(event.argument);
+    case Step::kAtBridge: {
+      const Message message = messages_[id];
+      drop(id);
+      if (software_ != nullptr) software_->at_bridge(now_, message);
+      return;
+    }
     case Step::kTimer:
       if (software_ != nullptr) software_->timer(now_, event.argument);
   }
@@ -327,6 +346,9 @@ void Machine::output(std::uint32_t id) {
 /// sequence is dropped by the receiver, which is the same; a second copy only takes its time.
 void Machine::cross_link(std::uint32_t id, Time at) {
   Message& m = messages_[id];
+  if (m.to.board == kBridge && m.board == 0)
+    return push(bridge_links_[1].acquire(at, flit_ * m.flits).begin + spec_.hop_latency(), Step::kAtBridge,
+                id);
   const int next = spec_.mesh.neighbour(m.board, static_cast<Direction>(m.port));
   if (next < 0) return stop(Trap::kEdge);
   Board& from = board(m);

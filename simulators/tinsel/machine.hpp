@@ -22,6 +22,9 @@
 
 namespace offramp::tinsel {
 
+/// The board that joins the mesh to the host, south of board (0, 0). It has no mailboxes here.
+inline constexpr std::uint16_t kBridge = 0xffff;
+
 /// Where a message goes: to a set of threads of one mailbox, or to wherever a key of the sender's board says.
 struct Address {
   bool keyed = false;
@@ -37,6 +40,7 @@ struct Address {
     return {false, 0, board, mailbox, mask};
   }
   static Address with_key(std::uint32_t key) { return {true, key, 0, 0, 0}; }
+  static Address bridge() { return {false, 0, kBridge, 0, 0}; }
 };
 
 using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
@@ -67,6 +71,10 @@ class Software {
   virtual ~Software() = default;
   virtual void delivered(const Delivery& delivery) = 0;
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
+  /// A message has come to the bridge board.
+  virtual void at_bridge(Time at, const Message& message) {
+    static_cast<void>(at), static_cast<void>(message);
+  }
 };
 
 struct MachineCounters {
@@ -105,6 +113,8 @@ class Machine {
 
   /// A thread has written the message to its send slot and sends it. Not before now.
   void send(Time at, const Place& from, const Message& message);
+  /// The bridge board sends a message into the mesh. Not before now.
+  void send_from_bridge(Time at, const Message& message);
   /// Calls the software's timer().
   void set_timer(Time at, std::uint64_t cookie);
   /// A thread frees its pointer. Not before now.
@@ -123,7 +133,17 @@ class Machine {
   void reset();
 
  private:
-  enum class Step : std::uint8_t { kInject, kHop, kReceive, kFetch, kOutput, kEmit, kFree, kTimer };
+  enum class Step : std::uint8_t {
+    kInject,
+    kHop,
+    kReceive,
+    kFetch,
+    kOutput,
+    kEmit,
+    kFree,
+    kTimer,
+    kAtBridge
+  };
   struct Event {
     std::uint64_t argument;  // message, fetcher, slot or cookie
     Step step;
@@ -190,6 +210,7 @@ class Machine {
   Time flit_;  // on a link
   Time cycle_noc_flit_;
   std::vector<Board> boards_;
+  std::array<Arbiter, 2> bridge_links_;  // into the mesh, out of it
   std::vector<Tables> tables_;
   EventQueue<Event> events_;
   Time now_;
@@ -206,7 +227,8 @@ class Machine {
   MachineCounters counters_;
 };
 
-/// Where a bypass message leaves a board's router: y first, then x, then the destination's column.
+/// Where a bypass message leaves a board's router: y first, then x, then the destination's column; for the
+/// bridge, towards board (0, 0) and then south.
 int bypass_port(const Mesh& mesh, int at, const Address& to);
 
 }  // namespace offramp::tinsel

@@ -1,5 +1,6 @@
 #include "simulators/tinsel/placement.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -54,49 +55,45 @@ class Grower {
 
 }  // namespace
 
-int ranks_per_mailbox(Policy policy) {
+Layout layout_of(Policy policy) {
   switch (policy) {
     case Policy::kPerCore:
-      return kCores;
+      return {kCores, kMailboxes * kCores};
     case Policy::kDense:
-      return kThreadsPerMailbox;
-    case Policy::kSpread:
+      return {kThreadsPerMailbox, kThreadsPerBoard};
     case Policy::kApart:
+      return {1, 1};
+    case Policy::kSpread:
       break;
   }
-  return 1;
-}
-int ranks_per_board(Policy policy) {
-  return policy == Policy::kApart ? 1 : kMailboxes * ranks_per_mailbox(policy);
-}
-int workers_of(Policy policy) {
-  return kThreadsPerMailbox / ranks_per_mailbox(policy);
+  return {1, kMailboxes};
 }
 
-Policy roomiest(int ranks) {
+Layout roomiest(int ranks) {
   constexpr int kBoards = kMaximumColumns * kMaximumRows;
-  if (ranks <= kBoards * ranks_per_board(Policy::kSpread)) return Policy::kSpread;
-  return ranks <= kBoards * ranks_per_board(Policy::kPerCore) ? Policy::kPerCore : Policy::kDense;
+  const auto share = [](int of, int among) { return (of + among - 1) / among; };
+  if (ranks <= kBoards * kMailboxes) return layout_of(Policy::kSpread);
+  const int per_mailbox = std::min(share(ranks, kBoards * kMailboxes), kThreadsPerMailbox);
+  const int mailboxes = std::min(share(share(ranks, kBoards), per_mailbox), kMailboxes);
+  return {per_mailbox, mailboxes * per_mailbox};
 }
 
-std::optional<Mesh> smallest_mesh(int ranks, Policy policy) {
+std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout) {
   for (const Shape& shape : kMachines) {
     const Mesh mesh{shape.columns, shape.rows};
-    if (ranks <= mesh.boards() * ranks_per_board(policy)) return mesh;
+    if (ranks <= mesh.boards() * layout.per_board) return mesh;
   }
   return std::nullopt;
 }
 
-Place place_of(int rank, Policy policy, const Mesh& mesh) {
-  const int per_mailbox = ranks_per_mailbox(policy);
-  const int per_board = ranks_per_board(policy);
-  const int along = rank / per_board;
+Place place_of(int rank, const Layout& layout, const Mesh& mesh) {
+  const int along = rank / layout.per_board;
   const int y = along / mesh.columns;
   const int x = y % 2 == 0 ? along % mesh.columns : mesh.columns - 1 - along % mesh.columns;
   Place place;
   place.board = static_cast<std::uint16_t>(mesh.at(x, y));
-  place.mailbox = static_cast<std::uint8_t>(rank % per_board / per_mailbox);
-  place.thread = static_cast<std::uint8_t>(rank % per_mailbox * (kThreadsPerMailbox / per_mailbox));
+  place.mailbox = static_cast<std::uint8_t>(rank % layout.per_board / layout.per_mailbox);
+  place.thread = static_cast<std::uint8_t>(rank % layout.per_mailbox * layout.workers());
   return place;
 }
 

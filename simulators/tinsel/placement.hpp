@@ -9,18 +9,25 @@
 
 namespace offramp::tinsel {
 
-/// One rank per mailbox (the tile's other threads help it), per core, or per thread.
+/// One rank per mailbox (the tile's other threads help it), per core, per thread, or per board.
 enum class Policy : std::uint8_t { kSpread, kPerCore, kDense, kApart };
-int ranks_per_mailbox(Policy policy);
-int ranks_per_board(Policy policy);
-/// The roomiest policy with which so many ranks fit the largest machine.
-Policy roomiest(int ranks);
+
+/// How many ranks there are on each mailbox and on each board; the last ones in use may have fewer. Mailboxes
+/// are full before the next one begins.
+struct Layout {
+  int per_mailbox = 1;
+  int per_board = kMailboxes;
+  /// Threads that work for a rank.
+  [[nodiscard]] int workers() const { return kThreadsPerMailbox / per_mailbox; }
+};
+Layout layout_of(Policy policy);
+/// The roomiest layout with which so many ranks fit the largest machine: one for each mailbox as long as
+/// there are enough mailboxes, then all boards, evenly. More ranks never get fewer boards.
+Layout roomiest(int ranks);
 /// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) that holds the ranks; nothing: none does.
-std::optional<Mesh> smallest_mesh(int ranks, Policy policy);
+std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout);
 /// Ranks fill threads, mailboxes and boards in order; boards along a snake, so that neighbours stay near.
-Place place_of(int rank, Policy policy, const Mesh& mesh);
-/// Threads that work for a rank.
-int workers_of(Policy policy);
+Place place_of(int rank, const Layout& layout, const Mesh& mesh);
 
 /// The lists of one multicast tree, each on its board, and the key with which a thread of the root's board
 /// uses it. Leaves are laid out first, since an RR holds the key of the next board.

@@ -48,7 +48,7 @@ TEST(AForecast, OfBarriersGrowsByABarrierEachTime) {
 }
 
 TEST(AForecast, OfAllTheHardwareCannotBeRepeated) {
-  Result<Forecast> two = forecast(setting_of("tinsel"), operation_of(OperationKind::kBcast, 64), 2);
+  Result<Forecast> two = forecast(setting_of("aie"), operation_of(OperationKind::kBcast, 64), 2);
   ASSERT_FALSE(two);
   EXPECT_NE(two.error().find("cannot repeat"), std::string::npos) << two.error();
 }

@@ -92,15 +92,16 @@ TEST(TinselStreams, TellWhatTheSourceSendsWithoutMovingATime) {
 
 struct Group {
   Group(int ranks, Policy policy) : machine(machine_for(ranks, policy)) {
-    request.source = place_of(0, policy, machine.spec().mesh);
-    request.workers = workers_of(policy);
-    for (int r = 1; r < ranks; ++r) request.destinations.push_back(place_of(r, policy, machine.spec().mesh));
+    request.source = place_of(0, layout_of(policy), machine.spec().mesh);
+    request.workers = layout_of(policy).workers();
+    for (int r = 1; r < ranks; ++r)
+      request.destinations.push_back(place_of(r, layout_of(policy), machine.spec().mesh));
     tree = grow_tree(machine, request.source.board, request.destinations, 9);
     request.key = tree.key;
   }
   static MachineSpec machine_for(int ranks, Policy policy) {
     MachineSpec spec;
-    spec.mesh = *smallest_mesh(ranks, policy);
+    spec.mesh = *smallest_mesh(ranks, layout_of(policy));
     return spec;
   }
   StreamResult run(Multicast multicast, std::uint64_t bytes) {
@@ -170,7 +171,7 @@ TEST(TinselStreams, TheWorkedCaseOfTheFactSheet) {
   Recorder recorder(machine);
   std::vector<Place> all;
   for (int i = 0; i < 6 * kThreadsPerBoard; ++i)
-    all.push_back(place_of(i, Policy::kDense, machine.spec().mesh));
+    all.push_back(place_of(i, layout_of(Policy::kDense), machine.spec().mesh));
   const Tree tree = grow_tree(machine, 0, all, 1);
   machine.send({}, {}, keyed(tree.key));
   ASSERT_TRUE(machine.run());

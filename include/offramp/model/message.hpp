@@ -55,9 +55,12 @@ struct Passage {
   Time last;
   Time stored;                   // all of it is in the receiver's memory
   Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
+  Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
   Protocol protocol = Protocol::kDirect;
   bool failed = false;  // the protocol gave up on the message: both ends get an error
 
+  /// When a resource that is held by senders is free again.
+  [[nodiscard]] Time free_at() const { return freed >= Time() ? freed : complete; }
   /// Whether the data came before the receive and had to be kept.
   [[nodiscard]] bool came_before(Time posted) const {
     return protocol == Protocol::kDirect ? posted > last : protocol == Protocol::kGranted && posted > granted;

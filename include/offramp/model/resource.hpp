@@ -28,7 +28,7 @@ enum class Scope : std::uint8_t {
 /// How messages occupy a resource, first come first served in either case.
 enum class Occupation : std::uint8_t {
   kForAWhile,   // for times that the stages of a message know: Resources::occupy(), carry()
-  kBySender,    // one message from its departure until the sender's device knows that it has arrived
+  kBySender,    // one message from its departure until the send is complete (or Passage::freed)
   kByReceiver,  // one message from the answer to its request until all of it has arrived
 };
 

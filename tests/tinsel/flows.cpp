@@ -1,4 +1,4 @@
-#include "backends/tinsel/flows.hpp"
+#include "tests/tinsel/flows.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
-// Point-to-point messages of many ranks in one machine, for forecasts: every fragment, credit, request and
-// grant crosses the same network.
+// Messages of many ranks in one machine: every fragment and every credit crosses the same network. What a
+// world's resources say of messages that share units is held against this.
 #pragma once
 
 #include <cstdint>

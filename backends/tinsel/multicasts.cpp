@@ -1,0 +1,133 @@
+#include "backends/tinsel/multicasts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace offramp::tinsel {
+
+void Multicasts::open(std::shared_ptr<RootPlan> plan, std::uint64_t bytes, bool both_ends) {
+  open_ = std::make_shared<Stream>();
+  open_->plan = std::move(plan);
+  open_->bytes = bytes;
+  open_->both_ends = both_ends;
+}
+
+bool Multicasts::issued(const Transfer& transfer) {
+  if (open_ == nullptr) return false;
+  copies_[name_of(transfer)] = {open_, open_->issued++};
+  return true;
+}
+
+bool Multicasts::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  if (copies_.empty()) return false;
+  const auto found = copies_.find(name_of(transfer));
+  if (found == copies_.end()) return false;
+  const Copy copy = found->second;
+  if (!copy.stream->both_ends) copies_.erase(found);
+  Stream& stream = *copy.stream;
+  const Time at = passage.begin;
+  if (stream.alone == nullptr) begin(stream, transfer, at, sender);
+  const StreamResult::Destination& times = stream.alone->destinations[copy.index];
+  const SharedUnits::Delay delay =
+      stream.delays.empty() ? stream.worst : stream.delays[stream.plan->ways[copy.index]];
+  passage.leaves = at;
+  passage.latency = times.first + delay.first;
+  passage.left = at + later(later(times.last + delay.last, times.first + delay.first) - passage.latency, {});
+  // The sender's threads are done with the last copy; the others leave them free for it.
+  const bool last = copy.index + 1 == stream.plan->ranks.size();
+  const bool waits =
+      stream.alone->fragments > static_cast<std::uint64_t>(device_.configuration().software.window);
+  passage.complete = at + stream.alone->sent + (waits ? stream.worst.last : Time());
+  passage.freed = last ? passage.complete : at;
+  passage.failed = passage.failed || !stream.alone->ok || stream.plan->trap != Trap::kNone;
+  device_.span(transfer.source, "tinsel.network", "fragments", at + passage.latency,
+               passage.left + passage.latency, transfer.operation);
+  if (last)
+    device_.span(transfer.source, "tinsel.threads", "multicast", at, passage.complete, transfer.operation);
+  return true;
+}
+
+void Multicasts::begin(Stream& stream, const Transfer& transfer, Time at, const Resources& sender) {
+  stream.alone = device_.multicast(*stream.plan, stream.bytes, at);
+  WireCounters wire = stream.alone->counters.link;
+  wire.payload_bytes = stream.bytes;
+  wire.packets += stream.alone->sends;
+  wire.wire_bytes += stream.alone->sends * kMaximumFlits * kFlitBytes;
+  device_.count(wire);
+  device_.capture_multicast(transfer.source, *stream.plan, stream.bytes, transfer.data, at);
+  const Load load = shared_.load_of(stream.bytes, false);
+  if (stream.plan->hops.empty()) return take_ways(stream, load, at, sender);
+  take_tree(stream, load, at, sender);
+}
+
+/// One copy over each link of the tree; on each board the fetcher on which it comes in goes through the key's
+/// beats and makes a copy for every record.
+void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Resources& sender) {
+  const MachineSpec& machine = device_.configuration().machine;
+  const RootPlan& plan = *stream.plan;
+  const auto fragments = static_cast<std::int64_t>(load.fragments);
+  const auto flits = static_cast<std::int64_t>(load.flits);
+  Time last;
+  for (const StreamResult::Destination& times : stream.alone->destinations) last = later(last, times.last);
+  const Time span = shared_.span_of(load, {}, last);
+  const Time words = machine.cycles(flits * kWordsPerFlit);
+  SharedUnits::Delay port;
+  port.add(shared_.pass(sender, SharedUnits::kPort, at, load, words,
+                        machine.cycles(std::int64_t{kMaximumFlits} * kWordsPerFlit)),
+           at, later(span, words));
+  stream.worst = port;
+  for (const TreeHop& hop : plan.hops) {
+    SharedUnits::Delay delay = port;
+    Time there = at;
+    std::size_t fetcher = static_cast<std::size_t>(kLinks) + plan.root.mailbox % kMailboxColumns;
+    if (hop.before >= 0) {
+      const TreeHop& before = plan.hops[static_cast<std::size_t>(hop.before)];
+      const auto distance = machine.mesh.distance(plan.root.board, before.board);  // trees take no way around
+      there += shared_.hop() * distance;
+      delay = stream.delays[static_cast<std::size_t>(hop.before)];
+      delay.add(shared_.pass(sender, SharedUnits::link(before.board, hop.over), there, load,
+                             shared_.on_link(load), shared_.fragment_on_link()),
+                there, span);
+      there += shared_.hop();
+      fetcher = static_cast<std::size_t>(opposite(hop.over));
+    }
+    const Time emission =
+        machine.cycles(fragments * hop.beats + flits * machine.emit_flit_cycles * hop.records);
+    delay.add(
+        sender.occupy(SharedUnits::of_board(hop.board, SharedUnits::kFetcher + fetcher), there, emission),
+        there, later(span, emission));
+    const Time reading = machine.cycles(
+        (fragments * hop.beats * machine.dram_cycles + kOutstandingBeats - 1) / kOutstandingBeats);
+    delay.add(sender.occupy(SharedUnits::of_board(hop.board, SharedUnits::kDram + hop.ram), there, reading),
+              there, later(span, reading));
+    stream.delays.push_back(delay);
+    stream.worst.first = later(stream.worst.first, delay.first);
+    stream.worst.last = later(stream.worst.last, delay.last);
+  }
+}
+
+/// One send for each mailbox, or for each destination: the copies take their ways one after the other.
+void Multicasts::take_ways(Stream& stream, const Load& load, Time at, const Resources& sender) {
+  const bool per_mailbox = device_.configuration().multicast == Multicast::kMailbox;
+  const RootPlan& plan = *stream.plan;
+  std::vector<Place> targets = plan.places;
+  if (per_mailbox) {
+    for (Place& place : targets) place.thread = 0;
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  }
+  Time first = stream.alone->destinations.front().first;
+  Time last;
+  for (const StreamResult::Destination& times : stream.alone->destinations) {
+    first = earlier(first, times.first);
+    last = later(last, times.last);
+  }
+  for (const Place& target : targets) {
+    const SharedUnits::Delay delay =
+        shared_.unicast(sender, plan.root, target, load, at, at + first, at + last);
+    stream.worst.first = later(stream.worst.first, delay.first);
+    stream.worst.last = later(stream.worst.last, delay.last);
+  }
+}
+
+}  // namespace offramp::tinsel

@@ -1,0 +1,62 @@
+// Broadcasts on their way: one stream of keyed sends whose copies reach many ranks. To the world each copy is
+// a message, from the root to one destination; the first of them to depart takes what the stream needs from
+// the units that others share, for all of them.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/tinsel/device.hpp"
+#include "backends/tinsel/shared_units.hpp"
+
+namespace offramp::tinsel {
+
+class Multicasts {
+ public:
+  Multicasts(Device& device, const SharedUnits& shared) : device_(device), shared_(shared) {}
+
+  /// Between these two, the messages that a rank issues are copies of one stream, in the order of the plan's
+  /// destinations. both_ends: this object hears of their arrival, too.
+  void open(std::shared_ptr<RootPlan> plan, std::uint64_t bytes, bool both_ends);
+  void close() { open_ = nullptr; }
+
+  /// A message is issued. Whether it is a copy.
+  bool issued(const Transfer& transfer);
+  /// A message departs at passage.begin. False: it is no copy. Otherwise its stage is done.
+  bool depart(const Transfer& transfer, Passage& passage, const Resources& sender);
+  /// A message arrives. Whether it is a copy, as far as this object knows.
+  bool arrived(const Transfer& transfer) { return !copies_.empty() && copies_.erase(name_of(transfer)) > 0; }
+
+ private:
+  struct Stream {
+    std::shared_ptr<RootPlan> plan;
+    std::uint64_t bytes = 0;
+    bool both_ends = false;
+    std::size_t issued = 0;
+    std::shared_ptr<const StreamResult> alone;  // null: no copy has departed yet
+    std::vector<SharedUnits::Delay> delays;     // by hop
+    SharedUnits::Delay worst;
+  };
+  struct Copy {
+    std::shared_ptr<Stream> stream;
+    std::size_t index = 0;
+  };
+
+  [[nodiscard]] std::uint64_t name_of(const Transfer& transfer) const {
+    const auto ranks = static_cast<std::uint64_t>(device_.configuration().ranks);
+    const auto pair = static_cast<std::uint64_t>(transfer.source) * ranks +
+                      static_cast<std::uint64_t>(transfer.destination);
+    return pair << 32U | transfer.number;
+  }
+  void begin(Stream& stream, const Transfer& transfer, Time at, const Resources& sender);
+  void take_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void take_ways(Stream& stream, const Load& load, Time at, const Resources& sender);
+
+  Device& device_;
+  const SharedUnits& shared_;
+  std::shared_ptr<Stream> open_;
+  std::unordered_map<std::uint64_t, Copy> copies_;
+};
+
+}  // namespace offramp::tinsel

@@ -1,0 +1,134 @@
+#include "backends/tinsel/shared_units.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp::tinsel {
+namespace {
+
+constexpr int kFullWords = kMaximumFlits * kWordsPerFlit;
+
+std::string name_of(int x, int y, std::size_t unit) {
+  constexpr std::array kDirections = {"N", "S", "E", "W"};
+  const std::string where = fmt::format("tinsel.board ({}, {}) ", x, y);
+  if (unit < SharedUnits::kFetcher)
+    return fmt::format("{}link {}{}", where, kDirections[unit / 2], unit % 2 == 0 ? "" : ", quick");
+  if (unit < SharedUnits::kDram) return fmt::format("{}fetcher {}", where, unit - SharedUnits::kFetcher);
+  return fmt::format("{}dram {}", where, unit - SharedUnits::kDram);
+}
+
+/// Of all units of all boards that there can be: names of resources live for ever.
+const std::vector<std::string>& names() {
+  static const auto& all = immortal([] {
+    std::vector<std::string> list;
+    for (int y = 0; y < kMaximumRows; ++y) {
+      for (int x = 0; x < kMaximumColumns; ++x) {
+        for (std::size_t unit = 0; unit < SharedUnits::kOfBoard; ++unit) list.push_back(name_of(x, y, unit));
+      }
+    }
+    return list;
+  }());
+  return all;
+}
+
+/// For a full fragment.
+std::int64_t instructions_to_read(const SoftwareSpec& software) {
+  return software.fragment_receive + std::int64_t{software.copy_word} * kFullWords;
+}
+
+}  // namespace
+
+SharedUnits::SharedUnits(const Configuration& configuration)
+    : configuration_(configuration),
+      flit_(configuration.machine.link_flit()),
+      hop_(configuration.machine.hop_latency() +
+           configuration.machine.cycles(configuration.machine.bypass_cycles)),
+      reading_(configuration.machine.cycles(instructions_to_read(configuration.software) *
+                                            configuration.software.pipeline)),
+      interval_(
+          configuration.work(static_cast<std::uint64_t>(instructions_to_read(configuration.software)))) {
+  const int in_mailbox = configuration.layout.per_mailbox;
+  descriptions_ = {{"tinsel.sender", Scope::kRank, Occupation::kBySender},
+                   {"tinsel.threads", Scope::kRank},
+                   {"tinsel.receiver", Scope::kRank},
+                   {"tinsel.receiver, quick", Scope::kRank},
+                   {"tinsel.mailbox port", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
+                   {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox}};
+  const Mesh& mesh = configuration.machine.mesh;
+  for (int board = 0; board < mesh.boards(); ++board) {
+    const auto first = static_cast<std::size_t>(mesh.y(board) * kMaximumColumns + mesh.x(board)) * kOfBoard;
+    for (std::size_t unit = 0; unit < kOfBoard; ++unit)
+      descriptions_.push_back({names()[first + unit], Scope::kMachine});
+  }
+}
+
+Load SharedUnits::load_of(std::uint64_t bytes, bool envelope) const {
+  Load load;
+  load.fragments = fragments_of(bytes, envelope);
+  const std::uint64_t total = bytes + (envelope ? kEnvelopeBytes : 0);
+  const std::uint64_t rest = total - std::min(total, (load.fragments - 1) * kFragmentBytes);
+  load.flits = (load.fragments - 1) * kMaximumFlits + (4 + rest + kFlitBytes - 1) / kFlitBytes;
+  load.fits_window = load.fragments <= static_cast<std::uint64_t>(configuration_.software.window);
+  return load;
+}
+
+Arbiter::Grant SharedUnits::pass(const Resources& resources, std::size_t lane, Time at, const Load& load,
+                                 Time work, Time per_fragment) const {
+  const Arbiter::Grant all = resources.occupy(lane, at, work);
+  if (!load.fits_window) return all;
+  const Arbiter::Grant quick = resources.occupy(lane + 1, at, work);
+  const Time in_front = earlier(all.begin - at, per_fragment * configuration_.software.window);
+  const Time begin = earlier(all.begin, quick.begin + in_front);
+  return {begin, begin + work};
+}
+
+Time SharedUnits::span_of(const Load& load, Time first, Time last) const {
+  return later(on_link(load), last - first - reading_);
+}
+
+Time SharedUnits::sending_time(const Load& load) const {
+  const SoftwareSpec& software = configuration_.software;
+  return configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
+                             load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
+}
+
+SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& from, const Place& to,
+                                        const Load& load, Time begin, Time first, Time last) const {
+  Delay delay;
+  const MachineSpec& machine = configuration_.machine;
+  const Time words = machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit);
+  const Time span = later(span_of(load, first, last), words);
+  delay.add(pass(sender, kPort, begin, load, words, machine.cycles(kFullWords)), begin, span);
+  const Mesh& mesh = machine.mesh;
+  Time at = later(begin, first - hop_ * mesh.distance(from.board, to.board));
+  for (int board = from.board; board != to.board; at += hop_) {
+    const Direction step = first_step(mesh, board, to.board, DimensionOrder::kYFirst);
+    delay.add(pass(sender, link(board, step), at, load, on_link(load), fragment_on_link()), at, span);
+    board = mesh.neighbour(board, step);
+  }
+  return delay;
+}
+
+SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Load& load, Time first,
+                                        Time last) const {
+  Delay delay;
+  const MachineSpec& machine = configuration_.machine;
+  const Time words = machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit);
+  const SoftwareSpec& software = configuration_.software;
+  const Time taking =
+      configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_receive) +
+                          load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
+  // A thread works on a fragment while the port reads it; behind the last one taken up it still has work.
+  delay.add(pass(receiver, kPort, first, load, words, machine.cycles(kFullWords)), first,
+            later(words, last - first));
+  delay.add(pass(receiver, kReading, first, load, taking, interval_), first,
+            later(span_of(load, first, last), taking));
+  return delay;
+}
+
+}  // namespace offramp::tinsel

@@ -1,0 +1,89 @@
+// What the messages of different ranks share in the machine, as resources of a world: the threads of a rank,
+// the port of a mailbox, and on each board the links to its neighbours, the router's fetchers and both DRAMs.
+//
+// Fragments of different messages pass a unit alternately. A unit that many use has two lanes here: `all`
+// serves the work of every message in the order in which they come, so the last of them is never early; a
+// message that fits into its sender's window asks `quick` besides, and waits only for others like it and for
+// one window of fragments that are in front of it. The network on chip is no resource: its links carry a flit
+// per two cycles, and the port of a mailbox, which all have to pass, one per four.
+#pragma once
+
+#include <vector>
+
+#include "backends/tinsel/configuration.hpp"
+#include "offramp/model/resource.hpp"
+
+namespace offramp::tinsel {
+
+/// What a message brings to the units on its way.
+struct Load {
+  std::uint64_t fragments = 0;
+  std::uint64_t flits = 0;
+  bool fits_window = false;
+};
+
+class SharedUnits {
+ public:
+  /// Resources of a rank.
+  enum : std::size_t { kSender, kThreads, kReading, kQuickReading, kPort, kQuickPort, kBoards };
+  /// And of each board, from kBoards on.
+  enum : std::size_t {
+    kLink = 0,  // two lanes for each of N, S, E, W
+    kFetcher = kLink + 2 * std::size_t{kLinks},
+    kDram = kFetcher + std::size_t{kFetchers},
+    kOfBoard = kDram + std::size_t{kRams}
+  };
+
+  explicit SharedUnits(const Configuration& configuration);
+  SharedUnits(const SharedUnits&) = delete;
+  SharedUnits& operator=(const SharedUnits&) = delete;
+
+  [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }
+  [[nodiscard]] static std::size_t of_board(int board, std::size_t unit) {
+    return kBoards + static_cast<std::size_t>(board) * kOfBoard + unit;
+  }
+  [[nodiscard]] static std::size_t link(int board, Direction direction) {
+    return of_board(board, kLink + 2 * static_cast<std::size_t>(direction));
+  }
+
+  [[nodiscard]] Load load_of(std::uint64_t bytes, bool envelope) const;
+  /// Through a unit with two lanes, of which `lane` is the first. per_fragment: the unit's time for a full
+  /// fragment; work: for the message.
+  [[nodiscard]] Arbiter::Grant pass(const Resources& resources, std::size_t lane, Time at, const Load& load,
+                                    Time work, Time per_fragment) const;
+
+  /// How much later than alone a message's first and last fragments are.
+  struct Delay {
+    Time first;
+    Time last;
+    void add(const Arbiter::Grant& grant, Time at, Time span) {
+      first = later(first, grant.begin - at);
+      last = later(last, grant.end - at - span);
+    }
+  };
+  /// A unicast message that alone would reach its destination's threads from first to last: what the port
+  /// of its mailbox and the links between the boards add to that.
+  [[nodiscard]] Delay unicast(const Resources& sender, const Place& from, const Place& to, const Load& load,
+                              Time begin, Time first, Time last) const;
+  /// And what the receiver's threads and its mailbox's port add.
+  [[nodiscard]] Delay receive(const Resources& receiver, const Load& load, Time first, Time last) const;
+
+  /// For which a rank's threads cannot begin with another message, where none of its fragments waits for
+  /// credits.
+  [[nodiscard]] Time sending_time(const Load& load) const;
+  /// Between the first and the last fragment's passing of any unit on the way.
+  [[nodiscard]] Time span_of(const Load& load, Time first, Time last) const;
+  [[nodiscard]] Time on_link(const Load& load) const { return flit_ * static_cast<std::int64_t>(load.flits); }
+  [[nodiscard]] Time fragment_on_link() const { return flit_ * kMaximumFlits; }
+  [[nodiscard]] Time hop() const { return hop_; }
+
+ private:
+  const Configuration& configuration_;
+  Time flit_;      // on a link
+  Time hop_;       // from board to board
+  Time reading_;   // of a fragment by one thread
+  Time interval_;  // between two fragments that a rank's threads take up
+  std::vector<ResourceDescription> descriptions_;
+};
+
+}  // namespace offramp::tinsel
