@@ -75,7 +75,7 @@ class AieBackend final : public Backend {
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
     passage.stored = later(passage.last, receiver.occupy(aie::kCore, passage.first, load.core).end);
     if (!setup_.host_data) return;
-    const Work out = aie::host_work(setup_.host, false, load.window, load.windows);
+    const DeviceWork out = aie::host_work(setup_.host, false, load.window, load.windows);
     const Time from = later(passage.first, passage.last - setup_.host.latency - out.time);
     passage.stored = later(passage.stored, receiver.serve(out, from).end + setup_.host.latency);
   }
@@ -133,7 +133,7 @@ class AieBackend final : public Backend {
     Time wait = core.begin - at;
     Time late = later(core.end - deadline, {});
     if (setup_.host_data) {
-      const Work in = aie::host_work(setup_.host, true, load.window, load.windows);
+      const DeviceWork in = aie::host_work(setup_.host, true, load.window, load.windows);
       const Arbiter::Grant port = sender.serve(in, at);
       wait = later(wait, port.begin - at);
       late = later(late, port.end - (at + in.time));

@@ -22,9 +22,9 @@ std::vector<ResourceDescription> device_resources(const Setup& setup, int ranks)
           memory("aie.gmio out")};
 }
 
-Work host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows) {
+DeviceWork host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows) {
   const auto count = static_cast<std::int64_t>(windows);
-  Work work;
+  DeviceWork work;
   work.own = in ? kPortIn : kPortOut;
   work.time = path.port_time(window) * count;
   work.shared = in ? kMemoryIn : kMemoryOut;
@@ -36,7 +36,7 @@ Work host_work(const HostPath& path, bool in, std::size_t window, std::size_t wi
 /// What it has spent before lies before what it computes now: on a core of its own nothing is in the way.
 Task<void> TeamCore::compute(Time& clock, Time duration) {
   const Time before = std::exchange(spent, {});
-  Work work;
+  DeviceWork work;
   work.own = kCore;
   work.time = before + duration;
   if (work.time == Time()) co_return;

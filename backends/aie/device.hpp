@@ -26,12 +26,12 @@ enum DeviceResource : std::size_t {
 std::vector<ResourceDescription> device_resources(const Setup& setup, int ranks);
 
 /// So many windows through a rank's port and the memory.
-Work host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows);
+DeviceWork host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows);
 
 /// A rank's port, for windows of a collective. alike: ranks that do the same at once.
 class TeamHostPort final : public HostPort {
  public:
-  TeamHostPort(Team& team, const Work& work, int alike) : team_(team), work_(work), alike_(alike) {}
+  TeamHostPort(Team& team, const DeviceWork& work, int alike) : team_(team), work_(work), alike_(alike) {}
   void start(std::size_t buffer, Time at) override { team_.start(pending_[buffer], work_, at, alike_); }
   Task<Time> end(std::size_t buffer) override {
     Team::PendingWork& pending = pending_[buffer];
@@ -41,7 +41,7 @@ class TeamHostPort final : public HostPort {
 
  private:
   Team& team_;
-  Work work_;
+  DeviceWork work_;
   int alike_;
   std::array<Team::PendingWork, 2> pending_;
 };

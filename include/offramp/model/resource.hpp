@@ -54,7 +54,7 @@ constexpr std::size_t held(std::span<const ResourceDescription> resources, Occup
 /// and the memory behind all ports. Each piece of work takes its own time at the least, and the shared
 /// resource serves the pieces in the order in which they begin: of n users that keep it busy with pieces of
 /// one size each gets its n-th part, and none gets more than its own resource carries.
-struct Work {
+struct DeviceWork {
   std::size_t own = kNoResource;
   Time time;
   std::size_t shared = kNoResource;  // none: the work is on `own` alone
@@ -108,7 +108,7 @@ class Resources {
     return occupy(index, at, time_of(index, bytes), bytes);
   }
   /// From `at` on, or from when its own resource is free. In order of modelled time only if it is free then.
-  Arbiter::Grant serve(const Work& work, Time at) const {
+  Arbiter::Grant serve(const DeviceWork& work, Time at) const {
     const Time begin = later(at, (*this)[work.own].timeline.free_at());
     Time end = begin + work.time;
     if (work.shared != kNoResource)

@@ -138,7 +138,7 @@ class Team {
     }
 
     // For teams.
-    Work work;
+    DeviceWork work;
     Time at;
     int alike = 1;
     Team* team = nullptr;
@@ -155,7 +155,7 @@ class Team {
     std::coroutine_handle<> waiter_;
   };
   /// at: not before what the algorithm has awaited last.
-  void start(PendingWork& pending, const Work& work, Time at, int alike = 1) {
+  void start(PendingWork& pending, const DeviceWork& work, Time at, int alike = 1) {
     pending.work = work;
     pending.at = at;
     pending.alike = alike;
