@@ -549,6 +549,10 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
                                                      {"details", "true"},
                                                      {"receipts", "1-2"},
                                                      {"plugin_path", directory_},
+                                                     {"network.topology", "torus:4x4"},
+                                                     {"network.routing", "adaptive"},
+                                                     {"network.sharing", "fair"},
+                                                     {"network.placement", "scattered"},
                                                      {"faults.script", "lose 0>1 packet 3"}};
   const std::string before = agreed_settings(*load());
   std::vector<std::string> free;
