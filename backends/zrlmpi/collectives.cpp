@@ -1,4 +1,4 @@
-#include "backends/zrlmpi/algorithms.hpp"
+#include "backends/zrlmpi/collectives.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,54 @@
+#include "backends/zrlmpi/explain.hpp"
+
+#include <fmt/core.h>
+
+#include <string>
+
+#include "simulators/zrlmpi/header.hpp"
+#include "simulators/zrlmpi/protocol.hpp"
+
+namespace offramp::zrlmpi {
+namespace {
+
+Explanation explain_header(const ExplainRequest&) {
+  std::string text = "byte  size  field\n";
+  for (const FieldSpec& field : kFields)
+    text += fmt::format("{:>4}  {:>4}  {}\n", field.offset, field.width, field.name);
+  return {text, {}};
+}
+
+Explanation explain_constants(const ExplainRequest&) {
+  std::string text = fmt::format("{:<22}  {:>10}  {:<10}  {}\n", "constant", "value", "unit", "source");
+  for (const Constant& constant : kConstants) {
+    const bool hexadecimal = constant.unit == "hex";
+    text += fmt::format("{:<22}  {:>10}  {:<10}  {}\n", constant.name,
+                        hexadecimal ? fmt::format("{:#x}", constant.value) : std::to_string(constant.value),
+                        constant.unit, constant.source);
+  }
+  return {text, {}};
+}
+
+Explanation explain_codes(const ExplainRequest&) {
+  std::string text = "byte  code  name\n";
+  const auto add = [&text]<typename Code>(unsigned byte, Code code) {
+    text += fmt::format("{:>4}  {:>4}  {}\n", byte, static_cast<unsigned>(code), to_string(code));
+  };
+  for (int call = 0; call < static_cast<int>(Call::kCount); ++call) add(16, static_cast<Call>(call));
+  for (int type = 1; type < static_cast<int>(PacketType::kCount); ++type)
+    add(17, static_cast<PacketType>(type));
+  for (const ErrorCode code : kErrorCodes) add(kHeaderBytes, code);
+  return {text, {}};
+}
+
+constexpr ExplainTopic kTopics[] = {
+    {"header", "the fields of the 32 bytes in front of every message", explain_header},
+    {"codes", "the calls, the packet types and the errors that an ERROR names", explain_codes},
+    {"constants", "every number of the protocol and the engine, and where it comes from", explain_constants}};
+
+}  // namespace
+
+std::span<const ExplainTopic> topics() {
+  return kTopics;
+}
+
+}  // namespace offramp::zrlmpi
