@@ -106,6 +106,8 @@ class Device {
   const Position& position(Communicator& communicator, int rank, int root, bool any_order);
 
   const IdleTimes& idle_detection();
+  /// Whether links lose flits: idle detection is not modelled then.
+  [[nodiscard]] bool has_faults() const { return faults_.any(); }
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
