@@ -87,7 +87,8 @@ class CcloBackend final : public IssueOrderBackend {
   Departure depart_local(const Transfer& transfer, Departure departure, Units& units);
   Departure depart_rendezvous(const Transfer& transfer, Departure departure, Units& units);
 
-  /// The first RX buffers take what nobody asked for; the rest of a longer message waits at the sender.
+  /// The first RX buffers take what no receive has asked for; the rest of a longer message waits at the
+  /// sender.
   [[nodiscard]] bool waits_for_buffers(const Transfer& transfer, const Plan& plan) const;
 
   /// How much later the rest of such a message comes because the receiver claimed its first buffer late.

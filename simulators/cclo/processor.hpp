@@ -73,7 +73,7 @@ struct CallContext {
   Time epoch = {};               // see Fate
   EngineState* state = nullptr;  // null: as after a driver's set-up
   Calendar* link_in = nullptr;   // see Receiver
-  // Of an engine with memory of its own (simulators/cclo/machine.hpp); all null, or none.
+  // An engine with memory of its own has these (simulators/cclo/machine.hpp); all null, or none.
   EnginePorts* ports = nullptr;
   const Datapath* datapath = nullptr;
   Spec* settings = nullptr;  // what configuration calls set

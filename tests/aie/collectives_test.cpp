@@ -346,7 +346,7 @@ TEST(AieForecast, OfDataInTilesIsTheClusterThatBeginsAtZero) {
   }
 }
 
-// Of the ports and the memory that others use, a live run knows the number of ranks only.
+// A live run knows of the ports and the memory that others use only how many ranks there are.
 TEST(AieForecast, OfDataInTheHostsMemoryIsNearTheCluster) {
   const Settings settings = settings_with({{"skew", {0, {}}}});
   for (const int ranks : {2, 7, 12}) {

@@ -35,7 +35,7 @@ TEST_P(HostByNodes, GivesMpisResults) {
 }
 
 TEST(HostByNodes, PipelinesLongMessages) {
-  // Of libnbc: a chain of 2 nodes and Rabenseifner's on 3, to all directly; chains of 6 nodes.
+  // By libnbc: a chain of 2 nodes and Rabenseifner's on 3, to all directly; chains of 6 nodes.
   constexpr std::size_t kLong = 3 * 64 * kKi + 4096;
   Int32Sum sum;
   for (const OperationKind kind :
