@@ -12,7 +12,7 @@ namespace {
 
 // Seconds of processor time; instrumented code takes ten times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kLimit = 15;
+constexpr double kLimit = 60;
 #else
 constexpr double kLimit = 1;
 #endif

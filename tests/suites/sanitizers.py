@@ -4,6 +4,7 @@ ThreadSanitizer. The MPI programs and the MPI library are the ordinary ones; wha
 import glob
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 from launch import base_environment, compiler_cache, run as launch
 from mpi_programs import Run
@@ -60,12 +61,26 @@ def build(arguments, name, flag, tests):
 LOST = "ThreadSanitizer failed to allocate"
 
 
-def unit_test(command, environment):
+# Programs that take minutes: so many parts of each.
+SHARDS = {"core_test": 4}
+
+
+def parts(folder, tests):
+    """Of each unit test its path, and which part of how many."""
+    places = [os.path.join(folder, "tests", test) for test in sorted(os.listdir(os.path.join(folder, "tests")))
+              if test.endswith("_test") and (tests is None or test in tests)]
+    return [(path, shard, SHARDS.get(os.path.basename(path), 1)) for path in places if os.access(path, os.X_OK)
+            for shard in range(SHARDS.get(os.path.basename(path), 1))]
+
+
+def unit_test(path, shard, shards, environment):
+    """What to call it, and its result."""
+    part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)} if shards > 1 else {}
     for _ in range(3):
-        result = launch(command, environment, 600)
+        result = launch([path, "--gtest_brief=1"], base_environment({**environment, **part}), 600)
         if LOST not in result.output:
             break
-    return result
+    return os.path.basename(path) + (f", part {shard + 1} of {shards}" if shards > 1 else ""), result
 
 
 def clean(output):
@@ -86,13 +101,11 @@ def run(arguments, tally):
         tally.record(f"sanitizers/{name} build", done.ok, done.output, done.seconds)
         if not done.ok:
             continue
-        for test in sorted(os.listdir(os.path.join(folder, "tests"))):
-            path = os.path.join(folder, "tests", test)
-            if test.endswith("_test") and os.access(path, os.X_OK) and (tests is None or test in tests):
-                fabric = os.path.join(folder, "lib/offramp/offramp-fabric-ucx.so")
-                result = unit_test([path, "--gtest_brief=1"],
-                                   base_environment({**options, **LEAKS, "OFFRAMP_TEST_FABRIC": fabric, "OFFRAMP_SEEDS": "100"}))
-                tally.record(f"sanitizers/{name} {test}", result.ok, result.output, result.seconds)
+        environment = {**options, **LEAKS, "OFFRAMP_TEST_FABRIC": os.path.join(folder, "lib/offramp/offramp-fabric-ucx.so"),
+                       "OFFRAMP_SEEDS": "100"}
+        with ThreadPoolExecutor(2) as pool:
+            for label, result in pool.map(lambda part, where=environment: unit_test(*part, where), parts(folder, tests)):
+                tally.record(f"sanitizers/{name} {label}", result.ok, result.output, result.seconds)
         preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
         exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]
         for backend in arguments.backends:
