@@ -10,7 +10,8 @@
 namespace offramp::aie {
 namespace {
 
-// Seconds of processor time; instrumented code takes ten times as long.
+// Seconds of processor time. Instrumented code takes ten times as long, and longer where two programs share a
+// core.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double kLimit = 60;
 #else
