@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Generates the table of interposed MPI functions and its exported entry points.
 
-usage: generate.py functions.txt mpi.h extension.h table.hpp entries.cpp function_list.hpp
+usage: generate.py functions.txt table.hpp entries.cpp function_list.hpp header...
+
+The headers are those of one MPI library: mpi.h, and what it includes or has beside it that declares functions.
 """
 
 import re
@@ -9,20 +11,25 @@ import sys
 
 
 def read_functions(path):
+    """(name, kind, whether a library may lack it) of every function, in the order of the file."""
     functions = []
     for line in open(path, encoding="utf-8"):
         words = line.split("#")[0].split()
         if words:
-            functions += [(name, words[0]) for name in words[1:]]
+            functions += [(name, words[0].rstrip("?"), words[0].endswith("?")) for name in words[1:]]
     return functions
 
 
-def read_prototypes(path, prefix):
-    """Name -> (result, parameters, arguments, prefix) of every function with the prefix that the header declares."""
-    text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
+def read_prototypes(paths):
+    """Name -> (result, parameters, arguments, prefix) of every function that the headers declare. Where a library has a
+    function by the standard's name and as an extension, it is the standard's."""
+    text = "".join(open(path, encoding="utf-8").read() for path in paths)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     prototypes = {}
-    pattern = r"OMPI_DECLSPEC\s+(int|double)\s+" + prefix + r"(\w+)\s*\(([^;]*?)\)\s*(?:__\w+.*?)?;"
-    for result, name, parameters in re.findall(pattern, text, flags=re.S):
+    pattern = r"^\s*(?:OMPI_DECLSPEC\s+)?(int|double)\s+(MPIX?_)(\w+)\s*\(([^;]*?)\)\s*(?:\b[A-Z_]\w*.*?)?;"
+    for result, prefix, name, parameters in re.findall(pattern, text, flags=re.S | re.M):
+        if name in prototypes and prefix == "MPIX_":
+            continue
         parameters = " ".join(parameters.split())
         arguments = []
         if "..." in parameters:
@@ -44,14 +51,21 @@ HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 
 
 def main():
-    functions = read_functions(sys.argv[1])
-    prototypes = {**read_prototypes(sys.argv[3], "MPIX_"), **read_prototypes(sys.argv[2], "MPI_")}
-    missing = [name for name, _ in functions if name not in prototypes]
+    listed, table, entries, function_list = sys.argv[1:5]
+    prototypes = read_prototypes(sys.argv[5:])
+    functions = read_functions(listed)
+    missing = [name for name, _, optional in functions if name not in prototypes and not optional]
     if missing:
         sys.exit(f"generate.py: mpi.h does not declare {', '.join(missing)}")
+    functions = [(name, kind) for name, kind, _ in functions if name in prototypes]
 
-    with open(sys.argv[4], "w", encoding="utf-8") as out:
-        out.write(HEADER + "#pragma once\n\n#include <mpi.h>\n\n#include <cstdint>\n\nnamespace offramp {\n\n")
+    with open(table, "w", encoding="utf-8") as out:
+        out.write(HEADER + "#pragma once\n\n#include <mpi.h>\n\n#include <cstdint>\n\n")
+        out.write("// What the library declares of the functions that not every one has.\n")
+        for name, _, optional in read_functions(listed):
+            if optional and name in prototypes:
+                out.write(f"#define OFFRAMP_HAS_{name}\n")
+        out.write("\nnamespace offramp {\n\n")
         out.write("/// One pointer for every exported function.\nstruct MpiTable {\n")
         for name, _ in functions:
             result, parameters, _, _ = prototypes[name]
@@ -67,7 +81,7 @@ def main():
                 out.write(f"{result} {name}({parameters});\n")
         out.write("}  // namespace face\n\n}  // namespace offramp\n")
 
-    with open(sys.argv[6], "w", encoding="utf-8") as out:
+    with open(function_list, "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
         out.write("/// The functions that Offramp exports: MPI_Send, MPIX_Bcast_init. own: carried while a backend is on.\n")
         out.write("struct ListedFunction {\n  std::string_view name;\n  bool own;\n};\n")
@@ -76,7 +90,7 @@ def main():
             out.write(f'    {{"{prototypes[name][3]}{name}", {"true" if kind == "own" else "false"}}},\n')
         out.write("};\n\n}  // namespace offramp\n")
 
-    with open(sys.argv[5], "w", encoding="utf-8") as out:
+    with open(entries, "w", encoding="utf-8") as out:
         out.write(HEADER + '#include "lib/mpi/background_progress.hpp"\n#include "lib/mpi/native_calls.hpp"\n\nnamespace offramp {\n\n')
         out.write("const char* const kFunctionNames[] = {\n")
         for name, _ in functions:

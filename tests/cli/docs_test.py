@@ -244,7 +244,7 @@ class Figures(unittest.TestCase):
         ("docs/troubleshooting.md", "It is 19 MiB where", "lib/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),
         ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/open_fabric.cpp",
          "kMost = 256 * 0x1p20;"),
-        ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi4.c",
+        ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi.c",
          '"the MPI library is not Open MPI 4.1"'),
         ("docs/troubleshooting.md", "is not Open MPI 4.1; the program runs without Offramp", "lib/mpi/startup.cpp",
          "{}; the program runs without Offramp"),

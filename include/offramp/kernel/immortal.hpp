@@ -9,6 +9,9 @@ namespace offramp {
 /// Takes a value over and never destroys it. For what a function keeps: static const auto& table =
 /// immortal(...).
 template <typename T>
+#if __has_cpp_attribute(gnu::no_dangling)
+[[gnu::no_dangling]]
+#endif
 T& immortal(T value) {
   return *new T(std::move(value));  // NOLINT(cppcoreguidelines-owning-memory): that is its purpose
 }

@@ -1,0 +1,87 @@
+# One interposing library per MPI library: what knows MPI (lib/mpi and lib/native) is compiled against its headers, all else once.
+
+# The family of the MPI library behind some include directories: openmpi, mpich; empty where there is no implementation of
+# lib/native/native.h for it.
+function(offramp_mpi_family family)
+  set(${family} "" PARENT_SCOPE)
+  foreach(folder ${ARGN})
+    if(EXISTS ${folder}/mpi.h)
+      file(STRINGS ${folder}/mpi.h lines REGEX "^#define +(OPEN_MPI|MPICH_VERSION) ")
+      if(lines MATCHES "OPEN_MPI")
+        set(${family} openmpi PARENT_SCOPE)
+      elseif(lines MATCHES "MPICH_VERSION")
+        set(${family} mpich PARENT_SCOPE)
+      endif()
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# The include directories and libraries that a compiler of MPI programs adds; empty where it is none.
+function(offramp_ask_mpi_compiler compiler includes libraries)
+  set(${includes} "" PARENT_SCOPE)
+  set(${libraries} "" PARENT_SCOPE)
+  execute_process(COMMAND ${compiler} -show OUTPUT_VARIABLE shown RESULT_VARIABLE failed ERROR_QUIET
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    return()
+  endif()
+  separate_arguments(words UNIX_COMMAND "${shown}")
+  set(found_includes "")
+  set(found_libraries "")
+  foreach(word ${words})
+    if(word MATCHES "^-I(.+)$")
+      list(APPEND found_includes ${CMAKE_MATCH_1})
+    elseif(word MATCHES "^-L.+$" OR word MATCHES "^-l(mpi|mpich)$")
+      list(APPEND found_libraries ${word})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES found_includes)
+  set(${includes} ${found_includes} PARENT_SCOPE)
+  set(${libraries} ${found_libraries} PARENT_SCOPE)
+endfunction()
+
+# offramp_add_interposer(TARGET FAMILY GENERATED INCLUDE_DIRS LIBRARIES): functions are interposed from one list, with the
+# signatures of that library's headers, which go to the folder GENERATED.
+function(offramp_add_interposer target family generated includes libraries)
+  find_file(header_${target} mpi.h PATHS ${includes} NO_DEFAULT_PATH REQUIRED)
+  get_filename_component(folder ${header_${target}} DIRECTORY)
+  set(headers ${header_${target}})
+  foreach(name mpi_proto.h mpio.h openmpi/mpiext/mpiext_pcollreq_c.h mpiext/mpiext_pcollreq_c.h)
+    if(EXISTS ${folder}/${name})
+      list(APPEND headers ${folder}/${name})
+    endif()
+  endforeach()
+  file(MAKE_DIRECTORY ${generated}/offramp/generated)
+  set(table ${generated}/offramp/generated/mpi_table.hpp)
+  set(entries ${generated}/entries.cpp)
+  set(function_list ${generated}/offramp/generated/function_list.hpp)
+  add_custom_command(
+    OUTPUT ${table} ${entries} ${function_list}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/lib/mpi/generate.py ${CMAKE_SOURCE_DIR}/lib/mpi/functions.txt
+            ${table} ${entries} ${function_list} ${headers}
+    DEPENDS lib/mpi/generate.py lib/mpi/functions.txt ${headers})
+  file(GLOB face CONFIGURE_DEPENDS lib/mpi/*.cpp)
+  file(GLOB native CONFIGURE_DEPENDS lib/native/${family}*.c lib/native/${family}*.cpp)
+  add_library(${target} SHARED ${face} ${native} ${entries} ${table})
+  # An entry point jumps, so that the function behind it returns to the program, in debug builds too.
+  set_source_files_properties(${entries} PROPERTIES COMPILE_OPTIONS "-O2;-foptimize-sibling-calls")
+  target_include_directories(${target} PRIVATE ${generated})
+  target_include_directories(${target} SYSTEM PRIVATE ${includes})
+  target_include_directories(${target} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_definitions(${target} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX OFFRAMP_MPI_FAMILY="${family}")
+  target_link_libraries(${target} PRIVATE offramp_core ${CMAKE_DL_LIBS} offramp_static_tls)
+  set(inner "")
+  if(family STREQUAL openmpi)
+    set(inner -lopen-pal)
+    # Open MPI's internal headers are not written for -Wpedantic.
+    set_source_files_properties(lib/native/openmpi.c PROPERTIES COMPILE_OPTIONS
+      "-Wno-pedantic;-Wno-unused-parameter;$<$<C_COMPILER_ID:GNU>:-Wno-tsan>;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>")
+  endif()
+  target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/offramp.map
+                      -Wl,--no-as-needed ${libraries} ${inner} -Wl,--as-needed)
+  if(NOT OFFRAMP_SANITIZE)  # the sanitizers' functions come with the program
+    target_link_options(${target} PRIVATE -Wl,-z,defs)
+  endif()
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/offramp.map)
+endfunction()
