@@ -74,9 +74,12 @@ function(offramp_add_interposer target family generated includes libraries)
   set(inner "")
   if(family STREQUAL openmpi)
     set(inner -lopen-pal)
-    # Open MPI's internal headers are not written for -Wpedantic.
+    # From 5.0 on Open MPI's internal headers include PMIx's.
+    pkg_check_modules(PMIX QUIET pmix)
+    target_include_directories(${target} SYSTEM PRIVATE ${PMIX_INCLUDE_DIRS})
+    # They are not written for -Wpedantic.
     set_source_files_properties(lib/native/openmpi.c PROPERTIES COMPILE_OPTIONS
-      "-Wno-pedantic;-Wno-unused-parameter;$<$<C_COMPILER_ID:GNU>:-Wno-tsan>;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>")
+      "-idirafter${CMAKE_SOURCE_DIR}/lib/native/openmpi5;-Wno-pedantic;-Wno-unused-parameter;$<$<C_COMPILER_ID:GNU>:-Wno-tsan>;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>")
   endif()
   target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/offramp.map
                       -Wl,--no-as-needed ${libraries} ${inner} -Wl,--as-needed)

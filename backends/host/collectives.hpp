@@ -27,7 +27,8 @@ class Collectives {
 
  private:
   [[nodiscard]] const Algorithm* named(OperationKind kind) const {
-    return named_[static_cast<std::size_t>(kind)];
+    const auto place = static_cast<std::size_t>(kind);
+    return place < named_.size() ? named_[place] : nullptr;
   }
 
   std::array<const Algorithm*, static_cast<std::size_t>(OperationKind::kCount)> named_{};  // null: auto

@@ -60,6 +60,46 @@ bool is_carried(MPI_Comm comm) {
   return Session::current->communicators.find(comm) != nullptr;
 }
 
+/// library(request): the MPI library's own function, which starts to duplicate.
+template <typename Library>
+int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_Request* handle,
+                          Library library) {
+  Call call(function);
+  Session& session = call.session;
+  MpiCommunicator* parent = session.communicators.find(comm);
+  if (parent == nullptr || made == nullptr || handle == nullptr)
+    return call.unlocked([&] { return library(handle); });
+  MPI_Request inner = MPI_REQUEST_NULL;
+  *made = MPI_COMM_NULL;
+  ProgramRecorder* const recorder = call.recorder();
+  const std::uint32_t recorded =
+      recorder != nullptr ? recorder->meet(call.function(), parent->recorded, false) : 0;
+  const int code = call.unlocked([&] { return library(&inner); });
+  if (code != MPI_SUCCESS) {
+    if (recorder != nullptr) recorder->free(call.function(), recorded);
+    return code;
+  }
+  // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
+  // gone when the request completes.
+  const MPI_Comm early = *made;
+  const std::uint64_t id = session.communicators.next_derived_id(*parent);
+  const std::uint32_t number =  // the same members
+      recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
+  const auto finish = [&session, made, early, id, number] {
+    MpiCommunicator* const added = session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
+    if (added != nullptr) set_recorded(*added, number);
+  };
+  if (!session.carries) {
+    *handle = inner;
+    track(session, comm, *handle, recorded).add_more().complete = finish;
+    return MPI_SUCCESS;
+  }
+  auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
+  meeting->meet();
+  *handle = follow(session, comm, inner, std::move(meeting), recorded, finish);
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 
 namespace face {
@@ -134,41 +174,23 @@ int Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm bridge, int remo
 }
 
 int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
-  Call call(Function::kComm_idup);
-  Session& session = call.session;
-  MpiCommunicator* parent = session.communicators.find(comm);
-  if (parent == nullptr || made == nullptr || handle == nullptr)
-    return call.unlocked([&] { return native.Comm_idup(comm, made, handle); });
-  MPI_Request inner = MPI_REQUEST_NULL;
-  *made = MPI_COMM_NULL;
-  ProgramRecorder* const recorder = call.recorder();
-  const std::uint32_t recorded =
-      recorder != nullptr ? recorder->meet(call.function(), parent->recorded, false) : 0;
-  const int code = call.unlocked([&] { return native.Comm_idup(comm, made, &inner); });
-  if (code != MPI_SUCCESS) {
-    if (recorder != nullptr) recorder->free(call.function(), recorded);
-    return code;
-  }
-  // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
-  // gone when the request completes.
-  const MPI_Comm early = *made;
-  const std::uint64_t id = session.communicators.next_derived_id(*parent);
-  const std::uint32_t number =  // the same members
-      recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
-  const auto finish = [&session, made, early, id, number] {
-    MpiCommunicator* const added = session.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
-    if (added != nullptr) set_recorded(*added, number);
-  };
-  if (!session.carries) {
-    *handle = inner;
-    track(session, comm, *handle, recorded).add_more().complete = finish;
-    return MPI_SUCCESS;
-  }
-  auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
-  meeting->meet();
-  *handle = follow(session, comm, inner, std::move(meeting), recorded, finish);
-  return MPI_SUCCESS;
+  return duplicate_nonblocking(Function::kComm_idup, comm, made, handle,
+                               [&](MPI_Request* request) { return native.Comm_idup(comm, made, request); });
 }
+#ifdef OFFRAMP_HAS_Comm_idup_with_info
+int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* handle) {
+  return duplicate_nonblocking(Function::kComm_idup_with_info, comm, made, handle, [&](MPI_Request* request) {
+    return native.Comm_idup_with_info(comm, info, made, request);
+  });
+}
+#endif
+#ifdef OFFRAMP_HAS_Comm_create_from_group
+int Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler errors,
+                           MPI_Comm* made) {
+  return construct(Function::kComm_create_from_group, MPI_COMM_NULL, made,
+                   [&] { return native.Comm_create_from_group(group, tag, info, errors, made); });
+}
+#endif
 
 int Comm_free(MPI_Comm* comm) {
   Call call(Function::kComm_free);

@@ -98,9 +98,9 @@ void refuse_opened_mpi() {
   const std::string library = other_mpi_loaded();
   if (library.empty()) return;
   say_once(
-      fmt::format("the program has opened another MPI library ({}), and Offramp needs Open MPI 4.1; run it "
+      fmt::format("the program has opened another MPI library ({}), and this Offramp is for {}; run it "
                   "without Offramp in LD_PRELOAD",
-                  library));
+                  library, offramp_native_name()));
   _exit(1);
 }
 
@@ -170,19 +170,19 @@ void* find_native(const char* name) {
 /// Open MPI, which this library needs, must not be in the process of a program of another MPI library: names
 /// of both are the same. Such a program begins again without either.
 void leave(const std::string& library) {
-  constexpr const char* kNeeds = "Offramp needs Open MPI 4.1";
+  const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
   if (!clear_preload()) {
     say_once(fmt::format(
         "libofframp is in a program of another MPI library ({}), and {}; it is not in LD_PRELOAD, "
         "from where it could be taken: the program is linked to it, or ld.so --preload or "
         "/etc/ld.so.preload names it",
-        library, kNeeds));
+        library, needs));
     _exit(1);
   }
   if (!is_off_by_environment())
     say_once(
         fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
-                    library, kNeeds));
+                    library, needs));
   const std::string problem = restart_program();
   say_once(fmt::format("the program cannot be started again without Offramp: {}", problem));
   _exit(1);

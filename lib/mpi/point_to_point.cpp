@@ -225,6 +225,52 @@ int track_receive(Call& call, MPI_Comm comm, const Point& point, MPI_Request* ha
   return code;
 }
 
+/// The messages of MPI_Sendrecv and its relatives: which of them there are, and whether Offramp carries all.
+struct Pair {
+  Point points[2];
+  const Point* to = nullptr;
+  const Point* from = nullptr;
+  bool carried = false;
+
+  Pair(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
+    Session& session = *Session::current;
+    if (dest != MPI_PROC_NULL) to = &points[0];
+    if (source != MPI_PROC_NULL) from = &points[1];
+    carried = (to != nullptr || from != nullptr) &&
+              (to == nullptr ||
+               send_point(session, sendbuf, sendcount, sendtype, dest, sendtag, comm, points[0])) &&
+              (from == nullptr ||
+               receive_point(session, recvbuf, recvcount, recvtype, source, recvtag, comm, points[1]));
+  }
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
+};
+
+#ifdef OFFRAMP_HAS_Isendrecv
+template <typename Library>
+int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_Comm comm,
+                         MPI_Request* handle, Library library) {
+  if (handle == nullptr || !pair.carried) return library();
+  Call call(function);
+  if (call.session.carries) {
+    *handle = start_new_exchange(call.session, comm, pair.to, pair.from, replace);
+    return MPI_SUCCESS;
+  }
+  if (pair.from == nullptr) {
+    const std::uint32_t recorded = record_start(call.session, recording::EventKind::kSend, *pair.to);
+    const int code = call.leave_to_library(library);
+    code == MPI_SUCCESS ? (void)track(call.session, comm, *handle, recorded)
+                        : call.recorder()->take_back(function, recorded);
+    return code;
+  }
+  const int code = track_receive(call, comm, *pair.from, handle, library);
+  if (code == MPI_SUCCESS && pair.to != nullptr)  // as start_new_exchange() records it
+    call.recorder()->free(function, record_start(call.session, recording::EventKind::kSend, *pair.to));
+  return code;
+}
+#endif
+
 }  // namespace
 
 namespace face {
@@ -273,18 +319,10 @@ int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest
     return native.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                            recvtag, comm, told);
   };
-  Session& session = *Session::current;
-  Point to;
-  Point from;
-  const bool sends = dest != MPI_PROC_NULL;
-  const bool receives = source != MPI_PROC_NULL;
-  const bool carried =
-      (sends || receives) &&
-      (!sends || send_point(session, sendbuf, sendcount, sendtype, dest, sendtag, comm, to)) &&
-      (!receives || receive_point(session, recvbuf, recvcount, recvtype, source, recvtag, comm, from));
-  if (!carried) return library(status);
-  return exchange(Function::kSendrecv, sends ? &to : nullptr, receives ? &from : nullptr, false, comm, status,
-                  library);
+  const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                  comm);
+  if (!pair.carried) return library(status);
+  return exchange(Function::kSendrecv, pair.to, pair.from, false, comm, status, library);
 }
 
 int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
@@ -292,18 +330,31 @@ int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int send
   const auto library = [&](MPI_Status* told) {
     return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, told);
   };
-  Session& session = *Session::current;
-  Point to;
-  Point from;
-  const bool sends = dest != MPI_PROC_NULL;
-  const bool receives = source != MPI_PROC_NULL;
-  const bool carried = (sends || receives) &&
-                       (!sends || send_point(session, buf, count, type, dest, sendtag, comm, to)) &&
-                       (!receives || receive_point(session, buf, count, type, source, recvtag, comm, from));
-  if (!carried) return library(status);
-  return exchange(Function::kSendrecv_replace, sends ? &to : nullptr, receives ? &from : nullptr, true, comm,
-                  status, library);
+  const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
+  if (!pair.carried) return library(status);
+  return exchange(Function::kSendrecv_replace, pair.to, pair.from, true, comm, status, library);
 }
+
+#ifdef OFFRAMP_HAS_Isendrecv
+int Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+              int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+              MPI_Request* request) {
+  const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                  comm);
+  return exchange_nonblocking(Function::kIsendrecv, pair, false, comm, request, [&] {
+    return native.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                            recvtag, comm, request);
+  });
+}
+
+int Isendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
+                      MPI_Comm comm, MPI_Request* request) {
+  const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
+  return exchange_nonblocking(Function::kIsendrecv_replace, pair, true, comm, request, [&] {
+    return native.Isendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, request);
+  });
+}
+#endif
 
 int Isend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
           MPI_Request* request) {

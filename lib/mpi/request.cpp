@@ -25,6 +25,9 @@ ReceiveRequest& as_receive(Request& request) {
 CollectiveRequest& as_collective(Request& request) {
   return static_cast<CollectiveRequest&>(request);
 }
+ExchangeRequest& as_exchange(Request& request) {
+  return static_cast<ExchangeRequest&>(request);
+}
 
 void let_go(Request::Repeat& repeat) {
   if (repeat.communicator.context != nullptr) Session::current->engine.release(*repeat.communicator.context);
@@ -38,7 +41,9 @@ void give_back(Request& request) {
 
 /// Lets go of what only some requests hold.
 [[gnu::noinline]] void clear(Request& request) {
-  if (request.kind >= Request::Kind::kCollective) {
+  if (request.kind == Request::Kind::kExchange) {
+    as_exchange(request).exchange.reset();
+  } else if (request.kind >= Request::Kind::kCollective) {
     as_collective(request).collective.reset();
     as_collective(request).meeting.reset();
   }
@@ -100,6 +105,12 @@ T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
       break;
     case Request::Kind::kMeeting:
       if (const auto& meeting = as_collective(request).meeting; meeting->done()) meeting->observe();
+      break;
+    case Request::Kind::kExchange:
+      if (const auto& both = as_exchange(request).exchange; both != nullptr && both->running == 0) {
+        if (both->sends) engine.observe(both->send);
+        if (both->receives) engine.observe(both->receive);
+      }
       break;
     case Request::Kind::kCount:
       break;
@@ -365,6 +376,73 @@ int start_again(Session& session, Request& request) {
       start_receive(session, as_receive(request), point);
       return MPI_SUCCESS;
   }
+}
+
+namespace {
+
+/// One of the messages has ended, or both have been started.
+void end_part(ExchangeRequest& request) {
+  Exchange& both = *request.exchange;
+  if (--both.running > 0) return;
+  Outcome outcome = both.sends ? both.send.outcome : Outcome::kOk;
+  if (!both.receives) return complete_request(request, MPI_PROC_NULL, MPI_ANY_TAG, outcome, 0);
+  if (both.receive.outcome != Outcome::kOk) outcome = both.receive.outcome;
+  const Envelope& e = both.receive.header.envelope;
+  complete_request(request, e.source, e.tag, outcome, both.receive.told());
+}
+
+void on_exchange_sent(SendRecord& record) {
+  auto& request = *static_cast<ExchangeRequest*>(record.owner);
+  request.exchange->outgoing.reset();
+  end_part(request);
+}
+
+void on_exchange_received(ReceiveRecord& record) {
+  auto& request = *static_cast<ExchangeRequest*>(record.owner);
+  Exchange& both = *request.exchange;
+  const Envelope& e = record.header.envelope;
+  if (both.wildcard != 0) Session::current->recorder->matched(both.wildcard, e.source, e.tag);
+  both.incoming.finish(record.received);
+  both.incoming.reset();
+  end_part(request);
+}
+
+}  // namespace
+
+MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
+                               bool replace) {
+  auto& request = take<ExchangeRequest>(comm, Request::Kind::kExchange, false);
+  request.exchange = std::make_unique<Exchange>();
+  Exchange& both = *request.exchange;
+  both.sends = to != nullptr;
+  both.receives = from != nullptr;
+  both.running = 1 + (both.sends ? 1 : 0) + (both.receives ? 1 : 0);
+  const MPI_Request handle = request.handle;
+  Bytes data;
+  if (both.sends)
+    data = replace ? both.outgoing.copy(to->buffer, to->count, *to->type)
+                   : both.outgoing.set(to->buffer, to->count, *to->type);
+  if (both.receives) {
+    request.recorded = record_start(session, recording::EventKind::kReceive, *from);
+    both.wildcard = request.recorded != 0 ? session.recorder->wildcard(*from) : 0;
+    both.receive.owner = &request;
+    both.receive.on_complete = on_exchange_received;
+    session.engine.receive(both.receive, *from->communicator->context, from->peer, from->tag,
+                           both.incoming.set(from->buffer, from->count, *from->type));
+  }
+  if (both.sends) {
+    const std::uint32_t recorded = record_start(session, recording::EventKind::kSend, *to);
+    if (!both.receives) request.recorded = recorded;
+    // A recording knows one operation by a request: what a replay waits for is the receive.
+    if (both.receives && recorded != 0)
+      session.recorder->free(static_cast<Function>(session.engine.function), recorded);
+    both.send.owner = &request;
+    both.send.on_complete = on_exchange_sent;
+    session.engine.send(both.send,
+                        {*to->communicator->context, to->peer, to->tag, data, to->type->element, false});
+  }
+  end_part(request);
+  return handle;
 }
 
 MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) {

@@ -33,7 +33,7 @@ struct Point {
 class CollectiveCall;
 
 struct Request {
-  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting, kCount };
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting, kExchange, kCount };
 
   /// What each start of a persistent request does.
   struct Repeat {
@@ -75,6 +75,22 @@ struct CollectiveRequest : Request {
   std::unique_ptr<Collective> meeting;  // beside a call of the MPI library
 };
 
+/// MPI_Isendrecv: both of its messages, of which either may be missing.
+struct Exchange {
+  SendBuffer outgoing;
+  SendRecord send;
+  ReceiveBuffer incoming;
+  ReceiveRecord receive;
+  std::uint32_t wildcard = 0;  // as of ReceiveRequest
+  int running = 0;
+  bool sends = false;
+  bool receives = false;
+};
+
+struct ExchangeRequest : Request {
+  std::unique_ptr<Exchange> exchange;
+};
+
 /// Records the start of an operation on behalf of the current function. Returns its number in the recording;
 /// 0: there is none.
 std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
@@ -103,6 +119,10 @@ inline Request& request_in(void* body) {
 }
 /// Completes a request for the MPI library. Needs the lock.
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes);
+/// Starts both messages of MPI_Isendrecv, one of which may be null (MPI_PROC_NULL); the request completes
+/// with the later one, and has the status of the receive. replace: what is sent is copied first.
+MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
+                               bool replace);
 
 /// A request that completes when one of the MPI library's own and a meeting have, which are both started.
 /// Calls `finish` then, if there is one. Needs the lock.

@@ -15,9 +15,10 @@
 extern "C" {
 #endif
 
-/* Null when the running library is the one that this was built for and a trial request behaves; else the
- * reason. */
+/* Null when the running library is the one that this was built for; else the reason. */
 const char* offramp_native_check(void);
+/* The libraries that this was built for, as a user calls them: "Open MPI 4.1". */
+const char* offramp_native_name(void);
 /* An address in the library's inner part, which installs its handlers of signals. */
 const void* offramp_native_inner_library(void);
 /* Whether a library that says its version by this function is one that this was built for. May be called

@@ -1,4 +1,4 @@
-/* Open MPI 4.1, by its installed internal headers. */
+/* Open MPI 4.1 and 5.0, by their installed internal headers. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -291,20 +291,32 @@ const void* offramp_native_inner_library(void) {
   return (const void*)(uintptr_t)&opal_progress;
 }
 
+/* Of 4, only 4.1 is known; 5.0 and its followers keep their insides. */
+#if OMPI_MAJOR_VERSION == 4
+#define SUPPORTED "4.1"
+#else
+#define SUPPORTED "5"
+#endif
+
+const char* offramp_native_name(void) {
+  return "Open MPI " SUPPORTED;
+}
+
 /* Another library may answer: MPICH writes up to 8192 bytes, and no library is known to write more. */
 int offramp_native_supports(int (*get_library_version)(char* version, int* length)) {
   static char version[65536];
   int length = 0;
   const int code = get_library_version(version, &length);
   version[sizeof version - 1] = '\0';
-  return code == MPI_SUCCESS && strstr(version, "Open MPI v4.1") != NULL;
+  return code == MPI_SUCCESS && strstr(version, "Open MPI v" SUPPORTED ".") != NULL;
 }
 
-/* The layout that this file was compiled for is the running library's, if the library completes and frees a
- * request that we made. The library that is loaded must also say that it is 4.1. */
+/* The layout that this file was compiled for is the running library's, if that says that it is of the same
+ * release, and if its requests are as long. */
 const char* offramp_native_check(void) {
-  if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI 4.1";
-  if (sizeof(ompi_request_t) != kOfframpRequestBytes)
+  if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI " SUPPORTED;
+  if (sizeof(ompi_request_t) != kOfframpRequestBytes ||
+      ompi_request_t_class.cls_sizeof != sizeof(ompi_request_t))
     return "the MPI library's request objects have another layout";
   return NULL;
 }
