@@ -16,6 +16,7 @@
 #include "lib/core/names.hpp"
 #include "lib/core/registry.hpp"
 #include "tools/child.hpp"
+#include "tools/launcher.hpp"
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
@@ -43,10 +44,9 @@ struct Comparison {
 constexpr std::size_t kLarge = 65536;  // from here on messages tell the bandwidth
 
 std::vector<Measured> measure(const CalibrateOptions& options, int& code) {
-  const std::string mpirun = find_program(options.mpirun);
-  if (mpirun.empty()) {
-    complain(
-        fmt::format("cannot find {}; install Open MPI or name it with --mpirun", in_quotes(options.mpirun)));
+  const auto launcher = find_launcher(options.mpirun, kMpiFamily);
+  if (!launcher) {
+    complain(launcher.error());
     code = kNotFound;
     return {};
   }
@@ -56,15 +56,14 @@ std::vector<Measured> measure(const CalibrateOptions& options, int& code) {
     code = kBroken;
     return {};
   }
-  for (const auto& [name, value] : mpirun_environment()) setenv(name.c_str(), value.c_str(), 1);
-  std::vector<std::string> words = {mpirun, "-n", fmt::format("{}", options.ranks)};
-  if (options.ranks > core_count() && options.mpirun_arguments.empty()) words.emplace_back("--oversubscribe");
-  words.insert(words.end(), options.mpirun_arguments.begin(), options.mpirun_arguments.end());
-  words.insert(words.end(), {program, fmt::format("{}", options.seconds)});
+  const bool too_many = options.ranks > core_count() && options.mpirun_arguments.empty();
+  const LaunchedCommand launch = launch_line(*launcher, options.ranks, too_many, {}, options.mpirun_arguments,
+                                             {program, fmt::format("{}", options.seconds)});
+  for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   constexpr double kFigures = 40;  // at most, each with its first turns
   const ProgressLine progress;
   progress.say("measuring with {} ranks", options.ranks);
-  const ChildResult child = run_child(words, 120 + 20 * kFigures * options.seconds);
+  const ChildResult child = run_child(launch.words, 120 + 20 * kFigures * options.seconds);
   std::vector<Measured> found;
   std::istringstream lines(child.output);
   for (std::string line; std::getline(lines, line);) {

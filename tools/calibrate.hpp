@@ -11,7 +11,7 @@ struct CalibrateOptions {
   double seconds = 0.05;  // for each figure
   std::string output;     // a file for the section; empty: standard output, after the tables
   bool json = false;
-  std::string mpirun = "mpirun";
+  std::string mpirun;  // as RunOptions
   std::vector<std::string> mpirun_arguments;
 };
 

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
+#include "lib/core/mpi_family.hpp"
 #include "lib/core/names.hpp"
 #include "offramp/generated/function_list.hpp"
 #include "tools/elf_image.hpp"
+#include "tools/launcher.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -223,10 +225,12 @@ struct Survey {
     if (mpi.empty()) return "it calls MPI but names no MPI library";
     return other_mpi();
   }
-  /// libmpi.so.12 is that of MPICH and of what descends from it.
   [[nodiscard]] std::string other_mpi() const {
-    if (!mpi.starts_with("libmpich") && !mpi.starts_with("libmpi.so.12")) return {};
-    return fmt::format("it is linked to another MPI library ({}), and Offramp needs Open MPI 4.1", mpi);
+    const std::string_view family = family_of_mpi_library(mpi);
+    if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
+    return fmt::format(
+        "it is linked to {} ({}), and this Offramp was built for {}; build it where {} is installed, too",
+        name_of_mpi_family(family), mpi, name_of_mpi_family(kMpiFamily), name_of_mpi_family(family));
   }
 };
 
@@ -263,8 +267,9 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
 MpiUse survey_of(const std::string& path) {
   Survey survey;
   const bool readable = survey.walk(path, true).empty();  // what is no ELF file may still start one
-  return {survey.other_mpi(), readable && survey.missing.empty() && survey.mpi.empty() &&
-                                  survey.functions.empty() && !survey.own_mpi && !survey.loads};
+  return {std::string(family_of_mpi_library(survey.mpi)), survey.other_mpi(),
+          readable && survey.missing.empty() && survey.mpi.empty() && survey.functions.empty() &&
+              !survey.own_mpi && !survey.loads};
 }
 
 int check(const CheckOptions& options) {

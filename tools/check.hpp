@@ -17,6 +17,7 @@ int check(const CheckOptions& options);
 
 /// What a program's file and its libraries tell about its use of MPI.
 struct MpiUse {
+  std::string family;     // of the MPI library that it is linked to; empty: none
   std::string other_mpi;  // that it is linked to an MPI library which Offramp does not support; else empty
   bool none = false;      // it neither uses MPI nor can load anything that does; false for scripts
 };

@@ -19,6 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongestOutput = 1 << 20;
+constexpr int kPatienceMilliseconds = 5000;
 constexpr double kGrace = 5;  // seconds that mpirun gets to end its ranks
 
 double seconds_since(Clock::time_point begin) {
@@ -117,6 +118,40 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
   result.seconds = seconds_since(begin);
   result.status = child < 0 ? 126 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return result;
+}
+
+std::string ask_child(const std::function<void(int)>& answer) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int fd : {0, 1, 2}) dup2(nowhere, fd);
+    answer(ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  pollfd ready{ends[0], POLLIN, 0};
+  std::array<char, 512> block{};
+  while (child > 0 && text.size() < 4096 && poll(&ready, 1, kPatienceMilliseconds) > 0) {
+    const ssize_t got = read(ends[0], block.data(), block.size());
+    if (got <= 0) break;
+    text.append(block.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  return text;
+}
+
+std::string version_said_by(const std::string& program) {
+  return ask_child([&](int to) {
+    dup2(to, 1);
+    execl(program.c_str(), program.c_str(), "--version", nullptr);
+  });
 }
 
 }  // namespace offramp::tool

@@ -1,6 +1,7 @@
 // Runs a program with a time limit, and leaves nothing of it behind.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,11 @@ struct ChildResult {
 /// words: a path and its arguments. Everything that the program started ends with it: from the first call on,
 /// this process adopts orphans, so it must have no other children.
 ChildResult run_child(const std::vector<std::string>& words, double time_limit);
+
+/// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
+/// or hang: then it is ended after five seconds.
+std::string ask_child(const std::function<void(int)>& answer);
+/// What a program prints when it is called with --version, up to a few KiB.
+std::string version_said_by(const std::string& program);
 
 }  // namespace offramp::tool

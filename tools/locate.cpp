@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "lib/core/mpi_family.hpp"
 #include "lib/core/names.hpp"
 #include "offramp/version.hpp"
 #include "tools/tool.hpp"
@@ -49,7 +50,7 @@ std::string first_with(const std::vector<fs::path>& folders, const std::string& 
 
 }  // namespace
 
-std::string library_path() {
+std::string library_path(std::string_view family) {
   const fs::path prefix = own_prefix();
   std::vector<fs::path> folders = {prefix / "lib", prefix / "lib64"};
 #if defined(__x86_64__)
@@ -57,7 +58,7 @@ std::string library_path() {
 #elif defined(__aarch64__)
   folders.push_back(prefix / "lib/aarch64-linux-gnu");
 #endif
-  return first_with(folders, "libofframp.so");
+  return first_with(folders, family == kMpiFamily ? "libofframp.so" : interposer_of_family(family));
 }
 
 std::string helper_path(const std::string& name) {

@@ -16,42 +16,14 @@
 #include <fstream>
 #include <functional>
 
+#include "lib/core/mpi_family.hpp"
 #include "lib/fabric/ucx_fabric.hpp"
+#include "tools/child.hpp"
+#include "tools/launcher.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
-
-constexpr int kPatienceMilliseconds = 5000;
-
-/// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
-/// or hang.
-std::string ask_child(const std::function<void(int)>& answer) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
-  const pid_t child = fork();
-  if (child == 0) {
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (const int fd : {0, 1, 2}) dup2(nowhere, fd);
-    answer(ends[1]);
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string text;
-  pollfd ready{ends[0], POLLIN, 0};
-  std::array<char, 512> block{};
-  while (child > 0 && text.size() < 4096 && poll(&ready, 1, kPatienceMilliseconds) > 0) {
-    const ssize_t got = read(ends[0], block.data(), block.size());
-    if (got <= 0) break;
-    text.append(block.data(), static_cast<std::size_t>(got));
-  }
-  close(ends[0]);
-  if (child > 0) {
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-  }
-  return text;
-}
 
 void say(int to, std::string_view text) {
   if (write(to, text.data(), text.size()) < 0) _exit(1);
@@ -66,7 +38,8 @@ void* open_first(std::initializer_list<const char*> names) {
 
 /// "Open MPI v4.1.4", the first part of what the library says of itself.
 void tell_mpi_version(int to) {
-  void* const library = open_first({"libmpi.so.40", "libmpi.so"});
+  void* const library = kMpiFamily == "mpich" ? open_first({"libmpich.so.12", "libmpi.so.12"})
+                                              : open_first({"libmpi.so.40", "libmpi.so"});
   if (library == nullptr) return;
   const auto get = reinterpret_cast<int (*)(char*, int*)>(dlsym(library, "PMPI_Get_library_version"));
   std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING is 256 to 8192 by implementation
@@ -88,13 +61,10 @@ void tell_ucx_version(int to) {
 }
 
 std::string mpirun_version() {
-  const std::string path = find_program("mpirun");
-  if (path.empty()) return {};
-  const std::string text = ask_child([&](int to) {
-    dup2(to, 1);
-    execl(path.c_str(), path.c_str(), "--version", nullptr);
-  });
-  return text.empty() ? path : text.substr(0, text.find('\n'));
+  auto launcher = find_launcher("", kMpiFamily);
+  if (!launcher) return {};
+  const std::string text = version_said_by(launcher->path);
+  return text.empty() ? launcher->path : text.substr(0, text.find('\n'));
 }
 
 /// Whether one process may read the memory of its sibling, as ranks do: UCX does not fall back when it may
@@ -167,13 +137,12 @@ void find_problems(Machine& machine) {
   const auto note = [&](bool wrong, std::string text) {
     if (wrong && !text.empty()) machine.problems.push_back(std::move(text));
   };
-  note(machine.mpi.empty(), "cannot load libmpi; install open mpi");
-  note(!machine.mpi.empty() && !machine.mpi.starts_with("Open MPI"),
-       fmt::format("libmpi is {}; offramp needs open mpi", machine.mpi));
-  note(machine.mpirun.empty(),
-       "mpirun is not on the PATH; install open mpi's or name it with offramp run --mpirun");
-  note(!machine.mpirun.empty() && machine.mpirun.find("Open MPI") == std::string::npos,
-       fmt::format("mpirun is not open mpi's ({})", machine.mpirun));
+  note(machine.mpi.empty(), fmt::format("cannot load libmpi; install {}", name_of_mpi_family(kMpiFamily)));
+  note(!machine.mpi.empty() && !machine.mpi.starts_with(name_of_mpi_family(kMpiFamily)),
+       fmt::format("libmpi is {}; this offramp was built for {}", machine.mpi,
+                   name_of_mpi_family(kMpiFamily)));
+  const auto launcher = find_launcher("", kMpiFamily);
+  note(!launcher, launcher ? std::string() : launcher.error());
   note(machine.ucx.empty(), "cannot load libucp; install ucx");
   note(library_path().empty(), "cannot find libofframp.so beside this program; build or install it");
   const std::string apart = memory_access_problem();

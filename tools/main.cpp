@@ -139,9 +139,13 @@ class RunCommand {
       add_list("--set", settings_, "KEY=VALUE",
                "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend");
     add_list("--preload", options_.preload, "LIBRARY", "preload this tool in front of offramp");
-    add_list("--mpirun-args", mpirun_arguments_, "ARGS",
-             "more arguments for mpirun, in one text; may be repeated");
-    app_.add_option("--mpirun", options_.mpirun, "the mpirun to use")->type_name("PATH");
+    add_list("--launcher-args,--mpirun-args", mpirun_arguments_, "ARGS",
+             "more arguments for what starts the ranks, in one text; may be repeated");
+    app_.add_option("--launcher,--mpirun", options_.mpirun,
+                    "what starts the ranks: mpirun, mpiexec or srun, by name or path; by default what "
+                    "belongs to the MPI "
+                    "library of the program")
+        ->type_name("PATH");
     app_.add_flag("--dry-run", options_.dry_run, "print the command line without running it");
     app_.add_flag("-v,--verbose", options_.verbose, "print the command line, then run it");
   }
@@ -516,11 +520,15 @@ class CalibrateCommand {
         ->check(CLI::Range(1e-3, 60.0))
         ->capture_default_str();
     app_.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
-    app_.add_option("--mpirun-args", mpirun_arguments_,
-                    "more arguments for mpirun, in one text; may be repeated")
+    app_.add_option("--launcher-args,--mpirun-args", mpirun_arguments_,
+                    "more arguments for what starts the ranks, in one text; may be repeated")
         ->type_name("ARGS")
         ->allow_extra_args(false);
-    app_.add_option("--mpirun", options_.mpirun, "the mpirun to use")->type_name("PATH");
+    app_.add_option("--launcher,--mpirun", options_.mpirun,
+                    "what starts the ranks: mpirun, mpiexec or srun, by name or path; by default what "
+                    "belongs to the MPI "
+                    "library of the program")
+        ->type_name("PATH");
     app_.add_flag("--json", options_.json, "print JSON");
   }
   [[nodiscard]] CLI::App& app() { return app_; }

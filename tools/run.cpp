@@ -1,4 +1,5 @@
-// offramp run: checks the configuration once, then becomes mpirun with everything set.
+// offramp run: checks the configuration once, then becomes mpirun, or what else starts the ranks, with
+// everything set.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "lib/core/names.hpp"
 #include "lib/report/outputs.hpp"
 #include "tools/check.hpp"
+#include "tools/launcher.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -37,16 +39,10 @@ Variables mpirun_environment() {
 
 namespace {
 
-/// What is about to run. environment is set for mpirun itself.
-struct Plan {
-  Variables environment;
-  std::vector<std::string> arguments;
-};
-
-std::string shell_line(const Plan& plan) {
+std::string shell_line(const LaunchedCommand& plan) {
   std::string line;
   for (const auto& [name, value] : plan.environment) line += fmt::format("{}={} ", name, shell_word(value));
-  for (const std::string& argument : plan.arguments) line += shell_word(argument) + " ";
+  for (const std::string& word : plan.words) line += shell_word(word) + " ";
   line.pop_back();
   return line;
 }
@@ -97,31 +93,21 @@ bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
   return hosts_are_named(mpirun_arguments) || mention(mpirun_arguments, {"oversubscribe", "hwthread"});
 }
 
-Plan make_plan(const RunOptions& options, const std::string& mpirun, const std::string& library,
-               const std::map<std::string, std::string>& variables) {
-  Plan plan{mpirun_environment(), {mpirun}};
-  auto& arguments = plan.arguments;
-  if (options.ranks > 0) arguments.insert(arguments.end(), {"-n", fmt::format("{}", options.ranks)});
-  if (options.ranks > core_count() && !slots_are_given(options.mpirun_arguments)) {
-    arguments.emplace_back("--oversubscribe");
-  }
-  const auto pass = [&](const std::string& name, const std::string& value) {
-    arguments.insert(arguments.end(), {"-x", name + "=" + value});
-  };
-  pass("LD_PRELOAD", preload_list(options, library));
+LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, const std::string& library,
+                          const std::map<std::string, std::string>& configured) {
+  Variables variables = {{"LD_PRELOAD", preload_list(options, library)}};
   // UCX patches memory functions and takes over signals as soon as it is loaded; offramp needs neither.
-  if (std::getenv("UCX_MEM_EVENTS") == nullptr) pass("UCX_MEM_EVENTS", "n");
-  if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) pass("UCX_ERROR_SIGNALS", "");
-  for (const auto& [name, value] : variables) pass(name, value);
-  arguments.insert(arguments.end(), options.mpirun_arguments.begin(), options.mpirun_arguments.end());
-  arguments.insert(arguments.end(), options.command.begin(), options.command.end());
-  return plan;
+  if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS", "n");
+  if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) variables.emplace_back("UCX_ERROR_SIGNALS", "");
+  variables.insert(variables.end(), configured.begin(), configured.end());
+  const bool too_many = options.ranks > core_count() && !slots_are_given(options.mpirun_arguments);
+  return launch_line(launcher, options.ranks, too_many, variables, options.mpirun_arguments, options.command);
 }
 
 /// Does not return when all goes well.
-int become(const Plan& plan) {
+int become(const LaunchedCommand& plan) {
   for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), 1);
-  std::vector<std::string> words = plan.arguments;
+  std::vector<std::string> words = plan.words;
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
@@ -175,13 +161,13 @@ int run(const RunOptions& options) {
   }
   MpiUse use;
   if (const int problem = check_command(options.command.front(), use); problem != kDone) return problem;
-  const std::string mpirun = find_program(options.mpirun);
-  if (mpirun.empty()) {
-    complain(
-        fmt::format("cannot find {}; install open mpi or name it with --mpirun", in_quotes(options.mpirun)));
+  const std::string family = use.family.empty() ? std::string(kMpiFamily) : use.family;
+  const auto launcher = find_launcher(options.mpirun, family);
+  if (!launcher) {
+    complain(launcher.error());
     return kNotFound;
   }
-  const std::string library = library_path();
+  const std::string library = library_path(family);
   if (library.empty()) {
     complain("cannot find libofframp.so beside this program; build or install it");
     return kBroken;
@@ -190,7 +176,8 @@ int run(const RunOptions& options) {
     complain(fmt::format(
         "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
-  const Plan plan = make_plan(options, mpirun, library, exported(surroundings, *configuration, registry));
+  const LaunchedCommand plan =
+      make_plan(options, *launcher, library, exported(surroundings, *configuration, registry));
   if (options.dry_run) {
     fmt::print("{}\n", shell_line(plan));
     return kDone;

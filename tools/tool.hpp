@@ -30,7 +30,7 @@ struct RunOptions {
   std::vector<Override> overrides;  // in the order in which they apply
   std::vector<std::string> preload;
   std::vector<std::string> mpirun_arguments;
-  std::string mpirun = "mpirun";
+  std::string mpirun;  // what starts the ranks: a name or path; empty: what belongs to the program
   bool dry_run = false;
   bool verbose = false;
   std::vector<std::string> command;
@@ -61,9 +61,12 @@ int write_file(const std::string& path, std::string_view text);
 /// Prints "offramp: text" on standard error.
 void complain(std::string_view text);
 
-/// The path of libofframp.so: beside this program's folder, as in a build and an installation. Empty:
-/// nowhere.
-std::string library_path();
+/// The family of MPI libraries that libofframp.so is for: "openmpi" or "mpich". For others there may be
+/// libofframp-FAMILY.so.
+inline constexpr std::string_view kMpiFamily = OFFRAMP_MPI_FAMILY;
+/// The path of the library that goes in front of programs of a family: beside this program's folder, as in a
+/// build and an installation. Empty: nowhere.
+std::string library_path(std::string_view family = kMpiFamily);
 
 /// The path of a program that is not meant to be called by itself. Empty: nowhere.
 std::string helper_path(const std::string& name);

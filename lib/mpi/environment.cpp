@@ -167,11 +167,13 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
-/// Open MPI, which this library needs, must not be in the process of a program of another MPI library: names
-/// of both are the same. Such a program begins again without either.
+/// The MPI library that this one needs must not be in the process of a program of another one: names of both
+/// are the same. Such a program begins again without either, and with the library that was built for its own,
+/// if there is one.
 void leave(const std::string& library) {
   const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
-  if (!clear_preload()) {
+  const std::string instead = interposer_for(library);
+  if (!clear_preload(instead)) {
     say_once(fmt::format(
         "libofframp is in a program of another MPI library ({}), and {}; it is not in LD_PRELOAD, "
         "from where it could be taken: the program is linked to it, or ld.so --preload or "
@@ -179,7 +181,7 @@ void leave(const std::string& library) {
         library, needs));
     _exit(1);
   }
-  if (!is_off_by_environment())
+  if (instead.empty() && !is_off_by_environment())
     say_once(
         fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
                     library, needs));

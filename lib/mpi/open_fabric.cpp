@@ -97,10 +97,15 @@ double ring_memory(SharedMemory way) {
 
 /// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
 /// handlers in the program, no warnings of each message that the program never received. Afterwards they are
-/// gone again: what the program starts is not concerned.
+/// gone again: what the program starts is not concerned. Where the MPI library has loaded UCX for itself, it
+/// is too late, and UCX would warn of variables that it has not read.
 class UcxVariables {
  public:
   UcxVariables() {
+    if (void* const loaded = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr) {
+      dlclose(loaded);
+      return;
+    }
     for (const auto& [name, value] :
          {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
           std::pair{"UCX_DEBUG_SIGNO", "0"}, std::pair{"UCX_LOG_LEVEL", "error"}}) {

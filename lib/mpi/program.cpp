@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
+#include "lib/core/mpi_family.hpp"
 #include "lib/native/native.h"
 #include "lib/report/run_facts.hpp"
 
@@ -118,8 +120,9 @@ std::string first_other_mpi(const std::vector<Object>& objects) {
 bool names_own_file(const std::string& entry) {
   const fs::path own = own_path();
   if (entry.find('/') == std::string::npos) {
-    const std::string_view stem = "libofframp.so";
-    return entry == own.filename() || entry == stem || entry.starts_with(std::string(stem) + ".");
+    const std::string name = own.filename();
+    const std::string stem = name.substr(0, name.find(".so")) + ".so";
+    return entry == name || entry == stem || entry.starts_with(stem + ".");
   }
   std::error_code ignored;
   return entry == own || fs::equivalent(entry, own, ignored);
@@ -141,7 +144,19 @@ std::string other_mpi_loaded() {
   return first_other_mpi(loaded_objects());
 }
 
-bool clear_preload() {
+std::string interposer_for(const std::string& other_mpi) {
+  const std::string_view family = family_of_mpi_library(fs::path(other_mpi).filename().string());
+  if (family.empty() || family == OFFRAMP_MPI_FAMILY) return {};
+  const fs::path own = own_path();
+  std::error_code ignored;
+  for (const std::string& name : {interposer_of_family(family), std::string("libofframp.so")}) {
+    const fs::path candidate = own.parent_path() / name;
+    if (fs::exists(candidate, ignored) && !fs::equivalent(candidate, own, ignored)) return candidate;
+  }
+  return {};
+}
+
+bool clear_preload(const std::string& instead) {
   const char* const preload = std::getenv("LD_PRELOAD");
   if (preload == nullptr) return false;
   bool found = false;
@@ -153,8 +168,8 @@ bool clear_preload() {
       continue;
     }
     const bool own = !entry.empty() && names_own_file(entry);
-    if (!entry.empty() && !own) kept += (kept.empty() ? "" : ":") + entry;
-    found = found || own;
+    if (own) entry = std::exchange(found, true) ? std::string() : instead;
+    if (!entry.empty()) kept += (kept.empty() ? "" : ":") + entry;
     entry.clear();
     if (*p == '\0') break;
   }

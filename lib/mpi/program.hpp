@@ -15,11 +15,15 @@ std::string other_mpi_of_program();
 /// The same of all libraries that are loaded by now, those that the program opened while it ran included.
 std::string other_mpi_loaded();
 
-/// Takes this library out of LD_PRELOAD. False: it was not there.
-bool clear_preload();
+/// The file beside this library that goes in front of programs of that other MPI library; empty: none was
+/// built.
+std::string interposer_for(const std::string& other_mpi);
 
-/// The program begins again without this library, and as it was called. Returns only if that fails, with the
-/// reason.
+/// Takes this library out of LD_PRELOAD, or puts another one there in its place. False: it was not there.
+bool clear_preload(const std::string& instead = {});
+
+/// The program begins again with what is in LD_PRELOAD now, and as it was called. Returns only if that fails,
+/// with the reason.
 std::string restart_program();
 
 }  // namespace offramp

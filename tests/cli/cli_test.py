@@ -99,7 +99,7 @@ class Run(CliTest):
         self.assertIn("./nothing", self.refused("run", "--", "./nothing", code=127))
         (self.folder / "text").write_text("x")
         self.assertIn("not an executable", self.refused("run", "--", "./text", code=126))
-        self.assertIn("--mpirun", self.refused("run", "--mpirun", "no-such-mpirun", "--", "/bin/true", code=127))
+        self.assertIn("--launcher", self.refused("run", "--mpirun", "no-such-mpirun", "--", "/bin/true", code=127))
 
     def test_hands_on_the_exit_code_of_mpirun(self):
         fake = self.folder / "mpirun"

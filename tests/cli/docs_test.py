@@ -245,7 +245,7 @@ class Figures(unittest.TestCase):
         ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/open_fabric.cpp",
          "kMost = 256 * 0x1p20;"),
         ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi.c",
-         '"the MPI library is not Open MPI 4.1"'),
+         '"the MPI library is not Open MPI " SUPPORTED'),
         ("docs/troubleshooting.md", "is not Open MPI 4.1; the program runs without Offramp", "lib/mpi/startup.cpp",
          "{}; the program runs without Offramp"),
         ("docs/architecture.md", "compares the clocks of all ranks to the picosecond", "tests/suites/determinism.py",

@@ -1,9 +1,8 @@
-// Open MPI's persistent collectives: every one of them, started again and again with new contents of the same
+// Persistent collectives: every one of them, started again and again with new contents of the same
 // buffers, several at once, together with messages in one array; a reduction of the program's own;
 // neighbours.
 #include "check.h"
-// Needs mpi.h before it.
-#include <mpi-ext.h>
+#include "persistent_names.h"
 
 enum { rounds = 4, block = 3, kinds = 18 };
 
@@ -25,25 +24,25 @@ static int value(int rank, int round, int i) {
 static void init(void) {
   const MPI_Comm comm = MPI_COMM_WORLD;
   const MPI_Info no = MPI_INFO_NULL;
-  MPIX_Barrier_init(comm, no, &r[0]);
-  MPIX_Bcast_init(in[1], block, MPI_INT, np - 1, comm, no, &r[1]);
-  MPIX_Reduce_init(out, in[2], block, MPI_INT, MPI_SUM, 0, comm, no, &r[2]);
-  MPIX_Allreduce_init(out, in[3], block, MPI_INT, MPI_MAX, comm, no, &r[3]);
-  MPIX_Scan_init(out, in[4], block, MPI_INT, MPI_SUM, comm, no, &r[4]);
-  MPIX_Exscan_init(out, in[5], block, MPI_INT, MPI_SUM, comm, no, &r[5]);
-  MPIX_Reduce_scatter_block_init(out, in[6], block, MPI_INT, MPI_SUM, comm, no, &r[6]);
-  MPIX_Reduce_scatter_init(out, in[7], counts, MPI_INT, MPI_SUM, comm, no, &r[7]);
-  MPIX_Gather_init(out, block, MPI_INT, in[8], block, MPI_INT, 0, comm, no, &r[8]);
-  MPIX_Gatherv_init(out, block, MPI_INT, in[9], counts, displs, MPI_INT, 0, comm, no, &r[9]);
-  MPIX_Scatter_init(out, block, MPI_INT, in[10], block, MPI_INT, 0, comm, no, &r[10]);
-  MPIX_Scatterv_init(out, counts, displs, MPI_INT, in[11], block, MPI_INT, 0, comm, no, &r[11]);
-  MPIX_Allgather_init(out, 1, pair_type, in[12], 1, pair_type, comm, no, &r[12]);
-  MPIX_Allgatherv_init(out, block, MPI_INT, in[13], counts, displs, MPI_INT, comm, no, &r[13]);
-  MPIX_Alltoall_init(out, block, MPI_INT, in[14], block, MPI_INT, comm, no, &r[14]);
-  MPIX_Alltoallv_init(out, counts, displs, MPI_INT, in[15], counts, displs, MPI_INT, comm, no, &r[15]);
+  MPI_Barrier_init(comm, no, &r[0]);
+  MPI_Bcast_init(in[1], block, MPI_INT, np - 1, comm, no, &r[1]);
+  MPI_Reduce_init(out, in[2], block, MPI_INT, MPI_SUM, 0, comm, no, &r[2]);
+  MPI_Allreduce_init(out, in[3], block, MPI_INT, MPI_MAX, comm, no, &r[3]);
+  MPI_Scan_init(out, in[4], block, MPI_INT, MPI_SUM, comm, no, &r[4]);
+  MPI_Exscan_init(out, in[5], block, MPI_INT, MPI_SUM, comm, no, &r[5]);
+  MPI_Reduce_scatter_block_init(out, in[6], block, MPI_INT, MPI_SUM, comm, no, &r[6]);
+  MPI_Reduce_scatter_init(out, in[7], counts, MPI_INT, MPI_SUM, comm, no, &r[7]);
+  MPI_Gather_init(out, block, MPI_INT, in[8], block, MPI_INT, 0, comm, no, &r[8]);
+  MPI_Gatherv_init(out, block, MPI_INT, in[9], counts, displs, MPI_INT, 0, comm, no, &r[9]);
+  MPI_Scatter_init(out, block, MPI_INT, in[10], block, MPI_INT, 0, comm, no, &r[10]);
+  MPI_Scatterv_init(out, counts, displs, MPI_INT, in[11], block, MPI_INT, 0, comm, no, &r[11]);
+  MPI_Allgather_init(out, 1, pair_type, in[12], 1, pair_type, comm, no, &r[12]);
+  MPI_Allgatherv_init(out, block, MPI_INT, in[13], counts, displs, MPI_INT, comm, no, &r[13]);
+  MPI_Alltoall_init(out, block, MPI_INT, in[14], block, MPI_INT, comm, no, &r[14]);
+  MPI_Alltoallv_init(out, counts, displs, MPI_INT, in[15], counts, displs, MPI_INT, comm, no, &r[15]);
   for (int i = 0; i < np; ++i) displs[np + i] = displs[i] * (int)sizeof(int);
-  MPIX_Alltoallw_init(out, counts, displs + np, types, in[16], counts, displs + np, types, comm, no, &r[16]);
-  MPIX_Allreduce_init(out, in[17], block, MPI_INT, own_op, comm, no, &r[17]);
+  MPI_Alltoallw_init(out, counts, displs + np, types, in[16], counts, displs + np, types, comm, no, &r[16]);
+  MPI_Allreduce_init(out, in[17], block, MPI_INT, own_op, comm, no, &r[17]);
 }
 
 static void fill(int round) {
@@ -90,7 +89,7 @@ static void neighbours(void) {
   MPI_Request request;
   int dims[1] = {np}, periods[1] = {1}, got[2], mine;
   MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &ring);
-  MPIX_Neighbor_allgather_init(&mine, 1, MPI_INT, got, 1, MPI_INT, ring, MPI_INFO_NULL, &request);
+  MPI_Neighbor_allgather_init(&mine, 1, MPI_INT, got, 1, MPI_INT, ring, MPI_INFO_NULL, &request);
   for (int round = 0; round < rounds; ++round) {
     mine = value(me, round, 0);
     got[0] = got[1] = -1;
@@ -125,16 +124,16 @@ static void ignored_types(void) {
     for (int i = 0; i < np; ++i) all[i] = kind == 2 || kind == 3 ? i : -1;
     if (kind >= 4) all[me] = kind < 6 ? me : 100 * me + me;
     for (int i = 0; i < np && kind >= 6; ++i) all[i] = 100 * me + i;
-    if (kind == 0) MPIX_Gather_init(&mine, 1, MPI_INT, all, 1, at_root, 0, comm, no, &q);
-    if (kind == 1) MPIX_Gatherv_init(&mine, 1, MPI_INT, all, ones, places, at_root, 0, comm, no, &q);
-    if (kind == 2) MPIX_Scatter_init(all, 1, at_root, &mine, 1, MPI_INT, 0, comm, no, &q);
-    if (kind == 3) MPIX_Scatterv_init(all, ones, places, at_root, &mine, 1, MPI_INT, 0, comm, no, &q);
-    if (kind == 4) MPIX_Allgather_init(MPI_IN_PLACE, 0, junk, all, 1, MPI_INT, comm, no, &q);
-    if (kind == 5) MPIX_Allgatherv_init(MPI_IN_PLACE, 0, junk, all, ones, places, MPI_INT, comm, no, &q);
+    if (kind == 0) MPI_Gather_init(&mine, 1, MPI_INT, all, 1, at_root, 0, comm, no, &q);
+    if (kind == 1) MPI_Gatherv_init(&mine, 1, MPI_INT, all, ones, places, at_root, 0, comm, no, &q);
+    if (kind == 2) MPI_Scatter_init(all, 1, at_root, &mine, 1, MPI_INT, 0, comm, no, &q);
+    if (kind == 3) MPI_Scatterv_init(all, ones, places, at_root, &mine, 1, MPI_INT, 0, comm, no, &q);
+    if (kind == 4) MPI_Allgather_init(MPI_IN_PLACE, 0, junk, all, 1, MPI_INT, comm, no, &q);
+    if (kind == 5) MPI_Allgatherv_init(MPI_IN_PLACE, 0, junk, all, ones, places, MPI_INT, comm, no, &q);
     if (kind == 6)
-      MPIX_Alltoallv_init(MPI_IN_PLACE, ones, places, junk, all, ones, places, MPI_INT, comm, no, &q);
+      MPI_Alltoallv_init(MPI_IN_PLACE, ones, places, junk, all, ones, places, MPI_INT, comm, no, &q);
     if (kind == 7)
-      MPIX_Alltoallw_init(MPI_IN_PLACE, ones, bytes, junks, all, ones, bytes, ints, comm, no, &q);
+      MPI_Alltoallw_init(MPI_IN_PLACE, ones, bytes, junks, all, ones, bytes, ints, comm, no, &q);
     MPI_Start(&q);
     MPI_Wait(&q, MPI_STATUS_IGNORE);
     MPI_Request_free(&q);

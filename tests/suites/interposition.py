@@ -223,7 +223,7 @@ def mpich(arguments, tally):
             refused = subprocess.run([offramp, *command], env=base_environment(), capture_output=True, text=True, timeout=60,
                                      check=False)
             ok = (refused.returncode == expected and refused.stdout == "" and refused.stderr.count("\n") == 1 and
-                  "libmpich.so.12" in refused.stderr and "Open MPI 4.1" in refused.stderr)
+                  "libmpich.so.12" in refused.stderr and "built for Open MPI" in refused.stderr)
             tally.record(f"interposition/offramp {command[0]} refuses a program of MPICH", ok, refused.stdout + refused.stderr)
         linked = compile_with_mpich(PROGRAM, binary, [f"-L{arguments.build}/lib", f"-Wl,-rpath,{arguments.build}/lib",
                                                       "-Wl,--no-as-needed", "-lofframp"])

@@ -1,0 +1,28 @@
+// The families of MPI libraries that Offramp has interposing libraries for. Programs of one family cannot use
+// those of the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace offramp {
+
+/// "openmpi" or "mpich", by the name that programs ask the loader for; empty: no MPI library that is known.
+/// libmpi.so.12 is that of MPICH and of what descends from it: Intel MPI, MVAPICH, Cray MPICH.
+inline std::string_view family_of_mpi_library(std::string_view soname) {
+  if (soname.starts_with("libmpich") || soname.starts_with("libmpi.so.12")) return "mpich";
+  return soname.starts_with("libmpi") || soname.starts_with("libopen-") ? "openmpi" : "";
+}
+
+/// As users call it.
+inline std::string_view name_of_mpi_family(std::string_view family) {
+  return family == "mpich" ? "MPICH" : "Open MPI";
+}
+
+/// The interposing library that goes in front of programs of a family, where libofframp.so itself is for
+/// another one.
+inline std::string interposer_of_family(std::string_view family) {
+  return "libofframp-" + std::string(family) + ".so";
+}
+
+}  // namespace offramp
