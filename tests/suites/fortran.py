@@ -25,7 +25,8 @@ C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
 def functions():
     with open(os.path.join(ROOT, "lib/mpi/functions.txt"), encoding="utf-8") as file:
         words = [line.split("#")[0].split() for line in file]
-    names = {name for line in words for name in line[1:] if not name.startswith("T_")} - DYNAMIC
+    names = {name for line in words if line and not line[0].endswith("?") for name in line[1:]
+             if not name.startswith("T_")} - DYNAMIC
     return {name for name in names if not name.endswith("_init") or name in PERSISTENT}
 
 
