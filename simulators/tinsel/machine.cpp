@@ -57,11 +57,20 @@ std::uint32_t Machine::keep(const Message& message) {
   return id;
 }
 
+bool Machine::quiescent() const {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (const Board& each : boards_) sent += each.counts.sent, received += each.counts.received;
+  return sent == received;
+}
+
 void Machine::send(Time at, const Place& from, const Message& message) {
   ++counters_.injected;
+  if (!message.idle_token) ++boards_[from.board].counts.sent;
   Message sent = message;
   sent.board = from.board;
   sent.mailbox = from.mailbox;
+  sent.thread = from.thread;
   sent.hops = 0;
   sent.lag = cycle_noc_flit_ * (message.flits - 1);
   push(at, Step::kInject, keep(sent));
@@ -81,7 +90,8 @@ void Machine::send_from_bridge(Time at, const Message& message) {
 void Machine::inject(std::uint32_t id) {
   const Message& m = messages_[id];
   Mailbox& box = mailbox(m);
-  const Time out = box.flits.acquire(now_, spec_.cycles(m.flits)).begin;
+  const auto [out, left] = box.flits.acquire(now_, spec_.cycles(m.flits));
+  if (software_ != nullptr && !m.idle_token) software_->left(left, {m.board, m.mailbox, m.thread});
   const Time occupied = cycle_noc_flit_ * m.flits + spec_.cycles(spec_.noc_turn_cycles);
   push(box.inject.acquire(out, occupied).begin + spec_.cycles(spec_.noc_hop_cycles), Step::kHop, id);
 }
@@ -184,7 +194,7 @@ void Machine::deliver(std::uint32_t id) {
   unused_slots_.pop_back();
   const std::uint64_t mask = message.to.mask;
   slots_[delivery.slot] = {
-      message.board, message.mailbox, static_cast<std::uint8_t>(std::popcount(mask)), {}};
+      message.board, message.mailbox, static_cast<std::uint8_t>(std::popcount(mask)), message.idle_token, {}};
   const Time written = box.flits.acquire(now_, spec_.cycles(message.flits)).end + message.lag;
   for (int core = 0; core < kCores; ++core) {
     std::uint64_t here = (mask >> (core * kThreadsPerCore)) & 0xffffU;
@@ -212,6 +222,7 @@ void Machine::release(std::uint64_t slot) {
   const Slot held = slots_[slot];
   unused_slots_.push_back(static_cast<std::uint32_t>(slot));
   ++counters_.freed;
+  if (!held.idle_token) ++boards_[held.board].counts.received;
   Mailbox& box = boards_[held.board].mailboxes[held.mailbox];
   --box.slots;
   if (box.waiting.empty()) return;
@@ -240,6 +251,7 @@ void Machine::fetch(std::uint32_t id) {
   const Time buffered = begin + m.lag + spec_.cycles(1 + m.flits);
   if (key.beats == 0) {
     ++counters_.dropped;
+    ++boards_[here].counts.received;
     return drop(id);
   }
   m.lag = spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * (m.flits - 1));
@@ -258,6 +270,7 @@ void Machine::look_up(int board_index, Lookup& lookup, const Key& key, Time at) 
   const Block block = tables_[static_cast<std::size_t>(board_index)].read(key);
   if (block.trap != Trap::kNone) return stop(block.trap);
   ++counters_.lookups;
+  ++boards_[static_cast<std::size_t>(board_index)].counts.received;
   counters_.beats += key.beats;
   lookup.read += key.beats;
   if (lookup.read > tables_[static_cast<std::size_t>(board_index)].extent(key.ram)) return stop(Trap::kLoop);
@@ -286,6 +299,7 @@ void Machine::emit(std::uint64_t which) {
   const Arbiter::Grant grant = fetcher.emit.acquire(ready, cost);
   const Record record = beat.records[static_cast<std::size_t>(lookup.record)];
   ++counters_.records;
+  ++boards_[static_cast<std::size_t>(board_index)].counts.sent;
   if (record.type() == RecordType::kInd) {
     look_up(board_index, lookup, Key::decode(record.new_key()), grant.begin);
   } else {

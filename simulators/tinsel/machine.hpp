@@ -49,11 +49,13 @@ struct Message {
   Address to;
   Payload words{};
   std::uint8_t flits = 1;
-  std::uint32_t tag = 0;  // for the software of the simulation; no hardware has it
+  std::uint32_t tag = 0;    // for the software of the simulation; no hardware has it
+  bool idle_token = false;  // of idle detection, which does not count its own messages
   // On its way:
   std::uint16_t board = 0;
   std::uint8_t mailbox = 0;
-  std::uint8_t port = 0;  // of the router: N, S, E, W, then the four columns
+  std::uint8_t thread = 0;  // that has sent it
+  std::uint8_t port = 0;    // of the router: N, S, E, W, then the four columns
   std::uint16_t hops = 0;
   Time lag;  // of the last flit behind the first
 };
@@ -70,6 +72,8 @@ class Software {
  public:
   virtual ~Software() = default;
   virtual void delivered(const Delivery& delivery) = 0;
+  /// A thread's message has left its send slot: from `at` on it may send the next one.
+  virtual void left(Time at, const Place& from) { static_cast<void>(at), static_cast<void>(from); }
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has come to the bridge board.
   virtual void at_bridge(Time at, const Message& message) {
@@ -90,9 +94,14 @@ struct MachineCounters {
   std::uint64_t most_slots = 0;  // of a mailbox at once
   std::uint64_t slot_waits = 0;  // messages that found no slot
   WireCounters link;             // packets: messages over links
-  /// Nothing is on its way and everything was freed: what idle detection sees. Lookups count their keyed
-  /// message as received, and each record's copy as sent.
-  [[nodiscard]] bool quiescent() const { return delivered == freed; }
+};
+
+/// What the detector of a board counts: messages that its threads have sent and freed. A router counts a key
+/// that it has looked up as received, and each record's copy as sent (read in code). Where all boards' sums
+/// agree, nothing is on its way and everything was freed.
+struct BoardCounts {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
 };
 
 class Machine {
@@ -129,6 +138,13 @@ class Machine {
   [[nodiscard]] bool broken() const { return broken_; }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
+  [[nodiscard]] const BoardCounts& counts(int board) const {
+    return boards_[static_cast<std::size_t>(board)].counts;
+  }
+  /// Over all boards.
+  [[nodiscard]] bool quiescent() const;
+  /// Whether something is left to happen besides what is happening now.
+  [[nodiscard]] bool has_more() const { return !events_.empty(); }
   /// Back to time zero and idle units; tables stay.
   void reset();
 
@@ -179,11 +195,13 @@ class Machine {
     std::array<std::uint64_t, kLinks> packets{};
     std::array<Arbiter, kMailboxColumns> into_router;
     std::array<Arbiter, kRams> dram;
+    BoardCounts counts;
   };
   struct Slot {
     std::uint16_t board = 0;
     std::uint8_t mailbox = 0;
     std::uint8_t references = 0;
+    bool idle_token = false;
     Time last;
   };
 
