@@ -29,6 +29,8 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): the names are C's. */
+
 #define OFFRAMP_TINSEL_API __attribute__((visibility("default")))
 
 enum {
@@ -168,6 +170,8 @@ OFFRAMP_TINSEL_API void tinselWaitUntil(uint32_t condition);
  * been received and freed (greater than 0; greater than 1 if all have voted). After that a thread may have to
  * wait for tinselCanSend() until the detection's last round. */
 OFFRAMP_TINSEL_API int tinselIdle(int vote);
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #ifdef __cplusplus
 }
