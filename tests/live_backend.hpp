@@ -10,7 +10,7 @@ namespace offramp {
 
 /// Units for any hardware.
 struct ManyUnits : Units {
-  ManyUnits() : Units(64) {}
+  ManyUnits() : Units(1024) {}  // a tinsel machine of 48 boards has 870
 };
 
 class LiveBackend {

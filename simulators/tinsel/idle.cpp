@@ -1,68 +1,107 @@
 #include "simulators/tinsel/idle.hpp"
 
-#include "offramp/kernel/arbiter.hpp"
-#include "simulators/tinsel/machine.hpp"
-
 namespace offramp::tinsel {
 namespace {
 
-constexpr int kPhases = 3;
+// Words of a token and of its answer.
+enum Word : std::size_t { kPhase, kIdle, kVote, kBalance };
 
-class Detection final : public Software {
+class Detection final : public Software, public IdleThreads {
  public:
-  Detection(const MachineSpec& spec, const IdleSpec& idle) : machine_(spec), idle_(idle) {
+  Detection(const MachineSpec& spec, const IdleSpec& idle)
+      : machine_(spec), spec_(idle), idle_(machine_, idle, *this) {
     machine_.run_on(this);
   }
 
   IdleTimes run() {
-    begin_round({});
+    idle_.begin_round({});
     static_cast<void>(machine_.run());
     IdleTimes times;
     times.round = first_round_;
     // Threads of a core share its pipeline: all of them have to get through the call.
-    times.barrier = end_ + machine_.spec().cycles(std::int64_t{idle_.wake_instructions} * kThreadsPerCore);
+    times.barrier = end_ + machine_.spec().cycles(std::int64_t{spec_.wake_instructions} * kThreadsPerCore);
     times.wire = machine_.counters().link;
     return times;
   }
 
-  /// The detector of a board, on its first mailbox.
-  void delivered(const Delivery& delivery) override {
-    const Time at = delivery.pointer[0];
-    machine_.free(at, delivery.slot);
-    Message answer;
-    answer.to = Address::bridge();
-    machine_.send(at, Place{delivery.message.board, 0, 0}, answer);
-  }
+  void delivered(const Delivery& delivery) override { static_cast<void>(idle_.delivered(delivery)); }
+  void at_bridge(Time at, const Message& message) override { idle_.at_bridge(at, message); }
+  void timer(Time at, std::uint64_t) override { idle_.begin_round(at); }
 
-  void at_bridge(Time at, const Message&) override {
-    if (++answers_ < machine_.spec().mesh.boards()) return;
-    end_ = at + machine_.spec().cycles(idle_.round_cycles);
-    if (phase_++ == 0) first_round_ = end_;
-    if (phase_ < kPhases) machine_.set_timer(end_, 0);
+  State token(Time, int, IdlePhase, bool) override { return {true, true}; }
+  void round_over(Time end, IdlePhase phase) override {
+    end_ = end;
+    if (phase == IdlePhase::kProbe) first_round_ = end;
+    if (phase != IdlePhase::kEnable) machine_.set_timer(end, 0);
   }
-  void timer(Time at, std::uint64_t) override { begin_round(at); }
 
  private:
-  /// The master serves boards in order.
-  void begin_round(Time at) {
-    answers_ = 0;
-    for (int board = 0; board < machine_.spec().mesh.boards(); ++board) {
-      Message token;
-      token.to = Address::thread(Place{static_cast<std::uint16_t>(board), 0, 0});
-      machine_.send_from_bridge(master_.acquire(at, machine_.spec().cycles(idle_.token_cycles)).end, token);
-    }
-  }
-
   Machine machine_;
-  const IdleSpec idle_;
-  Arbiter master_;
-  int answers_ = 0;
-  int phase_ = 0;
+  const IdleSpec spec_;
+  IdleDetection idle_;
   Time first_round_;
   Time end_;
 };
 
 }  // namespace
+
+IdleDetection::IdleDetection(Machine& machine, const IdleSpec& spec, IdleThreads& threads)
+    : machine_(machine),
+      spec_(spec),
+      threads_(threads),
+      received_(static_cast<std::size_t>(machine.spec().mesh.boards())) {}
+
+/// The master serves boards in order.
+void IdleDetection::begin_round(Time at) {
+  for (int board = 0; board < machine_.spec().mesh.boards(); ++board) {
+    Message token;
+    token.idle_token = true;
+    token.to = Address::thread(Place{static_cast<std::uint16_t>(board), 0, 0});
+    token.words[kPhase] = static_cast<std::uint32_t>(phase_);
+    token.words[kVote] = all_vote_ ? 1 : 0;
+    machine_.send_from_bridge(master_.acquire(at, machine_.spec().cycles(spec_.token_cycles)).end, token);
+  }
+  answers_ = 0;
+  balance_ = 0;
+  all_idle_ = true;
+  if (phase_ == IdlePhase::kProbe) all_vote_ = true;
+}
+
+/// On the first mailbox of a board. One that has received something since the token before is not idle yet:
+/// what it did then may have escaped the count of a board that was asked earlier.
+bool IdleDetection::delivered(const Delivery& delivery) {
+  const Message& token = delivery.message;
+  if (!token.idle_token) return false;
+  const Time at = delivery.pointer[0];
+  machine_.free(at, delivery.slot);
+  const auto phase = static_cast<IdlePhase>(token.words[kPhase]);
+  const IdleThreads::State state = threads_.token(at, token.board, phase, token.words[kVote] != 0);
+  const BoardCounts& counts = machine_.counts(token.board);
+  std::uint64_t& before = received_[token.board];
+  Message answer;
+  answer.idle_token = true;
+  answer.to = Address::bridge();
+  answer.words[kIdle] = state.idle && counts.received == before ? 1 : 0;
+  answer.words[kVote] = state.vote ? 1 : 0;
+  answer.words[kBalance] = static_cast<std::uint32_t>(counts.sent - counts.received);
+  before = counts.received;
+  machine_.send(at, Place{token.board, 0, 0}, answer);
+  return true;
+}
+
+void IdleDetection::at_bridge(Time at, const Message& message) {
+  all_idle_ = all_idle_ && message.words[kIdle] != 0;
+  if (phase_ == IdlePhase::kProbe) all_vote_ = all_vote_ && message.words[kVote] != 0;
+  balance_ += message.words[kBalance];
+  if (++answers_ < machine_.spec().mesh.boards()) return;
+  const IdlePhase ended = phase_;
+  if (ended == IdlePhase::kProbe) {
+    if (all_idle_ && balance_ == 0) phase_ = IdlePhase::kRelease;
+  } else {
+    phase_ = ended == IdlePhase::kRelease ? IdlePhase::kEnable : IdlePhase::kProbe;
+  }
+  threads_.round_over(at + machine_.spec().cycles(spec_.round_cycles), ended);
+}
 
 IdleTimes detect_idle(const MachineSpec& machine, const IdleSpec& idle) {
   return Detection(machine, idle).run();

@@ -435,6 +435,26 @@ class Forecasts(unittest.TestCase):
                 self.assertEqual(error, f"{100 * (time / least - 1):+.1f} %")
                 self.assertLessEqual(float(error.split()[0]), 3)
 
+    def test_the_jumps_of_tinsel(self):
+        listed = self.table("docs/backends/tinsel.md", "So one rank more never means a smaller mesh.")
+        self.assertEqual(len(listed), 4)
+        for what, *cells in listed:
+            operation, size = re.match(r"(\w+) of (64 KiB|64)", what).groups()
+            for ranks, cell in zip((768, 769, 3072, 3073), cells):
+                with self.subTest(what=what, ranks=ranks):
+                    time = self.predict(f"{operation} --backend tinsel --ranks {ranks} --bytes {self.size(size)}") / 1000
+                    self.assertAlmostEqual(float(cell), time, delta=0.051)
+
+    def test_the_records_of_trees_of_tinsel(self):
+        said = subprocess.run([BUILD / "tests" / "tinsel_test", "--gtest_filter=TinselTrees.*"], capture_output=True, text=True,
+                              check=True).stdout
+        told = {"; ".join(pair) for pair in re.findall(r"(?:MRM|URM1) (\d+) and (\d+) ns", said)}
+        listed = self.table("docs/backends/tinsel.md", "and with at most 16 MRM")
+        self.assertEqual(len(listed), 4)
+        for what, *cells in listed:
+            with self.subTest(what=what):
+                self.assertLessEqual(set(cells), told)
+
     def test_what_ranks_of_tinsel_share(self):
         said = subprocess.run([BUILD / "tests" / "tinsel_test", "--gtest_filter=TinselWorld.*"], capture_output=True, text=True,
                               check=True).stdout

@@ -3,26 +3,22 @@ configuration of its own."""
 
 import os
 import random
-import re
 import signal
 import socket
 import subprocess
 import tempfile
 import time
 
-from launch import base_environment, run as launch
+from c_library import compile_example, only_its_functions
+from launch import base_environment
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 30  # s, for any one process
 NOTICE = 2  # s, in which a rank has to learn of the death of its service process
 
 
 def compile_examples(arguments, folder):
     for name in ["service_process", "host_rank"]:
-        command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}/include",
-                   f"{ROOT}/examples/dpu/{name}.c", "-o", os.path.join(folder, name),
-                   f"-L{arguments.build}/lib", f"-Wl,-rpath,{arguments.build}/lib", "-lofframp-dpu"]
-        result = launch(command, base_environment(), 60)
+        result = compile_example(arguments, folder, f"dpu/{name}", "offramp-dpu")
         if not result.ok:
             return result
     return result
@@ -201,24 +197,11 @@ def configurations(platform):
     return status == 1 and f"{platform.path}:2: " in output, output
 
 
-def only_its_functions(arguments, tally):
-    label = "dpu_service/the library exports the functions of its headers"
-    if not tally.wants(label):
-        return
-    declared = set()
-    for name in ["engine.h", "events.h", "cache.h", "ops.h"]:
-        with open(os.path.join(ROOT, "include/offramp/dpu", name), encoding="utf-8") as file:
-            declared |= set(re.findall(r"^OFFRAMP_DPU_API [^(;]*?(\w+)\(", file.read(), re.M))
-    result = launch(["nm", "-D", "--defined-only", os.path.join(arguments.build, "lib/libofframp-dpu.so")],
-                    base_environment(), 30)
-    exported = {line.split()[-1] for line in result.output.splitlines() if line}
-    tally.record(label, result.ok and exported == declared, str(sorted(exported ^ declared)), result.seconds)
-
-
 def run(arguments, tally):
     if tally.name_filter and "dpu_service" not in tally.name_filter:
         return
-    only_its_functions(arguments, tally)
+    only_its_functions(arguments, tally, "dpu_service", "offramp-dpu",
+                       [f"dpu/{name}.h" for name in ("engine", "events", "cache", "ops")])
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_examples(arguments, folder)
         tally.record("dpu_service/the examples compile", compiled.ok, compiled.output, compiled.seconds)

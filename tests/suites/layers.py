@@ -1,7 +1,7 @@
 """The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include. The core
 runs worlds with their networks and asks the live clock of simulators/model, and knows no simulator of a device. The offload
 service (lib/dpu_service) stands beside the models, on the kernel alone, and its model uses its formats: backends/dpu all of
-them, simulators/dpu the placement."""
+them, simulators/dpu the placement. Programs of threads (lib/tinsel_threads) run on their simulator alone."""
 
 import os
 import re
@@ -21,6 +21,7 @@ ALLOWED = {
     "backends/dpu": ("backends/", "simulators/", "lib/dpu_service/", *INTERFACE),
     "lib/fabric": ("lib/fabric/", *GROUND),
     "lib/dpu_service": ("lib/dpu_service/", "offramp/dpu/", *GROUND),
+    "lib/tinsel_threads": ("lib/tinsel_threads/", "simulators/tinsel/", "offramp/tinsel.h", *GROUND),
     "lib/recording": ("lib/recording/", *INTERFACE),
     "lib/core": ("lib/core/", "lib/fabric/", "lib/recording/", "simulators/model/", "simulators/network/", *INTERFACE),
     "lib": ("lib/", "offramp/"),
@@ -32,7 +33,8 @@ for simulator in ("aie", "cclo", "network", "tinsel", "zrlmpi"):
 ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp", *INTERFACE)
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
-NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_service", "tools")
+NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_service",
+          "lib/tinsel_threads", "tools")
 # A program for mpirun.
 KNOW_MPI = ("tools/measure.c",)
 KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")

@@ -287,7 +287,7 @@ def installed(scratch, tally):
         tally.record(label, not missing, "\n".join(missing))
     label = "snippets/pkg-config gives plain paths"
     if tally.wants(label):
-        result = launch(["pkg-config", "--libs", "offramp", "offramp-dpu"], scratch.environment, LIMIT)
+        result = launch(["pkg-config", "--libs", "offramp", "offramp-dpu", "offramp-tinsel"], scratch.environment, LIMIT)
         tally.record(label, result.ok and "-lofframp" in result.output and "//" not in result.output, result.output)
 
 

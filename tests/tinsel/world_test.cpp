@@ -109,12 +109,13 @@ TEST(TinselWorld, MessagesThatShareUnitsTakeWhatTheirFragmentsTakeInOneMachine) 
     const char* what;
     int ranks;
     std::size_t bytes;
-    std::vector<std::pair<int, int>> pairs;
+    bool congested = false;
+    std::vector<std::pair<int, int>> pairs = {};
   };
   std::vector<Case> cases = {
-      {"board to board", 32, 32 * kKibibyte, {}},    {"board to board, short", 32, 1000, {}},
-      {"incast on a board", 16, 32 * kKibibyte, {}}, {"incast over links", 64, 32 * kKibibyte, {}},
-      {"around a ring", 96, 60 * kKibibyte, {}},     {"the other half", 96, 30 * kKibibyte, {}}};
+      {"board to board", 32, 32 * kKibibyte},    {"board to board, short", 32, 1000},
+      {"incast on a board", 16, 32 * kKibibyte}, {"incast over links", 64, 32 * kKibibyte, true},
+      {"around a ring", 96, 60 * kKibibyte},     {"the other half", 96, 30 * kKibibyte}};
   for (int r = 0; r < 16; ++r) {
     cases[0].pairs.emplace_back(r, r + 16);
     cases[1].pairs.emplace_back(r, r + 16);
@@ -141,6 +142,11 @@ TEST(TinselWorld, MessagesThatShareUnitsTakeWhatTheirFragmentsTakeInOneMachine) 
     const Settings settings = settings_with({});
     const Configuration configuration(settings, one.ranks);
     const Time program = configuration.wake + configuration.receive_call * 2;
+    if (one.congested) {  // buffers of the links overflow, which a world does not know
+      EXPECT_GT(exact, world) << one.what;
+      EXPECT_LT(exact.seconds(), 1.1 * world.seconds()) << one.what;
+      continue;
+    }
     EXPECT_NEAR(world.seconds(), exact.seconds(), 0.05 * exact.seconds() + program.seconds()) << one.what;
   }
 }

@@ -1,0 +1,363 @@
+// The router of a board: eight fetchers, which look keys up and make copies, the crossbar, and the links to
+// the neighbouring boards.
+#include <algorithm>
+#include <utility>
+
+#include "simulators/tinsel/machine.hpp"
+
+namespace offramp::tinsel {
+namespace {
+
+constexpr std::uint16_t kMostHops = 64;  // far beyond any mesh: a way that goes in circles
+
+}  // namespace
+
+/// A message comes to a port of the router: from a column of the network on chip, or over a link, whose
+/// receiver drops what it has no room for.
+void Machine::fetch(std::uint32_t id) {
+  Moving& m = messages_[id];
+  const std::uint64_t which = fetcher_of(m);
+  Fetcher& to = fetcher(which);
+  const bool over_link = m.port < kLinks;
+  const int room = over_link ? buffers_.receive_flits : buffers_.port_flits;
+  const bool fits = to.flits == 0 || to.flits + m.flits <= room;
+  if (over_link) {
+    if (to.refused.head == kNone && m.number != to.expected) return send_again(which, id);
+    if (!fits || to.refused.head != kNone) return refuse(to, id);
+    ++to.expected;
+    acknowledge(m);
+  } else if (!fits) {
+    to.blocked = id;
+    return;
+  }
+  if (++m.hops > kMostHops) return stop(Trap::kLoop);
+  leave(m);
+  to.flits += m.flits;
+  m.fetcher = m.port;
+  m.ready = now_ + spec_.cycles(spec_.bypass_cycles);
+  append(to.input, id);
+  serve(which);
+}
+
+/// It and what follows it are sent again when the sender has waited for an acknowledgement in vain (go back
+/// N), and again, until there is room. The tries for which there is none are not played: nothing else could
+/// pass meanwhile.
+void Machine::refuse(Fetcher& to, std::uint32_t id) {
+  ++counters_.refused;
+  if (to.refused.head == kNone) to.refused_at = now_;
+  append(to.refused, id);
+}
+
+void Machine::resend_later(std::uint64_t which) {
+  Fetcher& to = fetcher(which);
+  if (to.refused.head == kNone || std::exchange(to.resends, true)) return;
+  const Time timeout = spec_.cycles(spec_.timeout_cycles);
+  const std::int64_t tries = (now_ - to.refused_at).count() / timeout.count() + 1;
+  push(to.refused_at + timeout * tries, Step::kResend, which);
+}
+
+void Machine::resend(std::uint64_t which) {
+  Fetcher& to = fetcher(which);
+  to.resends = false;
+  while (to.refused.head != kNone) send_again(which, take_first(to.refused));
+}
+
+/// What was on the wire when the sender went back comes out of sequence, and once more behind the others.
+void Machine::send_again(std::uint64_t which, std::uint32_t id) {
+  const auto over = static_cast<Direction>(which % kFetchers);
+  const int from = spec_.mesh.neighbour(static_cast<int>(which / kFetchers), over);
+  Arbiter& wire = from < 0 ? bridge_links_[0] : link(from, opposite(over)).wire;
+  ++counters_.link.retransmissions;
+  push(wire.acquire(now_, flit_ * messages_[id].flits).begin + spec_.hop_latency(), Step::kFetch, id);
+}
+
+/// The sender's buffer holds a message until its acknowledgement is back.
+void Machine::acknowledge(const Message& m) {
+  const auto over = static_cast<Direction>(m.port);
+  const int from = spec_.mesh.neighbour(m.board, over);
+  if (from < 0) return;  // from the bridge
+  Link& sender = link(from, opposite(over));
+  const Time back = now_ + spec_.hop_latency();
+  sender.acknowledgements.emplace_back(back, m.flits);
+  if (sender.blocked != kNone) push(back, Step::kCross, link_index(from, opposite(over)));
+}
+
+/// Goes on with the first message of a fetcher's input.
+void Machine::serve(std::uint64_t which) {
+  Fetcher& own = fetcher(which);
+  while (trap_ == Trap::kNone) {
+    const bool is_next = own.front == kNone;
+    if (is_next) {
+      if (own.input.head == kNone) return;
+      own.front = take_first(own.input);
+    }
+    const Moving& m = messages_[own.front];
+    if (m.to.keyed) {
+      if (!take_in(which)) return;
+    } else {
+      if (!is_next) return;  // it is on its way through the pipeline
+      if (m.ready > now_) return push(m.ready, Step::kPass, own.front);
+      pass(own.front);
+    }
+  }
+}
+
+/// The first message of the input is out of it.
+void Machine::taken(std::uint64_t which, int flits) {
+  Fetcher& own = fetcher(which);
+  own.front = kNone;
+  own.flits -= flits;
+  if (own.blocked != kNone) fetch(std::exchange(own.blocked, kNone));
+  resend_later(which);
+}
+
+/// Keyed ones are buffered whole and looked up, once there is a place for them.
+bool Machine::take_in(std::uint64_t which) {
+  Fetcher& own = fetcher(which);
+  const Moving m = messages_[own.front];
+  const Key key = Key::decode(m.to.key);
+  if (own.lookups.size() == static_cast<std::size_t>(buffers_.lookups)) return false;
+  if (key.maximal() && own.indirections == buffers_.indirections) return false;
+  if (own.consume.free_at() > now_) {
+    if (!std::exchange(own.calls, true)) push(own.consume.free_at(), Step::kServe, which);
+    return false;
+  }
+  const int requests = (key.beats + kMaximumBurst - 1) / kMaximumBurst;
+  own.consume.acquire(now_, m.lag + spec_.cycles(1 + m.flits + 2 * std::int64_t{requests}));
+  drop(own.front);
+  if (key.beats == 0) {
+    ++counters_.dropped;
+    ++boards_[m.board].counts.received;
+  } else {
+    own.lookups.emplace_back();
+    Lookup& lookup = own.lookups.back();
+    lookup.message = m;
+    lookup.message.lag = spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * (m.flits - 1));
+    look_up(which, lookup, key, now_ + m.lag + spec_.cycles(1 + m.flits));
+  }
+  taken(which, m.flits);
+  return true;
+}
+
+/// Through the fetcher's output: a message without a key, or the copy for a record.
+void Machine::pass(std::uint32_t id) {
+  const Time emission = spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * messages_[id].flits);
+  if (!enter(id, unit_of(messages_[id], kEmission + messages_[id].fetcher), Step::kPass, emission, {}))
+    return;
+  Moving& m = messages_[id];
+  const std::uint64_t which = std::uint64_t{m.board} * kFetchers + m.fetcher;
+  const int flits = m.flits;
+  if (std::exchange(m.copied, false)) {
+    push(now_ + emission, Step::kEmit, which);
+    return output(id);
+  }
+  m.port = static_cast<std::uint8_t>(bypass_port(spec_.mesh, m.board, m.to));
+  output(id);
+  taken(which, flits);
+  serve(which);
+}
+
+/// The beats of a key, which the fetcher asks for as far as its buffer holds them.
+void Machine::look_up(std::uint64_t which, Lookup& lookup, const Key& key, Time at) {
+  const std::size_t board = which / kFetchers;
+  Fetcher& own = fetcher(which);
+  Block block = tables_[board].read(key);
+  if (block.trap != Trap::kNone) return stop(block.trap);
+  ++counters_.lookups;
+  ++boards_[board].counts.received;
+  counters_.beats += key.beats;
+  lookup.read += key.beats;
+  if (lookup.read > tables_[board].extent(key.ram)) return stop(Trap::kLoop);
+  own.indirections += (key.maximal() ? 1 : 0) - (lookup.maximal ? 1 : 0);
+  lookup.maximal = key.maximal();
+  lookup.wanted.insert(lookup.wanted.end(), block.beats.begin(), block.beats.end());
+  lookup.ram = key.ram;
+  lookup.asks = later(lookup.asks, at);
+  request(which);
+}
+
+/// Bursts of four; a DRAM has at most 16 beats outstanding for all fetchers of its board, so it gives 16
+/// beats per latency. What comes behind a list that is to go on with another one waits for that.
+void Machine::request(std::uint64_t which) {
+  Fetcher& own = fetcher(which);
+  for (Lookup& lookup : own.lookups) {
+    while (lookup.asked < lookup.wanted.size()) {
+      const std::size_t burst = std::min<std::size_t>(kMaximumBurst, lookup.wanted.size() - lookup.asked);
+      if (own.beats + static_cast<int>(burst) > buffers_.beats) break;
+      own.beats += static_cast<int>(burst);
+      const Time at = later(lookup.asks, now_);
+      const Time share =
+          spec_.cycles(static_cast<std::int64_t>(burst) * spec_.dram_cycles / kOutstandingBeats);
+      const Time begin = boards_[which / kFetchers].lookups[lookup.ram].acquire(at, share).begin;
+      for (std::size_t k = 0; k < burst; ++k) {
+        const Time there = begin + spec_.cycles(spec_.dram_cycles + static_cast<std::int64_t>(k));
+        lookup.beats.emplace_back(there, lookup.wanted[lookup.asked++]);
+      }
+      lookup.asks = at + spec_.cycles(2);
+    }
+    if (lookup.maximal || lookup.asked < lookup.wanted.size()) break;
+  }
+  if (own.running || own.lookups.empty() || trap_ != Trap::kNone) return;
+  own.running = true;
+  push(own.lookups.front().beats.front().first, Step::kEmit, which);
+}
+
+/// The interpreter of a fetcher handles one record: one cycle per beat, then a copy per record.
+void Machine::emit(std::uint64_t which) {
+  Fetcher& own = fetcher(which);
+  if (own.ended && !end_record(which)) return;
+  Lookup& lookup = own.lookups.front();
+  const auto& [there, beat] = lookup.beats.front();
+  if (lookup.record == 0) {
+    if (there > now_) return push(there, Step::kEmit, which);
+    if (!std::exchange(own.opened, true)) return push(now_ + spec_.cycles(1), Step::kEmit, which);
+    own.opened = false;
+  }
+  const Record record = beat.records[static_cast<std::size_t>(lookup.record)];
+  ++counters_.records;
+  ++boards_[which / kFetchers].counts.sent;
+  own.ended = true;
+  if (record.type() != RecordType::kInd) return emit_record(which, lookup, record);
+  push(now_ + spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * lookup.message.flits), Step::kEmit, which);
+  look_up(which, lookup, Key::decode(record.new_key()), now_);
+}
+
+/// The copy of the record before has left the interpreter. False: there is nothing more to go through.
+bool Machine::end_record(std::uint64_t which) {
+  Fetcher& own = fetcher(which);
+  Lookup& lookup = own.lookups.front();
+  own.ended = false;
+  if (++lookup.record == lookup.beats.front().second.count) {
+    lookup.beats.pop_front();
+    lookup.record = 0;
+    --own.beats;
+  }
+  const bool is_over = lookup.beats.empty() && lookup.asked == lookup.wanted.size();
+  if (is_over) {
+    own.indirections -= lookup.maximal ? 1 : 0;
+    own.lookups.pop_front();
+    own.running = !own.lookups.empty();
+  }
+  const bool goes_on = own.running;
+  request(which);
+  if (is_over) serve(which);
+  return goes_on && trap_ == Trap::kNone;
+}
+
+/// What a record makes of the message: only words of flit 0 change.
+void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& record) {
+  const int board_index = static_cast<int>(which / kFetchers);
+  Moving copy = lookup.message;
+  copy.copied = true;
+  if (record.type() == RecordType::kRr) {
+    const Direction direction = record.direction();
+    if (which % kFetchers == static_cast<std::size_t>(direction)) return stop(Trap::kUTurn);
+    if (spec_.mesh.neighbour(board_index, direction) < 0) return stop(Trap::kEdge);
+    ++counters_.inter_records;
+    copy.to.key = record.new_key();
+    copy.port = static_cast<std::uint8_t>(direction);
+    return pass(keep(copy));
+  }
+  const std::uint64_t local = record.get(Field::kLocalKey);
+  std::uint64_t mask = std::uint64_t{1} << (record.thread() & 63U);
+  if (record.type() == RecordType::kMrm) {
+    mask = record.get(Field::kDestMask);
+    copy.words[0] = (copy.words[0] & 0xffff0000U) | static_cast<std::uint32_t>(local & 0xffffU);
+  } else {
+    copy.words[0] = static_cast<std::uint32_t>(local);
+    if (record.type() == RecordType::kUrm2) copy.words[1] = static_cast<std::uint32_t>(local >> 32U);
+  }
+  copy.to = Address::threads(static_cast<std::uint16_t>(board_index),
+                             static_cast<std::uint8_t>(record.mailbox()), mask);
+  copy.port = static_cast<std::uint8_t>(kLinks + copy.to.mailbox % kMailboxColumns);
+  pass(keep(copy));
+}
+
+/// Through the crossbar (at most 2/3 flit per cycle and output) into a column or to a link.
+void Machine::output(std::uint32_t id) {
+  const Moving& m = messages_[id];
+  const bool into_column = m.port >= kLinks;
+  const Time ahead = spec_.cycles(into_column ? spec_.noc_hop_cycles : 0);
+  const Time occupied = spec_.cycles((3 * m.flits + 1) / 2);
+  if (!enter(id, unit_of(m, kOutputs + m.port), Step::kOutput, occupied, ahead)) return;
+  if (!into_column) return cross(id);
+  messages_[id].mailbox = static_cast<std::uint8_t>(messages_[id].port - kLinks);
+  push(now_ + ahead, Step::kHop, id);
+}
+
+/// Into the send buffer of a link, once there is room.
+void Machine::cross(std::uint32_t id) {
+  Moving& m = messages_[id];
+  if (m.to.board == kBridge && m.board == 0) {
+    leave(m);
+    const Time begin = bridge_links_[1].acquire(now_, flit_ * m.flits).begin;
+    return push(begin + spec_.hop_latency(), Step::kAtBridge, id);
+  }
+  const auto over = static_cast<Direction>(m.port);
+  const int next = spec_.mesh.neighbour(m.board, over);
+  if (next < 0) return stop(Trap::kEdge);
+  Link& out = link(m.board, over);
+  while (!out.acknowledgements.empty() && out.acknowledgements.front().first <= now_) {
+    out.flits -= out.acknowledgements.front().second;
+    out.acknowledgements.pop_front();
+  }
+  if (out.flits + m.flits > buffers_.send_flits) {
+    out.blocked = id;
+    if (!out.acknowledgements.empty())
+      push(out.acknowledgements.front().first, Step::kCross, link_index(m.board, over));
+    return;
+  }
+  out.flits += m.flits;
+  m.number = out.sent++;
+  leave(m);
+  cross_link(id, out, next);
+}
+
+/// A lost packet is sent again after the timeout, and what is behind it waits (go back N); one out of
+/// sequence is dropped by the receiver, which is the same; a second copy only takes its time.
+void Machine::cross_link(std::uint32_t id, Link& out, int next) {
+  Moving& m = messages_[id];
+  const Time occupied = flit_ * m.flits;
+  Time duration = occupied;
+  Time before;
+  const auto count = [&](std::uint64_t& kind) {
+    ++kind;
+    ++counters_.link.packets;
+    counters_.link.wire_bytes +=
+        static_cast<std::uint64_t>(m.flits) * static_cast<std::uint64_t>(spec_.flit_link_bytes);
+  };
+  std::uint64_t first_try = 0;  // not counted as a retransmission
+  count(first_try);
+  for (int attempt = 0; faults_.any(); ++attempt) {
+    const std::uint64_t wire = offramp::Link::id(m.board, static_cast<std::uint64_t>(next));
+    const Fault fault = fault_of(faults_, wire, fault_base_ + out.packets++, epoch_ + now_ + before);
+    if (fault == Fault::kNone) break;
+    if (fault == Fault::kDuplicated) {
+      ++counters_.link.duplicated;
+      duration += occupied;
+      break;
+    }
+    if (fault == Fault::kDelayed) {
+      ++counters_.link.delayed;
+      before += faults_.delay_time;
+      break;
+    }
+    ++(fault == Fault::kLost        ? counters_.link.lost
+       : fault == Fault::kCorrupted ? counters_.link.corrupted
+                                    : counters_.link.reordered);
+    count(counters_.link.retransmissions);
+    if (attempt == spec_.retries) {
+      broken_ = true;
+      return;
+    }
+    before += occupied + spec_.cycles(spec_.timeout_cycles);
+  }
+  counters_.link.payload_bytes += static_cast<std::uint64_t>(m.flits) * kFlitBytes;
+  const Time begin = out.wire.acquire(now_, before + duration).begin + before;
+  m.lag = later(m.lag, flit_ * (m.flits - 1));
+  m.board = static_cast<std::uint16_t>(next);
+  m.port = static_cast<std::uint8_t>(opposite(static_cast<Direction>(m.port)));
+  push(begin + spec_.hop_latency(), Step::kFetch, id);
+}
+
+}  // namespace offramp::tinsel
