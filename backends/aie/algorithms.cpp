@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/aie/part.hpp"
+#include "backends/aie/verdicts.hpp"
 #include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
@@ -350,74 +351,6 @@ Task<Outcome> reduce(const Model& model, const Operation& operation, const Need&
 
 }  // namespace
 
-int operations_of(ReduceFunction function) {
-  switch (function) {
-    case ReduceFunction::kSum:
-    case ReduceFunction::kProduct:
-    case ReduceFunction::kMaximum:
-    case ReduceFunction::kMinimum:
-    case ReduceFunction::kBitAnd:
-    case ReduceFunction::kBitOr:
-    case ReduceFunction::kBitXor:
-      return 1;
-    case ReduceFunction::kLogicalAnd:
-    case ReduceFunction::kLogicalOr:
-      return 2;  // compare with zero, combine
-    case ReduceFunction::kLogicalXor:
-      return 3;
-    default:
-      return 0;
-  }
-}
-
-std::size_t element_bytes_of(ElementType type) {
-  switch (type) {
-    case ElementType::kByte:
-    case ElementType::kInt8:
-    case ElementType::kUint8:
-      return 1;
-    case ElementType::kInt16:
-    case ElementType::kUint16:
-      return 2;
-    case ElementType::kInt32:
-    case ElementType::kUint32:
-    case ElementType::kFloat32:
-      return 4;
-    default:
-      return 0;
-  }
-}
-
-namespace {
-Need plan_for(Planner& planner, const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::kReduce:
-      return planner.reduce(operation.ranks, operation.bytes);
-    case OperationKind::kAllreduce:
-      return planner.allreduce(operation.ranks, operation.bytes);
-    case OperationKind::kBarrier:
-      return planner.barrier(operation.ranks);
-    case OperationKind::kBcast:
-      return planner.bcast(operation.ranks, operation.bytes);
-    case OperationKind::kGather:
-      return planner.gather(operation.ranks, operation.bytes);
-    case OperationKind::kScatter:
-      return planner.scatter(operation.ranks, operation.bytes);
-    case OperationKind::kAllgather:
-      return planner.allgather(operation.ranks, operation.bytes);
-    default: {
-      Need need;
-      need.limit = "there are no kernels for this operation";
-      return need;
-    }
-  }
-}
-}  // namespace
-
-const Need& need_of(Planner& planner, const Operation& operation) {
-  return planner.lately(operation, plan_for);
-}
-
 static void load_graph(const Model& model, const Operation& operation, const Need& need, Team& team) {
   const int rank = team.world_rank(team.rank());
   const Time begin = team.clock;
@@ -428,7 +361,7 @@ static void load_graph(const Model& model, const Operation& operation, const Nee
 
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
-  const Need need = need_of(model.planner, what);  // a copy: others may be asked for meanwhile
+  const Need need = model.planner.need(what);  // a copy: others may be asked for meanwhile
   team.clock += model.setup.command;
   load_graph(model, what, need, team);
   Outcome outcome = Outcome::kFault;  // supports() said no

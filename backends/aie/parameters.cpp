@@ -44,7 +44,7 @@ std::vector<Parameter> hardware() {
           real("call", "cycles", costs.call, {105, 10000}, "inferred: level time without its locks",
                "set-up and end of a Reduce"),
           real("skew", "cycles", costs.skew, {0, 10000}, "fitted on tree times (34 in the simulator trace)",
-               "forecasts: the root begins this much later")};
+               "the root's kernel begins this much after the others")};
 }
 
 std::vector<Parameter> design() {

@@ -54,6 +54,37 @@ std::string_view Planner::resident_limit(std::size_t bytes) {
   return text;
 }
 
+const Need& Planner::need(const Operation& operation) {
+  Recent& recent = recent_[static_cast<std::size_t>(operation.kind)];
+  if (recent.ranks != operation.ranks || recent.bytes != operation.bytes)
+    recent = {operation.ranks, operation.bytes, find(operation)};
+  return recent.need;
+}
+
+Need Planner::find(const Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::kReduce:
+      return reduce(operation.ranks, operation.bytes);
+    case OperationKind::kAllreduce:
+      return allreduce(operation.ranks, operation.bytes);
+    case OperationKind::kBarrier:
+      return barrier(operation.ranks);
+    case OperationKind::kBcast:
+      return bcast(operation.ranks, operation.bytes);
+    case OperationKind::kGather:
+      return gather(operation.ranks, operation.bytes);
+    case OperationKind::kScatter:
+      return scatter(operation.ranks, operation.bytes);
+    case OperationKind::kAllgather:
+      return allgather(operation.ranks, operation.bytes);
+    default: {
+      Need need;
+      need.limit = "there are no kernels for this operation";
+      return need;
+    }
+  }
+}
+
 const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                                    bool from_host) {
   const std::size_t window = rounded_window(largest);

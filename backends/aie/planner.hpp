@@ -41,6 +41,16 @@ class Planner {
  public:
   explicit Planner(const Setup& setup) : setup_(setup) {}
 
+  /// Depends on kind, ranks and bytes only. Valid until the next question about the kind: a program repeats
+  /// its operations, and each is asked about twice.
+  const Need& need(const Operation& operation);
+
+ private:
+  using Key = std::tuple<int, std::size_t, std::size_t, int>;
+  enum Kind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
+  const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
+                            bool from_host);
+  Need find(const Operation& operation);
   /// Reductions of `bytes` on every kernel.
   Need reduce(int kernels, std::size_t bytes);
   Need gather(int kernels, std::size_t block);
@@ -50,24 +60,6 @@ class Planner {
   Need allreduce(int kernels, std::size_t bytes);
   Need allgather(int kernels, std::size_t block);
   Need barrier(int kernels);
-
-  /// What plan(*this, operation) says, which depends on kind, ranks and bytes only: a program repeats its
-  /// operations, and each is asked about twice.
-  template <typename Plan>
-  const Need& lately(const Operation& operation, Plan plan) {
-    Recent& recent = recent_[static_cast<std::size_t>(operation.kind)];
-    if (recent.ranks != operation.ranks || recent.bytes != operation.bytes)
-      recent = {operation.ranks, operation.bytes, plan(*this, operation)};
-    return recent.need;
-  }
-
-  /// Of a tree as operations use it, for drawings.
-  const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
-                            bool from_host);
-
- private:
-  using Key = std::tuple<int, std::size_t, std::size_t, int>;
-  enum Kind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
   /// The tree for windows of this size, or of a half, a quarter and so on.
   Need shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host);
   Need blocks(int kernels, std::size_t block, bool whole_at_root);

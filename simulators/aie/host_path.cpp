@@ -11,10 +11,6 @@ void OwnHostPort::start(std::size_t buffer, Time at) {
   port_free_ = ends_[buffer] = later(begin + port_time_, total_.acquire(begin, total_time_).end);
 }
 
-Task<Time> OwnHostPort::end(std::size_t buffer) {
-  co_return ends_[buffer];
-}
-
 HostSource::HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window,
                        std::size_t windows)
     : clock_(clock), port_(port), latency_(path.latency), pace_(path.port_time(window)), windows_(windows) {

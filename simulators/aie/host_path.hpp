@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,9 +34,27 @@ struct HostPath {
 class HostPort {
  public:
   virtual ~HostPort() = default;
-  /// Asks for a window to or from buffer 0 or 1; end() once for each.
+  /// Asks for a window to or from buffer 0 or 1.
   virtual void start(std::size_t buffer, Time at) = 0;
-  virtual Task<Time> end(std::size_t buffer) = 0;
+
+  class [[nodiscard]] End {
+   public:
+    End(HostPort& port, std::size_t buffer) : port_(port), buffer_(buffer) {}
+    [[nodiscard]] bool await_ready() const { return port_.ended(buffer_); }
+    void await_suspend(std::coroutine_handle<> kernel) const { port_.wait(buffer_, kernel); }
+    [[nodiscard]] Time await_resume() const { return port_.end_of(buffer_); }
+
+   private:
+    HostPort& port_;
+    std::size_t buffer_;
+  };
+  /// co_await it at most once for each start().
+  End end(std::size_t buffer) { return {*this, buffer}; }
+
+ protected:
+  [[nodiscard]] virtual bool ended(std::size_t buffer) const = 0;
+  virtual void wait(std::size_t buffer, std::coroutine_handle<> kernel) = 0;
+  [[nodiscard]] virtual Time end_of(std::size_t buffer) const = 0;
 };
 
 /// A port, and the memory behind it, that no other kernel uses.
@@ -44,7 +63,11 @@ class OwnHostPort final : public HostPort {
   OwnHostPort(const HostPath& path, std::size_t window)
       : port_time_(path.port_time(window)), total_time_(path.total_time(window)) {}
   void start(std::size_t buffer, Time at) override;
-  Task<Time> end(std::size_t buffer) override;
+
+ protected:
+  [[nodiscard]] bool ended(std::size_t) const override { return true; }
+  void wait(std::size_t, std::coroutine_handle<>) override {}
+  [[nodiscard]] Time end_of(std::size_t buffer) const override { return ends_[buffer]; }
 
  private:
   Time port_time_;

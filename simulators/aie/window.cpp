@@ -13,14 +13,6 @@ double until_flip(const Costs& costs) {
 
 }  // namespace
 
-Task<void> Core::compute(Time duration) const {
-  if (unit == nullptr) {
-    clock += duration;
-    co_return;
-  }
-  co_await unit->compute(clock, duration);
-}
-
 Task<void> acquire(Core core, Input& input, Acquire how) {
   core.spend(acquire_cycles(core.timing.costs(), how));
   const Time begin = core.clock;

@@ -6,6 +6,7 @@
 // kernels are the same.
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
 #include <string_view>
 
@@ -33,14 +34,16 @@ class Output {
   virtual Task<void> set_full() = 0;
 };
 
-/// A core that kernels of several operations share: it computes for one of them at a time. Waiting for a lock
-/// leaves it to the others.
+/// A core that kernels of several operations share, as one of these kernels sees it: it computes for one of
+/// them at a time. Waiting for a lock leaves it to the others.
 class CoreUnit {
  public:
   virtual ~CoreUnit() = default;
-  /// The kernel, whose clock is there, computes for a while; before that it has spent `spent` on calls and
-  /// locks.
-  virtual Task<void> compute(Time& clock, Time duration) = 0;
+  /// The kernel, whose clock shows that, computes for a while; before that it has spent `spent` on calls and
+  /// locks. True: end() is known already. False: wait() comes next.
+  virtual bool begin(Time clock, Time duration) = 0;
+  virtual void wait(std::coroutine_handle<> kernel) = 0;
+  [[nodiscard]] virtual Time end() const = 0;
   Time spent;
 };
 
@@ -57,8 +60,21 @@ struct Core {
     clock += span;
     if (unit != nullptr) unit->spent += span;
   }
+  class [[nodiscard]] Computation {
+   public:
+    Computation(Time& clock, CoreUnit* unit, Time duration)
+        : clock_(clock), unit_(unit), duration_(duration) {}
+    [[nodiscard]] bool await_ready() const { return unit_ == nullptr || unit_->begin(clock_, duration_); }
+    void await_suspend(std::coroutine_handle<> kernel) const { unit_->wait(kernel); }
+    void await_resume() const { clock_ = unit_ == nullptr ? clock_ + duration_ : unit_->end(); }
+
+   private:
+    Time& clock_;
+    CoreUnit* unit_;
+    Time duration_;
+  };
   /// Goes over the elements of a window.
-  [[nodiscard]] Task<void> compute(Time duration) const;
+  [[nodiscard]] Computation compute(Time duration) const { return {clock, unit, duration}; }
   void span(std::string_view what, Time begin) const {
     if (spans != nullptr && clock > begin) spans->record({"aie.core", what, begin, clock, operation});
   }

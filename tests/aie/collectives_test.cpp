@@ -11,6 +11,7 @@
 #include "backends/aie/aie.hpp"
 #include "backends/aie/setup.hpp"
 #include "tests/aie/support.hpp"
+#include "tests/aie/whole_array.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 
@@ -330,12 +331,12 @@ constexpr OperationKind kCollectives[] = {
 
 // A forecast runs the same coroutines in a world.
 TEST(AieForecast, OfDataInTilesIsTheClusterThatBeginsAtZero) {
-  const Settings settings = settings_with({{"skew", {0, {}}}, {"data", {0, "tiles"}}});
+  const Settings settings = settings_with({{"data", {0, "tiles"}}});
   for (const int ranks : {2, 7, 12}) {
     for (const std::size_t bytes : {16U, 2000U}) {
       for (const OperationKind kind : kCollectives) {
         const Operation operation = collective_of(kind, ranks, bytes);
-        const Forecast forecast = aie_backend().forecast(operation, {0, ranks, settings, {}, nullptr});
+        const Forecast forecast = forecast_of(operation, settings);
         ASSERT_EQ(forecast.declined, "");
         const Live live = run_live(operation, settings);
         EXPECT_EQ(forecast.time, live.time) << to_string(kind) << ' ' << ranks << ' ' << bytes;
@@ -348,12 +349,12 @@ TEST(AieForecast, OfDataInTilesIsTheClusterThatBeginsAtZero) {
 
 // A live run knows of the ports and the memory that others use only how many ranks there are.
 TEST(AieForecast, OfDataInTheHostsMemoryIsNearTheCluster) {
-  const Settings settings = settings_with({{"skew", {0, {}}}});
+  const Settings settings = settings_with({});
   for (const int ranks : {2, 7, 12}) {
     for (const std::size_t bytes : {16U, 5000U, 100000U}) {
       for (const OperationKind kind : kCollectives) {
         const Operation operation = collective_of(kind, ranks, bytes);
-        const Forecast forecast = aie_backend().forecast(operation, {0, ranks, settings, {}, nullptr});
+        const Forecast forecast = forecast_of(operation, settings);
         ASSERT_EQ(forecast.declined, "");
         const Live live = run_live(operation, settings);
         const double ratio = live.time.seconds() / forecast.time.seconds();
@@ -382,7 +383,7 @@ TEST(AieForecast, OfAReductionCountsTheTreeTime) {
     operation.bytes = row.bytes;
     for (const int root : {0, row.ranks - 1}) {
       operation.root = root;
-      const Forecast forecast = aie_backend().forecast(operation, {0, row.ranks, settings, {}, nullptr});
+      const Forecast forecast = forecast_of(operation, settings);
       EXPECT_EQ(published_timing().in_cycles(forecast.engine), row.cycles) << row.ranks << ' ' << row.bytes;
       EXPECT_GT(forecast.time, forecast.engine);
     }
@@ -399,7 +400,7 @@ TEST(AieForecast, OfManyRanksFits) {
     operation.bytes = 16;
     for (const int ranks : {127, 255, 400, 401}) {
       operation.ranks = ranks;
-      const Forecast forecast = aie_backend().forecast(operation, {0, ranks, settings, {}, nullptr});
+      const Forecast forecast = forecast_of(operation, settings);
       std::printf("%s %d: %.1f cycles %s\n", std::string(to_string(kind)).c_str(), ranks,
                   published_timing().in_cycles(forecast.engine), forecast.declined.c_str());
       EXPECT_EQ(forecast.declined.empty(), ranks <= 400);

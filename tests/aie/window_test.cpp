@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "simulators/aie/network.hpp"
 #include "tests/aie/support.hpp"
+#include "tests/aie/whole_array.hpp"
 
 namespace offramp::aie {
 namespace {
