@@ -27,6 +27,11 @@ struct Model {
   Time skew;                     // the root's first kernel begins this much later
   KernelTimes* times = nullptr;  // where to note them; null: they do not count
 };
+/// For the second part of a collective, whose kernels run already.
+inline Model following(Model model) {
+  model.skew = {};
+  return model;
+}
 
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers);
 

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
 
+// All blocks of an alltoall, which lie in the root's memory between gather and scatter.
+constexpr std::size_t kMostExchanged = std::size_t{64} << 20;
+
 // Sizes are rounded up for plans, so that a program with many sizes needs few plans.
 std::size_t rounded_window(std::size_t window) {
   constexpr std::size_t kLargest = 8192;
@@ -77,6 +80,10 @@ Need Planner::find(const Operation& operation) {
       return scatter(operation.ranks, operation.bytes);
     case OperationKind::kAllgather:
       return allgather(operation.ranks, operation.bytes);
+    case OperationKind::kReduceScatter:
+      return reduce_scatter(operation.ranks, operation.bytes);
+    case OperationKind::kAlltoall:
+      return alltoall(operation.ranks, operation.bytes);
     default: {
       Need need;
       need.limit = "there are no kernels for this operation";
@@ -182,7 +189,10 @@ Need Planner::gather(int kernels, std::size_t block) {
 }
 
 Need Planner::scatter(int kernels, std::size_t block) {
-  return blocks(kernels, block, false);
+  Need need = blocks(kernels, block, false);
+  need.down = std::exchange(need.tree, nullptr);
+  need.down_window = need.tree_window;
+  return need;
 }
 
 Need Planner::bcast(int kernels, std::size_t bytes) {
@@ -216,6 +226,33 @@ Need Planner::allreduce(int kernels, std::size_t bytes) {
   }
   Need need = reduce(kernels, bytes);
   add_multicast(need, kernels, bytes);
+  return need;
+}
+
+void Planner::add_scatter(Need& need, int kernels, std::size_t block) {
+  if (!need.limit.empty()) return;
+  const Need out = scatter(kernels, block);
+  need.down = out.down;
+  need.down_window = out.down_window;
+  need.limit = out.limit;
+}
+
+Need Planner::reduce_scatter(int kernels, std::size_t block) {
+  Need need = reduce(kernels, block * static_cast<std::size_t>(kernels));
+  add_scatter(need, kernels, block);
+  return need;
+}
+
+Need Planner::alltoall(int kernels, std::size_t block) {
+  const auto ranks = static_cast<std::size_t>(kernels);
+  const std::size_t row = block * ranks;
+  if (block > kMostExchanged / (ranks * ranks)) {
+    Need need;
+    need.limit = "the root would hold what all ranks have for all others, more than 64 MiB";
+    return need;
+  }
+  Need need = gather(kernels, row);
+  add_scatter(need, kernels, row);
   return need;
 }
 

@@ -28,8 +28,10 @@ struct TreePlan {
 /// What an operation needs of the array. Windows: the largest on an edge; less than the parameter where more
 /// does not fit.
 struct Need {
-  const TreePlan* tree = nullptr;  // reduce, gather, scatter
+  const TreePlan* tree = nullptr;  // to the top: reduce, gather
   std::size_t tree_window = 16;
+  const TreePlan* down = nullptr;  // scatter
+  std::size_t down_window = 16;
   const Plan* multicast = nullptr;  // bcast
   std::size_t multicast_window = 16;
   const Plan* butterfly = nullptr;
@@ -59,10 +61,14 @@ class Planner {
   /// Reduce and broadcast, or the butterfly where that is asked for and possible.
   Need allreduce(int kernels, std::size_t bytes);
   Need allgather(int kernels, std::size_t block);
+  /// Reduce and scatter, gather and scatter.
+  Need reduce_scatter(int kernels, std::size_t block);
+  Need alltoall(int kernels, std::size_t block);
   Need barrier(int kernels);
   /// The tree for windows of this size, or of a half, a quarter and so on.
   Need shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host);
   Need blocks(int kernels, std::size_t block, bool whole_at_root);
+  void add_scatter(Need& need, int kernels, std::size_t block);
   void add_multicast(Need& need, int kernels, std::size_t bytes);
   const Plan& multicast_plan(int kernels, std::size_t largest, std::size_t bytes);
   const Plan& butterfly_plan(int kernels, std::size_t largest, std::size_t bytes);

@@ -9,10 +9,16 @@
 
 namespace offramp::aie {
 
-/// What the function takes of the engine per element; 0: not in its instruction set.
-int operations_of(ReduceFunction function);
-/// Of one element in bytes; 0: the engine does not compute with it.
-std::size_t element_bytes_of(ElementType type);
+/// How a reduction goes over its data.
+struct Loop {
+  std::size_t element_bytes = 4;  // a step's, of integers of 64 bits a word; 0: it does not know the type
+  int operations = 1;             // of a step and one input; 0: it does not know the function
+  bool scalar = false;            // there are no vectors of the type
+};
+Loop loop_of(ElementType type, ReduceFunction function);
+
+/// The original document has this collective, built or designed, with elements of this size.
+bool is_published(const Operation& operation);
 
 /// The reason where the ranks of a world do not find a tile each.
 std::string too_few_tiles(const Setup& setup, int ranks);
