@@ -59,6 +59,7 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
   const bool streamed = need.tree->streamed;
   ReduceCall call = reduce_call(model.setup, operation, chunks);
+  call.meeting = part.plan().meeting[at(part.node())];
   const std::vector<int>& children = part.tree().children(part.node());
   // The last child's data comes to where the result is wanted.
   MutableBytes last = part.is_top() ? place_of_result(own, result) : MutableBytes();

@@ -39,12 +39,8 @@ std::vector<std::vector<std::size_t>> acquisition_of(const Tree& tree, const Pla
 
 }  // namespace
 
-std::size_t Planner::most_data() const {
-  return static_cast<std::size_t>(setup_.array.memory_bytes - setup_.array.own_bytes());
-}
-
 bool Planner::fits_tile(std::size_t bytes) const {
-  return bytes <= most_data();
+  return bytes <= static_cast<std::size_t>(setup_.array.most_data());
 }
 
 std::string_view Planner::resident_limit(std::size_t bytes) {
@@ -52,8 +48,7 @@ std::string_view Planner::resident_limit(std::size_t bytes) {
   std::string& text = limits_[bytes];
   if (text.empty())
     text = std::to_string(bytes) + " B of local data: a tile has " +
-           std::to_string(setup_.array.memory_bytes) + " B, less " +
-           std::to_string(setup_.array.own_bytes()) + " B of stack, heap and synchronisation";
+           std::to_string(setup_.array.memory_bytes) + " B, less " + setup_.array.reserved();
   return text;
 }
 
@@ -95,7 +90,8 @@ Need Planner::find(const Operation& operation) {
 const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                                    bool from_host) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const std::size_t data =
+      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
   std::unique_ptr<TreePlan>& entry = trees_[key];
   if (entry != nullptr) return *entry;
@@ -112,7 +108,8 @@ const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t
 
 const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_t bytes) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const std::size_t data =
+      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kMulticast}];
   if (entry != nullptr) return *entry;
   Graph graph;
@@ -131,7 +128,8 @@ const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_
 
 const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_t bytes) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const std::size_t data =
+      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kButterfly}];
   if (entry != nullptr) return *entry;
   const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(kernels))) - 1;
@@ -145,7 +143,10 @@ Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, boo
   for (std::size_t size = window;; size = edge_window(size / 2, size)) {
     const TreePlan& planned = tree_plan(kernels, size, data, streamed, from_host);
     const bool least = size <= kLeastShrunk || kernels > setup_.array.tiles();
-    if (!planned.plan.ok() && !least) continue;
+    if (!planned.plan.ok() && !least) {
+      if (need.instead.empty()) need.instead = planned.plan.limit;
+      continue;
+    }
     need.tree = &planned;
     need.tree_window = size;
     need.limit = planned.plan.limit;
@@ -168,7 +169,10 @@ Need Planner::reduce(int kernels, std::size_t bytes) {
     need.limit = resident_limit(bytes);
   }
   if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
-  return shrunk_tree(kernels, reduce_window(setup_, kernels, bytes, true, setup_.window), 0, true, false);
+  const std::string_view instead = need.limit;
+  need = shrunk_tree(kernels, reduce_window(setup_, kernels, bytes, true, setup_.window), 0, true, false);
+  need.instead = instead;
+  return need;
 }
 
 Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
@@ -203,6 +207,7 @@ Need Planner::bcast(int kernels, std::size_t bytes) {
        size = edge_window(size / 2, size)) {
     need.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
     need.multicast_window = size;
+    if (need.instead.empty()) need.instead = need.limit;
     need.limit = need.multicast->limit;
     if (need.limit.empty() || size <= kLeastShrunk || kernels > setup_.array.tiles()) return need;
   }

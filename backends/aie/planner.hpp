@@ -36,7 +36,8 @@ struct Need {
   std::size_t multicast_window = 16;
   const Plan* butterfly = nullptr;
   std::size_t butterfly_window = 16;
-  std::string_view limit;  // not empty: declined; lives as long as the planner
+  std::string_view limit;    // not empty: declined; lives as long as the planner
+  std::string_view instead;  // of larger windows, or of data in the tiles: why not; the same
 };
 
 class Planner {
@@ -73,7 +74,6 @@ class Planner {
   const Plan& multicast_plan(int kernels, std::size_t largest, std::size_t bytes);
   const Plan& butterfly_plan(int kernels, std::size_t largest, std::size_t bytes);
   [[nodiscard]] std::string_view resident_limit(std::size_t bytes);
-  [[nodiscard]] std::size_t most_data() const;
   [[nodiscard]] bool fits_tile(std::size_t bytes) const;
 
   struct Recent {

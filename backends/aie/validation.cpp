@@ -78,8 +78,8 @@ void add_trees(Add add) {
     const bool same = automatic.tree == published.tree;
     const bool unexplained = row.window == 4096 && row.levels >= 5;
     add({"tree time, " + what, "cycles", row.tree, automatic.tree, kFitted,
-         same ? unexplained ? "`leaf_element`, `skew`; what is left over is not explained: bank conflicts?"
-                            : "`leaf_element`, `skew`"
+         same               ? unexplained ? "`leaf_element`, `skew`; what is left over is not explained"
+                                          : "`leaf_element`, `skew`"
          : row.window == 16 ? "`leaf_element`, `skew`"
                             : "`skew`; layout chosen after this figure: all edges share memory"});
     if (!same)

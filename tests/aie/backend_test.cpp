@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <tuple>
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
+#include "backends/aie/planner.hpp"
 #include "tests/aie/support.hpp"
 #include "tests/live_backend.hpp"
 
@@ -134,6 +136,35 @@ TEST(AieBackend, GivesEachDeclineItsTrueReason) {
     for (const ReduceFunction function : {ReduceFunction::kSum, ReduceFunction::kMinimum})
       EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element, function), "");
   }
+}
+
+TEST(AieBackend, HasSmallerWindowsBesideKernelsOfTheProgram) {
+  Settings settings = Settings::defaults(aie_backend().parameters);
+  settings.set("window", {8192, {}});
+  settings.set("data", {0, "tiles"});
+  Operation operation;
+  operation.kind = OperationKind::kReduce;
+  operation.element = ElementType::kInt32;
+  operation.function = ReduceFunction::kSum;
+  operation.ranks = 63;
+  operation.bytes = 8192;
+  const auto need = [&](int user_memory) {
+    settings.set("user_memory", {static_cast<double>(user_memory), {}});
+    const aie::Setup setup(settings);
+    Planner planner(setup);
+    const Need found = planner.need(operation);
+    return std::tuple(found.tree_window, std::string(found.instead), std::string(found.limit));
+  };
+  EXPECT_EQ(need(0), std::tuple(std::size_t{8192}, "", ""));
+  const auto [window, instead, limit] = need(16384);
+  EXPECT_LT(window, 8192U);
+  EXPECT_NE(instead, "");
+  EXPECT_EQ(limit, "");
+  EXPECT_EQ(
+      std::get<2>(need(22497)),
+      "8192 B of local data: a tile has 32768 B, less 2080 B of stack, heap and synchronisation and 22497 "
+      "B of the program's kernels");
+  EXPECT_NE(std::get<2>(need(1048576)), "");
 }
 
 TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {

@@ -94,6 +94,7 @@ inline Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, 
     call.element_bytes = arithmetic.element_bytes;
     call.operations = arithmetic.operations;
     call.code = arithmetic.code;
+    call.meeting = plan.meeting[at(node)];
     repeated.calls = options.calls;
     repeated.gap = node == 0 ? timing.costs().repeat_root : timing.costs().repeat;
     repeated.log = node == 0 ? &log : nullptr;

@@ -222,7 +222,8 @@ TEST(Memory, LimitsOfSection46) {
   EXPECT_EQ(fixed_limit(array, graph), "");
   ++graph.data_bytes;
   EXPECT_EQ(fixed_limit(array, graph),
-            "local data, stack, heap and synchronisation take 32769 B of a module's 32768 B");
+            "30689 B of local data with 2080 B of stack, heap and synchronisation take 32769 B of a module's "
+            "32768 B");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(15, 14), 16, 16)), "");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(16, 15), 16, 16)),
             "a kernel has 15 windows, and 14 are possible");
