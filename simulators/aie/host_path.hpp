@@ -30,6 +30,9 @@ struct HostPath {
   }
 };
 
+/// Of a window.
+inline constexpr std::size_t kBuffers = 2;
+
 /// One direction of a port as one kernel uses it, for windows of one size. What else moves windows is open.
 class HostPort {
  public:
@@ -83,7 +86,11 @@ class HostSource final : public Input {
  public:
   HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window, std::size_t windows);
   Task<void> wait_full() override;
-  Task<void> set_empty() override;
+  Task<void> set_empty() override {
+    const std::size_t buffer = emptied_++;
+    if (buffer + kBuffers < windows_) port_.start(buffer & 1U, clock_);
+    return {};
+  }
 
  private:
   Time& clock_;
@@ -102,11 +109,16 @@ class HostSink final : public Output {
   HostSink(Time& clock, HostPort& port, const HostPath& path)
       : clock_(clock), port_(port), latency_(path.latency) {}
   Task<void> wait_empty() override;
-  Task<void> set_full() override;
+  Task<void> set_full() override {
+    port_.start(filled_++ & 1U, clock_);
+    return {};
+  }
   /// Takes the clock to when the last window is in the host's memory. Once, at the end.
   Task<void> drain();
 
  private:
+  Task<void> wait_for_window();
+
   Time& clock_;
   HostPort& port_;
   Time latency_;
@@ -116,8 +128,8 @@ class HostSink final : public Output {
 /// Windows that nobody waits for: a result that stays, or goes to a reader that is never late.
 class OpenOutput final : public Output {
  public:
-  Task<void> wait_empty() override;
-  Task<void> set_full() override;
+  Task<void> wait_empty() override { return {}; }
+  Task<void> set_full() override { return {}; }
 };
 
 }  // namespace offramp::aie

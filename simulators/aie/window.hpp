@@ -9,6 +9,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "offramp/kernel/span.hpp"
 #include "offramp/kernel/task.hpp"
@@ -16,7 +17,7 @@
 
 namespace offramp::aie {
 
-/// The consumer's end of a window.
+/// The consumer's end of a window. Functions that have nothing to wait for may return an empty task.
 class Input {
  public:
   virtual ~Input() = default;
@@ -26,7 +27,7 @@ class Input {
   virtual Task<void> set_empty() = 0;
 };
 
-/// The producer's end.
+/// The producer's end. The same holds for it.
 class Output {
  public:
   virtual ~Output() = default;
@@ -82,11 +83,35 @@ struct Core {
 
 enum class Acquire : std::uint8_t { kInLoop, kSingle };
 
+/// The rest of an acquire or a release that has come to its lock. Awaited at once.
+class [[nodiscard]] LockCall {
+ public:
+  /// begin: of the wait. what: its name in traces; empty: none is recorded.
+  LockCall(Core core, Time begin, Task<void> lock, std::string_view what, double cycles_after)
+      : core_(core), begin_(begin), lock_(std::move(lock)), what_(what), cycles_after_(cycles_after) {}
+  [[nodiscard]] bool await_ready() const { return !lock_.valid(); }
+  template <typename P>
+  bool await_suspend(std::coroutine_handle<P> kernel) const {
+    return Task<void>::Awaiter{lock_.handle()}.await_suspend(kernel);
+  }
+  void await_resume() const {
+    if (!what_.empty()) core_.span(what_, begin_);
+    core_.spend(cycles_after_);
+  }
+
+ private:
+  Core core_;
+  Time begin_;
+  Task<void> lock_;
+  std::string_view what_;
+  double cycles_after_;
+};
+
 /// Acquire: some cycles, the wait, and a few more. Release: the lock flips within the call, so that a waiting
 /// partner goes on hand_over cycles after the call began.
-Task<void> acquire(Core core, Input& input, Acquire how);
-Task<void> acquire(Core core, Output& output, Acquire how);
-Task<void> release(Core core, Input& input);
-Task<void> release(Core core, Output& output);
+LockCall acquire(Core core, Input& input, Acquire how);
+LockCall acquire(Core core, Output& output, Acquire how);
+LockCall release(Core core, Input& input);
+LockCall release(Core core, Output& output);
 
 }  // namespace offramp::aie

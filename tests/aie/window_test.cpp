@@ -113,9 +113,8 @@ TEST(Windows, ToTheHostAreDrainedAtItsRate) {
   HostSink sink(clock, port, slow_path());
   for (int i = 0; i < 10; ++i) {
     Task<void> waiting = sink.wait_empty();
-    waiting.start();
-    Task<void> filling = sink.set_full();
-    filling.start();
+    if (waiting.valid()) waiting.start();
+    EXPECT_FALSE(sink.set_full().valid());
   }
   EXPECT_EQ(clock, Time::ns(8 * 100));  // two are still in the buffers
   Task<void> draining = sink.drain();
@@ -131,8 +130,7 @@ TEST(Windows, FromTheHostComeAtItsRate) {
     Task<void> waiting = source.wait_full();
     waiting.start();
     EXPECT_EQ(clock, Time::ns(210 + 100 * i));
-    Task<void> emptying = source.set_empty();
-    emptying.start();
+    EXPECT_FALSE(source.set_empty().valid());
   }
 }
 
