@@ -170,11 +170,6 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
           setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
       to_files.check();
       std::unique_ptr<ReplayRecords> records = to_files.records(point.ranks);
-      if (records != nullptr && backend->forecast != nullptr && setup.backends.size() > 1) {
-        complain(
-            fmt::format("{} forecasts by a simulation of its own: no trace and no capture", backend->name));
-        records = nullptr;
-      }
       Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, records.get());
       if (!result) throw Misuse{result.error()};
       answer.forecast = std::move(*result);

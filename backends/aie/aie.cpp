@@ -8,11 +8,11 @@
 #include "backends/aie/algorithms.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/explain.hpp"
-#include "backends/aie/forecast.hpp"
 #include "backends/aie/messages.hpp"
 #include "backends/aie/parameters.hpp"
 #include "backends/aie/setup.hpp"
 #include "backends/aie/validation.hpp"
+#include "backends/aie/verdicts.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/aie/links.hpp"
 
@@ -23,16 +23,15 @@ using aie::Message;
 
 class AieBackend final : public Backend {
  public:
-  AieBackend(const BackendContext& context, aie::Probe* probe)
+  explicit AieBackend(const BackendContext& context)
       : setup_(context.settings),
         planner_(setup_),
         graphs_(setup_),
         messages_(setup_),
         links_(setup_.array),
         ranks_(context.ranks),
-        resources_(aie::device_resources(setup_, ranks_)),
-        spans_(probe == nullptr ? context.spans : nullptr),
-        probe_(probe) {
+        device_(setup_, ranks_),
+        spans_(context.spans) {
     if (ranks_ > setup_.array.tiles()) {
       too_many_ = aie::too_few_tiles(setup_, ranks_);
     } else if (ranks_ > messages_.most_ranks()) {
@@ -49,7 +48,9 @@ class AieBackend final : public Backend {
     return verdict.unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
-  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override {
+    return device_.resources();
+  }
 
   /// A long message waits for its receiver: the sender's kernel stalls on full windows.
   void issue(const Transfer& transfer, Passage& passage) override {
@@ -74,10 +75,12 @@ class AieBackend final : public Backend {
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
     passage.stored = later(passage.last, receiver.occupy(aie::kCore, passage.first, load.core).end);
-    if (!setup_.host_data) return;
-    const DeviceWork out = aie::host_work(setup_.host, false, load.window, load.windows);
-    const Time from = later(passage.first, passage.last - setup_.host.latency - out.time);
-    passage.stored = later(passage.stored, receiver.serve(out, from).end + setup_.host.latency);
+    if (setup_.host_data) {
+      const aie::DeviceWork out = aie::host_work(setup_.host, false, load.window, load.windows);
+      const Time from = later(passage.first, passage.last - setup_.host.latency - out.time);
+      passage.stored = later(passage.stored, aie::serve(receiver, out, from).end + setup_.host.latency);
+    }
+    times_.end = later(times_.end, passage.stored);
   }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
@@ -112,15 +115,19 @@ class AieBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return setup_.command; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    aie::Model model{setup_, planner_, graphs_, wire_, spans_, Time(), nullptr};
-    if (probe_ != nullptr) {
-      model.skew = setup_.timing.cycles(setup_.timing.costs().skew);
-      model.times = &probe_->times[static_cast<std::size_t>(team.rank())];
-    }
+    const bool counts = operation.kind != OperationKind::kReduce || team.rank() == operation.root;
+    const aie::Model model{setup_, planner_, graphs_, device_,
+                           wire_,  spans_,   skew_,   counts ? &times_ : nullptr};
     return aie::run_collective(model, operation, team, buffers);
   }
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
+
+  /// From the first kernel's begin to the last one's end, without the host's commands. Of reductions the
+  /// root's kernel only: what the original document calls tree time.
+  [[nodiscard]] std::optional<Time> engine_time() const override {
+    return later(times_.end - times_.begin, {});
+  }
 
  private:
   /// From the sender's memory or tile to the receiver's, which is ready. What is in the way of its parts
@@ -133,8 +140,8 @@ class AieBackend final : public Backend {
     Time wait = core.begin - at;
     Time late = later(core.end - deadline, {});
     if (setup_.host_data) {
-      const DeviceWork in = aie::host_work(setup_.host, true, load.window, load.windows);
-      const Arbiter::Grant port = sender.serve(in, at);
+      const aie::DeviceWork in = aie::host_work(setup_.host, true, load.window, load.windows);
+      const Arbiter::Grant port = aie::serve(sender, in, at);
       wait = later(wait, port.begin - at);
       late = later(late, port.end - (at + in.time));
     }
@@ -149,6 +156,8 @@ class AieBackend final : public Backend {
     passage.latency = alone.first;
     passage.left = at + late + alone.last - alone.first;
     passage.complete = deadline + late;
+    times_.begin = earlier(times_.begin, at);
+    times_.end = later(times_.end, passage.complete);
   }
 
   void span(std::string_view unit, std::string_view what, Time begin, Time end, const Transfer& transfer,
@@ -162,10 +171,11 @@ class AieBackend final : public Backend {
   aie::Messages messages_;
   aie::Links links_;
   int ranks_;
-  std::vector<ResourceDescription> resources_;
+  aie::Device device_;
   std::string too_many_;  // for messages between any two ranks; empty: they can be
   SpanSink* spans_;
-  aie::Probe* probe_;
+  Time skew_ = setup_.timing.cycles(setup_.timing.costs().skew);
+  aie::KernelTimes times_;
   WireCounters wire_;
 };
 
@@ -178,20 +188,15 @@ const BackendDescription& aie_backend() {
     d.description = "Versal AI Engine array: trees of kernels that exchange windows";
     d.parameters = aie::parameters();
     d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-      return std::make_unique<AieBackend>(context, nullptr);
+      return std::make_unique<AieBackend>(context);
     };
     d.clock_parameter = "clock";
-    d.forecast = aie::forecast;
     d.topics = aie::topics();
     d.validation = aie::validation;
     d.is_one_machine = true;
     return d;
   }());
   return description;
-}
-
-std::unique_ptr<Backend> aie::probed(const BackendContext& context) {
-  return std::make_unique<AieBackend>(context, static_cast<Probe*>(context.spans));
 }
 
 }  // namespace offramp

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "backends/aie/blocks.hpp"
 #include "backends/aie/part.hpp"
+#include "backends/aie/verdicts.hpp"
 #include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
@@ -41,10 +43,11 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
   ReduceCall call;
   call.chunks = chunks;
   call.code = setup.kernels;
-  if (operation.kind != OperationKind::kBarrier) {
-    call.element_bytes = element_bytes_of(operation.element);
-    call.operations = operations_of(operation.function);
-  }
+  if (operation.kind == OperationKind::kBarrier) return call;
+  const Loop loop = loop_of(operation.element, operation.function);
+  call.element_bytes = loop.element_bytes;
+  call.operations = loop.operations;
+  if (loop.scalar) call.code = Code::kScalar;
   return call;
 }
 
@@ -56,6 +59,7 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
   const bool streamed = need.tree->streamed;
   ReduceCall call = reduce_call(model.setup, operation, chunks);
+  call.meeting = part.plan().meeting[at(part.node())];
   const std::vector<int>& children = part.tree().children(part.node());
   // The last child's data comes to where the result is wanted.
   MutableBytes last = part.is_top() ? place_of_result(own, result) : MutableBytes();
@@ -115,140 +119,6 @@ Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int ro
   part.begin_kernel();
   co_await copy_kernel(part.core(), call);
   co_await part.end_kernel();
-  co_return part.outcome();
-}
-
-/// Where MPI wants the blocks of relative ranks: two runs.
-void to_rank_order(Team& team, Bytes held, MutableBytes result, int root, std::size_t block) {
-  const std::size_t split = block * at(team.size() - root);
-  team.copy(held.first(split), result.last(split));
-  team.copy(held.subspan(split), result.first(result.size() - split));
-}
-void to_relative_order(Team& team, Bytes sent, MutableBytes held, int root, std::size_t block) {
-  const std::size_t split = block * at(team.size() - root);
-  team.copy(sent.last(split), held.first(split));
-  team.copy(sent.first(sent.size() - split), held.subspan(split));
-}
-
-/// The run of blocks that belongs to a node's subtree, as this rank holds it.
-MutableBytes subtree_of(const Part& part, MutableBytes held, int node, std::size_t block) {
-  const int offset = part.tree().place_in_preorder(node) - part.relative();
-  return held.subspan(block * at(offset), block * at(part.tree().extent(node)));
-}
-
-Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
-  PackCall call;
-  call.copies = part.setup().copies;
-  const bool with_host = part.setup().host_data;
-  const Chunks own{block, edge_window(block, largest)};
-  // Together the ranks take as long as the root's port, which is what they wait for.
-  Input* const source = with_host ? &part.from_host(own.window, own.count(), 1) : nullptr;
-  call.segments.push_back({source, block, own.window});
-  for (const int child : part.tree().children(part.node())) {
-    const MutableBytes run = subtree_of(part, held, child, block);
-    const Chunks chunks{run.size(), edge_window(run.size(), largest)};
-    call.segments.push_back({&part.input(part.rank_of_node(child), chunks.count(), chunks_of(run, chunks)),
-                             run.size(), chunks.window});
-  }
-  const Chunks whole{held.size(), edge_window(held.size(), largest)};
-  call.output_window = whole.window;
-  if (!part.is_top()) {
-    call.output =
-        &part.output(part.rank_of_node(part.tree().parent(part.node())),
-                     part.plan().connections[at(part.node() - 1)], whole.window, chunks_of(held, whole));
-  } else if (with_host) {
-    call.output = &part.to_host(whole.window, 1);
-  }
-  part.begin_kernel();
-  co_await pack_kernel(part.core(), call);
-  co_await part.end_kernel();
-}
-
-/// Windows of an edge in the header design: the header first, then one block's chunk each.
-Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks own, bool in_turns) {
-  std::vector<MutableBytes> windows = {MutableBytes()};
-  for (const Forwarded& one : forwarded_windows(part.tree(), node, own.count(), in_turns)) {
-    const int offset = part.tree().place_in_preorder(one.node) - part.relative();
-    windows.push_back(held.subspan(own.bytes * at(offset) + own.begin(one.chunk), own.size(one.chunk)));
-  }
-  return Slices([windows = std::move(windows)](std::size_t window) { return windows[window]; });
-}
-
-Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
-  const bool in_turns = part.setup().gather == GatherDesign::kHeaderInTurns;
-  const Chunks own{block, edge_window(block, largest)};
-  HeaderGatherCall call;
-  std::vector<std::size_t> counts;
-  for (const int child : part.tree().children(part.node())) {
-    counts.push_back(own.count() * at(part.tree().extent(child)));
-    call.inputs.push_back(&part.input(part.rank_of_node(child), counts.back() + 1,
-                                      forwarded_slices(part, child, held, own, in_turns)));
-  }
-  call.order = forwarding_order(counts, in_turns);
-  if (!part.is_top())
-    call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
-                               part.plan().connections[at(part.node() - 1)], own.window,
-                               forwarded_slices(part, part.node(), held, own, in_turns));
-  call.window = own.window;
-  call.own = own;
-  call.copies = part.setup().copies;
-  co_await part.move_in(block, part.size());
-  part.begin_kernel();
-  co_await header_gather_kernel(part.core(), call);
-  co_await part.end_kernel();
-  if (part.is_top()) co_await part.move_out(held.size(), 1);
-}
-
-Task<Outcome> gather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
-  Part part(model, team, root, need.tree);
-  const std::size_t block = buffers.block;
-  const bool in_place = part.is_top() && root == 0;
-  const int blocks = part.tree().extent(part.node());
-  const bool own_only = !part.is_top() && blocks == 1 && buffers.send.size() == block;
-  const MutableBytes held = in_place   ? buffers.receive
-                            : own_only ? only_sent(buffers.send)
-                                       : team.scratch(block * at(blocks));
-  team.copy(buffers.send, held.first(block));
-  if (model.setup.gather == GatherDesign::kPacked) {
-    co_await packed_gather(part, need.tree_window, block, held);
-  } else {
-    co_await header_gather(part, need.tree_window, block, held);
-  }
-  if (part.is_top() && !in_place) to_rank_order(team, held, buffers.receive, root, block);
-  co_return part.outcome();
-}
-
-Task<Outcome> scatter(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
-  Part part(model, team, root, need.tree);
-  const std::size_t block = buffers.block;
-  const std::size_t largest = need.tree_window;
-  const bool with_host = model.setup.host_data;
-  const MutableBytes held = team.scratch(block * at(part.tree().extent(part.node())));
-  const Chunks whole{held.size(), edge_window(held.size(), largest)};
-  UnpackCall call;
-  call.copies = model.setup.copies;
-  call.input_window = whole.window;
-  if (!part.is_top()) {
-    const int parent = part.rank_of_node(part.tree().parent(part.node()));
-    call.input = &part.input(parent, whole.count(), chunks_of(held, whole));
-  } else {
-    to_relative_order(team, buffers.send, held, root, block);
-    if (with_host) call.input = &part.from_host(whole.window, whole.count(), 1);
-  }
-  const std::size_t own = edge_window(block, largest);
-  call.shares.push_back({with_host ? &part.to_host(own, 1) : nullptr, block, own});
-  for (const int child : part.tree().children(part.node())) {
-    const MutableBytes run = subtree_of(part, held, child, block);
-    const Chunks chunks{run.size(), edge_window(run.size(), largest)};
-    const Connection& connection = part.plan().connections[at(child - 1)];
-    call.shares.push_back(
-        {&part.output(part.rank_of_node(child), connection, chunks.window, chunks_of(run, chunks)),
-         run.size(), chunks.window});
-  }
-  part.begin_kernel();
-  co_await unpack_kernel(part.core(), call);
-  co_await part.end_kernel();
-  if (!buffers.receive.empty()) team.copy(held.first(block), buffers.receive);
   co_return part.outcome();
 }
 
@@ -320,24 +190,33 @@ Task<Outcome> allreduce(const Model& model, const Operation& operation, const Ne
   const bool in_tile = !need.tree->streamed;
   Outcome outcome =
       co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, true, buffers.receive);
-  Model second = model;
-  second.skew = {};
+  const Model second = following(model);
   note(outcome, co_await multicast(second, need, team, 0, buffers.receive, bytes, in_tile));
   co_return outcome;
 }
 
 Task<Outcome> allgather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers) {
   Outcome outcome = co_await gather(model, need, team, buffers, 0);
-  Model second = model;
-  second.skew = {};
-  note(outcome, co_await multicast(second, need, team, 0, buffers.receive, buffers.receive.size(), false));
+  note(outcome,
+       co_await multicast(following(model), need, team, 0, buffers.receive, buffers.receive.size(), false));
+  co_return outcome;
+}
+
+/// The sums of all blocks come to the top, and go on from its tile if they are there.
+Task<Outcome> reduce_scatter(const Model& model, const Operation& operation, const Need& need, Team& team,
+                             CollectiveBuffers buffers) {
+  const std::size_t bytes = buffers.send.size();
+  const MutableBytes sums = team.rank() == 0 ? team.scratch(bytes) : MutableBytes();
+  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, false, sums);
+  const Model second = following(model);
+  const CollectiveBuffers parts{sums, buffers.receive, buffers.block};
+  note(outcome, co_await scatter(second, need, team, parts, 0, !need.tree->streamed));
   co_return outcome;
 }
 
 Task<Outcome> barrier(const Model& model, const Operation& operation, const Need& need, Team& team) {
   Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, {});
-  Model second = model;
-  second.skew = {};
+  const Model second = following(model);
   note(outcome, co_await multicast(second, need, team, 0, {}, kBarrierBytes, true));
   co_return outcome;
 }
@@ -350,87 +229,22 @@ Task<Outcome> reduce(const Model& model, const Operation& operation, const Need&
 
 }  // namespace
 
-int operations_of(ReduceFunction function) {
-  switch (function) {
-    case ReduceFunction::kSum:
-    case ReduceFunction::kProduct:
-    case ReduceFunction::kMaximum:
-    case ReduceFunction::kMinimum:
-    case ReduceFunction::kBitAnd:
-    case ReduceFunction::kBitOr:
-    case ReduceFunction::kBitXor:
-      return 1;
-    case ReduceFunction::kLogicalAnd:
-    case ReduceFunction::kLogicalOr:
-      return 2;  // compare with zero, combine
-    case ReduceFunction::kLogicalXor:
-      return 3;
-    default:
-      return 0;
-  }
-}
-
-std::size_t element_bytes_of(ElementType type) {
-  switch (type) {
-    case ElementType::kByte:
-    case ElementType::kInt8:
-    case ElementType::kUint8:
-      return 1;
-    case ElementType::kInt16:
-    case ElementType::kUint16:
-      return 2;
-    case ElementType::kInt32:
-    case ElementType::kUint32:
-    case ElementType::kFloat32:
-      return 4;
-    default:
-      return 0;
-  }
-}
-
-namespace {
-Need plan_for(Planner& planner, const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::kReduce:
-      return planner.reduce(operation.ranks, operation.bytes);
-    case OperationKind::kAllreduce:
-      return planner.allreduce(operation.ranks, operation.bytes);
-    case OperationKind::kBarrier:
-      return planner.barrier(operation.ranks);
-    case OperationKind::kBcast:
-      return planner.bcast(operation.ranks, operation.bytes);
-    case OperationKind::kGather:
-      return planner.gather(operation.ranks, operation.bytes);
-    case OperationKind::kScatter:
-      return planner.scatter(operation.ranks, operation.bytes);
-    case OperationKind::kAllgather:
-      return planner.allgather(operation.ranks, operation.bytes);
-    default: {
-      Need need;
-      need.limit = "there are no kernels for this operation";
-      return need;
-    }
-  }
-}
-}  // namespace
-
-const Need& need_of(Planner& planner, const Operation& operation) {
-  return planner.lately(operation, plan_for);
-}
-
-static void load_graph(const Model& model, const Operation& operation, const Need& need, Team& team) {
-  const int rank = team.world_rank(team.rank());
+/// The host's command, and loading a graph.
+static void pass(const Model& model, Team& team, std::string_view unit, std::string_view what,
+                 Time duration) {
   const Time begin = team.clock;
-  team.clock += model.graphs.load(rank, operation, need);
+  team.clock += duration;
   if (model.spans != nullptr && team.clock > begin)
-    model.spans->record({"aie.configuration", "load graph", begin, team.clock, team.operation, rank});
+    model.spans->record({unit, what, begin, team.clock, team.operation, team.world_rank(team.rank())});
 }
 
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
-  const Need need = need_of(model.planner, what);  // a copy: others may be asked for meanwhile
-  team.clock += model.setup.command;
-  load_graph(model, what, need, team);
+  const Need need = model.planner.need(what);  // a copy: others may be asked for meanwhile
+  pass(model, team, "aie.command", is_published(what) ? "start" : "start: not in the original document",
+       model.setup.command);
+  pass(model, team, "aie.configuration", "load graph",
+       model.graphs.load(team.world_rank(team.rank()), what, need));
   Outcome outcome = Outcome::kFault;  // supports() said no
   if (need.limit.empty()) {
     switch (what.kind) {
@@ -444,13 +258,19 @@ Task<Outcome> run_collective(Model model, const Operation& operation, Team& team
         outcome = co_await gather(model, need, team, buffers, what.root);
         break;
       case OperationKind::kScatter:
-        outcome = co_await scatter(model, need, team, buffers, what.root);
+        outcome = co_await scatter(model, need, team, buffers, what.root, false);
         break;
       case OperationKind::kAllreduce:
         outcome = co_await allreduce(model, what, need, team, buffers);
         break;
       case OperationKind::kAllgather:
         outcome = co_await allgather(model, need, team, buffers);
+        break;
+      case OperationKind::kReduceScatter:
+        outcome = co_await reduce_scatter(model, what, need, team, buffers);
+        break;
+      case OperationKind::kAlltoall:
+        outcome = co_await alltoall(model, need, team, buffers);
         break;
       case OperationKind::kBarrier:
         outcome = co_await barrier(model, what, need, team);
@@ -459,7 +279,7 @@ Task<Outcome> run_collective(Model model, const Operation& operation, Team& team
         break;
     }
   }
-  team.clock += model.setup.command;
+  pass(model, team, "aie.command", "end", model.setup.command);
   co_return outcome;
 }
 

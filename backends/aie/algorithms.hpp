@@ -3,6 +3,7 @@
 // results are in the order of ranks.
 #pragma once
 
+#include "backends/aie/device.hpp"
 #include "backends/aie/graphs.hpp"
 #include "backends/aie/planner.hpp"
 #include "backends/aie/setup.hpp"
@@ -10,7 +11,7 @@
 
 namespace offramp::aie {
 
-/// When this rank's kernels ran, without the host's part.
+/// When kernels ran, without the host's part.
 struct KernelTimes {
   Time begin = Time::never();
   Time end;
@@ -20,19 +21,18 @@ struct Model {
   const Setup& setup;
   Planner& planner;
   Graphs& graphs;
+  Device& device;
   WireCounters& wire;
   SpanSink* spans = nullptr;
   Time skew;                     // the root's first kernel begins this much later
-  KernelTimes* times = nullptr;  // of this rank; where to note them
+  KernelTimes* times = nullptr;  // where to note them; null: they do not count
 };
+/// For the second part of a collective, whose kernels run already.
+inline Model following(Model model) {
+  model.skew = {};
+  return model;
+}
 
-/// What the function takes of the engine per element; 0: not in its instruction set.
-int operations_of(ReduceFunction function);
-/// Of one element in bytes; 0: the engine does not compute with it.
-std::size_t element_bytes_of(ElementType type);
-
-/// Valid until the next question.
-const Need& need_of(Planner& planner, const Operation& operation);
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers);
 
 }  // namespace offramp::aie

@@ -1,13 +1,15 @@
-// The array as its ranks share it: what serves one thing at a time, and the windows and kernels of
-// collectives on it. Messages use the same resources (backends/aie/aie.cpp).
+// The array as its ranks share it: what serves one thing at a time, and the work of collectives on it, which
+// a world does in the order of modelled time. Messages use the same resources (backends/aie/aie.cpp).
 #pragma once
 
 #include <array>
+#include <coroutine>
 #include <cstddef>
+#include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/aie/setup.hpp"
-#include "offramp/model/resource.hpp"
 #include "offramp/model/team.hpp"
 
 namespace offramp::aie {
@@ -22,38 +24,94 @@ enum DeviceResource : std::size_t {
   kMemoryOut,
   kDeviceResources
 };
-/// In the order of the names.
-std::vector<ResourceDescription> device_resources(const Setup& setup, int ranks);
 
+/// Work on `own`, which serves one thing after the other, through a resource that several such share: a port
+/// and the memory behind all ports. It takes its own time at the least, and the shared resource serves such
+/// work in the order in which it begins: of n users that keep it busy with pieces of one size each gets its
+/// n-th part, and none gets more than its own resource carries.
+struct DeviceWork {
+  std::size_t own = kCore;
+  Time time;
+  std::size_t shared = kNoResource;  // none: the work is on `own` alone
+  Time shared_time;
+  std::uint64_t bytes = 0;
+};
 /// So many windows through a rank's port and the memory.
 DeviceWork host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows);
+/// From `at` on, or from when its own resource is free. In order of modelled time only if it is free then.
+Arbiter::Grant serve(const Resources& resources, const DeviceWork& work, Time at);
+
+class DeviceJob;
+
+class Device {
+ public:
+  Device(const Setup& setup, int ranks);
+  /// In the order of the names.
+  [[nodiscard]] std::span<const ResourceDescription> resources() const { return resources_; }
+
+ private:
+  friend class DeviceJob;
+  std::vector<ResourceDescription> resources_;
+  std::unordered_map<const Resource*, std::deque<DeviceJob*>> waiting_;  // in the order in which they came
+};
+
+/// Work of one rank for a collective. In a world it waits for its turn among all that use the same resources;
+/// in a live run these are the rank's own, and the shared one is busy for as long as `alike` ranks take that
+/// do the same at once. The object stays where it is from start() until it has ended.
+class DeviceJob final : public WorldDevices::Work {
+ public:
+  DeviceJob(Device& device, Team& team) : device_(device), team_(team) {}
+  DeviceJob(const DeviceJob&) = delete;
+  DeviceJob& operator=(const DeviceJob&) = delete;
+
+  /// at: not before what the algorithm has awaited last.
+  void start(const DeviceWork& work, Time at, int alike = 1);
+  [[nodiscard]] bool ended() const { return ended_; }
+  /// waiter: goes on when it has ended.
+  void wait(std::coroutine_handle<> waiter) { waiter_ = waiter; }
+  [[nodiscard]] Time end() const { return end_; }
+
+  void step(Time now, std::uint32_t number) override;
+
+ private:
+  Device& device_;
+  Team& team_;
+  DeviceWork work_;
+  Time asked_;
+  Time end_;
+  bool ended_ = false;
+  std::coroutine_handle<> waiter_;
+};
 
 /// A rank's port, for windows of a collective. alike: ranks that do the same at once.
 class TeamHostPort final : public HostPort {
  public:
-  TeamHostPort(Team& team, const DeviceWork& work, int alike) : team_(team), work_(work), alike_(alike) {}
-  void start(std::size_t buffer, Time at) override { team_.start(pending_[buffer], work_, at, alike_); }
-  Task<Time> end(std::size_t buffer) override {
-    Team::PendingWork& pending = pending_[buffer];
-    const Arbiter::Grant grant = co_await pending;
-    co_return grant.end;
-  }
+  TeamHostPort(Device& device, Team& team, const DeviceWork& work, int alike)
+      : work_(work), alike_(alike), jobs_{{{device, team}, {device, team}}} {}
+  void start(std::size_t buffer, Time at) override { jobs_[buffer].start(work_, at, alike_); }
+
+ protected:
+  [[nodiscard]] bool ended(std::size_t buffer) const override { return jobs_[buffer].ended(); }
+  void wait(std::size_t buffer, std::coroutine_handle<> kernel) override { jobs_[buffer].wait(kernel); }
+  [[nodiscard]] Time end_of(std::size_t buffer) const override { return jobs_[buffer].end(); }
 
  private:
-  Team& team_;
   DeviceWork work_;
   int alike_;
-  std::array<Team::PendingWork, 2> pending_;
+  std::array<DeviceJob, 2> jobs_;
 };
 
 /// A rank's core, for a kernel of a collective.
 class TeamCore final : public CoreUnit {
  public:
-  explicit TeamCore(Team& team) : team_(team) {}
-  Task<void> compute(Time& clock, Time duration) override;
+  TeamCore(Device& device, Team& team) : job_(device, team) {}
+  bool begin(Time clock, Time duration) override;
+  void wait(std::coroutine_handle<> kernel) override { job_.wait(kernel); }
+  [[nodiscard]] Time end() const override { return later(least_, job_.end()); }
 
  private:
-  Team& team_;
+  DeviceJob job_;
+  Time least_;
 };
 
 }  // namespace offramp::aie

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "backends/aie/best_window.hpp"
+#include "backends/aie/planner.hpp"
 #include "simulators/aie/drawing.hpp"
 
 namespace offramp::aie {
@@ -51,12 +51,19 @@ Subject subject_of(const ExplainRequest& request) {
   return subject;
 }
 
+Need need_of(Planner& planner, const Subject& subject) {
+  Operation reduction;
+  reduction.kind = OperationKind::kReduce;
+  reduction.ranks = subject.ranks;
+  reduction.bytes = subject.bytes;
+  return planner.need(reduction);
+}
+
 /// As a reduction lays it out.
-Graph graph_for(const Setup& setup, const Tree& tree, const Subject& subject) {
-  const auto most = static_cast<std::size_t>(setup.array.memory_bytes - setup.array.own_bytes());
-  const bool resident = subject.bytes <= most;
-  const std::size_t window = reduce_window(setup, tree.size(), subject.bytes, !resident, setup.window);
-  Graph graph = graph_of(tree, static_cast<int>(window), resident ? static_cast<int>(subject.bytes) : 0);
+Graph graph_for(const Need& need, const Tree& tree, const Subject& subject) {
+  const bool resident = need.tree != nullptr && !need.tree->streamed;
+  Graph graph =
+      graph_of(tree, static_cast<int>(need.tree_window), resident ? static_cast<int>(subject.bytes) : 0);
   graph.to_host.push_back(0);
   for (int kernel = 0; !resident && kernel < tree.size(); ++kernel) graph.from_host.push_back(kernel);
   return graph;
@@ -66,8 +73,11 @@ Explanation explain_placement(const ExplainRequest& request) {
   const Subject subject = subject_of(request);
   if (!subject.error.empty()) return {{}, subject.error};
   const Setup setup(request.settings);
+  Planner planner(setup);
+  const Need need = need_of(planner, subject);
+  if (!need.limit.empty()) return {{}, std::string(need.limit)};
   const Tree tree = Tree::filled(subject.ranks, setup.arity);
-  const Graph graph = graph_for(setup, tree, subject);
+  const Graph graph = graph_for(need, tree, subject);
   const Plan plan = plan_tree(setup.array, tree, graph, setup.placement);
   if (!plan.ok()) return {{}, plan.limit};
   return {draw_plan(setup.array, graph, plan), {}};
@@ -83,9 +93,13 @@ Explanation explain_limits(const ExplainRequest& request) {
   const Subject subject = subject_of(request);
   if (!subject.error.empty()) return {{}, subject.error};
   const Setup setup(request.settings);
+  Planner planner(setup);
+  const Need need = need_of(planner, subject);
   const Tree tree = Tree::filled(subject.ranks, setup.arity);
-  const Graph graph = graph_for(setup, tree, subject);
-  const Plan plan = plan_tree(setup.array, tree, graph, setup.placement);
+  const Graph graph = graph_for(need, tree, subject);
+  Plan plan;
+  plan.limit = need.limit;
+  if (plan.ok()) plan = plan_tree(setup.array, tree, graph, setup.placement);
   int most = 0;
   for (const int windows : count_windows(graph)) most = std::max(most, windows);
   const double local = graph.data_bytes + setup.array.own_bytes();
@@ -105,11 +119,18 @@ Explanation explain_limits(const ExplainRequest& request) {
                 "perfect binary trees are shallower than",
                 depth_limit(setup.array, graph.window_bytes, graph.data_bytes, 1024));
   text += depth.data();
+  if (!need.instead.empty()) {
+    const bool streamed = need.tree != nullptr && need.tree->streamed;
+    text += std::string(streamed ? "data in the tiles" : "larger windows") + ": " +
+            std::string(need.instead) + "\n";
+  }
   if (!plan.ok()) return {text + "does not fit: " + plan.limit + "\n", {}};
   const Occupancy used = occupancy_of(setup.array, graph, plan);
   text += line("windows in shared memory", used.shared, "", "");
   text += line("windows through DMA and streams", used.streams, "", "");
   text += line("longest route", used.hops, "hops", "");
+  text += line("accesses of a step in one double bank",
+               *std::max_element(plan.meeting.begin(), plan.meeting.end()), "", "at most");
   text += line("streams east across one column boundary", used.boundary, "",
                limit(setup.array.channels(Direction::kEast) * (setup.array.rows + 1)).c_str());
   return {text, {}};

@@ -7,7 +7,7 @@ Time Graphs::load(int rank, const Operation& operation, const Need& need) {
   if (held_.size() <= index) held_.resize(index + 1);
   Held& held = held_[index];
   const int root = has_root(operation.kind) ? operation.root : 0;
-  const Graph graph{operation.ranks, root, need.tree, need.multicast, need.butterfly};
+  const Graph graph{operation.ranks, root, need.tree, need.down, need.multicast, need.butterfly};
   Graph& last = held.last[static_cast<std::size_t>(operation.kind)];
   if (last == graph) return {};
   last = graph;

@@ -24,6 +24,7 @@ class Graphs {
     int ranks = 0;
     int root = 0;
     const TreePlan* tree = nullptr;
+    const TreePlan* down = nullptr;
     const Plan* multicast = nullptr;
     const Plan* butterfly = nullptr;
     friend auto operator<=>(const Graph&, const Graph&) = default;

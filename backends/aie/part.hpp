@@ -30,7 +30,7 @@ inline Slices chunks_of(Bytes data, Chunks chunks) {
 class Part {
  public:
   Part(const Model& model, Team& team, int root, const TreePlan* tree)
-      : model_(model), team_(team), root_(root), tree_(tree), core_(team) {
+      : model_(model), team_(team), root_(root), tree_(tree), core_(model.device, team) {
     if (model.spans != nullptr) spans_.emplace(*model.spans, team.world_rank(team.rank()));
     relative_ = (team.rank() - root + team.size()) % team.size();
     if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
@@ -97,13 +97,12 @@ class Part {
 
   void begin_kernel() {
     if (is_top()) team_.clock += model_.skew;
-    if (model_.times != nullptr && !begun_) model_.times->begin = earlier(model_.times->begin, team_.clock);
-    begun_ = true;
+    if (model_.times != nullptr) model_.times->begin = earlier(model_.times->begin, team_.clock);
   }
   /// The kernel is done; what it still has on the way to the host ends later.
   Task<void> end_kernel() {
-    co_await core_.compute(team_.clock, {});
-    if (model_.times != nullptr) model_.times->end = team_.clock;
+    co_await core().compute({});
+    if (model_.times != nullptr) model_.times->end = later(model_.times->end, team_.clock);
     for (HostSink& sink : sinks_) co_await sink.drain();
     for (TeamOutput& output : outputs_) co_await output.drain();
     sinks_.clear();
@@ -111,12 +110,12 @@ class Part {
 
  private:
   HostPort& host_port(bool in, std::size_t window, int alike) {
-    ports_.emplace_back(team_, host_work(setup().host, in, window, 1), alike);
+    ports_.emplace_back(model_.device, team_, host_work(setup().host, in, window, 1), alike);
     return ports_.back();
   }
   Task<void> move(bool in, std::size_t bytes, int alike) {
     if (!setup().host_data || bytes == 0) co_return;
-    TeamHostPort port(team_, host_work(setup().host, in, bytes, 1), alike);
+    TeamHostPort port(model_.device, team_, host_work(setup().host, in, bytes, 1), alike);
     port.start(0, team_.clock);
     const Time end = co_await port.end(0);
     team_.clock = later(team_.clock, end + setup().host.latency);
@@ -128,7 +127,6 @@ class Part {
   const TreePlan* tree_;
   int relative_ = 0;
   int node_ = 0;
-  bool begun_ = false;
   TeamCore core_;
   std::optional<RankSpans> spans_;
   Traffic traffic_;

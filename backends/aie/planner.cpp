@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
 
+// All blocks of an alltoall, which lie in the root's memory between gather and scatter.
+constexpr std::size_t kMostExchanged = std::size_t{64} << 20;
+
 // Sizes are rounded up for plans, so that a program with many sizes needs few plans.
 std::size_t rounded_window(std::size_t window) {
   constexpr std::size_t kLargest = 8192;
@@ -36,12 +39,8 @@ std::vector<std::vector<std::size_t>> acquisition_of(const Tree& tree, const Pla
 
 }  // namespace
 
-std::size_t Planner::most_data() const {
-  return static_cast<std::size_t>(setup_.array.memory_bytes - setup_.array.own_bytes());
-}
-
 bool Planner::fits_tile(std::size_t bytes) const {
-  return bytes <= most_data();
+  return bytes <= static_cast<std::size_t>(setup_.array.most_data());
 }
 
 std::string_view Planner::resident_limit(std::size_t bytes) {
@@ -49,15 +48,50 @@ std::string_view Planner::resident_limit(std::size_t bytes) {
   std::string& text = limits_[bytes];
   if (text.empty())
     text = std::to_string(bytes) + " B of local data: a tile has " +
-           std::to_string(setup_.array.memory_bytes) + " B, less " +
-           std::to_string(setup_.array.own_bytes()) + " B of stack, heap and synchronisation";
+           std::to_string(setup_.array.memory_bytes) + " B, less " + setup_.array.reserved();
   return text;
+}
+
+const Need& Planner::need(const Operation& operation) {
+  Recent& recent = recent_[static_cast<std::size_t>(operation.kind)];
+  if (recent.ranks != operation.ranks || recent.bytes != operation.bytes)
+    recent = {operation.ranks, operation.bytes, find(operation)};
+  return recent.need;
+}
+
+Need Planner::find(const Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::kReduce:
+      return reduce(operation.ranks, operation.bytes);
+    case OperationKind::kAllreduce:
+      return allreduce(operation.ranks, operation.bytes);
+    case OperationKind::kBarrier:
+      return barrier(operation.ranks);
+    case OperationKind::kBcast:
+      return bcast(operation.ranks, operation.bytes);
+    case OperationKind::kGather:
+      return gather(operation.ranks, operation.bytes);
+    case OperationKind::kScatter:
+      return scatter(operation.ranks, operation.bytes);
+    case OperationKind::kAllgather:
+      return allgather(operation.ranks, operation.bytes);
+    case OperationKind::kReduceScatter:
+      return reduce_scatter(operation.ranks, operation.bytes);
+    case OperationKind::kAlltoall:
+      return alltoall(operation.ranks, operation.bytes);
+    default: {
+      Need need;
+      need.limit = "there are no kernels for this operation";
+      return need;
+    }
+  }
 }
 
 const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                                    bool from_host) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const std::size_t data =
+      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
   std::unique_ptr<TreePlan>& entry = trees_[key];
   if (entry != nullptr) return *entry;
@@ -74,7 +108,8 @@ const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t
 
 const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_t bytes) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const std::size_t data =
+      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kMulticast}];
   if (entry != nullptr) return *entry;
   Graph graph;
@@ -93,7 +128,8 @@ const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_
 
 const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_t bytes) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data = bytes == 0 ? 0 : rounded_data(bytes, most_data());
+  const std::size_t data =
+      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kButterfly}];
   if (entry != nullptr) return *entry;
   const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(kernels))) - 1;
@@ -107,7 +143,10 @@ Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, boo
   for (std::size_t size = window;; size = edge_window(size / 2, size)) {
     const TreePlan& planned = tree_plan(kernels, size, data, streamed, from_host);
     const bool least = size <= kLeastShrunk || kernels > setup_.array.tiles();
-    if (!planned.plan.ok() && !least) continue;
+    if (!planned.plan.ok() && !least) {
+      if (need.instead.empty()) need.instead = planned.plan.limit;
+      continue;
+    }
     need.tree = &planned;
     need.tree_window = size;
     need.limit = planned.plan.limit;
@@ -130,7 +169,10 @@ Need Planner::reduce(int kernels, std::size_t bytes) {
     need.limit = resident_limit(bytes);
   }
   if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
-  return shrunk_tree(kernels, reduce_window(setup_, kernels, bytes, true, setup_.window), 0, true, false);
+  const std::string_view instead = need.limit;
+  need = shrunk_tree(kernels, reduce_window(setup_, kernels, bytes, true, setup_.window), 0, true, false);
+  need.instead = instead;
+  return need;
 }
 
 Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
@@ -151,7 +193,10 @@ Need Planner::gather(int kernels, std::size_t block) {
 }
 
 Need Planner::scatter(int kernels, std::size_t block) {
-  return blocks(kernels, block, false);
+  Need need = blocks(kernels, block, false);
+  need.down = std::exchange(need.tree, nullptr);
+  need.down_window = need.tree_window;
+  return need;
 }
 
 Need Planner::bcast(int kernels, std::size_t bytes) {
@@ -162,6 +207,7 @@ Need Planner::bcast(int kernels, std::size_t bytes) {
        size = edge_window(size / 2, size)) {
     need.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
     need.multicast_window = size;
+    if (need.instead.empty()) need.instead = need.limit;
     need.limit = need.multicast->limit;
     if (need.limit.empty() || size <= kLeastShrunk || kernels > setup_.array.tiles()) return need;
   }
@@ -185,6 +231,33 @@ Need Planner::allreduce(int kernels, std::size_t bytes) {
   }
   Need need = reduce(kernels, bytes);
   add_multicast(need, kernels, bytes);
+  return need;
+}
+
+void Planner::add_scatter(Need& need, int kernels, std::size_t block) {
+  if (!need.limit.empty()) return;
+  const Need out = scatter(kernels, block);
+  need.down = out.down;
+  need.down_window = out.down_window;
+  need.limit = out.limit;
+}
+
+Need Planner::reduce_scatter(int kernels, std::size_t block) {
+  Need need = reduce(kernels, block * static_cast<std::size_t>(kernels));
+  add_scatter(need, kernels, block);
+  return need;
+}
+
+Need Planner::alltoall(int kernels, std::size_t block) {
+  const auto ranks = static_cast<std::size_t>(kernels);
+  const std::size_t row = block * ranks;
+  if (block > kMostExchanged / (ranks * ranks)) {
+    Need need;
+    need.limit = "the root would hold what all ranks have for all others, more than 64 MiB";
+    return need;
+  }
+  Need need = gather(kernels, row);
+  add_scatter(need, kernels, row);
   return need;
 }
 

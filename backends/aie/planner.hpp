@@ -28,19 +28,32 @@ struct TreePlan {
 /// What an operation needs of the array. Windows: the largest on an edge; less than the parameter where more
 /// does not fit.
 struct Need {
-  const TreePlan* tree = nullptr;  // reduce, gather, scatter
+  const TreePlan* tree = nullptr;  // to the top: reduce, gather
   std::size_t tree_window = 16;
+  const TreePlan* down = nullptr;  // scatter
+  std::size_t down_window = 16;
   const Plan* multicast = nullptr;  // bcast
   std::size_t multicast_window = 16;
   const Plan* butterfly = nullptr;
   std::size_t butterfly_window = 16;
-  std::string_view limit;  // not empty: declined; lives as long as the planner
+  std::string_view limit;    // not empty: declined; lives as long as the planner
+  std::string_view instead;  // of larger windows, or of data in the tiles: why not; the same
 };
 
 class Planner {
  public:
   explicit Planner(const Setup& setup) : setup_(setup) {}
 
+  /// Depends on kind, ranks and bytes only. Valid until the next question about the kind: a program repeats
+  /// its operations, and each is asked about twice.
+  const Need& need(const Operation& operation);
+
+ private:
+  using Key = std::tuple<int, std::size_t, std::size_t, int>;
+  enum Kind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
+  const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
+                            bool from_host);
+  Need find(const Operation& operation);
   /// Reductions of `bytes` on every kernel.
   Need reduce(int kernels, std::size_t bytes);
   Need gather(int kernels, std::size_t block);
@@ -49,33 +62,18 @@ class Planner {
   /// Reduce and broadcast, or the butterfly where that is asked for and possible.
   Need allreduce(int kernels, std::size_t bytes);
   Need allgather(int kernels, std::size_t block);
+  /// Reduce and scatter, gather and scatter.
+  Need reduce_scatter(int kernels, std::size_t block);
+  Need alltoall(int kernels, std::size_t block);
   Need barrier(int kernels);
-
-  /// What plan(*this, operation) says, which depends on kind, ranks and bytes only: a program repeats its
-  /// operations, and each is asked about twice.
-  template <typename Plan>
-  const Need& lately(const Operation& operation, Plan plan) {
-    Recent& recent = recent_[static_cast<std::size_t>(operation.kind)];
-    if (recent.ranks != operation.ranks || recent.bytes != operation.bytes)
-      recent = {operation.ranks, operation.bytes, plan(*this, operation)};
-    return recent.need;
-  }
-
-  /// Of a tree as operations use it, for drawings.
-  const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
-                            bool from_host);
-
- private:
-  using Key = std::tuple<int, std::size_t, std::size_t, int>;
-  enum Kind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
   /// The tree for windows of this size, or of a half, a quarter and so on.
   Need shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host);
   Need blocks(int kernels, std::size_t block, bool whole_at_root);
+  void add_scatter(Need& need, int kernels, std::size_t block);
   void add_multicast(Need& need, int kernels, std::size_t bytes);
   const Plan& multicast_plan(int kernels, std::size_t largest, std::size_t bytes);
   const Plan& butterfly_plan(int kernels, std::size_t largest, std::size_t bytes);
   [[nodiscard]] std::string_view resident_limit(std::size_t bytes);
-  [[nodiscard]] std::size_t most_data() const;
   [[nodiscard]] bool fits_tile(std::size_t bytes) const;
 
   struct Recent {

@@ -12,7 +12,8 @@ ArraySpec array_of(const Settings& settings) {
   array.rows = read("rows");
   array.columns = read("columns");
   array.memory_bytes = read("memory");
-  array.bank_bytes = array.memory_bytes / 8;
+  array.banks = read("banks");
+  array.user_bytes = read("user_memory");
   array.locks = read("locks");
   array.s2mm = array.mm2s = read("dma_channels");
   array.windows = read("max_windows");

@@ -16,7 +16,11 @@ Task<void> TeamInput::wait_full() {
 }
 
 Task<void> TeamInput::set_empty() {
-  if (emptied_++ + 2 >= windows_) co_return;  // the producer has no use for this buffer any more
+  if (emptied_++ + 2 >= windows_) return {};  // the producer has no use for this buffer any more
+  return send_empty();
+}
+
+Task<void> TeamInput::send_empty() {
   const Stamp stamp{team_.clock, team_.clock, 0};
   Team::PendingToken token = team_.send_token(peer_, {}, stamp);
   const Team::Arrival arrival = co_await token;
@@ -38,7 +42,10 @@ Task<void> TeamOutput::wait_for_credits(Time& until) {
 }
 
 Task<void> TeamOutput::wait_empty() {
-  if (filled_ < 2) co_return;
+  return filled_ < 2 ? Task<void>() : wait_for_buffer();
+}
+
+Task<void> TeamOutput::wait_for_buffer() {
   if (shared_) {
     co_await wait_for_credits(team_.clock);
   } else {
@@ -48,15 +55,23 @@ Task<void> TeamOutput::wait_empty() {
 
 Task<void> TeamOutput::set_full() {
   const std::size_t window = filled_++;
+  if (window >= 2) return set_full_later(window);
+  send(window, later(team_.clock, engine_free_));
+  return {};
+}
+
+Task<void> TeamOutput::set_full_later(std::size_t window) {
+  Time begin = later(team_.clock, engine_free_);
+  if (!shared_) co_await wait_for_credits(begin);
+  co_await drain({&sent_[window & 1U], 1});
+  send(window, begin);
+}
+
+void TeamOutput::send(std::size_t window, Time begin) {
   Time visible = team_.clock;
-  if (!shared_) {
-    Time begin = later(team_.clock, engine_free_);
-    if (window >= 2) co_await wait_for_credits(begin);
-    visible = engine_free_ = freed_[window & 1U] = begin + occupied_;
-  }
+  if (!shared_) visible = engine_free_ = freed_[window & 1U] = begin + occupied_;
   const MutableBytes data = slices_(window);
   Sent& sent = sent_[window & 1U];
-  if (!sent.empty()) co_await drain(sent);
   for (const Target& target : targets_) {
     const Time arrival = visible + target.passage;
     const Stamp stamp{arrival, arrival, 0};
@@ -67,17 +82,13 @@ Task<void> TeamOutput::set_full() {
   }
 }
 
-Task<void> TeamOutput::drain(Sent& sent) {
-  for (const Team::PendingToken& token : sent) {
-    const Team::Arrival arrival = co_await token;
-    note(traffic_.outcome, arrival.outcome);
-  }
-  sent.clear();
-}
-
-Task<void> TeamOutput::drain() {
-  for (Sent& sent : sent_) {
-    if (!sent.empty()) co_await drain(sent);
+Task<void> TeamOutput::drain(std::span<Sent> buffers) {
+  for (Sent& sent : buffers) {
+    for (const Team::PendingToken& token : sent) {
+      const Team::Arrival arrival = co_await token;
+      note(traffic_.outcome, arrival.outcome);
+    }
+    sent.clear();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "offramp/model/backend.hpp"
@@ -56,6 +57,8 @@ class TeamInput final : public Input {
   Task<void> set_empty() override;
 
  private:
+  Task<void> send_empty();
+
   Team& team_;
   Traffic& traffic_;
   int peer_;
@@ -88,12 +91,16 @@ class TeamOutput final : public Output {
   /// Credits come by the input that the same rank has from there.
   void take_credits_from(Credits* credits) { credits_ = credits; }
   /// Until the library has no use for the buffers any more. Costs no modelled time.
-  Task<void> drain();
+  Task<void> drain() { return drain(sent_); }
 
  private:
   using Sent = PooledVector<Team::PendingToken>;
+  Task<void> wait_for_buffer();
+  Task<void> set_full_later(std::size_t window);
+  /// begin: of the stream, if there is one.
+  void send(std::size_t window, Time begin);
   Task<void> wait_for_credits(Time& until);
-  Task<void> drain(Sent& sent);
+  Task<void> drain(std::span<Sent> buffers);
 
   Team& team_;
   Traffic& traffic_;

@@ -81,7 +81,7 @@ const BackendDescription& zrlmpi_backend() {
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<zrlmpi::ZrlmpiBackend>(context);
       },
-      "clock", nullptr, zrlmpi::topics(), zrlmpi::validation});
+      "clock", zrlmpi::topics(), zrlmpi::validation});
   return description;
 }
 

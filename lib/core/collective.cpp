@@ -82,14 +82,6 @@ class Collective::Run final : public Team, public detail::Pooled {
     return message;
   }
 
-  /// At once, on the units that are this operation's alone until the program sees its completion.
-  void start_work(PendingWork& pending) override {
-    DeviceWork work = pending.work;
-    work.shared_time = work.shared_time * pending.alike;
-    work.bytes *= static_cast<std::uint64_t>(pending.alike);
-    pending.finish(units_.view(lane_.backend(backend_).resources()).serve(work, pending.at));
-  }
-
   Handle start_receive(int peer, MutableBytes data, bool token) override {
     TeamMessage* message = parent_.engine_.team_messages.take();
     message->sending = false;

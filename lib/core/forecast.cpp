@@ -77,7 +77,8 @@ Result<Forecast> in_world(const ForecastSetting& setting, const Operation& opera
     return Result<Forecast>::failure(
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   Forecast forecast;
-  forecast.time = forecast.engine = world->end();
+  forecast.time = world->end();
+  forecast.engine = world->engine_time();
   forecast.wire = world->wire();
   return forecast;
 }
@@ -99,22 +100,6 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
   Ruling ruling{std::string(verdict.reason), {}};
   if (verdict.remedy != nullptr) ruling.remedy = *verdict.remedy;
   return ruling;
-}
-
-static Result<Forecast> forecast_supported(const ForecastSetting& setting, const Operation& operation,
-                                           int repeat, ReplayObserver* observer) {
-  if (setting.backend.forecast == nullptr) return in_world(setting, operation, repeat, observer);
-  const auto refuse = [&](std::string_view what) {
-    return Result<Forecast>::failure(
-        fmt::format("{} forecasts one operation on all its hardware; it {}", setting.backend.name, what));
-  };
-  if (repeat != 1) return refuse("cannot repeat one");
-  if (setting.check) return refuse("cannot be checked");
-  if (observer != nullptr) return refuse("has no trace and no capture");
-  if (setting.ranks_per_node != 1) return refuse("has no ranks_per_node but its own parameters");
-  if (!setting.network.is_star()) return refuse("has no network but its own");
-  const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
-  return setting.backend.forecast(operation, context);
 }
 
 /// Sets in `setting` what lifts the reason of `ruling`, and asks again, as long as that goes on: `ruling` is
@@ -153,7 +138,7 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
         fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
 
   Ruling ruling = ruling_on(setting, operation);
-  if (ruling.declined.empty()) return forecast_supported(setting, operation, repeat, observer);
+  if (ruling.declined.empty()) return in_world(setting, operation, repeat, observer);
   const std::string reason = ruling.declined;
   ForecastSetting larger = setting;
   const std::string done = what_if ? apply_remedies(larger, operation, ruling) : std::string();
@@ -162,7 +147,7 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
     declined.declined = ruling.declined;
     return declined;
   }
-  Result<Forecast> result = forecast_supported(larger, operation, repeat, observer);
+  Result<Forecast> result = in_world(larger, operation, repeat, observer);
   if (result) {
     result->what_if = true;
     result->note = fmt::format("what if: {}: {}", reason, done);

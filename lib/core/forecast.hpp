@@ -7,13 +7,12 @@ namespace offramp {
 
 using ForecastSetting = WorldSetting;
 
-/// The operation on operation.ranks ranks that all begin at time 0, in a world or by the backend's own
-/// simulation of all the hardware. kSend: from the root to the next rank. What the backend declines
-/// says so in the forecast; an error is an operation that makes no sense. what_if: where the hardware
-/// declines because a memory is full, forecasts with a larger one, and says so in the note. repeat: so many
-/// of them, one after the other, as a loop in a program issues them; the time and the counts are those of
-/// all. Only a world does that, knows of nodes and checks, and tells an observer: a backend's own simulation
-/// is of one operation. observer: is told what the ranks do, each operation as a call; null: not told.
+/// The operation on operation.ranks ranks of a world that all begin at time 0. kSend: from the root to the
+/// next rank. What the backend declines says so in the forecast; an error is an operation that makes no
+/// sense. what_if: where the hardware declines because a memory is full, forecasts with a larger one, and
+/// says so in the note. repeat: so many of them, one after the other, as a loop in a program issues them; the
+/// time and the counts are those of all. observer: is told what the ranks do, each operation as a call; null:
+/// not told.
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
                           bool what_if = false, ReplayObserver* observer = nullptr);
 

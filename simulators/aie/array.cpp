@@ -14,6 +14,13 @@ int ArraySpec::channels(Direction direction) const {
   return direction == Direction::kNorth ? 6 : 4;
 }
 
+std::string ArraySpec::reserved() const {
+  std::string text =
+      std::to_string(stack_bytes + heap_bytes + sync_bytes) + " B of stack, heap and synchronisation";
+  if (user_bytes > 0) text += " and " + std::to_string(user_bytes) + " B of the program's kernels";
+  return text;
+}
+
 bool Modules::has(Tile tile) const {
   return std::find(begin(), end(), tile) != end();
 }

@@ -3,10 +3,12 @@
 // Rows are counted from the first compute row. Sources: fact sheet section 1 (AM009, device model of VC1902).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,8 +29,8 @@ std::string_view to_string(Direction direction);
 struct ArraySpec {
   int rows = 8;
   int columns = 50;
-  int memory_bytes = 32768;  // of one module: 8 banks of 4 KB
-  int bank_bytes = 4096;
+  int memory_bytes = 32768;   // of one module
+  int banks = 8;              // of one module, of one port each; neighbours serve 256 bits in one access
   int program_bytes = 16384;  // of one core
   int locks = 16;             // of one module; a double-buffered window takes two
   int s2mm = 2;               // DMA channels from stream to memory of one tile
@@ -37,6 +39,7 @@ struct ArraySpec {
   int stack_bytes = 1024;     // defaults of the compiler
   int heap_bytes = 1024;
   int sync_bytes = 32;
+  int user_bytes = 0;       // of each module, for windows and data of kernels of the program's own
   int minimum_window = 16;  // bytes
 
   [[nodiscard]] int tiles() const { return rows * columns; }
@@ -48,8 +51,14 @@ struct ArraySpec {
   }
   [[nodiscard]] int index(Tile tile) const { return tile.column * rows + tile.row; }
   [[nodiscard]] Tile tile(int index) const { return {index / rows, index % rows}; }
-  /// Stack, heap and synchronisation buffer, besides a kernel's local data.
-  [[nodiscard]] int own_bytes() const { return stack_bytes + heap_bytes + sync_bytes; }
+  [[nodiscard]] int bank_bytes() const { return memory_bytes / banks; }
+  [[nodiscard]] int double_banks() const { return std::max(banks / 2, 1); }
+  /// Stack, heap and synchronisation buffer of a kernel, besides its local data, and what is the program's.
+  [[nodiscard]] int own_bytes() const { return stack_bytes + heap_bytes + sync_bytes + user_bytes; }
+  /// The most local data of a kernel; 0: none.
+  [[nodiscard]] int most_data() const { return std::max(memory_bytes - own_bytes(), 0); }
+  /// "2080 B of stack, heap and synchronisation": what else is in a kernel's module.
+  [[nodiscard]] std::string reserved() const;
 };
 
 /// Tiles whose memory module a core reaches: its own, north, south, and west in even rows, east in odd ones.

@@ -19,6 +19,7 @@ enum Class : int { kShared, kSource, kTarget, kClasses };
 /// A double-buffered pair that has to lie somewhere.
 struct Pair {
   int edge = -1;  // -1: to or from the host
+  int host = -1;  // which of these
   Class kind = kShared;
   Modules choices;
   int module = -1;
@@ -110,7 +111,7 @@ class Matching {
 };
 
 std::vector<int> room_for_pairs(const ArraySpec& array, const Graph& graph, const Plan& plan) {
-  std::vector<int> used(at(array.tiles()), 0);
+  std::vector<int> used(at(array.tiles()), array.user_bytes);
   for (const Tile tile : plan.tiles) used[at(array.index(tile))] = graph.data_bytes + array.own_bytes();
   std::vector<int> room;
   room.reserve(used.size());
@@ -123,18 +124,20 @@ std::vector<Pair> pairs_of(const ArraySpec& array, const Graph& graph, const Pla
                            const std::vector<bool>& by_dma) {
   std::vector<Pair> pairs;
   const auto reach = [&](int kernel) { return reachable_modules(array, plan.tiles[at(kernel)]); };
-  for (const int kernel : graph.to_host) pairs.push_back({-1, kSource, reach(kernel)});
-  for (const int kernel : graph.from_host) pairs.push_back({-1, kTarget, reach(kernel)});
+  for (int i = 0; i < static_cast<int>(graph.to_host.size()); ++i)
+    pairs.push_back({-1, i, kSource, reach(graph.to_host[at(i)])});
+  for (int i = 0; i < static_cast<int>(graph.from_host.size()); ++i)
+    pairs.push_back({-1, i, kTarget, reach(graph.from_host[at(i)])});
   for (std::size_t i = 0; i < graph.edges.size(); ++i) {
     const Edge edge = graph.edges[i];
     const int number = static_cast<int>(i);
     if (!by_dma[i]) {
       pairs.push_back(
-          {number, kShared, common_modules(array, plan.tiles[at(edge.from)], plan.tiles[at(edge.to)])});
+          {number, -1, kShared, common_modules(array, plan.tiles[at(edge.from)], plan.tiles[at(edge.to)])});
       continue;
     }
-    if (!graph.multicast || i == 0) pairs.push_back({number, kSource, reach(edge.from)});
-    pairs.push_back({number, kTarget, reach(edge.to)});
+    if (!graph.multicast || i == 0) pairs.push_back({number, -1, kSource, reach(edge.from)});
+    pairs.push_back({number, -1, kTarget, reach(edge.to)});
   }
   return pairs;
 }
@@ -154,10 +157,15 @@ std::vector<int> match(const ArraySpec& array, const std::vector<int>& room, std
 void fill_connections(const ArraySpec& array, const Graph& graph, const std::vector<Pair>& pairs,
                       const std::vector<bool>& by_dma, Plan& plan) {
   plan.connections.assign(graph.edges.size(), {});
+  plan.to_host.resize(graph.to_host.size());
+  plan.from_host.resize(graph.from_host.size());
   for (const Pair& pair : pairs) {
-    if (pair.edge < 0) continue;
-    Connection& connection = plan.connections[at(pair.edge)];
     const Tile module = array.tile(pair.module);
+    if (pair.edge < 0) {
+      (pair.kind == kSource ? plan.to_host : plan.from_host)[at(pair.host)] = module;
+      continue;
+    }
+    Connection& connection = plan.connections[at(pair.edge)];
     connection.shared = !by_dma[at(pair.edge)];
     if (pair.kind != kTarget) connection.source = module;
     if (pair.kind != kSource) connection.target = module;
@@ -185,8 +193,8 @@ std::string fixed_limit(const ArraySpec& array, const Graph& graph) {
     return number(graph.kernels) + " kernels, and the array has " + number(array.tiles()) + " tiles";
   const std::int64_t local = std::int64_t{graph.data_bytes} + array.own_bytes();
   if (local > array.memory_bytes)
-    return "local data, stack, heap and synchronisation take " + number(local) + " B of a module's " +
-           number(array.memory_bytes) + " B";
+    return number(graph.data_bytes) + " B of local data with " + array.reserved() + " take " + number(local) +
+           " B of a module's " + number(array.memory_bytes) + " B";
   std::int64_t total = 0;
   for (const int windows : count_windows(graph)) {
     const std::int64_t reach = local + window_bytes(windows, graph.window_bytes);

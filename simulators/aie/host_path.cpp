@@ -4,15 +4,9 @@
 
 namespace offramp::aie {
 
-constexpr std::size_t kBuffers = 2;
-
 void OwnHostPort::start(std::size_t buffer, Time at) {
   const Time begin = later(at, port_free_);
   port_free_ = ends_[buffer] = later(begin + port_time_, total_.acquire(begin, total_time_).end);
-}
-
-Task<Time> OwnHostPort::end(std::size_t buffer) {
-  co_return ends_[buffer];
 }
 
 HostSource::HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window,
@@ -32,19 +26,12 @@ Task<void> HostSource::wait_full() {
   clock_ = later(clock_, there);
 }
 
-Task<void> HostSource::set_empty() {
-  const std::size_t buffer = emptied_++;
-  if (buffer + kBuffers < windows_) port_.start(buffer & 1U, clock_);
-  co_return;
-}
-
 Task<void> HostSink::wait_empty() {
-  if (filled_ >= kBuffers) clock_ = later(clock_, co_await port_.end(filled_ & 1U));
+  return filled_ < kBuffers ? Task<void>() : wait_for_window();
 }
 
-Task<void> HostSink::set_full() {
-  port_.start(filled_++ & 1U, clock_);
-  co_return;
+Task<void> HostSink::wait_for_window() {
+  clock_ = later(clock_, co_await port_.end(filled_ & 1U));
 }
 
 Task<void> HostSink::drain() {
@@ -53,14 +40,6 @@ Task<void> HostSink::drain() {
     clock_ = later(clock_, end + latency_);
   }
   filled_ = 0;
-}
-
-Task<void> OpenOutput::wait_empty() {
-  co_return;
-}
-
-Task<void> OpenOutput::set_full() {
-  co_return;
 }
 
 }  // namespace offramp::aie

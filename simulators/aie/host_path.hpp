@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,13 +30,34 @@ struct HostPath {
   }
 };
 
+/// Of a window.
+inline constexpr std::size_t kBuffers = 2;
+
 /// One direction of a port as one kernel uses it, for windows of one size. What else moves windows is open.
 class HostPort {
  public:
   virtual ~HostPort() = default;
-  /// Asks for a window to or from buffer 0 or 1; end() once for each.
+  /// Asks for a window to or from buffer 0 or 1.
   virtual void start(std::size_t buffer, Time at) = 0;
-  virtual Task<Time> end(std::size_t buffer) = 0;
+
+  class [[nodiscard]] End {
+   public:
+    End(HostPort& port, std::size_t buffer) : port_(port), buffer_(buffer) {}
+    [[nodiscard]] bool await_ready() const { return port_.ended(buffer_); }
+    void await_suspend(std::coroutine_handle<> kernel) const { port_.wait(buffer_, kernel); }
+    [[nodiscard]] Time await_resume() const { return port_.end_of(buffer_); }
+
+   private:
+    HostPort& port_;
+    std::size_t buffer_;
+  };
+  /// co_await it at most once for each start().
+  End end(std::size_t buffer) { return {*this, buffer}; }
+
+ protected:
+  [[nodiscard]] virtual bool ended(std::size_t buffer) const = 0;
+  virtual void wait(std::size_t buffer, std::coroutine_handle<> kernel) = 0;
+  [[nodiscard]] virtual Time end_of(std::size_t buffer) const = 0;
 };
 
 /// A port, and the memory behind it, that no other kernel uses.
@@ -44,7 +66,11 @@ class OwnHostPort final : public HostPort {
   OwnHostPort(const HostPath& path, std::size_t window)
       : port_time_(path.port_time(window)), total_time_(path.total_time(window)) {}
   void start(std::size_t buffer, Time at) override;
-  Task<Time> end(std::size_t buffer) override;
+
+ protected:
+  [[nodiscard]] bool ended(std::size_t) const override { return true; }
+  void wait(std::size_t, std::coroutine_handle<>) override {}
+  [[nodiscard]] Time end_of(std::size_t buffer) const override { return ends_[buffer]; }
 
  private:
   Time port_time_;
@@ -60,7 +86,11 @@ class HostSource final : public Input {
  public:
   HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window, std::size_t windows);
   Task<void> wait_full() override;
-  Task<void> set_empty() override;
+  Task<void> set_empty() override {
+    const std::size_t buffer = emptied_++;
+    if (buffer + kBuffers < windows_) port_.start(buffer & 1U, clock_);
+    return {};
+  }
 
  private:
   Time& clock_;
@@ -79,11 +109,16 @@ class HostSink final : public Output {
   HostSink(Time& clock, HostPort& port, const HostPath& path)
       : clock_(clock), port_(port), latency_(path.latency) {}
   Task<void> wait_empty() override;
-  Task<void> set_full() override;
+  Task<void> set_full() override {
+    port_.start(filled_++ & 1U, clock_);
+    return {};
+  }
   /// Takes the clock to when the last window is in the host's memory. Once, at the end.
   Task<void> drain();
 
  private:
+  Task<void> wait_for_window();
+
   Time& clock_;
   HostPort& port_;
   Time latency_;
@@ -93,8 +128,8 @@ class HostSink final : public Output {
 /// Windows that nobody waits for: a result that stays, or goes to a reader that is never late.
 class OpenOutput final : public Output {
  public:
-  Task<void> wait_empty() override;
-  Task<void> set_full() override;
+  Task<void> wait_empty() override { return {}; }
+  Task<void> set_full() override { return {}; }
 };
 
 }  // namespace offramp::aie

@@ -25,7 +25,8 @@ Task<void> reduce_kernel(Core core, const ReduceCall& call) {
     const std::size_t bytes = call.chunks.size(chunk);
     const Time begin = core.clock;
     co_await core.compute(timing.reduce(call.code, static_cast<int>(call.inputs.size()),
-                                        elements_of(bytes, call.element_bytes), bytes, call.operations));
+                                        elements_of(bytes, call.element_bytes), bytes, call.operations,
+                                        call.meeting));
     if (call.data != nullptr) call.data->reduce(chunk);
     core.span("reduce", begin);
     if (call.output != nullptr) co_await release(core, *call.output);

@@ -37,6 +37,7 @@ struct ReduceCall {
   std::size_t element_bytes = 4;
   int operations = 1;  // of the function, per element
   Code code = Code::kScalar;
+  int meeting = 1;  // accesses of a step that go to one double bank
   Data* data = nullptr;
 };
 /// The outer Reduce function of the original document: per chunk acquires the inputs in a loop and the

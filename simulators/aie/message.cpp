@@ -12,7 +12,8 @@ class FirstNoted final : public Input {
  public:
   FirstNoted(Input& input, Time& clock, Time& first) : input_(input), clock_(clock), first_(first) {}
   Task<void> wait_full() override {
-    co_await input_.wait_full();
+    const Task<void> wait = input_.wait_full();
+    if (wait.valid()) co_await wait;
     if (!seen_) first_ = clock_;
     seen_ = true;
   }

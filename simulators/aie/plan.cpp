@@ -15,6 +15,7 @@ Plan complete(const ArraySpec& array, const Graph& graph, std::vector<Tile> tile
   }
   assign_windows(array, graph, plan);
   if (plan.ok()) route_streams(array, graph, plan);
+  if (plan.ok()) count_meeting(array, graph, plan);
   return plan;
 }
 
@@ -58,7 +59,7 @@ Plan automatic(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   const bool measured_shape = tree.perfect_binary() && tree.size() >= 7 && tree.size() <= kPublishedKernels;
   if (measured_shape) {
     const bool compact =
-        graph.window_bytes > array.minimum_window && 2 * graph.window_bytes <= array.bank_bytes;
+        graph.window_bytes > array.minimum_window && 2 * graph.window_bytes <= array.bank_bytes();
     Plan plan = compact ? refined(array, tree, graph) : published(array, tree, graph);
     if (plan.ok()) return plan;
   }

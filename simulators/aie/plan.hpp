@@ -47,8 +47,11 @@ struct Graph {
 struct Plan {
   std::vector<Tile> tiles;              // of kernels
   std::vector<Connection> connections;  // of edges
-  std::string limit;                    // not empty: does not fit, and why
-  bool as_published = false;            // laid out like the original document's benchmarks
+  std::vector<Tile> to_host;            // modules of the windows to the host, as in the graph
+  std::vector<Tile> from_host;
+  std::vector<int> meeting;   // of kernels: see count_meeting
+  std::string limit;          // not empty: does not fit, and why
+  bool as_published = false;  // laid out like the original document's benchmarks
   [[nodiscard]] bool ok() const { return limit.empty(); }
 };
 
@@ -61,6 +64,9 @@ std::string fixed_limit(const ArraySpec& array, const Graph& graph);
 /// Memory modules, locks and DMA channels of all windows, by maximum flow: as many edges as the kernels'
 /// places allow share a pair. Fills plan.connections without routes, or plan.limit.
 void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan);
+/// The accesses of a step of each kernel's reduction that go to one double bank, at worst: its own data, its
+/// inputs and its output, one after the other if there is no other place. Fills plan.meeting.
+void count_meeting(const ArraySpec& array, const Graph& graph, Plan& plan);
 /// Circuits by negotiated congestion (PathFinder): nets may overuse a channel at first, and pay ever more for
 /// it. A multicast follows its source's row and then the columns.
 void route_streams(const ArraySpec& array, const Graph& graph, Plan& plan);

@@ -19,7 +19,8 @@ Time Timing::stream(std::size_t bytes, int header_words) const {
   return cycles(costs_.word * static_cast<double>(words + static_cast<std::size_t>(header_words)));
 }
 
-Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t bytes, int operations) const {
+Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t bytes, int operations,
+                    int meeting) const {
   if (code == Code::kScalar) {
     // Every operation beyond the first of a function costs one more cycle per input and element.
     const double element = inputs == 0
@@ -29,7 +30,7 @@ Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t byt
   }
   // Per step two loads, one vector operation and one store at the same time: the busiest unit counts.
   const int loads = (inputs + 2) / 2;
-  const int cycles_per_step = std::max({loads, inputs * operations, 1});
+  const int cycles_per_step = std::max({loads, inputs * operations, meeting});
   return cycles(static_cast<double>(cycles_per_step) * static_cast<double>(bytes) / kVector);
 }
 

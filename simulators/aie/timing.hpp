@@ -56,8 +56,9 @@ class Timing {
   /// The time that a window occupies a stream of 32 bits; at least a word.
   [[nodiscard]] Time stream(std::size_t bytes, int header_words = 0) const;
   /// Combining the elements of `inputs` windows with a local array into a window; no inputs: copying it.
+  /// meeting: of vector code's accesses in one step, those that a double bank serves one after the other.
   [[nodiscard]] Time reduce(Code code, int inputs, std::size_t elements, std::size_t bytes,
-                            int operations = 1) const;
+                            int operations = 1, int meeting = 1) const;
   /// Copying from window to window. own: from a local array.
   [[nodiscard]] Time copy(Code code, std::size_t bytes, bool own) const;
   [[nodiscard]] Time step(std::size_t elements) const {

@@ -13,42 +13,30 @@ double until_flip(const Costs& costs) {
 
 }  // namespace
 
-Task<void> Core::compute(Time duration) const {
-  if (unit == nullptr) {
-    clock += duration;
-    co_return;
-  }
-  co_await unit->compute(clock, duration);
-}
-
-Task<void> acquire(Core core, Input& input, Acquire how) {
-  core.spend(acquire_cycles(core.timing.costs(), how));
+LockCall acquire(Core core, Input& input, Acquire how) {
+  const Costs& costs = core.timing.costs();
+  core.spend(acquire_cycles(costs, how));
   const Time begin = core.clock;
-  co_await input.wait_full();
-  core.span("wait for input", begin);
-  core.spend(core.timing.costs().acquire_tail);
+  return {core, begin, input.wait_full(), "wait for input", costs.acquire_tail};
 }
 
-Task<void> acquire(Core core, Output& output, Acquire how) {
-  core.spend(acquire_cycles(core.timing.costs(), how));
+LockCall acquire(Core core, Output& output, Acquire how) {
+  const Costs& costs = core.timing.costs();
+  core.spend(acquire_cycles(costs, how));
   const Time begin = core.clock;
-  co_await output.wait_empty();
-  core.span("wait for output", begin);
-  core.spend(core.timing.costs().acquire_tail);
+  return {core, begin, output.wait_empty(), "wait for output", costs.acquire_tail};
 }
 
-Task<void> release(Core core, Input& input) {
+LockCall release(Core core, Input& input) {
   const Costs& costs = core.timing.costs();
   core.spend(until_flip(costs));
-  co_await input.set_empty();
-  core.spend(costs.release - until_flip(costs));
+  return {core, {}, input.set_empty(), {}, costs.release - until_flip(costs)};
 }
 
-Task<void> release(Core core, Output& output) {
+LockCall release(Core core, Output& output) {
   const Costs& costs = core.timing.costs();
   core.spend(until_flip(costs));
-  co_await output.set_full();
-  core.spend(costs.release - until_flip(costs));
+  return {core, {}, output.set_full(), {}, costs.release - until_flip(costs)};
 }
 
 }  // namespace offramp::aie

@@ -293,6 +293,8 @@ class World {
   [[nodiscard]] Time clock(int rank) const;
   /// The latest one.
   [[nodiscard]] Time end() const;
+  /// The part of it that is counted in cycles of the modelled engine, usually all of it.
+  [[nodiscard]] Time engine_time() const;
   [[nodiscard]] WireCounters wire() const;
   /// Since the beginning: messages that were sent, events that were taken from the queue.
   [[nodiscard]] std::uint64_t messages() const;

@@ -222,8 +222,6 @@ void Core::handle(const Event& event) {
     case EventKind::kAnswered:
       return answered(message);
     case EventKind::kDepart:
-      if (event.number == kWork) return begin_work(*static_cast<Team::PendingWork*>(event.object));
-      if (event.number == kWaitingWork) return go_on(*static_cast<WorkQueue*>(event.object));
       return depart(message);
     case EventKind::kStep:
       return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
@@ -327,6 +325,10 @@ Time Core::end() const {
     if (rank != nullptr) end = later(end, rank->clock);
   }
   return end;
+}
+
+Time Core::engine_time() const {
+  return members_[primary_].backend->engine_time().value_or(end());
 }
 
 std::vector<World::ResourceUse> Core::resources() const {

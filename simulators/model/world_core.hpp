@@ -3,7 +3,6 @@
 
 #include <array>
 #include <coroutine>
-#include <deque>
 #include <map>
 #include <memory>
 #include <random>
@@ -172,7 +171,7 @@ enum class EventKind : std::uint8_t {
   kRequested,  // a request
   kGranted,    // a receive was posted: the receiver's device may answer
   kAnswered,   // the answer is at the sender
-  kDepart,     // the sender's device begins, or that of a collective does
+  kDepart,     // the sender's device begins
   kWake,       // a program goes on
   // An order has room for the eight kinds above. These take the turn of another one.
   kStep,    // of devices that work on a collective by themselves: among the departures
@@ -186,20 +185,11 @@ constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t numbe
          (number & ((1U << kSourceShift) - 1));
 }
 
-/// Work of collectives that waits for one resource, in the order in which it came.
-struct WorkQueue {
-  Resource* resource = nullptr;
-  std::deque<Team::PendingWork*> waiting;
-};
-
 struct Event {
   void* object = nullptr;
   EventKind kind = EventKind::kWake;
-  std::uint32_t number = 0;  // kWake: which one is awaited; kDepart: what begins
+  std::uint32_t number = 0;  // kWake: which one is awaited; kStep: the device's own
 };
-// What begins, besides a message: work of a collective's device, or work that waited for a resource.
-inline constexpr std::uint32_t kWork = 1;
-inline constexpr std::uint32_t kWaitingWork = 2;
 
 class Core final : private NetworkWorld {
  public:
@@ -254,8 +244,6 @@ class Core final : private NetworkWorld {
   }
   /// Instead of observe_receive(), for a token.
   Stamp take_token(Operation& receive, const Team& team);
-  /// Begins work of a collective when its time comes.
-  void start_work(Rank& rank, Team::PendingWork& work);
   /// The number-th meeting of a communicator: all its members go on together.
   void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
@@ -272,6 +260,7 @@ class Core final : private NetworkWorld {
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] WireCounters wire() const;
   [[nodiscard]] Time end() const;
+  [[nodiscard]] Time engine_time() const;
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
   [[nodiscard]] std::vector<LinkUse> links() const;
   [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
@@ -370,11 +359,6 @@ class Core final : private NetworkWorld {
   void attach(Message& message, Operation& receive);
   void attach_old(Message& message, Operation& receive);
   [[nodiscard]] std::string deadlock() const;
-  void push_departure(Time at, Rank& rank, void* object, std::uint32_t number);
-  void begin_work(Team::PendingWork& work);
-  void wait_for(WorkQueue& queue);
-  void go_on(WorkQueue& queue);
-  void serve(Team::PendingWork& work);
   void make_communicator(std::span<Meeting* const> members);
   void discard(Operation& operation);
 
@@ -404,7 +388,6 @@ class Core final : private NetworkWorld {
   std::vector<std::unique_ptr<Rank>> ranks_;
   Communicator everyone_;
   World::Program program_;
-  std::unordered_map<const Resource*, WorkQueue> work_queues_;
   std::unordered_set<Operation*> given_up_;  // and not done
 };
 

@@ -100,7 +100,9 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   if (own.old != nullptr) return send_old(message, at);
   own.backend->issue(transfer, passage);
   if (transfer.source == transfer.destination) return send_local(message);
-  push_departure(passage.begin, source, &message, 0);
+  push(later(passage.begin, now_), source, EventKind::kDepart, &message,
+       static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
+           (source.departures++ & ((std::uint64_t{1} << kKindShift) - 1)));
   const Time host_free = passage.host_free;
   if (passage.complete >= Time() && !faulty_) sent(message, passage.complete);
   return host_free;

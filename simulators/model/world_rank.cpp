@@ -473,6 +473,9 @@ Time World::clock(int rank) const {
 Time World::end() const {
   return core_->end();
 }
+Time World::engine_time() const {
+  return core_->engine_time();
+}
 WireCounters World::wire() const {
   return core_->wire();
 }

@@ -27,9 +27,6 @@ class Collective final : public Operation, public Team {
   /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
   [[nodiscard]] Time observe(Time at) const;
 
-  [[nodiscard]] Rank& device_rank() { return own(); }
-  [[nodiscard]] std::uint8_t backend() const { return backend_; }
-
   [[nodiscard]] int world_rank(int rank) const override { return Communicator::world_of(*group_, rank); }
   [[nodiscard]] std::uint64_t context() const override { return group_->context + 1; }
   Units* units() override {
@@ -49,7 +46,6 @@ class Collective final : public Operation, public Team {
   }
   Outcome finish(Handle handle) override;
   Arrival take(Handle handle) override;
-  void start_work(PendingWork& pending) override { core().start_work(own(), pending); }
 
  private:
   Rank& own() { return *Operation::rank; }

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <tuple>
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
+#include "backends/aie/planner.hpp"
 #include "tests/aie/support.hpp"
 #include "tests/live_backend.hpp"
 
@@ -83,9 +85,9 @@ TEST(AieBackend, DeclinesWithTheLimitThatIsHit) {
   EXPECT_EQ(driver.backend->supports(operation).reason,
             "packet identifiers of a tile's 2 channels reach 64 others, and the world has 70 ranks");
   operation.kind = OperationKind::kReduce;
-  operation.element = ElementType::kFloat64;
+  operation.element = ElementType::kFloatExtended;
   operation.function = ReduceFunction::kSum;
-  EXPECT_NE(driver.backend->supports(operation).reason.find("floats of 32 bits"), std::string_view::npos);
+  EXPECT_NE(driver.backend->supports(operation).reason.find("floats of 32"), std::string_view::npos);
   operation.element = ElementType::kInt16;
   operation.bytes = 16;
   operation.ranks = 400;
@@ -112,27 +114,57 @@ std::string_view reason_of(const Backend& backend, OperationKind kind, int ranks
 TEST(AieBackend, GivesEachDeclineItsTrueReason) {
   const Driver driver;
   const Backend& backend = driver.backend->backend();
-  for (const int ranks : {2, 4, 40}) {
-    for (const OperationKind kind : {OperationKind::kAlltoall, OperationKind::kReduceScatter})
-      EXPECT_EQ(reason_of(backend, kind, ranks, 8),
-                "the original document has no such collective, and there are no kernels for it");
-  }
+  EXPECT_EQ(reason_of(backend, OperationKind::kAlltoall, 64, 16384), "");
+  for (const std::size_t bytes : {std::size_t{16385}, SIZE_MAX})
+    EXPECT_EQ(reason_of(backend, OperationKind::kAlltoall, 64, bytes),
+              "the root would hold what all ranks have for all others, more than 64 MiB");
   EXPECT_EQ(reason_of(backend, OperationKind::kAlltoallv, 4, 8), "the hardware has no such collective");
   constexpr OperationKind kReduce = OperationKind::kAllreduce;
-  for (const ElementType element : {ElementType::kInt64, ElementType::kFloat64, ElementType::kComplex,
-                                    ElementType::kPair, ElementType::kMixed})
+  for (const ElementType element :
+       {ElementType::kFloatExtended, ElementType::kComplex, ElementType::kPair, ElementType::kMixed})
     EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element),
-              "the kernels compute with integers of 8, 16 and 32 bits and floats of 32 bits");
+              "the kernels compute with integers of 8 to 64 bits and floats of 32 and 64 bits");
   EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kInt32, ReduceFunction::kUser),
             "the kernels know sum, product, maximum, minimum, logical and bit functions");
   EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kInt32, ReduceFunction::kSum, false),
             "the tree combines in the order of its root's subtrees, not in that of the ranks");
-  EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kFloat32, ReduceFunction::kLogicalXor),
-            "the kernels have no logical or bit functions of floats");
-  for (const ElementType element : {ElementType::kInt8, ElementType::kUint16, ElementType::kFloat32}) {
+  for (const ElementType element : {ElementType::kFloat32, ElementType::kFloat64})
+    EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element, ReduceFunction::kLogicalXor),
+              "the kernels have no logical or bit functions of floats");
+  for (const ElementType element : {ElementType::kInt8, ElementType::kUint16, ElementType::kInt64,
+                                    ElementType::kFloat32, ElementType::kFloat64}) {
     for (const ReduceFunction function : {ReduceFunction::kSum, ReduceFunction::kMinimum})
       EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element, function), "");
   }
+}
+
+TEST(AieBackend, HasSmallerWindowsBesideKernelsOfTheProgram) {
+  Settings settings = Settings::defaults(aie_backend().parameters);
+  settings.set("window", {8192, {}});
+  settings.set("data", {0, "tiles"});
+  Operation operation;
+  operation.kind = OperationKind::kReduce;
+  operation.element = ElementType::kInt32;
+  operation.function = ReduceFunction::kSum;
+  operation.ranks = 63;
+  operation.bytes = 8192;
+  const auto need = [&](int user_memory) {
+    settings.set("user_memory", {static_cast<double>(user_memory), {}});
+    const aie::Setup setup(settings);
+    Planner planner(setup);
+    const Need found = planner.need(operation);
+    return std::tuple(found.tree_window, std::string(found.instead), std::string(found.limit));
+  };
+  EXPECT_EQ(need(0), std::tuple(std::size_t{8192}, "", ""));
+  const auto [window, instead, limit] = need(16384);
+  EXPECT_LT(window, 8192U);
+  EXPECT_NE(instead, "");
+  EXPECT_EQ(limit, "");
+  EXPECT_EQ(
+      std::get<2>(need(22497)),
+      "8192 B of local data: a tile has 32768 B, less 2080 B of stack, heap and synchronisation and 22497 "
+      "B of the program's kernels");
+  EXPECT_NE(std::get<2>(need(1048576)), "");
 }
 
 TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "backends/aie/aie.hpp"
+#include "tests/aie/support.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -22,7 +22,7 @@ double time_of(OperationKind kind, int ranks, std::size_t bytes, double window =
   operation.ranks = ranks;
   operation.bytes = bytes;
   operation.elements = bytes / 4;
-  const Forecast forecast = aie_backend().forecast(operation, {0, ranks, settings, {}, nullptr});
+  const Forecast forecast = forecast_of(operation, settings);
   EXPECT_EQ(forecast.declined, "");
   return forecast.time.seconds() * 1e6;
 }

@@ -11,8 +11,8 @@
 
 namespace offramp::aie {
 
-/// Empty, or the first limit that the plan breaks.
-inline std::string check_plan(const Graph& graph, const Plan& plan) {
+/// Empty, or the first limit that the plan breaks. user_bytes: of each module, for the program's own kernels.
+inline std::string check_plan(const Graph& graph, const Plan& plan, int user_bytes = 0) {
   constexpr int kRows = 8;
   constexpr int kColumns = 50;
   const auto inside = [](Tile t) {
@@ -73,7 +73,7 @@ inline std::string check_plan(const Graph& graph, const Plan& plan) {
   for (const int n : windows)
     if (n > 14) return "more than 14 windows";
   for (const auto& [tile, n] : bytes)
-    if (n > 32768) return "more than 32 KB in a module";
+    if (n + user_bytes > 32768) return "more than 32 KB in a module";
   for (const auto& [tile, n] : locks)
     if (n > 16) return "more than 16 locks in a module";
   for (const auto& [tile, n] : s2mm)

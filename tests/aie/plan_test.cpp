@@ -75,6 +75,51 @@ TEST(Plans, WithLargeWindows) {
   }
 }
 
+TEST(Plans, LeaveTheMemoryOfTheProgramsKernelsAlone) {
+  ArraySpec array;
+  array.user_bytes = 20480;
+  const Tree tree = Tree::filled(127, 2);
+  for (const int window : {16, 512, 1024, 2048}) {
+    Graph graph = graph_of(tree, window, 4096);
+    graph.to_host.push_back(0);
+    const Plan plan = plan_tree(array, tree, graph, Placement::kAuto);
+    EXPECT_EQ(plan.limit, "") << window;
+    EXPECT_EQ(check_plan(graph, plan, array.user_bytes), "") << window;
+  }
+  const Graph large = graph_of(tree, 16, 10209);
+  EXPECT_EQ(
+      plan_tree(array, tree, large, Placement::kAuto).limit,
+      "10209 B of local data with 2080 B of stack, heap and synchronisation and 20480 B of the program's "
+      "kernels take 32769 B of a module's 32768 B");
+}
+
+// One kernel, one module: its data and its output are in one double bank, or in two.
+TEST(Plans, CountTheAccessesThatMeetInADoubleBank) {
+  ArraySpec array;
+  array.rows = array.columns = 1;
+  const Tree tree = Tree::filled(1, 2);
+  Graph graph = graph_of(tree, 1024, 1024);
+  graph.to_host.push_back(0);
+  const auto meeting = [&](int banks, int data) {
+    array.banks = banks;
+    graph.data_bytes = data;
+    return plan_tree(array, tree, graph, Placement::kSnake).meeting;
+  };
+  EXPECT_EQ(meeting(8, 1024), std::vector{1});
+  EXPECT_EQ(meeting(2, 1024), std::vector{2});
+  EXPECT_EQ(meeting(4, 1024), std::vector{1});
+  graph.from_host.push_back(0);
+  EXPECT_EQ(meeting(4, 1024), std::vector{2}) << "three in two double banks";
+  EXPECT_EQ(meeting(4, 0), std::vector{1}) << "streamed";
+}
+
+TEST(VectorCode, TakesACycleForEachAccessThatMeetsOthers) {
+  const Timing& timing = published_timing();
+  EXPECT_EQ(timing.reduce(Code::kVector, 2, 256, 1024, 1, 2), timing.cycles(2 * 32));
+  EXPECT_EQ(timing.reduce(Code::kVector, 2, 256, 1024, 1, 4), timing.cycles(4 * 32));
+  EXPECT_EQ(timing.reduce(Code::kScalar, 2, 256, 1024, 1, 4), timing.cycles(83 * 256));
+}
+
 TEST(Plans, OfATreeAreTheSameEveryTime) {
   const Tree tree = Tree::filled(100, 6);
   const Plan first = plan_of(tree, 64, 64, Placement::kRefined);

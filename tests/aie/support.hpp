@@ -1,6 +1,10 @@
-// Helpers of the aie tests: plans of trees, and cycles.
+// Helpers of the aie tests: plans of trees, cycles, and forecasts.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include "backends/aie/aie.hpp"
+#include "lib/core/forecast.hpp"
 #include "simulators/aie/collectives.hpp"
 
 namespace offramp::aie {
@@ -15,6 +19,13 @@ inline Plan plan_of(const Tree& tree, int window, int data, Placement placement 
   Graph graph = graph_of(tree, window, data);
   graph.to_host.push_back(0);
   return plan_tree(array, tree, graph, placement);
+}
+
+inline Forecast forecast_of(const Operation& operation, const Settings& settings) {
+  Result<Forecast> result = forecast({aie_backend(), settings, {}}, operation);
+  if (result) return *result;
+  ADD_FAILURE() << result.error();
+  return {};
 }
 
 }  // namespace offramp::aie

@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "simulators/aie/network.hpp"
 #include "tests/aie/support.hpp"
+#include "tests/aie/whole_array.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -113,9 +113,8 @@ TEST(Windows, ToTheHostAreDrainedAtItsRate) {
   HostSink sink(clock, port, slow_path());
   for (int i = 0; i < 10; ++i) {
     Task<void> waiting = sink.wait_empty();
-    waiting.start();
-    Task<void> filling = sink.set_full();
-    filling.start();
+    if (waiting.valid()) waiting.start();
+    EXPECT_FALSE(sink.set_full().valid());
   }
   EXPECT_EQ(clock, Time::ns(8 * 100));  // two are still in the buffers
   Task<void> draining = sink.drain();
@@ -131,8 +130,7 @@ TEST(Windows, FromTheHostComeAtItsRate) {
     Task<void> waiting = source.wait_full();
     waiting.start();
     EXPECT_EQ(clock, Time::ns(210 + 100 * i));
-    Task<void> emptying = source.set_empty();
-    emptying.start();
+    EXPECT_FALSE(source.set_empty().valid());
   }
 }
 
@@ -222,7 +220,8 @@ TEST(Memory, LimitsOfSection46) {
   EXPECT_EQ(fixed_limit(array, graph), "");
   ++graph.data_bytes;
   EXPECT_EQ(fixed_limit(array, graph),
-            "local data, stack, heap and synchronisation take 32769 B of a module's 32768 B");
+            "30689 B of local data with 2080 B of stack, heap and synchronisation take 32769 B of a module's "
+            "32768 B");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(15, 14), 16, 16)), "");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(16, 15), 16, 16)),
             "a kernel has 15 windows, and 14 are possible");

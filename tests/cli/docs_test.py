@@ -645,7 +645,7 @@ class Carried(unittest.TestCase):
                    ("reduce", "zrlmpi", ["--set", "strict=true", "--function", "max"], False),
                    ("send", "aie", ["-n", "65"], True), ("send", "aie", ["-n", "66"], False),
                    ("allreduce", "aie", ["-n", "400"], True), ("allreduce", "aie", ["-n", "401"], False),
-                   ("allreduce", "aie", ["--type", "int16"], True), ("allreduce", "aie", ["--type", "float64"], False),
+                   ("allreduce", "aie", ["--type", "int16"], True), ("allreduce", "aie", ["--type", "float64"], True),
                    ("bcast", "dpu", ["-n", "64", "--set", "ranks_per_node=1", "--set", "service_processes=4"], True),
                    ("bcast", "dpu", ["-n", "65", "--set", "ranks_per_node=1", "--set", "service_processes=4"], False),
                    ("allreduce", "dpu", ["--function", "user"], False),

@@ -47,10 +47,19 @@ TEST(AForecast, OfBarriersGrowsByABarrierEachTime) {
   EXPECT_EQ(five->time.count(), 5 * one->time.count());
 }
 
-TEST(AForecast, OfAllTheHardwareCannotBeRepeated) {
-  Result<Forecast> two = forecast(setting_of("aie"), operation_of(OperationKind::kBcast, 64), 2);
-  ASSERT_FALSE(two);
-  EXPECT_NE(two.error().find("cannot repeat"), std::string::npos) << two.error();
+TEST(AForecast, CountsTheEnginesPartOfTheTimeInCycles) {
+  ForecastSetting setting = setting_of("aie");
+  setting.check = true;
+  Operation reduction = operation_of(OperationKind::kReduce, 64);
+  reduction.element = ElementType::kInt32;
+  reduction.function = ReduceFunction::kSum;
+  Result<Forecast> one = forecast(setting, reduction);
+  Result<Forecast> two = forecast(setting, reduction, 2);
+  ASSERT_TRUE(one && two);
+  EXPECT_LT(one->engine, one->time);
+  EXPECT_GT(two->engine, one->engine);
+  EXPECT_GT(two->time, one->time);
+  EXPECT_EQ(two->wire.packets, 2 * one->wire.packets);
 }
 
 /// What a program's message takes.

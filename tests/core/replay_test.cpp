@@ -171,7 +171,8 @@ TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
 /// Two ranks whose receives are there in time, and which share nothing.
 TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
   static constexpr std::size_t kSizes[] = {8, 5000, 70000, kLong};
-  static constexpr int kPause = 200;  // us; longer than anything that a rank posts takes
+  static constexpr int kPause = 200;        // us; longer than anything that a rank posts takes
+  static constexpr std::size_t kSum = 256;  // above twice that, ranks of aie share their memory's rate
   DoubleSum sum;
   Cluster cluster(2, setting_.backend);
   EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
@@ -190,7 +191,7 @@ TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
     }
     (void)co_await rank.barrier();
     (void)co_await rank.bcast(MutableBytes(in).first(4096), 1);
-    (void)co_await rank.allreduce(Bytes(out).first(8192), MutableBytes(in).first(8192), sum);
+    (void)co_await rank.allreduce(Bytes(out).first(kSum), MutableBytes(in).first(kSum), sum);
   }),
             "");
   std::vector<Tape> tapes(2);
@@ -207,7 +208,7 @@ TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
     }
     tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 2)));
     tape.add(tape.collective(operation_of(OperationKind::kBcast, 4096, 2, 1)));
-    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, 8192, 2)));
+    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, kSum, 2)));
   }
   ReplayOptions options;
   options.compute.kind = Compute::Kind::kMeasured;

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,6 +94,10 @@ class Backend {
 
   [[nodiscard]] virtual WireCounters wire() const = 0;
 
+  /// Of the time that all its work has taken so far, the part that `offramp predict` counts in cycles of the
+  /// engine (BackendDescription::clock_parameter). Nothing: all of it.
+  [[nodiscard]] virtual std::optional<Time> engine_time() const { return {}; }
+
   /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
   virtual void forget(std::uint64_t /*context*/) {}
 
@@ -162,9 +167,6 @@ struct BackendDescription {
 
   /// The parameter (in MHz) in whose cycles forecasts are counted; empty: none.
   std::string_view clock_parameter = {};
-  /// Where a simulation of all the hardware at once says more than the stages of messages do. Null: forecasts
-  /// run in a world.
-  Forecast (*forecast)(const Operation& operation, const BackendContext& context) = nullptr;
   std::span<const ExplainTopic> topics = {};
   /// Published figures and the model's for them: offramp explain validation. Null: there are none.
   ValidationRows (*validation)() = nullptr;

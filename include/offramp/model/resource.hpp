@@ -50,18 +50,6 @@ constexpr std::size_t held(std::span<const ResourceDescription> resources, Occup
   return kNoResource;
 }
 
-/// Work on `own`, which serves one thing after the other, through a resource that several such share: a port
-/// and the memory behind all ports. Each piece of work takes its own time at the least, and the shared
-/// resource serves the pieces in the order in which they begin: of n users that keep it busy with pieces of
-/// one size each gets its n-th part, and none gets more than its own resource carries.
-struct DeviceWork {
-  std::size_t own = kNoResource;
-  Time time;
-  std::size_t shared = kNoResource;  // none: the work is on `own` alone
-  Time shared_time;
-  std::uint64_t bytes = 0;
-};
-
 /// The state of one resource.
 struct Resource {
   Arbiter timeline;
@@ -106,14 +94,6 @@ class Resources {
   /// Occupies a resource that has a rate for as long as it takes to carry that many bytes.
   Arbiter::Grant carry(std::size_t index, Time at, std::size_t bytes) const {
     return occupy(index, at, time_of(index, bytes), bytes);
-  }
-  /// From `at` on, or from when its own resource is free. In order of modelled time only if it is free then.
-  Arbiter::Grant serve(const DeviceWork& work, Time at) const {
-    const Time begin = later(at, (*this)[work.own].timeline.free_at());
-    Time end = begin + work.time;
-    if (work.shared != kNoResource)
-      end = later(end, occupy(work.shared, begin, work.shared_time, work.bytes).end);
-    return occupy(work.own, at, end - begin, work.bytes);
   }
   /// Whether the view is a rank's in a live run, in which every scope is its own resources. Asked by backends
   /// that have resources of a rank and of the machine.

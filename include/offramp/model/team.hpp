@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/message.hpp"
@@ -120,49 +119,6 @@ class Team {
   }
   PendingToken receive_token(int peer, MutableBytes data) { return {*this, start_receive(peer, data, true)}; }
 
-  /// Work of this rank's device, for algorithms that know what it does from moment to moment. A world does it
-  /// at its time, in turn with all that use the same resources; in a live run these are the rank's own, and
-  /// the shared one is busy for as long as `alike` ranks take that do the same at once. start(), then
-  /// co_await once or not at all; the object stays where it is until then. The clock stays.
-  class [[nodiscard]] PendingWork {
-   public:
-    PendingWork() = default;
-    PendingWork(const PendingWork&) = delete;
-    PendingWork& operator=(const PendingWork&) = delete;
-
-    [[nodiscard]] bool await_ready() const { return done_; }
-    void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
-    [[nodiscard]] Arbiter::Grant await_resume() {
-      done_ = false;
-      return grant_;
-    }
-
-    // For teams.
-    DeviceWork work;
-    Time at;
-    int alike = 1;
-    Team* team = nullptr;
-    /// The algorithm may go on, and end, in here.
-    void finish(const Arbiter::Grant& grant) {
-      grant_ = grant;
-      done_ = true;
-      if (waiter_ != nullptr) std::exchange(waiter_, nullptr).resume();
-    }
-
-   private:
-    Arbiter::Grant grant_{};
-    bool done_ = false;
-    std::coroutine_handle<> waiter_;
-  };
-  /// at: not before what the algorithm has awaited last.
-  void start(PendingWork& pending, const DeviceWork& work, Time at, int alike = 1) {
-    pending.work = work;
-    pending.at = at;
-    pending.alike = alike;
-    pending.team = this;
-    start_work(pending);
-  }
-
   /// inout = in (op) inout on whole elements: MPI's operand order, `in` comes from the lower ranks.
   void combine(Bytes in, MutableBytes inout) {
     if (carries_data_) combine_elements(in, inout);
@@ -186,10 +142,6 @@ class Team {
   virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
   virtual Outcome finish(Handle handle) = 0;
   virtual Arrival take(Handle handle) = 0;
-  /// Nothing else uses the device, unless the team says what does.
-  virtual void start_work(PendingWork& pending) {
-    pending.finish({pending.at, pending.at + pending.work.time});
-  }
 
  private:
   int rank_;

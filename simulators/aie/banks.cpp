@@ -1,0 +1,124 @@
+// Memory banks. Two neighbours of a module serve an access of 256 bits together, one per cycle. That is
+// published. How the tools place buffers in them is not: a kernel's data is taken to lie from the module's
+// beginning on, and each buffer where the fewest others are that are used at the same time.
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "simulators/aie/plan.hpp"
+
+namespace offramp::aie {
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// The first and the second buffers of windows, which kernels use in turns.
+enum Phase : std::size_t { kPing, kPong, kPhases };
+
+/// Double banks, numbered through all modules.
+class Banks {
+ public:
+  explicit Banks(const ArraySpec& array)
+      : each_(array.double_banks()), free_(at(array.tiles() * each_), array.memory_bytes / each_) {
+    used_.fill(std::vector<int>(free_.size(), 0));
+  }
+
+  /// From behind what the module has so far.
+  void reserve(int module, int bytes) { fill(first_free(module), (module + 1) * each_, bytes); }
+  /// Where the data begins.
+  int place_data(int module, int bytes) {
+    const int bank = first_free(module);
+    reserve(module, bytes);
+    for (std::vector<int>& used : used_) ++used[at(bank)];
+    return bank;
+  }
+  int place_buffer(int module, int bytes, Phase phase) {
+    const auto crowd = [&](int bank) {
+      return std::tuple(free_[at(bank)] < bytes, used_[phase][at(bank)], used_[1 - phase][at(bank)],
+                        -free_[at(bank)]);
+    };
+    int best = module * each_;
+    for (int bank = best + 1; bank < (module + 1) * each_; ++bank) {
+      if (crowd(bank) < crowd(best)) best = bank;
+    }
+    ++used_[phase][at(best)];
+    fill(module * each_, (module + 1) * each_, bytes - take(best, bytes));
+    return best;
+  }
+
+ private:
+  [[nodiscard]] int first_free(int module) const {
+    int bank = module * each_;
+    while (bank + 1 < (module + 1) * each_ && free_[at(bank)] == 0) ++bank;
+    return bank;
+  }
+  void fill(int begin, int end, int bytes) {
+    for (int bank = begin; bank < end && bytes > 0; ++bank) bytes -= take(bank, bytes);
+  }
+  int take(int bank, int bytes) {
+    const int taken = std::min(bytes, free_[at(bank)]);
+    free_[at(bank)] -= taken;
+    return taken;
+  }
+
+  int each_;
+  std::vector<int> free_;
+  std::array<std::vector<int>, kPhases> used_;
+};
+
+/// The double banks to which a kernel's step goes, by phase.
+using Step = std::array<std::vector<int>, kPhases>;
+
+int most_alike(std::vector<int>& banks) {
+  std::sort(banks.begin(), banks.end());
+  std::ptrdiff_t most = 1;
+  for (auto i = banks.begin(); i != banks.end();) {
+    const auto end = std::upper_bound(i, banks.end(), *i);
+    most = std::max(most, end - i);
+    i = end;
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace
+
+void count_meeting(const ArraySpec& array, const Graph& graph, Plan& plan) {
+  Banks banks(array);
+  std::vector<Step> steps(at(graph.kernels));
+  std::vector<bool> has_kernel(at(array.tiles()));
+  for (int kernel = 0; kernel < graph.kernels; ++kernel) {
+    const int own = array.index(plan.tiles[at(kernel)]);
+    has_kernel[at(own)] = true;
+    banks.reserve(own, array.own_bytes());
+    if (graph.data_bytes == 0) continue;
+    const int data = banks.place_data(own, graph.data_bytes);
+    for (std::vector<int>& phase : steps[at(kernel)]) phase.push_back(data);
+  }
+  for (int tile = 0; tile < array.tiles(); ++tile) {
+    if (!has_kernel[at(tile)]) banks.reserve(tile, array.user_bytes);
+  }
+  const auto place = [&](Tile module, std::initializer_list<int> kernels) {
+    for (const Phase phase : {kPing, kPong}) {
+      const int bank = banks.place_buffer(array.index(module), graph.window_bytes, phase);
+      for (const int kernel : kernels) steps[at(kernel)][phase].push_back(bank);
+    }
+  };
+  for (std::size_t i = 0; i < graph.to_host.size(); ++i) place(plan.to_host[i], {graph.to_host[i]});
+  for (std::size_t i = 0; i < graph.from_host.size(); ++i) place(plan.from_host[i], {graph.from_host[i]});
+  for (std::size_t i = 0; i < graph.edges.size(); ++i) {
+    const Connection& connection = plan.connections[i];
+    const Edge edge = graph.edges[i];
+    if (connection.shared) {
+      place(connection.source, {edge.from, edge.to});
+      continue;
+    }
+    if (!graph.multicast || i == 0) place(connection.source, {edge.from});
+    place(connection.target, {edge.to});
+  }
+  plan.meeting.clear();
+  for (Step& step : steps) plan.meeting.push_back(std::max(most_alike(step[kPing]), most_alike(step[kPong])));
+}
+
+}  // namespace offramp::aie
