@@ -47,6 +47,8 @@ CardSpec card_of(const Settings& s) {
   card.pcie_latency = s.nanoseconds("pcie_latency");
   card.local_latency = s.nanoseconds("local_latency");
   card.network_latency = s.nanoseconds("network_latency");
+  card.connect = s.microseconds("connect");
+  card.tcp_latency = s.microseconds("tcp_latency");
   return card;
 }
 
@@ -61,6 +63,11 @@ FailureSpec failure_of(const Settings& s) {
   failure.stall = s.microseconds("failure_stall");
   failure.detect = s.microseconds("failure_detect");
   return failure;
+}
+
+Setup setup_of(const std::string& word) {
+  if (word == "none") return Setup::kNone;
+  return word == "all" ? Setup::kAll : Setup::kCommunicators;
 }
 
 std::vector<Parameter> platform_parameters() {
@@ -87,7 +94,25 @@ std::vector<Parameter> platform_parameters() {
               "up to here a message waits in the receiver's DPU"),
       integer("notification_limit", "B", spec.notification_limit, {0, 1e9},
               "assumed: a usual threshold of UCX",
-              "arrivals with more payload are fetched by the service process")};
+              "the payload of a longer notification is fetched by its receiver"),
+      integer("posted_sends", "1", spec.posted_sends, {1, 65536}, "read in code: MAX_POSTED_SENDS",
+              "notifications of a service process to one peer that have not left; others wait")};
+}
+
+std::vector<Parameter> setup_parameters() {
+  const PlatformSpec spec;
+  return {
+      choice("setup", "communicators", {"none", "communicators", "all"},
+             "ours: the modelled time of a run begins behind MPI_Init",
+             "what takes modelled time: endpoint caches of communicators that the program makes; all: also "
+             "the ranks' connections and the cache of all ranks"),
+      integer("cache_entry", "B", spec.cache_entry, {1, 65536}, "read in code: 2264",
+              "that service processes tell of a rank"),
+      real("connect", "us", in_microseconds(spec.card.connect), {0, 1e6},
+           "assumed: endpoint and queue pair of a reliable connection",
+           "a rank is accepted, or its endpoint made, on an Arm core; the host takes as long"),
+      real("tcp_latency", "us", in_microseconds(spec.card.tcp_latency), {0, 1e6},
+           "assumed: the kernels of host and card", "one way of the connection that a rank begins with")};
 }
 
 std::vector<Parameter> arm_parameters() {
@@ -171,17 +196,18 @@ std::vector<Parameter> failure_parameters() {
 const std::vector<Parameter>& parameters() {
   static const auto& table = immortal([] {
     std::vector<Parameter> all;
-    for (const auto& part :
-         {platform_parameters(), arm_parameters(), host_parameters(), way_parameters(), failure_parameters()})
+    for (const auto& part : {platform_parameters(), setup_parameters(), arm_parameters(), host_parameters(),
+                             way_parameters(), failure_parameters()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }());
   return table;
 }
 
-DriverSpec driver_of(const Settings& settings, const FaultRates& faults) {
+DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks) {
   DriverSpec spec;
   PlatformSpec& platform = spec.platform;
+  platform.ranks = ranks;
   platform.card = card_of(settings);
   platform.ranks_per_node = static_cast<int>(settings.integer("ranks_per_node"));
   platform.dpus = static_cast<int>(settings.integer("dpus_per_node"));
@@ -191,6 +217,9 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults) {
   platform.host_delivers = settings.choice("delivery") == "hosts";
   platform.tree = settings.choice("broadcast") == "tree";
   platform.notification_limit = settings.integer("notification_limit");
+  platform.posted_sends = static_cast<int>(settings.integer("posted_sends"));
+  platform.setup = setup_of(settings.choice("setup"));
+  platform.cache_entry = settings.integer("cache_entry");
   platform.failure = failure_of(settings);
   spec.emit = settings.nanoseconds("emit");
   spec.eager_limit = settings.integer("eager_limit");

@@ -15,7 +15,8 @@ struct DriverSpec {
   Time emit;                 // a notification of a point-to-point message
   std::int64_t eager_limit;  // bytes
 };
-DriverSpec driver_of(const Settings& settings, const FaultRates& faults);
+/// ranks: of the job.
+DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks);
 
 /// Of all values: ranks of one job must agree on it.
 std::uint32_t fingerprint_of(const Settings& settings);
