@@ -26,8 +26,9 @@ constexpr Bandwidth megabytes_per_second(std::int64_t value) {
 struct CardSpec {
   // The Arm cores: one service process does one thing at a time.
   // pair: for a pair of ranks and one direction, five steps: send RTS, take RTS, READ, ACK, take ACK.
-  Time pair = Time::ns(1987);
-  Time import = Time::ns(30060);  // per arrival of a rank: import memory handles, create sub-operations
+  Time pair = Time::ns(1740);
+  Time import = Time::ns(50474);  // per arrival of a rank: import memory handles, create sub-operations
+  Time message_import = Time::ns(30000);              // per long message: the handles of both buffers
   Bandwidth combine = megabytes_per_second(8'500);    // reduction on Arm
   Bandwidth arm_copy = megabytes_per_second(12'800);  // the payload of a notification into the DPU's memory
   // The host. post: to emit a notification; post_per_rank: counts and displacements of a vector collective;

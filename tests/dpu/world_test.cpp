@@ -48,7 +48,7 @@ void expect_near(Time time, Time bound, Time start) {
 }
 
 // Memory handles are imported before the first READ; notifications go there and back.
-constexpr Time kStart = Time::us(45);
+const Time kStart = dpu::CardSpec().message_import + Time::us(15);
 
 Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
   Operation operation;
