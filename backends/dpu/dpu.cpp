@@ -88,7 +88,8 @@ const BackendDescription& dpu_backend() {
         return std::make_unique<dpu::DpuBackend>(context);
       },
       .topics = dpu::topics(),
-      .validation = dpu::validation});
+      .validation = dpu::validation,
+      .without_effect = dpu::without_effect});
   return description;
 }
 

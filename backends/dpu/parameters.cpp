@@ -233,6 +233,16 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   return spec;
 }
 
+std::vector<WithoutEffect> without_effect(const Settings& settings) {
+  std::vector<WithoutEffect> found;
+  const Setup setup = setup_of(settings.choice("setup"));
+  for (const char* name : {"connect", "tcp_latency"}) {
+    if (setup != Setup::kAll) found.push_back({name, "has no effect before the clock begins; see setup"});
+  }
+  if (setup == Setup::kNone) found.push_back({"cache_entry", "has no effect with setup = none"});
+  return found;
+}
+
 std::uint32_t fingerprint_of(const Settings& settings) {
   std::uint32_t hash = fnv1a_32({});
   const auto mix = [&hash](std::string_view text) { hash = fnv1a_32(bytes_of(text), hash); };

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "offramp/model/parameter.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {
@@ -17,6 +17,9 @@ struct DriverSpec {
 };
 /// ranks: of the job.
 DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks);
+
+/// As BackendDescription::without_effect.
+std::vector<WithoutEffect> without_effect(const Settings& settings);
 
 /// Of all values: ranks of one job must agree on it.
 std::uint32_t fingerprint_of(const Settings& settings);

@@ -14,7 +14,6 @@ constexpr std::int64_t kWorldRank = 8;         // of the table in an addition
 constexpr std::int64_t kWorkerAddress = 2048;  // the most that it may have
 constexpr std::int64_t kProcessRecord = 40;
 
-/// The runs of numbers that follow each other.
 std::vector<std::vector<int>> runs_of(const std::vector<int>& ranks) {
   std::vector<std::vector<int>> runs;
   for (const int rank : ranks) {
@@ -37,6 +36,7 @@ Population::Population(const PlatformSpec& spec, const std::vector<Member>& memb
       machine_(machine),
       observer_(observer),
       process_at_(static_cast<std::size_t>(processes_of(spec)), -1),
+      runs_(static_cast<std::size_t>(machine.processes())),
       connected_(members.size()) {
   for (const Member& member : members) group_.world_ranks.push_back(member.world_rank);
   group_.uid = group_uid(0, group_.world_ranks);  // caches of this communicator only
@@ -62,7 +62,7 @@ bool Population::take(const Machine::Event& event, Time at) {
     case kAddFetched:
       return take_addition(subject, at), true;
     case kEntries:
-      return take_entries(told_[static_cast<std::size_t>(subject)], at), true;
+      return take_entries(subject, at), true;
     case kTable:
       return observer_.populated(subject, at), true;
     case kConnect:
@@ -106,26 +106,27 @@ void Population::take_addition(int member, Time at) {
 void Population::tell_processes(int process, Time at) {
   const int all = processes_of(spec_);
   const int own = machine_.global_id(process);
-  const std::vector<std::vector<int>> runs =
-      runs_of(caches_[static_cast<std::size_t>(process)].own_ranks(group_));
+  std::vector<Run>& runs = runs_[static_cast<std::size_t>(process)];
+  runs = runs_of(caches_[static_cast<std::size_t>(process)].own_ranks(group_));
   for (int step = 1; step < all; ++step) {
     const int to = process_at_[static_cast<std::size_t>((own + step) % all)];
     Event* const meta = machine_.begin_meta(process);
-    for (const std::vector<int>& run : runs) {
-      at = handle_entries(process, run.size(), at);
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+      at = handle_entries(process, runs[run].size(), at);
       if (to < 0) continue;  // it takes what it is told beside its other work
-      const auto bytes = static_cast<std::int64_t>(run.size()) * spec_.cache_entry;
+      const auto bytes = static_cast<std::int64_t>(runs[run].size()) * spec_.cache_entry;
       machine_.notify(process, to, bytes, at, event(kEntries, static_cast<int>(told_.size())), meta);
-      told_.push_back({to, run});
+      told_.push_back({to, process, static_cast<int>(run)});
     }
     machine_.end_meta(process, meta);
   }
 }
 
-void Population::take_entries(const Told& told, Time at) {
-  at = handle_entries(told.to, told.ranks.size(), at);
-  if (caches_[static_cast<std::size_t>(told.to)].add_entries(group_, told.ranks).populated)
-    tell_ranks(told.to, at);
+void Population::take_entries(int told, Time at) {
+  const auto [to, from, run] = told_[static_cast<std::size_t>(told)];
+  const Run& ranks = runs_[static_cast<std::size_t>(from)][static_cast<std::size_t>(run)];
+  at = handle_entries(to, ranks.size(), at);
+  if (caches_[static_cast<std::size_t>(to)].add_entries(group_, ranks).populated) tell_ranks(to, at);
 }
 
 void Population::tell_ranks(int process, Time at) {

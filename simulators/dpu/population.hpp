@@ -44,10 +44,12 @@ class Population {
 
  private:
   enum Kind { kAdd, kAddFetched, kEntries, kTable, kConnect, kWelcome, kHello, kProcessData };
+  using Run = std::vector<int>;  // ranks of a service process that follow each other
   /// Told by one service process to another.
   struct Told {
     int to = 0;
-    std::vector<int> ranks;
+    int from = 0;
+    int run = 0;
   };
 
   [[nodiscard]] static Machine::Event event(Kind kind, int subject);
@@ -55,7 +57,7 @@ class Population {
   Time handle_entries(int process, std::size_t entries, Time at);
   [[nodiscard]] std::int64_t addition_bytes() const;
   void take_addition(int member, Time at);
-  void take_entries(const Told& told, Time at);
+  void take_entries(int told, Time at);
   void tell_processes(int process, Time at);
   void tell_ranks(int process, Time at);
   void accept(int member, Time at);
@@ -65,8 +67,9 @@ class Population {
   Machine& machine_;
   Observer& observer_;
   GroupDescription group_;
-  std::vector<EndpointCache> caches_;  // by service process
-  std::vector<int> process_at_;        // by global id; -1: none of its ranks are members
+  std::vector<EndpointCache> caches_;   // by service process
+  std::vector<int> process_at_;         // by global id; -1: none of its ranks are members
+  std::vector<std::vector<Run>> runs_;  // by service process, once it has told them
   std::vector<Told> told_;
   std::vector<Time> connected_;
   bool starts_ = false;  // ranks connect

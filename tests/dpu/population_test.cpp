@@ -157,6 +157,19 @@ TEST(DpuSetup, TheFirstOperationWaitsForTheBootstrap) {
   EXPECT_GT(spans.total("endpoint cache"), Time());
 }
 
+TEST(DpuSetup, SaysWhichOfItsParametersHaveNoEffect) {
+  const auto without = [](const char* setup) {
+    std::vector<std::string_view> names;
+    for (const WithoutEffect& parameter :
+         dpu_backend().without_effect(settings_with({{"setup", {0, setup}}})))
+      names.push_back(parameter.parameter);
+    return names;
+  };
+  EXPECT_EQ(without("all"), std::vector<std::string_view>());
+  EXPECT_EQ(without("communicators"), (std::vector<std::string_view>{"connect", "tcp_latency"}));
+  EXPECT_EQ(without("none"), (std::vector<std::string_view>{"connect", "tcp_latency", "cache_entry"}));
+}
+
 // In a live run the first rank of a communicator finds out what all take: the same.
 TEST(DpuSetup, BothClocksFillTheSameCache) {
   const PlatformSpec spec = platform(4, 2, 1);
