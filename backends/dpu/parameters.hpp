@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "offramp/model/parameter.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {
@@ -15,7 +15,11 @@ struct DriverSpec {
   Time emit;                 // a notification of a point-to-point message
   std::int64_t eager_limit;  // bytes
 };
-DriverSpec driver_of(const Settings& settings, const FaultRates& faults);
+/// ranks: of the job.
+DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks);
+
+/// As BackendDescription::without_effect.
+std::vector<WithoutEffect> without_effect(const Settings& settings);
 
 /// Of all values: ranks of one job must agree on it.
 std::uint32_t fingerprint_of(const Settings& settings);

@@ -80,7 +80,8 @@ std::vector<std::int64_t> told_sizes(const Operation& operation, const Team& tea
 }
 
 std::size_t CollectiveTiming::RequestHash::operator()(const CollectiveRequest& request) const {
-  std::uint64_t hash = mix(static_cast<std::uint64_t>(request.kind), request.bytes);
+  std::uint64_t hash =
+      mix(static_cast<std::uint64_t>(request.kind) * 2 + (request.populates ? 1 : 0), request.bytes);
   hash = mix(hash, request.root);
   for (const std::int64_t size : request.sizes) hash = mix(hash, size);
   for (const Member& member : request.members) {
@@ -95,7 +96,8 @@ CollectiveTiming::CollectiveTiming(const PlatformSpec& spec, std::uint32_t finge
     : spec_(spec), fingerprint_(fingerprint) {}
 
 void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Team& team,
-                             const CollectiveBuffers& buffers, Time posted, Time process_free) {
+                             const CollectiveBuffers& buffers, Time posted, Time process_free,
+                             bool fills_a_cache) {
   const std::vector<std::int64_t> own = told_sizes(operation, team, buffers);
   if (team.rank() != 0) {
     exchange.pending.push_back(team.send_token(0, {}, {posted, process_free, fingerprint_}));
@@ -110,6 +112,7 @@ void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Tea
   request.root = operation.root;
   request.sizes = own;
   request.sequence = sequence_++;
+  request.populates = fills_a_cache && begun_.insert(team.context()).second;
   request.members.reserve(static_cast<std::size_t>(team.size()));
   request.members.push_back({team.world_rank(0), posted, process_free});
   for (int from = 1; from < team.size(); ++from) {

@@ -8,6 +8,7 @@
 // watches have no data.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "backends/dpu/world_collectives.hpp"
@@ -36,9 +37,13 @@ class CollectiveTiming {
     Operation operation;
     CollectiveRequest request;  // at the first rank
   };
+  /// fills_a_cache: if it is the first one of its communicator.
   void begin(Exchange& exchange, const Operation& operation, Team& team, const CollectiveBuffers& buffers,
-             Time posted, Time process_free);
+             Time posted, Time process_free, bool fills_a_cache);
   Task<Completion> end(Exchange& exchange, Team& team);
+
+  /// The communicator is gone.
+  void forget(std::uint64_t context) { begun_.erase(context); }
 
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
 
@@ -61,7 +66,8 @@ class CollectiveTiming {
   const PlatformSpec& spec_;
   std::uint32_t fingerprint_;
   DirectMappedCache<CollectiveRequest, CollectiveResult, 61, RequestHash> remembered_;
-  CollectiveResult latest_;  // that is not remembered
+  CollectiveResult latest_;        // that is not remembered
+  std::set<std::uint64_t> begun_;  // communicators that this rank leads, by context
   WireCounters wire_;
   std::uint64_t sequence_ = 0;  // of collectives that this rank led
 };

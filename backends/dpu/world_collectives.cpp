@@ -5,11 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "simulators/dpu/population.hpp"
+
 namespace offramp::dpu {
 namespace {
 
 // A step's number: what happens, and to which of the plan's subjects.
-constexpr unsigned kKindBits = 4;
+constexpr unsigned kKindBits = 5;
+static_assert(Machine::kMostKinds <= 1 << kKindBits);
 constexpr std::uint32_t number_of(int kind, int subject) {
   return static_cast<std::uint32_t>(subject) << kKindBits | static_cast<std::uint32_t>(kind);
 }
@@ -45,36 +48,68 @@ int receives_of(OperationKind kind, const CollectiveBuffers& buffers) {
                                         [](MutableBytes block) { return !block.empty(); }));
 }
 
+std::vector<Member> members_of(const Team& team) {
+  std::vector<Member> members;
+  members.reserve(static_cast<std::size_t>(team.size()));
+  for (int rank = 0; rank < team.size(); ++rank) members.push_back({team.world_rank(rank), {}, {}});
+  return members;
+}
+
 }  // namespace
 
-/// One collective of all its ranks.
-class WorldCollectives::Shared final : public Agenda, public Offload::Observer, public WorldDevices::Work {
+/// The steps of a machine, taken by the world.
+class WorldCollectives::Steps : public Agenda, public WorldDevices::Work {
  public:
-  Shared(WorldCollectives& parent, const Name& name, WorldDevices& devices, CollectiveRequest request)
-      : parent_(parent),
-        name_(name),
-        devices_(devices),
-        request_(std::move(request)),
-        parts_(request_.members.size()),
-        offload_(make_offload(parent.spec_, request_, *this, *this)) {}
-
-  void join(Part& part, int rank, const CollectiveBuffers& buffers, Time posted) {
-    parts_[static_cast<std::size_t>(rank)] = &part;
-    if (sources_tell_sizes(request_.kind))
-      offload_->tell(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
-    offload_->submit(rank, posted);
-  }
-
   void schedule(Time at, int kind, int subject) override {
     ++scheduled_;
     devices_.schedule(at, *this, number_of(kind, subject));
   }
   [[nodiscard]] Resources resources(int world_rank) override { return devices_.resources(world_rank); }
+  [[nodiscard]] Notifications& notifications() override { return parent_.notifications_; }
+
+ protected:
+  Steps(WorldCollectives& parent, WorldDevices& devices) : parent_(parent), devices_(devices) {}
+  ~Steps() = default;
+  /// One of the scheduled steps has come.
+  Machine::Event next(std::uint32_t number) {
+    --scheduled_;
+    return event_of(number);
+  }
+  [[nodiscard]] bool idle() const { return scheduled_ == 0; }
+
+  WorldCollectives& parent_;
+  WorldDevices& devices_;
+
+ private:
+  std::size_t scheduled_ = 0;
+};
+
+/// One collective of all its ranks.
+class WorldCollectives::Shared final : public Steps, public Offload::Observer {
+ public:
+  Shared(WorldCollectives& parent, const Name& name, WorldDevices& devices, CollectiveRequest request)
+      : Steps(parent, devices),
+        name_(name),
+        request_(std::move(request)),
+        parts_(request_.members.size()),
+        offload_(make_offload(parent.spec_, request_, *this, *this)) {}
+
+  void join(Part& part, int rank, const CollectiveBuffers& buffers) {
+    parts_[static_cast<std::size_t>(rank)] = &part;
+    if (sources_tell_sizes(request_.kind))
+      offload_->tell(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
+  }
+  void submit(int rank, Time posted) { offload_->submit(rank, posted); }
+  /// When the endpoint cache was populated that the rank waited for.
+  void submit_populated(int rank, Time posted, Time populated, bool failed) {
+    parts_[static_cast<std::size_t>(rank)]->completion_.populated = populated;
+    failed_ = failed_ || failed;
+    submit(rank, later(posted, populated));
+  }
 
   void step(Time at, std::uint32_t number) override {
-    --scheduled_;
-    offload_->handle(event_of(number), at);
-    if (told_ < parts_.size() || scheduled_ > 0) return;
+    offload_->step(next(number), at);
+    if (told_ < parts_.size() || !idle()) return;
     parent_.wire_ += offload_->machine().wire();
     parent_.running_.erase(name_);  // ends this object
   }
@@ -83,7 +118,7 @@ class WorldCollectives::Shared final : public Agenda, public Offload::Observer, 
     ++told_;
     Part& part = *std::exchange(parts_[static_cast<std::size_t>(rank)], nullptr);
     const Machine& machine = offload_->machine();
-    part.completion_.outcome = machine.gave_up() ? Outcome::kFault : Outcome::kOk;
+    part.completion_.outcome = failed_ || machine.gave_up() ? Outcome::kFault : Outcome::kOk;
     part.completion_.done = offload_->done(rank);
     part.completion_.host_work = host_delivery(parent_.spec_, request_, machine, rank);
     part.ready_ = true;
@@ -91,17 +126,68 @@ class WorldCollectives::Shared final : public Agenda, public Offload::Observer, 
   }
 
  private:
-  WorldCollectives& parent_;
   const Name name_;
-  WorldDevices& devices_;
   const CollectiveRequest request_;
   std::vector<Part*> parts_;
-  std::size_t scheduled_ = 0;
   std::size_t told_ = 0;
+  bool failed_ = false;
   std::unique_ptr<Offload> offload_;
 };
 
-WorldCollectives::WorldCollectives(const PlatformSpec& spec) : spec_(spec) {}
+/// The endpoint cache of a communicator, until all ranks have it. Ranks begin with it at their first
+/// collective; these and later ones wait for it.
+class WorldCollectives::Filling final : public Steps, public Population::Observer {
+ public:
+  Filling(WorldCollectives& parent, std::uint64_t context, WorldDevices& devices, std::vector<Member> members)
+      : Steps(parent, devices),
+        context_(context),
+        members_(std::move(members)),
+        ranks_(members_.size()),
+        machine_(parent.spec_, members_, std::vector<bool>(members_.size()), ((parent.sequence_++ + 1) << 32),
+                 this),
+        population_(parent.spec_, members_, machine_, *this) {}
+
+  void submit(Shared& shared, int rank, Time posted) {
+    Rank& own = ranks_[static_cast<std::size_t>(rank)];
+    if (own.populated > Time())
+      return shared.submit_populated(rank, posted, own.populated, machine_.gave_up());
+    if (!std::exchange(own.begun, true)) population_.add(rank, posted);
+    own.waiting.push_back({&shared, posted});
+  }
+
+  void step(Time at, std::uint32_t number) override {
+    const Machine::Event event = next(number);
+    if (!machine_.take(event, at)) population_.take(event, at);
+    if (told_ < ranks_.size() || !idle()) return;
+    parent_.wire_ += machine_.wire();
+    parent_.filling_[context_] = nullptr;  // ends this object
+  }
+
+  void populated(int member, Time at) override {
+    ++told_;
+    Rank& own = ranks_[static_cast<std::size_t>(member)];
+    own.populated = at;
+    for (const auto& [shared, posted] : std::exchange(own.waiting, {}))
+      shared->submit_populated(member, posted, at, machine_.gave_up());
+  }
+
+ private:
+  struct Rank {
+    bool begun = false;
+    Time populated;  // 0: not yet
+    std::vector<std::pair<Shared*, Time>> waiting;
+  };
+
+  const std::uint64_t context_;
+  const std::vector<Member> members_;
+  std::vector<Rank> ranks_;
+  std::size_t told_ = 0;
+  Machine machine_;
+  Population population_;
+};
+
+WorldCollectives::WorldCollectives(const PlatformSpec& spec)
+    : spec_(spec), notifications_(spec.posted_sends) {}
 WorldCollectives::~WorldCollectives() = default;
 
 WorldCollectives::Shared& WorldCollectives::shared(const Name& name, const Operation& operation,
@@ -115,20 +201,28 @@ WorldCollectives::Shared& WorldCollectives::shared(const Name& name, const Opera
   request.root = operation.root;
   request.sizes = known_sizes(operation.kind, buffers);
   request.sequence = sequence_++;
-  for (int rank = 0; rank < team.size(); ++rank) request.members.push_back({team.world_rank(rank), {}, {}});
+  request.members = members_of(team);
   entry = std::make_unique<Shared>(*this, name, devices, std::move(request));
   return *entry;
 }
 
 void WorldCollectives::join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
-                            const CollectiveBuffers& buffers, Time posted) {
-  const std::uint32_t number = begun_[{team.context(), team.rank()}]++;
-  shared({team.context(), number}, operation, team, devices, buffers)
-      .join(part, team.rank(), buffers, posted);
+                            const CollectiveBuffers& buffers, Time posted, bool fills_a_cache) {
+  const std::uint64_t context = team.context();
+  const std::uint32_t number = begun_[{context, team.rank()}]++;
+  Shared& own = shared({context, number}, operation, team, devices, buffers);
+  own.join(part, team.rank(), buffers);
+  if (!fills_a_cache) return own.submit(team.rank(), posted);
+  const auto [filling, first] = filling_.try_emplace(context);
+  if (first) filling->second = std::make_unique<Filling>(*this, context, devices, members_of(team));
+  if (filling->second == nullptr) return own.submit(team.rank(), posted);
+  filling->second->submit(own, team.rank(), posted);
 }
 
 void WorldCollectives::forget(std::uint64_t context) {
   begun_.erase(begun_.lower_bound({context, 0}), begun_.lower_bound({context + 1, 0}));
+  const auto filling = filling_.find(context);
+  if (filling != filling_.end() && filling->second == nullptr) filling_.erase(filling);
 }
 
 }  // namespace offramp::dpu

@@ -17,6 +17,7 @@ namespace offramp::dpu {
 /// What a rank learns about its operation.
 struct Completion {
   Outcome outcome = Outcome::kOk;
+  Time populated;  // in a world: the endpoint cache of the communicator, where that was waited for
   Time done;
   Time process_free;
   Time host_work;
@@ -47,16 +48,19 @@ class WorldCollectives {
     std::coroutine_handle<> waiter_;
   };
 
-  /// posted: when the rank's host has handed over its notification. devices: not null.
+  /// posted: when the rank's host has handed over its notification. devices: not null. fills_a_cache: the
+  /// communicator's endpoint cache, if it is not populated yet.
   void join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
-            const CollectiveBuffers& buffers, Time posted);
+            const CollectiveBuffers& buffers, Time posted, bool fills_a_cache);
   /// The communicator is gone.
   void forget(std::uint64_t context);
 
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
 
  private:
+  class Steps;
   class Shared;
+  class Filling;
   using Name = std::pair<std::uint64_t, std::uint32_t>;  // communicator, number of the collective on it
 
   Shared& shared(const Name& name, const Operation& operation, const Team& team, WorldDevices& devices,
@@ -65,6 +69,8 @@ class WorldCollectives {
   const PlatformSpec& spec_;
   std::map<std::pair<std::uint64_t, int>, std::uint32_t> begun_;  // by communicator and rank
   std::map<Name, std::unique_ptr<Shared>> running_;
+  std::map<std::uint64_t, std::unique_ptr<Filling>> filling_;  // by communicator; null: populated
+  Notifications notifications_;
   std::uint64_t sequence_ = 0;
   WireCounters wire_;
 };

@@ -33,6 +33,7 @@ EndpointCache::Group* EndpointCache::open(const GroupDescription& group, std::sp
   if (fresh) {
     known.description = group;
     known.entries.resize(group.world_ranks.size());
+    known.own = own_ranks(group);
     known.revoked.resize(group.world_ranks.size());
   }
   if (group.incarnation == known.description.incarnation &&
@@ -90,7 +91,7 @@ CacheActions EndpointCache::add_rank(const GroupDescription& group, int rank) {
   CacheActions actions;
   Group* const known = open(group, std::span(&rank, 1), true, actions);
   if (known == nullptr) return actions;
-  const std::vector<int> own = own_ranks(group);
+  const std::vector<int>& own = known->own;
   if (!std::binary_search(own.begin(), own.end(), rank) || !enter(*known, rank)) {
     actions.refused = true;
     return actions;
@@ -135,7 +136,7 @@ CacheActions EndpointCache::revoke_rank(GroupUid uid, std::uint32_t incarnation,
     actions.refused = true;
     return actions;
   }
-  const std::vector<int> own = own_ranks(group->description);
+  const std::vector<int>& own = group->own;
   if (!std::binary_search(own.begin(), own.end(), rank) || !leave(*group, rank)) {
     actions.refused = true;
     return actions;

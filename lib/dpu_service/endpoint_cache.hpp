@@ -7,7 +7,8 @@
 //   free: REVOKE (44) from each rank; all of this service process's -> REVOKE (45) to all others; all ranks
 //   of the group -> gone. Adds for the next incarnation wait meanwhile.
 //
-// Plain data and decisions; what is to be sent is returned, so that it can be tested and timed elsewhere.
+// Plain data and decisions; what is to be sent is returned. The service library sends it (cache_service.cpp),
+// and the model of the service processes says how long it takes them (simulators/dpu/population.cpp).
 #pragma once
 
 #include <cstdint>
@@ -97,6 +98,7 @@ class EndpointCache {
   struct Group {
     GroupDescription description;
     std::vector<CacheEntry> entries;
+    std::vector<int> own;  // ranks of this service process, by the placement
     std::vector<bool> revoked;
     int known = 0;
     int own_known = 0;

@@ -111,6 +111,7 @@ void Context::breaking(offload_ep& peer) {
 }
 
 void Context::close() {
+  events.system.flush();  // the goodbye comes last
   closed = true;
   as_client.bs_phase = DISCONNECTED;
   for (offload_ep& each : peers) {
@@ -128,6 +129,7 @@ Engine::Engine(const offload_engine_info_t& info) : offloading_engine{}, cache_(
 }
 
 Engine::~Engine() {
+  for (Context& context : contexts_) context.events.system.flush();
   if (transport_) transport_->drain(*this, Clock::now() + std::chrono::seconds(2));
   transport_.reset();  // before the buffers that it may read
   for (Context& context : contexts_) context.events.system.clear();

@@ -2,19 +2,32 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace offramp::dpu {
+namespace {
 
-EventSystem::EventSystem(const NotificationHeader& identity, Carrier* carrier)
-    : identity_(identity), way_{carrier, identity.client_id, identity.server_id} {}
+// The name of a send: the place of its event, and the event's number, which tells it from earlier ones there.
+constexpr unsigned kSlotBits = 24;
+constexpr std::size_t kMostEvents = std::size_t{1} << kSlotBits;
+
+}  // namespace
+
+EventSystem::EventSystem(const NotificationHeader& identity, Carrier* carrier, std::size_t most_posted)
+    : identity_(identity),
+      way_{carrier, identity.client_id, identity.server_id},
+      most_posted_(std::max<std::size_t>(most_posted, 1)) {}
 
 EventSystem::~EventSystem() {
   clear();
 }
 
 void EventSystem::clear() {
-  ongoing_.clear();
+  lanes_.clear();
+  metas_.clear();
+  complete_.clear();
+  ongoing_ = 0;
   for (Event& event : events_) {
     if (event.state_ != Event::State::kFree) release(event);
   }
@@ -43,7 +56,11 @@ bool EventSystem::deregister(std::uint64_t type) {
 
 Event* EventSystem::get(const EventInfo& info) {
   if (free_.empty()) {
-    for (std::size_t i = 0; i < kGrowth; ++i) free_.push_back(&events_.emplace_back());
+    if (events_.size() + kGrowth > kMostEvents) return nullptr;
+    for (std::size_t i = 0; i < kGrowth; ++i) {
+      free_.push_back(&events_.emplace_back());
+      free_.back()->slot_ = events_.size() - 1;
+    }
   }
   Event& event = *free_.back();
   if (info.payload_bytes > 0 && info.pool != nullptr) {
@@ -88,24 +105,72 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
   const bool ready = (event->state_ == Event::State::kHeld || event->state_ == Event::State::kSub) &&
                      !event->sent_ && event->number_ == 0 && !event->meta_;
   if (!ready || type >= kTypes || payload.size() > kMostPayload) return EventResult::kError;
-  NotificationHeader header = identity_;
-  header.type = type;
-  header.payload_size = payload.size();
-  header.event_id = event->number_ = ++numbers_;
-  header.client_id = way.client_id;
-  header.server_id = way.server_id;
+  Send send{event, identity_, payload};
+  send.header.type = type;
+  send.header.payload_size = payload.size();
+  send.header.event_id = event->number_ = ++numbers_;
+  send.header.client_id = way.client_id;
+  send.header.server_id = way.server_id;
+  event->way_ = way;
   if (way.carrier == nullptr) {
     event->sent_ = true;
-    dispatch(header, payload);
-  } else {
-    unsent_.emplace(event->number_, event);
-    if (way.carrier->send(header, payload, event->number_)) sent(event->number_);
+    dispatch(send.header, payload);
+  } else if (!has_to_wait(send)) {
+    post(send);
     if (event->failed_ && event->state_ == Event::State::kHeld) {
       event->sent_ = event->failed_ = false;
       return EventResult::kError;
     }
   }
   return hold(event);
+}
+
+bool EventSystem::has_to_wait(const Send& send) {
+  if (lanes_.empty()) return false;
+  const auto lane = lanes_.find(peer_of(send.event->way_));
+  if (lane == lanes_.end()) return false;
+  if (lane->second.waiting.empty() && lane->second.posted < most_posted_) return false;
+  lane->second.waiting.push_back(send);
+  return true;
+}
+
+/// Whether it has left at once.
+bool EventSystem::post(const Send& send) {
+  Event& event = *send.event;
+  const std::uint64_t name = event.number_ << kSlotBits | event.slot_;
+  if (event.way_.carrier->send(send.header, send.payload, name)) return event.sent_ = true;
+  if (!event.sent_) {
+    event.posted_ = true;
+    ++lanes_[peer_of(event.way_)].posted;
+  }
+  return false;
+}
+
+void EventSystem::post_waiting(std::size_t most) {
+  for (auto next = lanes_.begin(); next != lanes_.end();) {
+    const Peer peer = next->first;  // a carrier may call back: nothing is held over its call
+    for (auto lane = next;
+         lane != lanes_.end() && !lane->second.waiting.empty() && lane->second.posted < most;
+         lane = lanes_.find(peer)) {
+      const Send send = lane->second.waiting.front();
+      lane->second.waiting.pop_front();
+      if (post(send)) left(*send.event);
+    }
+    const auto lane = lanes_.find(peer);
+    const bool idle = lane != lanes_.end() && lane->second.posted == 0 && lane->second.waiting.empty();
+    if (idle) lanes_.erase(lane);
+    next = lanes_.upper_bound(peer);
+  }
+}
+
+void EventSystem::flush() {
+  post_waiting(std::numeric_limits<std::size_t>::max());
+}
+
+std::size_t EventSystem::waiting() const {
+  std::size_t all = 0;
+  for (const auto& [peer, lane] : lanes_) all += lane.waiting.size();
+  return all;
 }
 
 /// What emit() leaves behind.
@@ -123,7 +188,7 @@ EventResult EventSystem::hold(Event*& event) {
     return EventResult::kDone;
   }
   event->state_ = Event::State::kOngoing;
-  ongoing_.push_back(event);
+  event->meta_ ? metas_.push_back(event) : static_cast<void>(++ongoing_);
   return EventResult::kInProgress;
 }
 
@@ -177,38 +242,75 @@ bool EventSystem::give_back(Event*& event) {
 
 void EventSystem::release(Event& event) {
   for (Event* sub : event.subs_) sub->owner_->release(*sub);
-  unsent_.erase(event.number_);
   if (event.pool_ != nullptr && event.pool_->give_back) event.pool_->give_back(event.payload_.data());
-  const std::function<void()> released = std::move(event.on_release);
-  event = Event();
+  const std::function<void()> released = event.on_release ? std::move(event.on_release) : nullptr;
+  reset(event);
   free_.push_back(&event);
   if (released) released();
 }
 
+void EventSystem::reset(Event& event) {
+  event.on_complete = nullptr;
+  event.on_release = nullptr;
+  event.state_ = Event::State::kFree;
+  event.explicit_return_ = event.meta_ = event.sent_ = event.told_ = event.failed_ = event.posted_ = false;
+  event.number_ = 0;
+  event.pool_ = nullptr;
+  event.own_ = {};
+  event.payload_ = {};
+  event.subs_.clear();
+}
+
+/// The event of a send that has not left; null: there is none.
+Event* EventSystem::under_way(std::uint64_t send) {
+  const std::size_t slot = send % kMostEvents;
+  if (slot >= events_.size()) return nullptr;
+  Event& event = events_[slot];
+  const bool is_it = event.number_ == send >> kSlotBits && event.number_ != 0 && !event.sent_;
+  return is_it ? &event : nullptr;
+}
+
 void EventSystem::sent(std::uint64_t event) {
-  const auto found = unsent_.find(event);
-  if (found == unsent_.end()) return;
-  found->second->sent_ = true;
-  unsent_.erase(found);
+  Event* const found = under_way(event);
+  if (found == nullptr) return;
+  found->sent_ = true;
+  left(*found);
 }
 
 void EventSystem::failed(std::uint64_t event) {
-  const auto found = unsent_.find(event);
-  if (found == unsent_.end()) return;
-  found->second->sent_ = found->second->failed_ = true;
-  unsent_.erase(found);
+  Event* const found = under_way(event);
+  if (found == nullptr) return;
+  found->sent_ = found->failed_ = true;
+  left(*found);
+}
+
+/// progress() does the rest.
+void EventSystem::left(Event& event) {
+  if (std::exchange(event.posted_, false)) {
+    const auto lane = lanes_.find(peer_of(event.way_));
+    if (--lane->second.posted == 0 && lane->second.waiting.empty()) lanes_.erase(lane);
+  }
+  if (event.state_ == Event::State::kOngoing && !event.meta_) complete_.push_back(&event);
 }
 
 void EventSystem::progress() {
-  for (std::size_t i = 0; i < ongoing_.size();) {
-    Event* const event = ongoing_[i];
+  for (std::size_t i = 0; i < complete_.size(); ++i) {  // callbacks may complete more
+    Event* const event = complete_[i];
+    settle(*event);
+    --ongoing_;
+    release(*event);
+  }
+  complete_.clear();
+  for (std::size_t i = 0; i < metas_.size();) {
+    Event* const event = metas_[i];
     if (!completed(*event)) {
       ++i;
       continue;
     }
-    ongoing_.erase(ongoing_.begin() + static_cast<std::ptrdiff_t>(i));
+    metas_.erase(metas_.begin() + static_cast<std::ptrdiff_t>(i));
     release(*event);
   }
+  if (!lanes_.empty()) post_waiting(most_posted_);
 }
 
 bool EventSystem::receive(std::span<const std::byte> message) {

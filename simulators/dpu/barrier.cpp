@@ -40,7 +40,7 @@ void Barrier::advance(int process, Time at) {
   while (++p.round < rounds_) {
     at = machine_.step(process, at);
     const int to = (process + (1 << p.round)) % machine_.processes();
-    machine_.schedule(machine_.notify(process, to, kTokenPayload, at), kToken, to * rounds_ + p.round);
+    machine_.notify(process, to, kTokenPayload, at, {kToken, to * rounds_ + p.round});
     if (!p.heard[static_cast<std::size_t>(p.round)]) return;
   }
   for (const int rank : p.ranks) {

@@ -12,9 +12,6 @@ class Barrier final : public Offload {
  public:
   Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
           Agenda* agenda, Observer* observer);
-  void handle(const Machine::Event& event, Time at) override {
-    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
-  }
 
  private:
   struct Process {
@@ -24,6 +21,9 @@ class Barrier final : public Offload {
     std::vector<bool> heard;  // by round
   };
 
+  void handle(const Machine::Event& event, Time at) override {
+    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
+  }
   void arrive(int rank, Time at);
   void hear(int token, Time at);
   void advance(int process, Time at);

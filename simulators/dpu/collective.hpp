@@ -26,6 +26,7 @@ struct CollectiveRequest {
   int root = 0;
   std::vector<Member> members;  // by rank of the communicator
   std::uint64_t sequence = 0;   // with the fault script's seed it fixes what is lost
+  bool populates = false;       // the first one of its communicator, whose endpoint cache is empty
 
   /// One rank's block; in an alltoall, what one rank has for another.
   [[nodiscard]] std::int64_t block(int rank) const {
@@ -87,7 +88,11 @@ class Offload {
   virtual void tell(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
   /// The host of a rank hands over its notification.
   void submit(int rank, Time posted);
-  virtual void handle(const Machine::Event& event, Time at) = 0;
+  /// What was scheduled for a moment. Kinds from kOthers on are not a collective's.
+  void step(const Machine::Event& event, Time at) {
+    if (!machine_.take(event, at)) handle(event, at);
+  }
+  static constexpr int kOthers = 16;
 
   [[nodiscard]] Machine& machine() { return machine_; }
   /// 0: not yet.
@@ -95,6 +100,7 @@ class Offload {
 
  protected:
   static constexpr int kArrive = 0;  // the first kind of event
+  virtual void handle(const Machine::Event& event, Time at) = 0;
 
   Offload(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
           Agenda* agenda, Observer* observer)

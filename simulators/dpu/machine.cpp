@@ -15,7 +15,12 @@ constexpr std::uint64_t kCollectives = 1;  // channel: links between service pro
 
 Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
                  const std::vector<bool>& host_run, std::uint64_t first_packet, Agenda* agenda)
-    : spec_(spec), agenda_(agenda), node_(spec), packet_(first_packet) {
+    : spec_(spec),
+      agenda_(agenda),
+      node_(spec),
+      packet_(first_packet),
+      own_notifications_(agenda == nullptr ? std::make_unique<Notifications>(spec.posted_sends) : nullptr),
+      notifications_(agenda == nullptr ? own_notifications_.get() : &agenda->notifications()) {
   const Placement placement = placement_of(spec);
   std::map<int, int> hosts;
   std::map<int, int> dpus;
@@ -77,17 +82,101 @@ Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t byte
   return host_at(d.host).carry(NodeResources::part(d.place, part), at, static_cast<std::size_t>(bytes));
 }
 
-Time Machine::notify(int from, int to, std::int64_t payload, Time at) {
-  if (from == to) return at;  // a notification to oneself is a call of the handler
+void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta) {
+  if (from == to) return schedule(at, then.kind, then.subject);  // a call of the handler
+  const Note note{from, to, false, payload, then.kind, then.subject};
+  if (on_host(from) || on_host(to)) {  // hosts have no event systems
+    schedule(header_arrives(note, payload, at), then.kind, then.subject);
+    return;
+  }
+  notifications_->emit(note, process_at(from).global_id, static_cast<std::uint64_t>(process_at(to).global_id),
+                       *this, at, meta);
+}
+
+void Machine::notify_host(int from, int member, std::int64_t payload, Time at, Event then) {
+  constexpr std::uint64_t kHosts = std::uint64_t{1} << 32;  // behind all service processes
+  notifications_->emit({from, member, true, payload, then.kind, then.subject}, process_at(from).global_id,
+                       kHosts + static_cast<std::uint64_t>(member), *this, at);
+}
+
+bool Machine::depart(const Note& note, std::uint64_t send, Time at) {
+  if (note.payload <= spec_.notification_limit) {
+    schedule(header_arrives(note, note.payload, at), note.kind, note.subject);
+    return true;
+  }
+  if (unused_fetched_.empty()) {
+    unused_fetched_.push_back(static_cast<int>(fetched_.size()));
+    fetched_.emplace_back();
+  }
+  const int number = unused_fetched_.back();
+  unused_fetched_.pop_back();
+  fetched_[static_cast<std::size_t>(number)] = {note, send, {}};
+  schedule(header_arrives(note, 0, at), kRequest, number);
+  return false;
+}
+
+Time Machine::latency(const Note& note) const {
+  if (note.to_host) return spec_.card.pcie_latency;
+  const bool local = process_at(note.from).dpu == process_at(note.to).dpu;
+  return local ? spec_.card.local_latency : spec_.card.network_latency;
+}
+
+Time Machine::header_arrives(const Note& note, std::int64_t payload, Time at) {
   const std::int64_t bytes = kNotificationHeader + payload;
   count_message(wire_, bytes);
-  if (process_at(from).dpu == process_at(to).dpu) return at + spec_.card.local_latency;
+  if (note.to_host)
+    return at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency + spec_.card.poll;
+  if (process_at(note.from).dpu == process_at(note.to).dpu) return at + spec_.card.local_latency;
   if (spec_.transport.faults.any()) {
-    at += repairs(Link::id(static_cast<std::uint64_t>(process_at(from).global_id),
-                           static_cast<std::uint64_t>(process_at(to).global_id), kCollectives),
+    at += repairs(Link::id(static_cast<std::uint64_t>(process_at(note.from).global_id),
+                           static_cast<std::uint64_t>(process_at(note.to).global_id), kCollectives),
                   at);
   }
   return at + spec_.card.link.bytes(framed(bytes)) + spec_.card.network_latency;
+}
+
+bool Machine::take(const Event& event, Time at) {
+  switch (event.kind) {
+    case kRequest:
+      fetch_payload(event.subject, at);
+      return true;
+    case kPayload:
+      land_payload(event.subject);
+      return true;
+    case kLeft:
+      leave_fetched(event.subject, at);
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Its receiver has the header, and READs the payload from the memory of the sender's DPU.
+void Machine::fetch_payload(int number, Time at) {
+  Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
+  const Note& note = fetched.note;
+  const int dpu = process_at(note.from).dpu;
+  const bool remote = !note.to_host && process_at(note.to).dpu != dpu;
+  const Time asked = (note.to_host ? at : step(note.to, at)) + latency(note);
+  fetched.passage = leave(dpu, remote, note.payload, true, asked);
+  schedule(fetched.passage.first, kPayload, number);
+}
+
+void Machine::land_payload(int number) {
+  const Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
+  const Note& note = fetched.note;
+  const int own = process_at(note.from).dpu;
+  const int dpu = note.to_host ? own : process_at(note.to).dpu;
+  Time landed = land(dpu, note.payload, !note.to_host, dpu != own, fetched.passage);
+  if (note.to_host) landed += spec_.card.poll;
+  schedule(landed, note.kind, note.subject);
+  schedule(landed + latency(note), kLeft, number);
+}
+
+void Machine::leave_fetched(int number, Time at) {
+  const Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
+  unused_fetched_.push_back(number);
+  notifications_->sent(process_at(fetched.note.from).global_id, fetched.send, at);
 }
 
 Time Machine::repairs(std::uint64_t link, Time at) {

@@ -14,6 +14,7 @@
 #include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/wire.hpp"
 #include "simulators/dpu/node.hpp"
+#include "simulators/dpu/notifications.hpp"
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {
@@ -32,18 +33,21 @@ class Agenda {
   virtual void schedule(Time at, int kind, int subject) = 0;
   /// What the device of a world rank reaches.
   [[nodiscard]] virtual Resources resources(int world_rank) = 0;
+  /// Of all service processes.
+  [[nodiscard]] virtual Notifications& notifications() = 0;
 
  protected:
   ~Agenda() = default;
 };
 
-class Machine {
+class Machine final : private Notifications::Way {
  public:
   struct Event {
     int kind = 0;
     int subject = 0;
   };
   using Events = EventQueue<Event>;
+  static constexpr int kMostKinds = 32;
 
   /// host_run: members whose service process has failed and whose host does its work instead. agenda: null
   /// where the machine has everything to itself.
@@ -59,6 +63,7 @@ class Machine {
   [[nodiscard]] int processes() const { return static_cast<int>(processes_.size()); }
   [[nodiscard]] int hosts() const { return static_cast<int>(hosts_.size()); }
   [[nodiscard]] bool on_host(int process) const { return process_at(process).on_host; }
+  [[nodiscard]] int global_id(int process) const { return process_at(process).global_id; }
 
   void schedule(Time at, int kind, int subject) {
     agenda_ != nullptr ? agenda_->schedule(at, kind, subject) : events_.push(at, 0, {kind, subject});
@@ -71,9 +76,23 @@ class Machine {
   /// A service process is busy for so long at the speed of its card; when it is done.
   Time work(int process, Time at, Time duration);
   Time step(int process, Time at) { return work(process, at, spec_.card.step()); }
-  /// When a notification with a payload, sent at a time, reaches another service process. Notifications are
-  /// so short (11 ns on the link) that they do not queue behind each other.
-  Time notify(int from, int to, std::int64_t payload, Time at);
+  /// The machine's own part of what is scheduled; false: it is no such event.
+  bool take(const Event& event, Time at);
+
+  /// A service process tells another one, or itself: `kind` happens with `subject` when the notification has
+  /// reached it. Up to notification_limit bytes the payload travels with the header; a longer one is fetched
+  /// by its receiver, and the sender is free of it once it is told. Notifications are so short (11 ns on the
+  /// link) that they do not queue behind each other there. meta: that it is a part of; null: none.
+  void notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta = nullptr);
+  /// The same to the host of a member.
+  void notify_host(int from, int member, std::int64_t payload, Time at, Event then);
+  /// A meta-event of a service process, for notifications that belong together.
+  [[nodiscard]] dpu::Event* begin_meta(int process) {
+    return notifications_->begin_meta(process_at(process).global_id);
+  }
+  void end_meta(int process, dpu::Event* meta) {
+    notifications_->end_meta(process_at(process).global_id, meta);
+  }
   /// When a member's notification reaches its service process, and when the way back reaches the host.
   Time from_host(int member, std::int64_t payload, Time at);
   /// Whether only the header of a notification travels at first, and the service process fetches the rest.
@@ -124,6 +143,22 @@ class Machine {
     int place = 0;  // on its node
   };
 
+  /// Kinds of its own, behind all others.
+  enum Kind { kRequest = kMostKinds - 3, kPayload, kLeft };
+  /// A notification whose payload its receiver fetches.
+  struct Fetched {
+    Note note;
+    std::uint64_t send = 0;
+    Passage passage;
+  };
+
+  bool depart(const Note& note, std::uint64_t send, Time at) override;
+  /// When a header, and what travels with it, is at its receiver.
+  Time header_arrives(const Note& note, std::int64_t payload, Time at);
+  [[nodiscard]] Time latency(const Note& note) const;
+  void fetch_payload(int number, Time at);
+  void land_payload(int number);
+  void leave_fetched(int number, Time at);
   /// What the faults of a notification cost.
   Time repairs(std::uint64_t link, Time at);
   [[nodiscard]] Process& process_at(int i) { return processes_[static_cast<std::size_t>(i)]; }
@@ -142,6 +177,10 @@ class Machine {
   std::vector<Dpu> dpus_;
   std::vector<std::unique_ptr<Units>> own_;  // by host, without an agenda
   std::vector<Resources> hosts_;
+  std::unique_ptr<Notifications> own_notifications_;  // without an agenda
+  Notifications* notifications_;
+  std::vector<Fetched> fetched_;
+  std::vector<int> unused_fetched_;
   Events events_;
   bool failure_met_ = false;
   WireCounters wire_;

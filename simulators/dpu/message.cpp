@@ -121,7 +121,8 @@ void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resou
   // A receive is a notification, too; one that was posted before the RTS came has come before it.
   const Time known =
       passage.granted > passage.requested ? passage.granted + card_.pcie_latency : passage.granted;
-  const Time posted = work(receiver, transfer.destination, known, card_.step() * 2 + card_.import).end;
+  const Time posted =
+      work(receiver, transfer.destination, known, card_.step() * 2 + card_.message_import).end;
   const Time request = way == Distance::kNetwork ? card_.network_latency : card_.local_latency;
   passage.answered = posted + request + card_.pcie_latency;
 }

@@ -44,11 +44,13 @@ class Planner {
       case OperationKind::kAllgatherv:
         plan_.once_per_node = spec_.host_delivers;
         all_pairs([this](int from, int to) {
-          if (!spec_.host_delivers || node(from) != node(to)) block(from, to, request_.block(from));
+          // Where blocks differ, both ends know from their counts that there is nothing to move.
+          const bool moves = request_.block(from) > 0 || request_.sizes.empty();
+          return moves && (!spec_.host_delivers || node_[index(from)] != node_[index(to)]);
         });
         break;
       case OperationKind::kAlltoall:
-        all_pairs([this](int from, int to) { pull(from, to, request_.bytes); });
+        all_pairs([](int, int) { return true; });
         break;
       default:
         reduction();
@@ -59,19 +61,12 @@ class Planner {
  private:
   [[nodiscard]] PlannedRank& rank(int i) { return plan_.ranks[static_cast<std::size_t>(i)]; }
   [[nodiscard]] int relative(int step) const { return (request_.root + step) % size_; }
-  [[nodiscard]] int node(int i) const {
-    return placement_of(spec_).node(request_.members[static_cast<std::size_t>(i)].world_rank);
-  }
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   void pull(int from, int to, std::int64_t bytes) {
     add_pull(plan_, {.from = from, .to = to, .bytes = bytes});
     ++rank(to).receives;
   }
-  /// Where blocks differ, both ends know from their counts that there is nothing to move.
-  void block(int from, int to, std::int64_t bytes) {
-    if (bytes > 0 || request_.sizes.empty()) pull(from, to, bytes);
-  }
-
   /// All of them.
   void from_sources() {
     const std::span<const std::int64_t> sizes = request_.sizes;
@@ -91,11 +86,22 @@ class Planner {
     }
   }
 
-  /// Each rank offers its block to rank + 1, rank + 2, ... (read in code), to itself last.
-  template <typename Offer>
-  void all_pairs(Offer offer) {
+  /// Each rank offers its block to rank + 1, rank + 2, ... (read in code), to itself last. moves: whether
+  /// there is anything for the service processes to do.
+  template <typename Moves>
+  void all_pairs(Moves moves) {
+    plan_.all_pairs = true;
+    const Placement placement = placement_of(spec_);
+    for (const Member& member : request_.members) node_.push_back(placement.node(member.world_rank));
     for (int from = 0; from < size_; ++from) {
-      for (int step = 1; step <= size_; ++step) offer(from, (from + step) % size_);
+      std::vector<int>& outgoing = rank(from).outgoing;
+      outgoing.reserve(request_.members.size());
+      for (int step = 0; step < size_; ++step) {
+        const int to = (from + 1 + step) % size_;
+        if (!moves(from, to)) continue;
+        outgoing.push_back(from * size_ + step);
+        ++rank(to).receives;
+      }
     }
   }
 
@@ -155,6 +161,7 @@ class Planner {
   const PlatformSpec& spec_;
   const CollectiveRequest& request_;
   int size_;
+  std::vector<int> node_;  // of each rank
   Plan plan_;
 };
 

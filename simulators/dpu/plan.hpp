@@ -32,7 +32,9 @@ struct PlannedRank {
   std::vector<int> outgoing;  // pulls, in the order of their RTS
 };
 struct Plan {
-  std::vector<PlannedPull> pulls;
+  /// All ranks have something for all: pull p is rank p / size's, for the rank 1 + p % size places further.
+  bool all_pairs = false;
+  std::vector<PlannedPull> pulls;  // where not all_pairs
   std::vector<PlannedSlice> slices;
   std::vector<PlannedResult> results;
   std::vector<PlannedRank> ranks;

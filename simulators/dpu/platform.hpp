@@ -26,8 +26,9 @@ constexpr Bandwidth megabytes_per_second(std::int64_t value) {
 struct CardSpec {
   // The Arm cores: one service process does one thing at a time.
   // pair: for a pair of ranks and one direction, five steps: send RTS, take RTS, READ, ACK, take ACK.
-  Time pair = Time::ns(1987);
-  Time import = Time::ns(30060);  // per arrival of a rank: import memory handles, create sub-operations
+  Time pair = Time::ns(1740);
+  Time import = Time::ns(50474);  // per arrival of a rank: import memory handles, create sub-operations
+  Time message_import = Time::ns(30000);              // per long message: the handles of both buffers
   Bandwidth combine = megabytes_per_second(8'500);    // reduction on Arm
   Bandwidth arm_copy = megabytes_per_second(12'800);  // the payload of a notification into the DPU's memory
   // The host. post: to emit a notification; post_per_rank: counts and displacements of a vector collective;
@@ -54,6 +55,11 @@ struct CardSpec {
   Bandwidth dma_write = megabytes_per_second(15'000);  // DPU memory to host memory
   Time dma_request = Time::ps(98'039);                 // least time of a WRITE by the DMA engine: 10.2 M/s
 
+  // Setting up. connect: an Arm core accepts a rank, or makes its endpoint; tcp_latency: one way, between the
+  // kernels of host and card.
+  Time connect = Time::us(200);
+  Time tcp_latency = Time::us(30);
+
   [[nodiscard]] Time step() const { return Time::ps(pair.count() / 5); }
 };
 
@@ -76,15 +82,23 @@ struct Transport {
   int retries = ReliableTransport{}.retries;
 };
 
+/// What of setting up the service takes modelled time. kCommunicators: the endpoint caches of communicators
+/// that the program makes. kAll: also the connections of ranks, and the cache of all ranks.
+enum class Setup : std::uint8_t { kNone, kCommunicators, kAll };
+
 struct PlatformSpec {
   CardSpec card;
   Transport transport;
+  int ranks = 1;  // of the job, whose service processes all know each other
   int ranks_per_node = 2;
   int dpus = 1;       // per host
   int processes = 1;  // service processes per DPU
   int reads = 4;      // outstanding READs per service process
   DataPath path = DataPath::kGvmi;
-  std::int64_t notification_limit = 8192;  // payload of an arrival that the service process need not fetch
+  Setup setup = Setup::kCommunicators;
+  std::int64_t cache_entry = 2264;         // bytes that service processes tell of a rank
+  std::int64_t notification_limit = 8192;  // payload that travels with its header
+  int posted_sends = 8;                    // notifications to one peer that have not left
   bool host_delivers = true;               // allgather: blocks reach a node once and its hosts copy them
   bool tree = false;                       // broadcast along a binomial tree instead of from the root to all
   FailureSpec failure;

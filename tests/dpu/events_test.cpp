@@ -58,8 +58,11 @@ struct Line : Carrier {
     return false;
   }
   void deliver(EventSystem& from, EventSystem& to) {
-    for (const std::uint64_t event : std::exchange(events, {})) from.sent(event);
-    for (const auto& message : std::exchange(messages, {})) EXPECT_TRUE(to.receive(message));
+    do {
+      for (const std::uint64_t event : std::exchange(events, {})) from.sent(event);
+      for (const auto& message : std::exchange(messages, {})) EXPECT_TRUE(to.receive(message));
+      from.progress();
+    } while (!messages.empty());
   }
   bool immediate = false;
   std::vector<std::vector<std::byte>> messages;
@@ -106,6 +109,60 @@ TEST(DpuEvents, AFloodArrivesInOrderWithEveryPayload) {
     ASSERT_EQ(seen.size(), 1001U);
     for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i + 1);
   }
+}
+
+TEST(DpuEvents, OnlySoManySendsToAPeerArePosted) {
+  Ends ends;
+  constexpr std::size_t kSends = 20;
+  constexpr std::size_t kPosted = EventSystem::kPostedSends;
+  for (std::size_t i = 0; i < kSends; ++i) {
+    Event* event = ends.client.get();
+    EXPECT_EQ(ends.client.emit(event, 1000), EventResult::kInProgress);
+    EXPECT_EQ(event->number(), i + 1);
+  }
+  EXPECT_EQ(ends.line.messages.size(), kPosted);
+  EXPECT_EQ(ends.client.waiting(), kSends - kPosted);
+  // Another peer does not wait for this one.
+  Line other;
+  Event* event = ends.client.get();
+  EXPECT_EQ(ends.client.emit(event, 1000, Way{&other, 2, 0}), EventResult::kInProgress);
+  EXPECT_EQ(other.messages.size(), 1U);
+  // Progress posts, one for each that has left.
+  ends.client.sent(ends.line.events[1]);
+  ends.client.sent(ends.line.events[1]);  // has left already
+  ends.client.failed(ends.line.events[0]);
+  EXPECT_EQ(ends.line.messages.size(), kPosted);
+  ends.client.progress();
+  EXPECT_EQ(ends.line.messages.size(), kPosted + 2);
+  ends.client.flush();
+  EXPECT_EQ(ends.line.messages.size(), kSends);
+  EXPECT_EQ(ends.client.waiting(), 0U);
+  std::vector<std::uint64_t> seen;
+  ends.server.register_handler(
+      1000, [&](EventSystem&, const NotificationHeader& header, auto) { seen.push_back(header.event_id); });
+  ends.line.deliver(ends.client, ends.server);
+  ASSERT_EQ(seen.size(), kSends);
+  for (std::size_t i = 0; i < kSends; ++i) EXPECT_EQ(seen[i], i + 1);
+  EXPECT_EQ(ends.client.ongoing(), 1U);  // the other peer's
+}
+
+TEST(DpuEvents, ASendThatWaitedMayLeaveOrFailAtOnce) {
+  Ends ends;
+  std::vector<Event*> kept;
+  for (std::size_t i = 0; i <= EventSystem::kPostedSends; ++i) {
+    EventInfo info;
+    info.explicit_return = true;
+    kept.push_back(ends.client.get(info));
+    ends.client.emit(kept.back(), 1000);
+  }
+  EXPECT_FALSE(ends.client.completed(*kept.back()));
+  ends.client.sent(ends.line.events.front());
+  ends.line.immediate = true;
+  ends.client.progress();
+  EXPECT_TRUE(ends.client.completed(*kept.back()));
+  for (const std::uint64_t event : ends.line.events) ends.client.sent(event);
+  for (Event*& event : kept) EXPECT_TRUE(ends.client.give_back(event));
+  EXPECT_EQ(ends.client.available(), ends.client.capacity());
 }
 
 TEST(DpuEvents, WhatIsSentAtOnceIsReturnedAtOnce) {

@@ -48,7 +48,7 @@ void expect_near(Time time, Time bound, Time start) {
 }
 
 // Memory handles are imported before the first READ; notifications go there and back.
-constexpr Time kStart = Time::us(45);
+const Time kStart = dpu::CardSpec().message_import + Time::us(15);
 
 Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
   Operation operation;
@@ -154,7 +154,9 @@ TEST(DpuWorld, AnIncastDoesNotWaitForALateSender) {
 TEST(DpuWorld, AMessageQueuesBehindACollectiveOfOthers) {
   // Ranks 0 and 2, and 1 and 3, are on two nodes.
   const auto time = [](bool beside) {
-    return end_of(4, nodes_of(2), [=](RankHandle& rank) -> Task<void> {
+    SettingValues values = nodes_of(2);
+    values.push_back({"setup", {0, "none"}});
+    return end_of(4, values, [=](RankHandle& rank) -> Task<void> {
       const int other = (rank.rank() + 2) % 4;
       const std::optional<Communicator> pair =
           co_await rank.split(rank.world(), rank.rank() % 2, rank.rank());

@@ -1,7 +1,8 @@
 """The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include. The core
 runs worlds with their networks and asks the live clock of simulators/model, and knows no simulator of a device. The offload
-service (lib/dpu_service) stands beside the models, on the kernel alone, and its model uses its formats: backends/dpu all of
-them, simulators/dpu the placement. Programs of threads (lib/tinsel_threads) run on their simulator alone."""
+service (lib/dpu_service) stands beside the models, on the kernel alone, and its model uses what it is made of: backends/dpu its
+formats, simulators/dpu the placement, the event system and the endpoint cache. Programs of threads (lib/tinsel_threads) run on
+their simulator alone."""
 
 import os
 import re
@@ -29,8 +30,9 @@ ALLOWED = {
 }
 for simulator in ("aie", "cclo", "network", "tinsel", "zrlmpi"):
     ALLOWED[f"simulators/{simulator}"] = (f"simulators/{simulator}/", "simulators/model/", *INTERFACE)
-# The model of the service's hardware names places as the service does.
-ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp", *INTERFACE)
+# The model of the service's hardware runs the service's own decisions, which know nothing of a transport.
+ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp",
+                             "lib/dpu_service/events.hpp", "lib/dpu_service/endpoint_cache.hpp", *INTERFACE)
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
 NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_service",

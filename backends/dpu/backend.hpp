@@ -1,0 +1,84 @@
+// The service processes and cards of all ranks behind the Backend interface: verdicts in dpu.cpp, messages in
+// messages.cpp, collectives in collectives.cpp.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "backends/dpu/parameters.hpp"
+#include "backends/dpu/timing.hpp"
+#include "backends/dpu/world_collectives.hpp"
+#include "simulators/dpu/message.hpp"
+#include "simulators/dpu/population.hpp"
+
+namespace offramp::dpu {
+
+class DpuBackend final : public Backend {
+ public:
+  explicit DpuBackend(const BackendContext& context);
+
+  [[nodiscard]] Verdict supports(const Operation& operation) const override;
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override {
+    return node_.descriptions();
+  }
+  void issue(const Transfer& transfer, Passage& passage) override;
+  void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
+  void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    path_.answer(transfer, passage, receiver);
+  }
+  void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
+    path_.transmit(transfer, passage, sender);
+  }
+  void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    path_.arrive(transfer, passage, receiver);
+  }
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override;
+  /// By a core of the host.
+  [[nodiscard]] Time copy_time(std::size_t bytes) const override {
+    return driver_.platform.card.core_copy.bytes(static_cast<std::int64_t>(bytes));
+  }
+  void count(const Transfer& transfer, const Passage& passage) override;
+  [[nodiscard]] bool records() const override { return spans_ != nullptr; }
+  void record_sender(const Transfer& transfer, const Passage& passage) override;
+  [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
+  void forget(std::uint64_t context) override;
+  [[nodiscard]] WireCounters wire() const override;
+  [[nodiscard]] std::string_view failure(const Stamp&) const override {
+    return "a notification was lost more often than the transport repeats it, or the ranks' settings of the "
+           "service differ";
+  }
+
+ private:
+  /// When the service is set up for a world rank.
+  struct Ready {
+    Time connected;
+    Time populated;
+  };
+  Ready ready(int world_rank);
+  /// Spans of what an operation that was issued then has to wait for.
+  void record_setup(const Ready& ready, Time issued, std::uint64_t operation, int rank);
+  /// Whether the endpoint cache of this communicator is filled by its first collective.
+  [[nodiscard]] bool fills_a_cache(const Team& team) const;
+
+  /// In a live run the first rank of the communicator finds out what all of them take.
+  Task<Completion> by_itself(const Operation& operation, Team& team, CollectiveBuffers buffers, Time posted);
+  /// Each message has as many numbers in the fault script as it may have attempts.
+  [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at);
+  /// A message goes over PCIe to the service process, and over the network or the DPU's loopback.
+  void count_notification(std::int64_t payload, bool by_process);
+  void span(std::string_view unit, std::string_view what, Time begin, Time end, std::uint64_t operation,
+            int rank);
+
+  DriverSpec driver_;
+  NodeResources node_;
+  MessagePath path_;
+  CollectiveTiming timing_;
+  WorldCollectives shared_;
+  std::optional<Start> start_;  // once it is asked for
+  int ranks_;
+  SpanSink* spans_;
+  WireCounters wire_;
+};
+
+}  // namespace offramp::dpu

@@ -1,0 +1,365 @@
+#include "simulators/dpu/plan_run.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "simulators/dpu/plan.hpp"
+
+namespace offramp::dpu {
+namespace {
+
+constexpr std::int64_t kResultPayload = 16;
+
+/// The service processes at work on one plan.
+class Run final : public Offload {
+ public:
+  Run(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
+      Agenda* agenda, Observer* observer)
+      : Offload(spec, request, host_run, agenda, observer),
+        plan_(make_plan(spec, request)),
+        ranks_(request.members.size()),
+        results_(plan_.results.size()),
+        sinks_(static_cast<std::size_t>(machine_.processes())),
+        slices_(plan_.slices.size()) {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      ranks_[i].receives = plan_.ranks[i].receives;
+      ranks_[i].acks = static_cast<int>(plan_.ranks[i].outgoing.size());
+      ranks_[i].data = plan_.ranks[i].has_data;
+    }
+    for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].missing = plan_.slices[i].contributions;
+  }
+
+  void tell(int rank, std::span<const std::int64_t> sizes, int receives) override {
+    add_source(request_, rank, sizes, plan_);
+    ranks_[index(rank)].acks = static_cast<int>(plan_.ranks[index(rank)].outgoing.size());
+    ranks_[index(rank)].receives = receives;
+  }
+
+ private:
+  enum Kind {
+    kOffer = kArrive + 1,
+    kRts,
+    kReadRequest,
+    kData,
+    kReadDone,
+    kWrite,
+    kWritten,
+    kAck,
+    kResult,
+    kResultData,
+    kResultLanded,
+    kFetched
+  };
+
+  struct Rank {
+    int receives = 0;  // READs or results that it waits for
+    int acks = 0;      // of its own bytes
+    bool arrived = false;
+    bool data = false;  // has what it passes on
+    bool done = false;
+    std::vector<int> parked;  // RTS that came before its own arrival
+    std::size_t offered = 0;  // of its own RTS
+  };
+  struct Sink {
+    int reading = 0;
+    std::vector<int> waiting;  // READs that found no free place, from `next` on
+    std::size_t next = 0;
+  };
+  struct Read {
+    int pull = 0;
+    Machine::Passage passage;
+  };
+  struct Slice {
+    int missing = 0;
+    bool begun = false;
+  };
+  struct Fetch {
+    explicit Fetch(int first) : pull(first) {}
+    int pull;  // that moves the bytes
+    bool done = false;
+    std::vector<int> waiting;
+  };
+
+  void handle(const Machine::Event& event, Time at) override {
+    const int subject = event.subject;
+    switch (event.kind) {
+      case kArrive:
+        return arrive(subject, at);
+      case kOffer:
+        return offer_next(subject, at);
+      case kRts:
+        return take_rts(subject, at);
+      case kReadRequest:
+        return read_at_source(subject, at);
+      case kData:
+        return land(subject);
+      case kReadDone:
+        return read_done(subject, at);
+      case kWrite:
+        return write_staged(subject, at);
+      case kWritten:
+        return delivered(subject, machine_.step(sink_of(subject), at));
+      case kAck:
+        return take_ack(subject, at);
+      case kResult:
+        return send_result(subject, at);
+      case kResultData:
+        return land_result(subject);
+      case kResultLanded:
+        return take_result(subject, at);
+      default:
+        return know(subject, machine_.step(machine_.process_of(subject), at));
+    }
+  }
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  [[nodiscard]] PlannedPull planned(int pull) const {
+    if (!plan_.all_pairs) return plan_.pulls[index(pull)];
+    const auto size = static_cast<int>(ranks_.size());
+    const int from = pull / size;
+    const int step = pull - from * size;
+    const int to = from + 1 + step < size ? from + 1 + step : from + 1 + step - size;
+    const bool gathers = request_.kind != OperationKind::kAlltoall;
+    return {from, to, gathers ? request_.block(from) : request_.bytes};
+  }
+  [[nodiscard]] int sink_of(int pull) const { return machine_.process_of(planned(pull).to); }
+  [[nodiscard]] bool is_remote(const PlannedPull& pull) const {
+    return !machine_.on_same_host(pull.from, pull.to);
+  }
+  [[nodiscard]] bool lands_in_dpu(int pull) const {
+    return planned(pull).slice >= 0 || spec_.path == DataPath::kStaging;
+  }
+
+  void arrive(int rank, Time at) {
+    const int process = machine_.process_of(rank);
+    const Time taken = machine_.step(process, at);
+    const std::int64_t payload =
+        arrival_payload(request_.kind, static_cast<int>(ranks_.size()), rank == request_.root);
+    if (machine_.is_fetched(rank, payload))
+      return machine_.schedule(machine_.fetch(payload, taken), kFetched, rank);
+    know(rank, taken);
+  }
+
+  /// The arrival is all there.
+  void know(int rank, Time now) {
+    Rank& r = ranks_[index(rank)];
+    const int process = machine_.process_of(rank);
+    r.arrived = true;
+    // An idle member of a collective without bytes has nothing to import.
+    if (plan_.imports) now = machine_.work(process, now, spec_.card.import);
+    if (r.data) offer(rank, now);
+    for (const int pull : std::exchange(r.parked, {})) begin_read(pull, now);
+    finish(rank, now);
+  }
+
+  /// RTS to all who need a rank's bytes: one after the other, without other work in between.
+  void offer(int rank, Time at) {
+    const std::vector<int>& outgoing = plan_.ranks[index(rank)].outgoing;
+    if (outgoing.empty()) return;
+    const int process = machine_.process_of(rank);
+    if (spec_.failure.kind != Failure::kNone) {  // which may come between two of them
+      for (const int pull : outgoing) {
+        at = machine_.step(process, at);
+        machine_.notify(process, sink_of(pull), kRtsPayload, at, {kRts, pull});
+      }
+      return;
+    }
+    const auto all = static_cast<int>(outgoing.size());
+    const Time end = machine_.work(process, at, spec_.card.step() * all);
+    machine_.schedule(end - spec_.card.step() * (all - 1), kOffer, rank);
+  }
+
+  /// Some at a time: all of them would crowd the order of events.
+  void offer_next(int rank, Time at) {
+    constexpr std::size_t kTogether = 16;
+    const std::vector<int>& outgoing = plan_.ranks[index(rank)].outgoing;
+    std::size_t& offered = ranks_[index(rank)].offered;
+    const std::size_t end = std::min(offered + kTogether, outgoing.size());
+    for (; offered < end; ++offered, at += spec_.card.step()) {
+      const int pull = outgoing[offered];
+      machine_.notify(machine_.process_of(rank), sink_of(pull), kRtsPayload, at, {kRts, pull});
+    }
+    if (offered < outgoing.size()) machine_.schedule(at, kOffer, rank);
+  }
+
+  void take_rts(int pull, Time at) {
+    const int to = planned(pull).to;
+    const Time now = machine_.step(machine_.process_of(to), at);
+    if (ranks_[index(to)].arrived) return begin_read(pull, now);
+    ranks_[index(to)].parked.push_back(pull);
+  }
+
+  void begin_read(int pull, Time at) {
+    const int process = sink_of(pull);
+    if (plan_.once_per_node) {
+      const auto fetch = fetches_.try_emplace(fetch_key(pull), pull);
+      if (!fetch.second) {  // another rank of this node has asked for the same bytes
+        const Time now = machine_.step(process, at);
+        if (fetch.first->second.done) return machine_.schedule(now, kReadDone, pull);
+        fetch.first->second.waiting.push_back(pull);
+        return;
+      }
+    }
+    Sink& sink = sinks_[index(process)];
+    if (sink.reading == spec_.reads) {
+      sink.waiting.push_back(pull);
+      return;
+    }
+    post_read(pull, at);
+  }
+
+  void post_read(int pull, Time at) {
+    const PlannedPull planned_pull = planned(pull);
+    const int process = machine_.process_of(planned_pull.to);
+    ++sinks_[index(process)].reading;
+    const Time now = machine_.step(process, at);
+    machine_.schedule(machine_.read_request(is_remote(planned_pull), now), kReadRequest, pull);
+  }
+
+  void read_at_source(int pull, Time at) {
+    const PlannedPull planned_pull = planned(pull);
+    const bool remote = is_remote(planned_pull);
+    // Within a host the reader's own NIC reads.
+    const int dpu = machine_.dpu_of(remote ? planned_pull.from : planned_pull.to);
+    if (unused_reads_.empty()) {
+      unused_reads_.push_back(static_cast<int>(reads_.size()));
+      reads_.emplace_back();
+    }
+    const int number = unused_reads_.back();
+    unused_reads_.pop_back();
+    reads_[index(number)] = {pull, machine_.leave(dpu, remote, planned_pull.bytes, false, at)};
+    machine_.schedule(reads_[index(number)].passage.first, kData, number);
+  }
+
+  void land(int number) {
+    const auto [pull, passage] = reads_[index(number)];
+    unused_reads_.push_back(number);
+    const PlannedPull planned_pull = planned(pull);
+    const Time landed = machine_.land(machine_.dpu_of(planned_pull.to), planned_pull.bytes,
+                                      lands_in_dpu(pull), is_remote(planned_pull), passage);
+    machine_.schedule(landed, kReadDone, pull);
+  }
+
+  /// The completion of a READ, or word that the bytes are on this node.
+  void read_done(int pull, Time at) {
+    const Time now = machine_.step(sink_of(pull), at);
+    const bool staged = is_fetch(pull) && lands_in_dpu(pull) && planned(pull).slice < 0;
+    if (!staged) return delivered(pull, now);
+    machine_.schedule(machine_.step(sink_of(pull), now), kWrite, pull);
+  }
+
+  void write_staged(int pull, Time at) {
+    const Time written = machine_.write_to_host(machine_.dpu_of(planned(pull).to), planned(pull).bytes, at);
+    machine_.schedule(written, kWritten, pull);
+  }
+
+  void delivered(int pull, Time at) {
+    const PlannedPull planned_pull = planned(pull);
+    const int process = machine_.process_of(planned_pull.to);
+    if (is_fetch(pull)) {
+      Sink& sink = sinks_[index(process)];
+      --sink.reading;
+      if (plan_.once_per_node) {
+        Fetch& fetch = fetches_.find(fetch_key(pull))->second;
+        fetch.done = true;
+        for (const int other : std::exchange(fetch.waiting, {})) machine_.schedule(at, kReadDone, other);
+      }
+      if (sink.next < sink.waiting.size()) post_read(sink.waiting[sink.next++], at);
+    }
+    machine_.notify(process, machine_.process_of(planned_pull.from), kAckPayload, at, {kAck, pull});
+    if (planned_pull.slice >= 0) return combine(planned_pull.slice, at);
+    const int to = planned_pull.to;
+    --ranks_[index(to)].receives;
+    if (!ranks_[index(to)].data) {  // now it has what it passes on
+      ranks_[index(to)].data = true;
+      offer(to, at);
+    }
+    finish(to, at);
+  }
+
+  void take_ack(int pull, Time at) {
+    const int from = planned(pull).from;
+    const Time now = machine_.step(machine_.process_of(from), at);
+    --ranks_[index(from)].acks;
+    finish(from, now);
+  }
+
+  void combine(int slice, Time at) {
+    Slice& s = slices_[index(slice)];
+    const PlannedSlice& planned_slice = plan_.slices[index(slice)];
+    const int process = machine_.process_of(planned_slice.owner);
+    if (std::exchange(s.begun, true))
+      at = machine_.work(process, at, spec_.card.combine.bytes(planned_slice.bytes));
+    if (--s.missing > 0) return;
+    for (int result = planned_slice.first_result; result < planned_slice.last_result; ++result) {
+      at = machine_.step(process, at);
+      machine_.schedule(at, kResult, result);
+    }
+  }
+
+  void send_result(int result, Time at) {
+    const PlannedSlice& slice = slice_of(result);
+    const int from = machine_.dpu_of(slice.owner);
+    if (machine_.on_same_host(slice.owner, plan_.results[index(result)].to))
+      return tell_result(result, machine_.write_to_host(from, slice.bytes, at));
+    results_[index(result)] = machine_.leave(from, true, slice.bytes, true, at);
+    machine_.schedule(results_[index(result)].first, kResultData, result);
+  }
+
+  void land_result(int result) {
+    const int to = machine_.dpu_of(plan_.results[index(result)].to);
+    tell_result(result, machine_.land(to, slice_of(result).bytes, false, true, results_[index(result)]));
+  }
+
+  void tell_result(int result, Time landed) {
+    const int owner = machine_.process_of(slice_of(result).owner);
+    const int to = machine_.process_of(plan_.results[index(result)].to);
+    machine_.notify(owner, to, kResultPayload, landed, {kResultLanded, result});
+  }
+
+  void take_result(int result, Time at) {
+    const int to = plan_.results[index(result)].to;
+    const Time now = machine_.step(machine_.process_of(to), at);
+    --ranks_[index(to)].receives;
+    finish(to, now);
+  }
+
+  void finish(int rank, Time at) {
+    Rank& r = ranks_[index(rank)];
+    if (!r.arrived || r.receives > 0 || r.acks > 0 || std::exchange(r.done, true)) return;
+    finished(rank, machine_.to_host(rank, machine_.step(machine_.process_of(rank), at)));
+  }
+
+  [[nodiscard]] const PlannedSlice& slice_of(int result) const {
+    return plan_.slices[index(plan_.results[index(result)].slice)];
+  }
+  [[nodiscard]] std::int64_t fetch_key(int pull) const {
+    const PlannedPull planned_pull = planned(pull);
+    return static_cast<std::int64_t>(planned_pull.from) * machine_.hosts() +
+           machine_.host_of(planned_pull.to);
+  }
+  /// Whether this pull is the one that moves the bytes.
+  [[nodiscard]] bool is_fetch(int pull) const {
+    return !plan_.once_per_node || fetches_.find(fetch_key(pull))->second.pull == pull;
+  }
+
+  Plan plan_;
+  std::vector<Rank> ranks_;
+  std::vector<Read> reads_;  // on their way
+  std::vector<int> unused_reads_;
+  std::vector<Machine::Passage> results_;
+  std::vector<Sink> sinks_;
+  std::vector<Slice> slices_;
+  std::unordered_map<std::int64_t, Fetch> fetches_;  // once_per_node: by source and node
+};
+
+}  // namespace
+
+std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
+                                  const std::vector<bool>& host_run, Agenda* agenda,
+                                  Offload::Observer* observer) {
+  return std::make_unique<Run>(spec, request, host_run, agenda, observer);
+}
+
+}  // namespace offramp::dpu

@@ -1,0 +1,16 @@
+// The service processes at work on a plan: RTS, READ, ACK, and for reductions results (collective.hpp).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "simulators/dpu/collective.hpp"
+
+namespace offramp::dpu {
+
+/// Not for barriers. agenda and observer as in make_offload(); null: it has everything to itself.
+std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
+                                  const std::vector<bool>& host_run, Agenda* agenda,
+                                  Offload::Observer* observer);
+
+}  // namespace offramp::dpu

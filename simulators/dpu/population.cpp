@@ -1,0 +1,191 @@
+#include "simulators/dpu/population.hpp"
+
+#include <span>
+#include <utility>
+
+#include "simulators/dpu/collective.hpp"
+
+namespace offramp::dpu {
+namespace {
+
+// Read in code.
+constexpr std::int64_t kRankInfo = 72;
+constexpr std::int64_t kWorldRank = 8;         // of the table in an addition
+constexpr std::int64_t kWorkerAddress = 2048;  // the most that it may have
+constexpr std::int64_t kProcessRecord = 40;
+
+std::vector<std::vector<int>> runs_of(const std::vector<int>& ranks) {
+  std::vector<std::vector<int>> runs;
+  for (const int rank : ranks) {
+    if (runs.empty() || rank != runs.back().back() + 1) runs.emplace_back();
+    runs.back().push_back(rank);
+  }
+  return runs;
+}
+
+int processes_of(const PlatformSpec& spec) {
+  const Placement placement = placement_of(spec);
+  return placement.nodes(spec.ranks) * placement.per_node();
+}
+
+}  // namespace
+
+Population::Population(const PlatformSpec& spec, const std::vector<Member>& members, Machine& machine,
+                       Observer& observer)
+    : spec_(spec),
+      machine_(machine),
+      observer_(observer),
+      process_at_(static_cast<std::size_t>(processes_of(spec)), -1),
+      runs_(static_cast<std::size_t>(machine.processes())),
+      connected_(members.size()) {
+  for (const Member& member : members) group_.world_ranks.push_back(member.world_rank);
+  group_.uid = group_uid(0, group_.world_ranks);  // caches of this communicator only
+  for (int process = 0; process < machine.processes(); ++process) {
+    caches_.emplace_back(placement_of(spec), machine.global_id(process), processes_of(spec));
+    process_at_[static_cast<std::size_t>(machine.global_id(process))] = process;
+  }
+}
+
+Machine::Event Population::event(Kind kind, int subject) {
+  return {Offload::kOthers + kind, subject};
+}
+
+bool Population::take(const Machine::Event& event, Time at) {
+  const int subject = event.subject;
+  switch (event.kind - Offload::kOthers) {
+    case kAdd: {
+      const Time taken = machine_.step(machine_.process_of(subject), at);
+      if (!machine_.is_fetched(subject, addition_bytes())) return take_addition(subject, taken), true;
+      machine_.schedule(machine_.fetch(addition_bytes(), taken), Offload::kOthers + kAddFetched, subject);
+      return true;
+    }
+    case kAddFetched:
+      return take_addition(subject, at), true;
+    case kEntries:
+      return take_entries(subject, at), true;
+    case kTable:
+      return observer_.populated(subject, at), true;
+    case kConnect:
+      return accept(subject, at), true;
+    case kWelcome: {
+      const std::int64_t greeting = kWorkerAddress + kRankInfo;
+      machine_.schedule(machine_.from_host(subject, greeting, at + spec_.card.connect),
+                        Offload::kOthers + kHello, subject);
+      return true;
+    }
+    case kHello:
+      return greet(subject, at), true;
+    case kProcessData:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::int64_t Population::addition_bytes() const {
+  return kRankInfo + kWorldRank * static_cast<std::int64_t>(group_.world_ranks.size());
+}
+
+void Population::add(int member, Time posted) {
+  machine_.schedule(machine_.from_host(member, addition_bytes(), posted), Offload::kOthers + kAdd, member);
+}
+
+Time Population::handle_entries(int process, std::size_t entries, Time at) {
+  const auto bytes = static_cast<std::int64_t>(entries) * spec_.cache_entry;
+  return machine_.work(process, at, spec_.card.step() + spec_.card.arm_copy.bytes(bytes));
+}
+
+void Population::take_addition(int member, Time at) {
+  const int process = machine_.process_of(member);
+  at = handle_entries(process, 1, at);
+  const CacheActions actions = caches_[static_cast<std::size_t>(process)].add_rank(group_, member);
+  if (actions.entries_to_processes > 0) tell_processes(process, at);
+  if (actions.populated) tell_ranks(process, at);
+}
+
+void Population::tell_processes(int process, Time at) {
+  const int all = processes_of(spec_);
+  const int own = machine_.global_id(process);
+  std::vector<Run>& runs = runs_[static_cast<std::size_t>(process)];
+  runs = runs_of(caches_[static_cast<std::size_t>(process)].own_ranks(group_));
+  for (int step = 1; step < all; ++step) {
+    const int to = process_at_[static_cast<std::size_t>((own + step) % all)];
+    Event* const meta = machine_.begin_meta(process);
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+      at = handle_entries(process, runs[run].size(), at);
+      if (to < 0) continue;  // it takes what it is told beside its other work
+      const auto bytes = static_cast<std::int64_t>(runs[run].size()) * spec_.cache_entry;
+      machine_.notify(process, to, bytes, at, event(kEntries, static_cast<int>(told_.size())), meta);
+      told_.push_back({to, process, static_cast<int>(run)});
+    }
+    machine_.end_meta(process, meta);
+  }
+}
+
+void Population::take_entries(int told, Time at) {
+  const auto [to, from, run] = told_[static_cast<std::size_t>(told)];
+  const Run& ranks = runs_[static_cast<std::size_t>(from)][static_cast<std::size_t>(run)];
+  at = handle_entries(to, ranks.size(), at);
+  if (caches_[static_cast<std::size_t>(to)].add_entries(group_, ranks).populated) tell_ranks(to, at);
+}
+
+void Population::tell_ranks(int process, Time at) {
+  const auto table = static_cast<std::int64_t>(group_.world_ranks.size()) * spec_.cache_entry;
+  for (const int member : caches_[static_cast<std::size_t>(process)].own_ranks(group_)) {
+    if (starts_) {
+      at = machine_.step(process, at);
+      const std::int64_t processes = processes_of(spec_) * (kWorkerAddress + kProcessRecord);
+      machine_.notify_host(process, member, processes, at, event(kProcessData, member));
+    }
+    at = machine_.step(process, at);
+    machine_.notify_host(process, member, table, at, event(kTable, member));
+  }
+}
+
+// --- The connections of ranks ---
+
+void Population::connect(int member, Time at) {
+  starts_ = true;
+  // SYN, SYN and ACK, ACK.
+  machine_.schedule(at + spec_.card.tcp_latency * 3, Offload::kOthers + kConnect, member);
+}
+
+/// The service process tells its worker's address and the numbers of both; the rank makes its endpoint.
+void Population::accept(int member, Time at) {
+  const Time accepted = machine_.work(machine_.process_of(member), at, spec_.card.connect);
+  machine_.schedule(accepted + spec_.card.tcp_latency, Offload::kOthers + kWelcome, member);
+}
+
+/// The rank has told who it is: the service process makes its endpoint, and answers over it.
+void Population::greet(int member, Time at) {
+  const int process = machine_.process_of(member);
+  const Time greeted = machine_.work(process, at, spec_.card.connect);
+  connected_[static_cast<std::size_t>(member)] = machine_.to_host(member, greeted);
+  take_addition(member, greeted);
+}
+
+Start start_service(const PlatformSpec& spec) {
+  std::vector<Member> members(static_cast<std::size_t>(spec.ranks));
+  for (int rank = 0; rank < spec.ranks; ++rank) members[static_cast<std::size_t>(rank)].world_rank = rank;
+  Start start;
+  start.populated.resize(members.size());
+  class Watcher final : public Population::Observer {
+   public:
+    explicit Watcher(std::vector<Time>& times) : times_(times) {}
+    void populated(int member, Time at) override { times_[static_cast<std::size_t>(member)] = at; }
+
+   private:
+    std::vector<Time>& times_;
+  } watcher(start.populated);
+  Machine machine(spec, members, std::vector<bool>(members.size()), 0, nullptr);
+  Population population(spec, members, machine, watcher);
+  for (int rank = 0; rank < spec.ranks; ++rank) population.connect(rank, {});
+  while (!machine.idle()) {
+    const auto [at, order, event] = machine.next();
+    if (!machine.take(event, at)) population.take(event, at);
+  }
+  for (int rank = 0; rank < spec.ranks; ++rank) start.connected.push_back(population.connected(rank));
+  return start;
+}
+
+}  // namespace offramp::dpu
