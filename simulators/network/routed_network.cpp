@@ -28,8 +28,7 @@ std::vector<LinkUse> RoutedNetwork::links() const {
   std::vector<LinkUse> used;
   for (std::size_t link = 0; link < carried_.size(); ++link) {
     const Carried& c = carried_[link];
-    if (c.busy > Time())
-      used.push_back({setting_.topology->link_name(link), c.busy, c.waited, c.longest, c.bytes});
+    if (c.busy > Time()) used.push_back({link_name(link), c.busy, c.waited, c.longest, c.bytes});
   }
   return used;
 }

@@ -24,6 +24,9 @@ class RoutedNetwork : public Network, protected LinkLoads {
  public:
   explicit RoutedNetwork(NetworkSetting setting);
   [[nodiscard]] std::vector<LinkUse> links() const final;
+  [[nodiscard]] std::string link_name(std::size_t link) const final {
+    return setting_.topology->link_name(link);
+  }
   [[nodiscard]] Time farther(int source, int destination) const final;
 
  protected:
@@ -43,7 +46,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
   Carried& carried(std::size_t link) { return carried_[link]; }
   /// At once, as over a wire.
   static void pass(const Parcel& parcel, NetworkWorld& world) {
-    world.arrived(parcel, parcel.leaves + parcel.latency, parcel.left + parcel.latency);
+    world.arrived(parcel, parcel.leaves + parcel.latency, parcel.left + parcel.latency, Time());
   }
 
  private:

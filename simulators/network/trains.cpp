@@ -20,7 +20,14 @@ TrainNetwork::TrainNetwork(NetworkSetting setting) : RoutedNetwork(std::move(set
 void TrainNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Route links = route(parcel.source, parcel.destination, parcel.number);
   if (links.empty()) return pass(parcel, world);
-  begin_next(passing_.take(parcel, std::move(links), std::size_t{0}, std::size_t{0}, Time()), world);
+  const Time alone = later(parcel.left, parcel.leaves + serial(parcel.bytes)) +
+                     hop() * static_cast<std::int64_t>(links.size());
+  begin_next(passing_.take(parcel, std::move(links), std::size_t{0}, std::size_t{0}, Time(), alone), world);
+}
+
+Time TrainNetwork::serial(std::size_t bytes) const {
+  const auto trains = static_cast<std::int64_t>(bytes / kTrainBytes);
+  return rate().bytes(kTrainBytes) * trains + rate().bytes(static_cast<std::int64_t>(bytes % kTrainBytes));
 }
 
 /// A train comes to the first link as the sender's port lets it go.
@@ -53,6 +60,7 @@ void TrainNetwork::step(void* what, NetworkWorld& world) {
   const Time start = later(asked, free_[link]);
   const Time waited = start - asked;
   free_[link] = start + taken;
+  if (taken > Time()) world.carries(link, start, start + taken, rate());
   Carried& use = carried(link);
   use.busy += taken;
   use.bytes += train.bytes;
@@ -75,7 +83,7 @@ void TrainNetwork::end(Train& train, NetworkWorld& world) {
   trains_.give_back(train);
   if (message.there < message.parcel.bytes) return;
   const Time latency = message.parcel.latency;
-  world.arrived(message.parcel, message.first + latency, last + latency);
+  world.arrived(message.parcel, message.first + latency, last + latency, later(last - message.alone, {}));
   passing_.give_back(message);
 }
 

@@ -29,6 +29,7 @@ class TrainNetwork final : public RoutedNetwork {
     std::size_t begun = 0;  // bytes
     std::size_t there = 0;
     Time first;  // at the last switch
+    Time alone;  // when its last byte would be there without other messages
   };
   struct Train {
     Passing* message = nullptr;
@@ -43,6 +44,8 @@ class TrainNetwork final : public RoutedNetwork {
   void begin_next(Passing& message, NetworkWorld& world);
   void approach(Train& train, NetworkWorld& world);
   void end(Train& train, NetworkWorld& world);
+  /// What a link takes for all trains of a message.
+  [[nodiscard]] Time serial(std::size_t bytes) const;
   /// Of the train at its link: when it could go in one piece.
   [[nodiscard]] Time whole(const Train& train) const;
 
