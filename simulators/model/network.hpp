@@ -69,6 +69,8 @@ class Network {
   /// By how much the way between two ranks is longer than the backend's own wire: for requests and answers,
   /// which occupy nothing.
   [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
+  /// Why what passed it means nothing: two nodes between which there is no way. Empty: nothing is wrong.
+  [[nodiscard]] virtual std::string problem() const { return {}; }
 };
 
 }  // namespace offramp

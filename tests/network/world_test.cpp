@@ -154,6 +154,22 @@ TEST(AWorld, HasNoRoomForMoreNodesThanItsNetwork) {
   EXPECT_EQ(played("host", "torus:2x2", 16, everything, 4).problem, "");
 }
 
+TEST(AWorld, SaysBetweenWhichNodesThereIsNoWay) {
+  const auto platform = Platform::read(
+      "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\"/>"
+      "<host id=\"b\" speed=\"1f\"/></zone></platform>",
+      "p.xml");
+  ASSERT_TRUE(platform) << platform.error();
+  const Registry registry{built_in_backends()};
+  Configuration configuration;
+  configuration.network.topology = "p.xml";
+  configuration.network.platform = *platform;
+  auto setting = world_setting(configuration, registry, *registry.find("host"));
+  auto world = std::move(*make_world(*setting, 2));
+  EXPECT_EQ(world->run([](RankHandle& rank) -> Task<void> { (void)co_await rank.barrier(); }),
+            "network.topology: there is no way from a to b");
+}
+
 TEST(ABackendWithWiresOfItsOwn, SaysSo) {
   EXPECT_THAT(played("tinsel", "torus:4x4", 16, everything).problem,
               HasSubstr("tinsel has wires of its own"));
