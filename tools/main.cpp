@@ -68,6 +68,9 @@ constexpr Shortcut kShortcuts[] = {
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
 };
 
+constexpr std::size_t kNetwork = 2;
+static_assert(std::string_view(kShortcuts[kNetwork].key) == "network.topology");
+
 std::string description_of(std::string_view name) {
   for (const Key& key : configuration_keys()) {
     if (key.path == name) return std::string(key.description);
@@ -189,7 +192,8 @@ class RunCommand {
       if (app_.count(kShortcuts[i].option) == 0) continue;
       if (kShortcuts[i].type == nullptr) value = "true";
       // The ranks may be started in another folder.
-      if (kShortcuts[i].path && !value.empty()) value = std::filesystem::absolute(value).string();
+      const bool is_path = kShortcuts[i].path || (i == kNetwork && is_platform_file(value));
+      if (is_path && !value.empty()) value = std::filesystem::absolute(value).string();
       options_.overrides.push_back({kShortcuts[i].key, value, kShortcuts[i].option});
     }
   }
@@ -213,8 +217,7 @@ class SettingOptions {
     app.add_option("--config", config_, "read this file instead of ./offramp.toml")->type_name("FILE");
     app.add_option("--network", network_,
                    "the switches between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2 and "
-                   "others; the "
-                   "keys network.link and so on say more")
+                   "others, or a SimGrid platform file (FILE.xml); the keys network.link and so on say more")
         ->type_name("TOPOLOGY");
   }
 

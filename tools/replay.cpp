@@ -87,6 +87,7 @@ std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& 
     const int ranks = played.description.ranks;
     ReplayOptions how;
     how.compute = setup.configuration->compute;
+    how.details = setup.configuration->details;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const RecordOptions to_files =
         setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
@@ -186,6 +187,11 @@ Json json_of(const Replayed& replayed) {
                {"events", result.events},
                {"messages", result.messages},
                {"unfinished", result.unfinished}};
+  if (result.path)
+    json["critical_path"] = {{"on_ranks_ns", result.path->on_ranks.nanoseconds()},
+                             {"in_messages_ns", result.path->in_messages.nanoseconds()},
+                             {"shared_links_ns", result.path->shared.nanoseconds()},
+                             {"messages", result.path->messages}};
   if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
   return json;
 }
@@ -272,6 +278,15 @@ void print_links(const ReplayResult& result) {
     fmt::print("  {} links used; messages waited {:.3f} us for them\n", busiest.size(), microseconds(waited));
 }
 
+void print_path(const ReplayResult& result) {
+  if (!result.path) return;
+  const CriticalPath& path = *result.path;
+  fmt::print(
+      "  critical path: {:.3f} us on ranks, {:.3f} us in {} messages, {:.3f} us of it waiting for "
+      "shared links\n",
+      microseconds(path.on_ranks), microseconds(path.in_messages), path.messages, microseconds(path.shared));
+}
+
 void print_notes(const ReplayResult& result, const Counters& counters) {
   constexpr std::size_t kShown = 8;
   for (const auto& [what, count] : counters.declines)
@@ -305,6 +320,7 @@ void print_result(const Replayed& replayed) {
                microseconds(phase.longest()));
   print_resources(result);
   print_links(result);
+  print_path(result);
   print_notes(result, counters);
 }
 

@@ -192,6 +192,12 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
   return warnings;
 }
 
+double waited_for(const std::vector<ReportLink>& links) {
+  double waited = 0;
+  for (const ReportLink& link : links) waited += link.waited_ns;
+  return waited;
+}
+
 const ReportPhase* phase_of(const ReportLane& lane, const std::string& name) {
   const auto found = std::find_if(lane.phases.begin(), lane.phases.end(),
                                   [&](const ReportPhase& phase) { return phase.name == name; });
@@ -278,6 +284,33 @@ void print_phases(const std::vector<ShownLane>& lanes) {
   table.print();
 }
 
+void print_links(const ShownLane& shown) {
+  constexpr std::size_t kShown = 5;
+  const std::vector<ReportLink>& links = shown.lane->links;
+  if (links.empty()) return;
+  fmt::print("\n{}: {} of the network used; messages waited {} in all for one another\n",
+             printable(shown.label), counted(links.size(), "link"), time_text(waited_for(links)));
+  Columns table({"busiest link", "busy", "of the time", "bytes", "waited for", "once"});
+  for (std::size_t i = 0; i < std::min(kShown, links.size()); ++i)
+    table.add({printable(links[i].name), time_text(links[i].busy_ns),
+               percent_text(links[i].busy_ns, shown.lane->modelled_ns),
+               bytes_text(static_cast<double>(links[i].bytes)), time_text(links[i].waited_ns),
+               time_text(links[i].longest_ns)});
+  table.print();
+}
+
+void print_path(const ShownLane& shown) {
+  if (!shown.lane->path) return;
+  const ReportPath& path = *shown.lane->path;
+  const double all = path.on_ranks_ns + path.in_messages_ns;
+  fmt::print("{}: critical path: {} on ranks, {} in {}", printable(shown.label),
+             percent_text(path.on_ranks_ns, all), percent_text(path.in_messages_ns, all),
+             counted(path.messages, "message"));
+  fmt::print("{}\n", path.shared_links_ns > 0 ? fmt::format("; {} waiting for shared links",
+                                                            percent_text(path.shared_links_ns, all))
+                                              : std::string());
+}
+
 void print_run(const RunReport& report) {
   fmt::print("{}: {}: {}\n", printable(report.file), counted(report.ranks, "rank"),
              printable(report.command));
@@ -292,6 +325,8 @@ void print_text(const std::vector<RunReport>& reports) {
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
   print_phases(lanes);
+  for (const ShownLane& shown : lanes) print_links(shown);
+  for (const ShownLane& shown : lanes) print_path(shown);
   for (const ShownLane& shown : lanes) {
     for (const ReportDecline& decline : shown.lane->declines)
       fmt::print("{}: declined {} x {}: {}\n", printable(shown.label), decline.count,

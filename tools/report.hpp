@@ -46,6 +46,8 @@ std::vector<std::string> facts_of(const RunReport& report);
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
 /// Null: the program has none of this name there.
+/// By how much messages came later for others on their links, all together.
+double waited_for(const std::vector<ReportLink>& links);
 const ReportPhase* phase_of(const ReportLane& lane, const std::string& name);
 
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".

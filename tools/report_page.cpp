@@ -46,6 +46,7 @@ class Page {
     balance();
     shares();
     units();
+    links();
     paths();
     places();
     certificates();
@@ -409,6 +410,30 @@ class Page {
     end_section();
   }
 
+  void links() {
+    constexpr std::size_t kShown = 10;
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return !shown.lane->links.empty(); });
+    if (!any) return;
+    section("The network between the nodes",
+            "The busiest links, and by how much messages came later for others on their links.");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const std::vector<ReportLink>& links = lanes_[i].lane->links;
+      if (links.empty()) continue;
+      add("<h3>{}</h3>\n<p>{} used; messages waited {} in all for one another.</p>\n", dotted(i),
+          counted(links.size(), "link"), time_text(waited_for(links)));
+      heads({"link", "busy", "of the time", "bytes", "waited for", "once at most"});
+      for (std::size_t l = 0; l < std::min(kShown, links.size()); ++l)
+        add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            escaped(links[l].name), time_text(links[l].busy_ns),
+            percent_text(links[l].busy_ns, lanes_[i].lane->modelled_ns),
+            bytes_text(static_cast<double>(links[l].bytes)), time_text(links[l].waited_ns),
+            time_text(links[l].longest_ns));
+      end_table();
+    }
+    end_section();
+  }
+
   void path_card(std::size_t index) {
     if (!lanes_[index].lane->path) return;
     const ReportPath& path = *lanes_[index].lane->path;
@@ -434,6 +459,8 @@ class Page {
     add("</div><p>{} of other ranks {} waited for, one after the other: {} of the path.",
         counted(path.messages, "message"), path.messages == 1 ? "was" : "were",
         percent_text(path.in_messages_ns, all));
+    if (path.shared_links_ns > 0)
+      add(" Waiting for shared links: {} of it.", percent_text(path.shared_links_ns, all));
     if (!path.longest.empty()) {
       const ReportPath::Step& step = path.longest.front();
       add(" The longest: {} from rank {} to rank {}, {}.", bytes_text(static_cast<double>(step.bytes)),

@@ -306,6 +306,7 @@ class Loader {
           "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
           sum);
     if (string error = read_fault_script(); !error.empty()) return error;
+    if (string error = read_platform(); !error.empty()) return error;
     for (const BackendDescription* description : registry_.all()) {
       if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
     }
@@ -327,6 +328,18 @@ class Loader {
       for (string& text : settings_without_effect(c, *registry_.find(name)))
         configuration_.notes.push_back(std::move(text));
     }
+  }
+
+  string read_platform() {
+    NetworkOptions& network = configuration_.network;
+    if (!is_platform_file(network.topology)) return {};
+    const FileText file = read_file(network.topology, true, Platform::kLargestFile);
+    if (!file.problem.empty())
+      return fmt::format("network.topology: cannot read {}: {}", printable(network.topology), file.problem);
+    auto platform = Platform::read(file.text, network.topology);
+    if (!platform) return fmt::format("network.topology: {}", printable(platform.error(), 1000));
+    network.platform = std::move(*platform);
+    return {};
   }
 
   string read_fault_script() {

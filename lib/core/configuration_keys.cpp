@@ -150,7 +150,7 @@ bool set_sharing(Sharing& where, const RawValue& value) {
 }
 
 bool set_topology(string& where, const RawValue& value) {
-  return set_text(where, value) && check_topology(where).empty();
+  return set_text(where, value) && (is_platform_file(where) || check_topology(where).empty());
 }
 
 bool set_operation(std::optional<OperationKind>& where, const RawValue& value) {
@@ -256,7 +256,7 @@ constexpr Row kRows[] = {
     {{"network.topology", "OFFRAMP_NETWORK_TOPOLOGY", "star", true,
       "star, fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION], fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..., "
       "torus:AxBx..., "
-      "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL",
+      "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL, FILE.xml",
       "the switches between the nodes; a star has one, and nothing is shared but the nodes' own ports"},
      [](Target& t, const RawValue& v) { return set_topology(t.all.network.topology, v); },
      text_of_network<&NetworkOptions::topology>},

@@ -55,9 +55,11 @@ std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks) {
     if (source >= ranks.size() || wait->begin > time) continue;  // of another operation: stay on this rank
     if (wait->begin < time) {                                    // or clocks that met, without a message
       path.in_messages += time - wait->begin;
+      const Time shared = earlier(wait->shared, time - wait->begin);
+      path.shared += shared;
       ++path.messages;
       keep_longest(path.longest, {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(rank),
-                                  wait->bytes, wait->begin, time});
+                                  wait->bytes, wait->begin, time, shared});
     }
     rank = source;
     time = wait->begin;

@@ -20,11 +20,13 @@ struct CriticalPath {
     std::uint64_t bytes = 0;
     Time begin;
     Time end;
+    Time shared;  // of it, for other messages on its links
   };
   static constexpr std::size_t kLongest = 10;
 
   Time on_ranks;               // work of the ranks and their hardware, between the messages
   Time in_messages;            // from the beginning of a send to where its receiver could go on
+  Time shared;                 // of these, for other messages on their links
   std::uint64_t messages = 0;  // one after the other
   std::vector<Time> by_rank;   // on_ranks, per rank
   std::vector<Step> longest;   // messages

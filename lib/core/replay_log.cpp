@@ -55,4 +55,8 @@ void ReplayLog::waited(int rank, const MessageWait& wait) {
   waits_[static_cast<std::size_t>(rank)].push_back(wait);
 }
 
+void ReplayLog::carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) {
+  if (observer_ != nullptr) observer_->carried(network, link, begin, end, rate);
+}
+
 }  // namespace offramp

@@ -29,6 +29,7 @@ class ReplayLog final : public WorldLog, public SpanSink {
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;
   void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
   void waited(int rank, const MessageWait& wait) override;
+  void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;
 
  private:
   static constexpr std::size_t kMostWaits = std::size_t{1} << 24;  // of all ranks; half a gigabyte

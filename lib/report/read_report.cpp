@@ -22,6 +22,7 @@ constexpr std::size_t kLongestText = 1 << 16;
 constexpr std::size_t kMostRows = 4096;
 constexpr std::size_t kMostRanks = 1 << 20;
 constexpr std::size_t kMostLanes = 64;
+constexpr std::size_t kMostLinks = 1 << 20;
 constexpr std::uint64_t kLargestNumber = std::uint64_t{1} << 62;
 
 /// What is wrong with a report; does not leave this file.
@@ -106,13 +107,15 @@ ReportPath read_path(const Node& node) {
   ReportPath path;
   path.on_ranks_ns = node.at("on_ranks_ps").picoseconds();
   path.in_messages_ns = node.at("in_messages_ps").picoseconds();
+  if (node.has("shared_links_ps")) path.shared_links_ns = node.at("shared_links_ps").picoseconds();
   path.messages = node.at("messages").whole();
   node.at("by_rank_ps").each_element(kMostRanks, [&](const Node& n) {
     path.by_rank_ns.push_back(n.picoseconds());
   });
   node.at("longest").each_element(kMostRows, [&](const Node& n) {
     path.longest.push_back({n.at("source").whole(), n.at("destination").whole(), n.at("bytes").whole(),
-                            n.at("begin_ps").picoseconds(), n.at("end_ps").picoseconds()});
+                            n.at("begin_ps").picoseconds(), n.at("end_ps").picoseconds(),
+                            n.has("shared_links_ps") ? n.at("shared_links_ps").picoseconds() : 0});
   });
   return path;
 }
@@ -148,6 +151,14 @@ ReportLane read_lane(const Node& node) {
       lane.phases.push_back({n.at("name").text(), n.at("count").whole(), n.at("longest_ps").picoseconds()});
     });
   if (node.has("critical_path")) lane.path = read_path(node.at("critical_path"));
+  if (node.has("links"))
+    node.at("links").each_element(kMostLinks, [&](const Node& n) {
+      lane.links.push_back({n.at("name").text(), n.at("busy_ps").picoseconds(),
+                            n.at("waited_ps").picoseconds(), n.at("longest_wait_ps").picoseconds(),
+                            n.at("bytes").whole()});
+    });
+  std::stable_sort(lane.links.begin(), lane.links.end(),
+                   [](const ReportLink& a, const ReportLink& b) { return a.busy_ns > b.busy_ns; });
   return lane;
 }
 

@@ -63,9 +63,11 @@ struct ReportPath {
     std::uint64_t bytes = 0;
     double begin_ns = 0;
     double end_ns = 0;
+    double shared_links_ns = 0;  // of it; absent in older reports
   };
   double on_ranks_ns = 0;
   double in_messages_ns = 0;
+  double shared_links_ns = 0;  // of these, for other messages on their links; absent in older reports
   std::uint64_t messages = 0;
   std::vector<double> by_rank_ns;
   std::vector<Step> longest;
@@ -76,6 +78,15 @@ struct ReportPhase {
   std::string name;
   std::uint64_t count = 0;
   double longest_ns = 0;  // of the rank that spends most there
+};
+
+/// One direction of a link of the network.
+struct ReportLink {
+  std::string name;
+  double busy_ns = 0;
+  double waited_ns = 0;  // by which it made messages later, all together
+  double longest_ns = 0;
+  std::uint64_t bytes = 0;
 };
 
 /// The run over one backend.
@@ -93,6 +104,7 @@ struct ReportLane {
   std::vector<ReportRank> ranks;
   std::vector<ReportPhase> phases;  // none: the program names none, or the times are live
   std::optional<ReportPath> path;
+  std::vector<ReportLink> links;  // the busiest first; none: no network, or the times are live
 };
 
 /// A call of the program where the order of arrival decides, or whether something has arrived.

@@ -70,6 +70,10 @@ void ReplayRecords::host(int rank, std::uint64_t operation, std::string_view wha
     of(receipts_, rank).keep({kHostUnit, what, begin, end, operation, rank});
 }
 
+void ReplayRecords::carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) {
+  if (wanted_.trace) links_.carried(network, link, begin, end, rate);
+}
+
 void ReplayRecords::record(const Span& span) {
   if (!traces_.empty()) keep(span.rank, span);
   if (!receipts_.empty() && is_wanted(span.operation)) of(receipts_, span.rank).keep(span);
@@ -97,6 +101,10 @@ std::string ReplayRecords::write_trace(const std::string& path) const {
     file->write(before);
     file->write(trace_events(trace));
     before = kTraceSeparator;
+  }
+  if (const std::string counters = links_.trace_events(static_cast<int>(traces_.size())); !counters.empty()) {
+    file->write(before);
+    file->write(counters);
   }
   file->write(kTraceEnd);
   return file->finish();
@@ -131,6 +139,8 @@ std::vector<std::string> ReplayRecords::dropped() const {
   tell(traces_, "the trace is full");
   tell(receipts_, "the receipts are full");
   tell(captures_, "the capture is full");
+  if (links_.dropped() > 0)
+    lines.push_back(fmt::format("the loads of links are full, without {} more", links_.dropped()));
   if (too_many_ > 0) lines.push_back(fmt::format("the trace is full, without {} more", too_many_));
   return lines;
 }

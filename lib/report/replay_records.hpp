@@ -10,6 +10,7 @@
 
 #include "lib/core/replay.hpp"
 #include "lib/report/capture.hpp"
+#include "lib/report/link_loads.hpp"
 #include "lib/report/receipts.hpp"
 #include "lib/report/trace.hpp"
 
@@ -49,6 +50,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   void sent(std::uint64_t message, int destination) override;
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;
   void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
+  void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;
 
  private:
   void record(const Span& span) override;
@@ -65,6 +67,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<TraceRecorder> traces_;
   std::vector<ReceiptRecorder> receipts_;
   std::vector<CaptureRecorder> captures_;
+  LinkLoadRecorder links_;  // for the trace
   std::uint64_t spans_ = 0;
   std::uint64_t too_many_ = 0;                    // beyond kMostSpans
   std::unordered_set<std::uint64_t> operations_;  // those of wanted calls

@@ -8,6 +8,7 @@
 
 #include "lib/core/names.hpp"
 #include "lib/report/call_sites.hpp"
+#include "lib/report/settled.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/version.hpp"
 
@@ -253,23 +254,6 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
   report["each_rank"] = std::move(each);
 }
 
-Json path_json(const CriticalPath& path) {
-  Json by_rank = Json::array();
-  for (const Time time : path.by_rank) by_rank.push_back(time.count());
-  Json longest = Json::array();
-  for (const CriticalPath::Step& step : path.longest)
-    longest.push_back({{"source", step.source},
-                       {"destination", step.destination},
-                       {"bytes", step.bytes},
-                       {"begin_ps", step.begin.count()},
-                       {"end_ps", step.end.count()}});
-  return {{"on_ranks_ps", path.on_ranks.count()},
-          {"in_messages_ps", path.in_messages.count()},
-          {"messages", path.messages},
-          {"by_rank_ps", std::move(by_rank)},
-          {"longest", std::move(longest)}};
-}
-
 constexpr std::size_t kMostPlaces = 64;  // in a report
 
 /// All ranks' places together, those with the most first.
@@ -456,20 +440,6 @@ std::string time_spent(const Json& report) {
                      time_text(nanoseconds(first)));
 }
 
-std::string phases_text(const Json& report) {
-  constexpr std::size_t kNamed = 8;
-  std::string out;
-  if (!report.contains("phases")) return out;
-  const Json& phases = report.at("phases");
-  for (std::size_t i = 0; i < std::min(kNamed, phases.size()); ++i)
-    out += fmt::format("offramp: phase {}: {} on the rank that it takes longest\n",
-                       printable(phases[i].at("name").get<std::string>()),
-                       time_text(nanoseconds(time_of(phases[i], "longest_ps"))));
-  if (phases.size() > kNamed)
-    out += fmt::format("offramp: {} more\n", counted(phases.size() - kNamed, "phase"));
-  return out;
-}
-
 Json dependences_json(const Counters& counters) {
   Json dependences = Json::object();
   for (std::size_t i = 0; i < counters.dependences.size(); ++i)
@@ -550,69 +520,6 @@ void settle_ranks(Gathered& gathered, const std::vector<Settled>& settled) {
       lanes.push_back(std::move(one));
     }
   }
-}
-
-Json phases_json(const ReplayResult& result) {
-  Json phases = Json::array();
-  for (const ReplayPhase& phase : result.phases) {
-    Json each = Json::array();
-    for (const Time time : phase.per_rank) each.push_back(time.count());
-    phases.push_back({{"name", phase.name},
-                      {"level", phase.level},
-                      {"count", phase.count},
-                      {"longest_ps", phase.longest().count()},
-                      {"per_rank_ps", std::move(each)}});
-  }
-  return phases;
-}
-
-/// What is shared, of all places together.
-Json resources_json(const ReplayResult& result) {
-  struct Sum {
-    std::uint64_t count = 0;
-    const ReplayResource* busiest = nullptr;
-    Time busy;
-    Time waited;
-    std::uint64_t bytes = 0;
-  };
-  std::map<std::string_view, Sum> sums;
-  for (const ReplayResource& use : result.resources) {
-    Sum& sum = sums[use.name];
-    ++sum.count;
-    if (sum.busiest == nullptr || sum.busiest->busy < use.busy) sum.busiest = &use;
-    sum.busy += use.busy;
-    sum.waited += use.waited;
-    sum.bytes += use.bytes;
-  }
-  Json resources = Json::array();
-  for (const auto& [name, sum] : sums)
-    resources.push_back({{"name", name},
-                         {"count", sum.count},
-                         {"busy_ps", sum.busy.count()},
-                         {"waited_ps", sum.waited.count()},
-                         {"bytes", sum.bytes},
-                         {"busiest_ps", sum.busiest->busy.count()},
-                         {"busiest_first_rank", sum.busiest->first_rank}});
-  return resources;
-}
-
-Json links_json(const ReplayResult& result) {
-  Json links = Json::array();
-  for (const LinkUse& link : result.links)
-    links.push_back({{"name", link.name},
-                     {"busy_ps", link.busy.count()},
-                     {"waited_ps", link.waited.count()},
-                     {"longest_wait_ps", link.longest.count()},
-                     {"bytes", link.bytes}});
-  return links;
-}
-
-void add_settled(Json& lane, const Settled& settled) {
-  const ReplayResult& result = *settled.result;
-  if (result.path) lane["critical_path"] = path_json(*result.path);
-  lane["phases"] = phases_json(result);
-  lane["resources"] = resources_json(result);
-  if (!result.links.empty()) lane["links"] = links_json(result);
 }
 
 std::string live_clocks_text(const std::vector<Settled>& settled) {
@@ -749,7 +656,7 @@ std::string summary(const std::string& text) {
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
-  out += time_spent(report) + phases_text(report);
+  out += time_spent(report) + phases_text(report) + links_text(report);
   if (!report.at("compared").empty()) out += comparison(report);
   if (whole(report, "arrival_order_dependences") > 0) out += places_text(report);
   const Json& wire = report.at("wire");

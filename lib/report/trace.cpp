@@ -14,26 +14,6 @@ namespace {
 
 constexpr std::string_view kCalls = "MPI";  // the track of the program's calls comes first
 
-/// In JSON's quotes. Units and names are literals of models, but plugins are models too.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else {
-      out += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
-    }
-  }
-  return out + '"';
-}
-
-/// Microseconds to the picosecond, as the format counts.
-std::string microseconds(Time time) {
-  const std::int64_t ps = std::max<std::int64_t>(time.count(), 0);
-  return fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
-}
-
 /// Tracks of one unit: a span goes to the first one that is free at its begin.
 class Tracks {
  public:
@@ -78,7 +58,7 @@ class Writer {
     const Time at = *phase == 's' ? span.begin : later(span.begin, span.end - Time::ps(1));
     add("{{\"ph\": \"{}\", \"cat\": \"message\", \"name\": \"message\", \"id\": {}, \"pid\": {}, \"tid\": "
         "{}, \"ts\": {}{}}}",
-        phase, span.operation, rank_, track, microseconds(at), *phase == 'f' ? ", \"bp\": \"e\"" : "");
+        phase, span.operation, rank_, track, trace_microseconds(at), *phase == 'f' ? ", \"bp\": \"e\"" : "");
   }
 
   struct End {
@@ -101,7 +81,7 @@ class Writer {
     const int id = ++tracks_;
     const std::string name = number == 0 ? std::string(unit) : fmt::format("{} ({})", unit, number + 1);
     add("{{\"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"name\": \"thread_name\", \"args\": {{\"name\": {}}}}}",
-        rank_, id, quoted(name));
+        rank_, id, trace_quoted(name));
     add("{{\"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"name\": \"thread_sort_index\", \"args\": "
         "{{\"sort_index\": {}}}}}",
         rank_, id, id);
@@ -113,8 +93,8 @@ class Writer {
     add("{{\"ph\": \"X\", \"pid\": {}, \"tid\": {}, \"ts\": {}, \"dur\": {}, \"name\": {}, \"args\": "
         "{{\"operation\": "
         "\"{}.{}\"}}}}",
-        rank_, track, microseconds(span.begin), microseconds(length), quoted(span.what), span.operation >> 32,
-        span.operation & 0xffffffff & ~kCollectiveOperation);
+        rank_, track, trace_microseconds(span.begin), trace_microseconds(length), trace_quoted(span.what),
+        span.operation >> 32, span.operation & 0xffffffff & ~kCollectiveOperation);
     if (span.operation == 0) return;
     auto& [first, last] = ends[span.operation];
     if (first.span == nullptr || span.begin < first.span->begin) first = {&span, track};
@@ -127,6 +107,24 @@ class Writer {
 };
 
 }  // namespace
+
+std::string trace_quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else {
+      out += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
+    }
+  }
+  return out + '"';
+}
+
+std::string trace_microseconds(Time time) {
+  const std::int64_t ps = std::max<std::int64_t>(time.count(), 0);
+  return fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
+}
 
 std::string trace_events(const TraceRecorder& recorder) {
   std::map<std::string_view, std::vector<const Span*>> units;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "offramp/kernel/span.hpp"
@@ -47,6 +48,11 @@ class TraceRecorder {
 inline constexpr const char* kTraceBegin = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
 inline constexpr const char* kTraceSeparator = ",\n";
 inline constexpr const char* kTraceEnd = "\n]}\n";
+
+/// In JSON's quotes. Units and names are literals of models, but plugins are models too.
+std::string trace_quoted(std::string_view text);
+/// Microseconds to the picosecond, as the format counts.
+std::string trace_microseconds(Time time);
 
 /// One rank's part: events, separated by commas. Never empty. Spans of one unit that overlap in time stand on
 /// further tracks of its name.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "offramp/kernel/time.hpp"
@@ -26,6 +27,10 @@ struct Parcel {
   void* message = nullptr;  // the world's
 };
 
+/// The span of a message that came later than it would have come alone on its links, at its receiver's rank.
+inline constexpr std::string_view kNetworkUnit = "network";
+inline constexpr std::string_view kSharedLink = "waiting for a shared link";
+
 /// The world, as its network sees it.
 class NetworkWorld {
  public:
@@ -33,7 +38,10 @@ class NetworkWorld {
   /// Network::step(what) is called then. at: not before now.
   virtual void call(Time at, const Parcel& parcel, void* what) = 0;
   /// Its first and last byte are at the destination's port then. Known once no other message can change it.
-  virtual void arrived(const Parcel& parcel, Time first, Time last) = 0;
+  /// waited: by how much others on its links have made the last byte later.
+  virtual void arrived(const Parcel& parcel, Time first, Time last, Time waited) = 0;
+  /// A link carries something at this rate; what it carries at once adds up.
+  virtual void carries(std::size_t link, Time begin, Time end, Bandwidth rate) = 0;
 
  protected:
   ~NetworkWorld() = default;
@@ -54,11 +62,15 @@ class Network {
   /// Called in the order in which the messages leave their ports, at the latest when the first byte does.
   virtual void carry(const Parcel& parcel, NetworkWorld& world) = 0;
   virtual void step(void* what, NetworkWorld& world) = 0;
+  /// "leaf 3 to spine 1": of a number that NetworkWorld::carries() was told.
+  [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
   /// The links that were used.
   [[nodiscard]] virtual std::vector<LinkUse> links() const = 0;
   /// By how much the way between two ranks is longer than the backend's own wire: for requests and answers,
   /// which occupy nothing.
   [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
+  /// Why what passed it means nothing: two nodes between which there is no way. Empty: nothing is wrong.
+  [[nodiscard]] virtual std::string problem() const { return {}; }
 };
 
 }  // namespace offramp

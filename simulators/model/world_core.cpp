@@ -259,6 +259,7 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks)
     if (audit_ != nullptr) audit_->event(now_);
     handle(entry.event);
   }
+  if (options_.network != nullptr && declined_.empty()) declined_ = options_.network->problem();
   if (!declined_.empty()) return declined_;
   const bool ended = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return rank(r).program.done(); });
   return ended ? std::string() : deadlock();

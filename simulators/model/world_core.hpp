@@ -111,6 +111,7 @@ struct Message : Matchable {
   bool holds_receiver = false;
   bool parked = false;  // gave up the sender's device while it waited for the receiver
   Time held_since;      // the sender's device
+  Time shared;          // as MessageWait has it
   Stamp stamp;          // of tokens and old backends
   bool handshake = false;
 };
@@ -315,7 +316,10 @@ class Core final : private NetworkWorld {
   void prefetch();
 
   void call(Time at, const Parcel& parcel, void* what) override;
-  void arrived(const Parcel& parcel, Time first, Time last) override;
+  void arrived(const Parcel& parcel, Time first, Time last, Time waited) override;
+  void carries(std::size_t link, Time begin, Time end, Bandwidth rate) override {
+    if (options_.log != nullptr) options_.log->carried(*options_.network, link, begin, end, rate);
+  }
   [[nodiscard]] Time farther(const Transfer& transfer) const {
     return options_.network != nullptr ? options_.network->farther(transfer.source, transfer.destination)
                                        : Time();

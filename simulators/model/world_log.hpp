@@ -2,12 +2,15 @@
 // and the critical path are made from. Operations are numbered as in offramp/kernel/operation_id.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "offramp/kernel/time.hpp"
 
 namespace offramp {
+
+class Network;
 
 /// As WorldLog::host() names the time until an answer that the peer gives.
 inline constexpr std::string_view kWaitForPeer = "wait for a peer";
@@ -17,7 +20,8 @@ struct MessageWait {
   Time begin;  // of its send
   Time at;     // when it let the rank go on
   std::uint64_t bytes = 0;
-  int source = 0;  // world rank
+  int source = 0;    // world rank
+  Time shared = {};  // by how much other messages on its links have made it later
 };
 
 class WorldLog {
@@ -34,6 +38,8 @@ class WorldLog {
   virtual void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) = 0;
   /// In the order in which the world comes to it, which is not that of the rank's clock.
   virtual void waited(int rank, const MessageWait& wait) = 0;
+  /// As NetworkWorld::carries() has it.
+  virtual void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) = 0;
 };
 
 }  // namespace offramp

@@ -220,11 +220,15 @@ void Core::cross(Message& message) {
                       passage.latency,
                       &message};
   if (options_.network != nullptr) return options_.network->carry(parcel, *this);
-  arrived(parcel, passage.leaves + passage.latency, passage.left + passage.latency);
+  arrived(parcel, passage.leaves + passage.latency, passage.left + passage.latency, Time());
 }
 
-void Core::arrived(const Parcel& parcel, Time first, Time last) {
+void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
   Message& message = *static_cast<Message*>(parcel.message);
+  message.shared = waited;
+  if (waited > Time() && options_.spans != nullptr)
+    options_.spans->record(
+        {kNetworkUnit, kSharedLink, last - waited, last, message.transfer.operation, parcel.destination});
   message.passage.first = first;
   message.passage.last = last;
   push(later(now_, first), *message.destination, EventKind::kArrive, message);
@@ -468,6 +472,7 @@ Time Core::learn_observed(Operation& receive, Time at, const Team* collective) {
   const Transfer transfer = message.transfer;
   const Time issued = message.passage.issued;
   const bool was_late = came_late(message, receive.posted);
+  const Time shared = message.shared;
   const int rank = receive.rank->number();
   const std::uint8_t backend = collective != nullptr ? message.backend : primary_;
   if (collective != nullptr) {
@@ -476,7 +481,7 @@ Time Core::learn_observed(Operation& receive, Time at, const Team* collective) {
     log->used(rank, transfer.operation);
   }
   const Time done = learn(receive, at);
-  if (done > at && was_late) log->waited(rank, {issued, done, transfer.bytes, transfer.source});
+  if (done > at && was_late) log->waited(rank, {issued, done, transfer.bytes, transfer.source, shared});
   if (!receive.claimed) {
     const Time posting = device(*receive.rank, backend).backend->post_receive_cost();
     log->host(rank, transfer.operation, "post receive", receive.posted - posting, receive.posted);

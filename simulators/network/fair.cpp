@@ -16,17 +16,16 @@ FairNetwork::FairNetwork(NetworkSetting setting)
     : RoutedNetwork(std::move(setting)), on_(size()), seen_(size()) {}
 
 void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
-  Route links = route(parcel.source, parcel.destination, parcel.number);
-  if (links.empty() || parcel.bytes == 0 || parcel.left <= parcel.leaves) {
-    const Time way = hop() * static_cast<std::int64_t>(links.size()) + parcel.latency;
-    return world.arrived(parcel, parcel.leaves + way, parcel.left + way);
-  }
+  Parcel slowed = parcel;
+  Way way = this->way(slowed);
+  if (way.links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, way, world);
   Flow& flow = flows_[++numbers_];
   flow.number = numbers_;
-  flow.parcel = parcel;
-  flow.route = std::move(links);
+  flow.parcel = slowed;
+  flow.parcel.latency += way.latency;
+  flow.route = std::move(way.links);
   flow.left = static_cast<Wide>(parcel.bytes) * 8 * kScale;
-  const Wide span = (parcel.left - parcel.leaves).count();
+  const Wide span = (slowed.left - slowed.leaves).count();
   flow.own = static_cast<std::int64_t>(
       std::min<Wide>((flow.left + span - 1) / span, std::numeric_limits<std::int64_t>::max()));
   call(later(world.now(), parcel.leaves), flow, world);
@@ -52,25 +51,31 @@ void FairNetwork::step(void* what, NetworkWorld& world) {
     std::vector<Flow*> flows = reached_from(flow.route);
     return share(flows, world);
   }
-  progress(flow, world.now());
+  progress(flow, world);
+  const auto bytes = static_cast<std::int64_t>(flow.parcel.bytes);
+  const Time alone = slowest(flow.route).bytes(bytes);
+  const Time at_best = later(flow.parcel.leaves + alone, flow.parcel.left);
+  const Time waited = later(world.now() - at_best, {});
   for (const std::size_t link : flow.route) {
     std::erase(on_[link], &flow);
     Carried& use = carried(link);
-    const Time alone = rate().bytes(static_cast<std::int64_t>(flow.parcel.bytes));
-    const Time taken = later(world.now() - flow.parcel.leaves, flow.parcel.left - flow.parcel.leaves);
-    const Time waited = taken - later(alone, flow.parcel.left - flow.parcel.leaves);
-    use.busy += alone;
-    use.waited += later(waited, Time());
+    use.busy += rate(link).bytes(bytes);
+    use.waited += waited;
     use.longest = later(use.longest, waited);
   }
-  const Time way = hop() * static_cast<std::int64_t>(flow.route.size()) + flow.parcel.latency;
-  world.arrived(flow.parcel, flow.parcel.leaves + way, later(world.now(), flow.parcel.left) + way);
+  const Time way = flow.parcel.latency;
+  world.arrived(flow.parcel, flow.parcel.leaves + way, later(world.now(), flow.parcel.left) + way, waited);
   std::vector<Flow*> flows = reached_from(flow.route);
   flows_.erase(found);
   share(flows, world);
 }
 
-void FairNetwork::progress(Flow& flow, Time now) {
+void FairNetwork::progress(Flow& flow, NetworkWorld& world) {
+  const Time now = world.now();
+  if (flow.rate > 0 && now > flow.since) {
+    for (const std::size_t link : flow.route)
+      world.carries(link, flow.since, now, Bandwidth::bits_per_second(flow.rate));
+  }
   flow.left -= static_cast<Wide>(flow.rate) * (now - flow.since).count();
   flow.left = std::max<Wide>(flow.left, 0);
   flow.since = now;
@@ -103,11 +108,11 @@ void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
   };
   std::map<std::size_t, Room> rooms;
   for (Flow* const flow : flows) {
-    progress(*flow, world.now());
+    progress(*flow, world);
     flow->settled = false;
     for (const std::size_t link : flow->route) {
       Room& room = rooms[link];
-      room.rate = rate().count();
+      room.rate = rate(link).count();
       ++room.open;
     }
   }

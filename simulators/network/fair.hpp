@@ -45,7 +45,7 @@ class FairNetwork final : public RoutedNetwork {
   /// All that share links with it, directly or over others.
   std::vector<Flow*> reached_from(const Route& route);
   void share(std::vector<Flow*>& flows, NetworkWorld& world);
-  void progress(Flow& flow, Time now);
+  void progress(Flow& flow, NetworkWorld& world);
 
   std::map<std::uint64_t, Flow> flows_;  // by number: their order is fixed
   std::uint64_t numbers_ = 0;

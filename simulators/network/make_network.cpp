@@ -10,10 +10,24 @@
 
 namespace offramp {
 
+namespace {
+
+Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& options, int nodes) {
+  using Made = Result<std::shared_ptr<const Topology>>;
+  if (!is_platform_file(options.topology)) return parse_topology(options.topology, nodes);
+  if (options.platform == nullptr) return Made::failure(fmt::format("{} was not read", options.topology));
+  if (options.platform->nodes() < nodes)
+    return Made::failure(fmt::format("{}: it has {} hosts, and there are {} nodes", options.platform->place(),
+                                     options.platform->nodes(), nodes));
+  return std::shared_ptr<const Topology>(options.platform);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node) {
   using Made = Result<std::shared_ptr<Network>>;
   const int nodes = (ranks - 1) / ranks_per_node + 1;
-  auto topology = parse_topology(options.topology, nodes);
+  auto topology = topology_of(options, nodes);
   if (!topology) return Made::failure("network.topology: " + topology.error());
   if (*topology == nullptr) return std::shared_ptr<Network>();
   if (!(*topology)->knows(options.routing))

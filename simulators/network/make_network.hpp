@@ -4,19 +4,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "offramp/kernel/result.hpp"
 #include "offramp/kernel/time.hpp"
 #include "simulators/model/network.hpp"
-#include "simulators/network/topology.hpp"
+#include "simulators/network/platform.hpp"
 
 namespace offramp {
 
 enum class Sharing : std::uint8_t { kTrains, kFair };
 
 struct NetworkOptions {
-  std::string topology = "star";    // see parse_topology()
-  std::string placement = "order";  // see place_nodes()
+  std::string topology = "star";                  // see parse_topology(), or the name of a platform file
+  std::shared_ptr<const Platform> platform = {};  // what was read of that file
+  std::string placement = "order";                // see place_nodes()
   Routing routing = Routing::kStatic;
   Sharing sharing = Sharing::kTrains;
   Bandwidth link = Bandwidth::gigabits_per_second(100);  // each direction
@@ -25,6 +27,11 @@ struct NetworkOptions {
 
   [[nodiscard]] bool is_star() const { return topology == "star"; }
 };
+
+/// Whether a topology is the name of a SimGrid platform file.
+[[nodiscard]] inline bool is_platform_file(std::string_view topology) {
+  return topology.ends_with(".xml");
+}
 
 /// Null: a star, which is what the backends' own wires are. An error names the key that is wrong.
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node);

@@ -1,35 +1,83 @@
 #include "simulators/network/routed_network.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "offramp/kernel/random.hpp"
 
 namespace offramp {
+namespace {
+
+std::uint64_t pair_of(int from, int to) {
+  return static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint32_t>(to);
+}
+
+}  // namespace
 
 RoutedNetwork::RoutedNetwork(NetworkSetting setting)
-    : setting_(std::move(setting)), carried_(setting_.topology->links()) {}
+    : setting_(std::move(setting)), carried_(setting_.topology->links()) {
+  for (std::size_t link = 0; link < carried_.size(); ++link) {
+    const Topology::Link* const own = setting_.topology->link(link);
+    if (own == nullptr) break;
+    own_.push_back(*own);
+  }
+}
 
 RoutedNetwork::Route RoutedNetwork::route(int from, int to, std::uint32_t number) const {
   const int source = place(from);
   const int destination = place(to);
   Route links;
   if (source == destination) return links;
-  const auto pair = static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint32_t>(to);
-  const std::uint64_t draw = splitmix_finaliser(splitmix_finaliser(setting_.seed + pair) + number);
-  setting_.topology->route({source, destination, draw}, setting_.routing, *this, links);
+  const std::uint64_t draw =
+      splitmix_finaliser(splitmix_finaliser(setting_.seed + pair_of(from, to)) + number);
+  const Topology& topology = *setting_.topology;
+  if (!topology.route({source, destination, draw}, setting_.routing, *this, links) && problem_.empty())
+    problem_ = fmt::format("network.topology: there is no way from {} to {}", topology.node_name(source),
+                           topology.node_name(destination));
   return links;
 }
 
+RoutedNetwork::Way RoutedNetwork::way(Parcel& parcel) const {
+  Way way;
+  way.links = route(parcel.source, parcel.destination, parcel.number);
+  if (own_.empty()) {
+    way.latency = setting_.hop * static_cast<std::int64_t>(way.links.size());
+    return way;
+  }
+  for (const std::size_t link : way.links) {
+    const Topology::Link& own = own_[link];
+    way.latency += own.latency;
+    if (own.shared) continue;
+    way.apart += own.latency;
+    parcel.left = later(parcel.left, parcel.leaves + own.rate.bytes(static_cast<std::int64_t>(parcel.bytes)));
+  }
+  std::erase_if(way.links, [&](std::size_t link) { return !own_[link].shared; });
+  return way;
+}
+
+Bandwidth RoutedNetwork::slowest(const Route& route) const {
+  Bandwidth slowest = rate(route.front());
+  for (const std::size_t link : route) {
+    if (rate(link).count() < slowest.count()) slowest = rate(link);
+  }
+  return slowest;
+}
+
 Time RoutedNetwork::farther(int source, int destination) const {
-  return hop() * static_cast<std::int64_t>(route(source, destination, 0).size());
+  return farther_.get(pair_of(source, destination), [&] {
+    Time sum;
+    for (const std::size_t link : route(source, destination, 0)) sum += latency(link);
+    return sum;
+  });
 }
 
 std::vector<LinkUse> RoutedNetwork::links() const {
   std::vector<LinkUse> used;
   for (std::size_t link = 0; link < carried_.size(); ++link) {
     const Carried& c = carried_[link];
-    if (c.busy > Time())
-      used.push_back({setting_.topology->link_name(link), c.busy, c.waited, c.longest, c.bytes});
+    if (c.busy > Time()) used.push_back({link_name(link), c.busy, c.waited, c.longest, c.bytes});
   }
   return used;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "offramp/kernel/time.hpp"
+#include "simulators/model/direct_mapped_cache.hpp"
 #include "simulators/model/network.hpp"
 #include "simulators/network/topology.hpp"
 
@@ -15,16 +17,21 @@ struct NetworkSetting {
   Routing routing = Routing::kStatic;
   std::vector<int> places;  // of the program's nodes in the machine
   int ranks_per_node = 1;
-  Bandwidth rate = Bandwidth::gigabits_per_second(100);  // of each link
-  Time hop;                                              // a switch and its cable, for each link of a way
-  std::uint64_t seed = 0;                                // of what is drawn for each message
+  // Of each link, where the topology does not say.
+  Bandwidth rate = Bandwidth::gigabits_per_second(100);
+  Time hop;                // a switch and its cable, for each link of a way
+  std::uint64_t seed = 0;  // of what is drawn for each message
 };
 
 class RoutedNetwork : public Network, protected LinkLoads {
  public:
   explicit RoutedNetwork(NetworkSetting setting);
   [[nodiscard]] std::vector<LinkUse> links() const final;
+  [[nodiscard]] std::string link_name(std::size_t link) const final {
+    return setting_.topology->link_name(link);
+  }
   [[nodiscard]] Time farther(int source, int destination) const final;
+  [[nodiscard]] std::string problem() const final { return problem_; }
 
  protected:
   struct Carried {
@@ -34,25 +41,41 @@ class RoutedNetwork : public Network, protected LinkLoads {
     std::uint64_t bytes = 0;
   };
   using Route = std::vector<std::size_t>;
+  struct Way {
+    Route links;   // that messages share; empty: both nodes are behind one switch
+    Time latency;  // of all links
+    Time apart;    // the part of it of links on which each message is for itself
+  };
 
-  /// Of a message that leaves now. Empty: both nodes are behind one switch.
-  [[nodiscard]] Route route(int source, int destination, std::uint32_t number) const;
-  [[nodiscard]] Time hop() const { return setting_.hop; }
-  [[nodiscard]] Bandwidth rate() const { return setting_.rate; }
+  /// Of a message that leaves now. Links on which each message is for itself are like a slower port: what
+  /// comes from it leaves as slowly as the slowest of them lets it.
+  [[nodiscard]] Way way(Parcel& parcel) const;
+  [[nodiscard]] Time latency(std::size_t link) const {
+    return own_.empty() ? setting_.hop : own_[link].latency;
+  }
+  [[nodiscard]] Bandwidth rate(std::size_t link) const {
+    return own_.empty() ? setting_.rate : own_[link].rate;
+  }
+  [[nodiscard]] Bandwidth slowest(const Route& route) const;
   [[nodiscard]] std::size_t size() const { return carried_.size(); }
   Carried& carried(std::size_t link) { return carried_[link]; }
   /// At once, as over a wire.
-  static void pass(const Parcel& parcel, NetworkWorld& world) {
-    world.arrived(parcel, parcel.leaves + parcel.latency, parcel.left + parcel.latency);
+  static void pass(const Parcel& parcel, const Way& way, NetworkWorld& world) {
+    const Time latency = parcel.latency + way.latency;
+    world.arrived(parcel, parcel.leaves + latency, parcel.left + latency, Time());
   }
 
  private:
   [[nodiscard]] int place(int rank) const {
     return setting_.places[static_cast<std::size_t>(rank / setting_.ranks_per_node)];
   }
+  [[nodiscard]] Route route(int from, int to, std::uint32_t number) const;
 
   NetworkSetting setting_;
+  std::vector<Topology::Link> own_;  // empty: all are alike
   std::vector<Carried> carried_;
+  mutable DirectMappedCache<std::uint64_t, Time, 4099> farther_;  // by source and destination
+  mutable std::string problem_;
 };
 
 }  // namespace offramp

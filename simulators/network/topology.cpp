@@ -57,7 +57,7 @@ class FatTree final : public Topology {
     return at % 2 == 0 ? lower + " to " + upper : upper + " to " + lower;
   }
 
-  void route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const Way& way, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override {
     std::size_t top = 0;
     while (way.source / below_[top] != way.destination / below_[top]) ++top;
@@ -76,6 +76,7 @@ class FatTree final : public Topology {
       const std::int64_t cable = cable_of(l, way.destination);
       links.push_back(up_link(l, child, above * levels_[l + 1].cables + cable) + 1);
     }
+    return true;
   }
 
  private:
@@ -140,7 +141,7 @@ class Torus final : public Topology {
                        direction % 2 == 0 ? "up" : "down");
   }
 
-  void route(const Way& way, Routing, const LinkLoads&, std::vector<std::size_t>& links) const override {
+  bool route(const Way& way, Routing, const LinkLoads&, std::vector<std::size_t>& links) const override {
     std::int64_t at = way.source;
     std::int64_t stride = 1;
     for (std::size_t d = 0; d < sizes_.size(); ++d) {
@@ -148,7 +149,8 @@ class Torus final : public Topology {
       const std::int64_t from = at / stride % size;
       const std::int64_t to = way.destination / stride % size;
       const std::int64_t ahead = (to - from + size) % size;
-      const bool forward = 2 * ahead <= size;
+      // Halfway around, both ways are as long; read in code (SimGrid 3.32, TorusZone.cpp): which one it takes.
+      const bool forward = 2 * ahead < size || (2 * ahead == size && from != size / 2);
       std::int64_t place = from;
       while (place != to) {
         links.push_back(static_cast<std::size_t>(at) * 2 * sizes_.size() + 2 * d + (forward ? 0 : 1));
@@ -158,6 +160,7 @@ class Torus final : public Topology {
       }
       stride *= size;
     }
+    return true;
   }
 
  private:
@@ -193,7 +196,7 @@ class Dragonfly final : public Topology {
     return name + fmt::format("group {}", behind(group, global % distances()));
   }
 
-  void route(const Way& way, Routing routing, const LinkLoads&,
+  bool route(const Way& way, Routing routing, const LinkLoads&,
              std::vector<std::size_t>& links) const override {
     std::int64_t at = way.source / s_.nodes;
     const std::int64_t to = way.destination / s_.nodes;
@@ -208,6 +211,7 @@ class Dragonfly final : public Topology {
     }
     if (at / s_.routers != goal) at = leave(at, goal, way, links);
     local(at, to, links);
+    return true;
   }
 
  private:

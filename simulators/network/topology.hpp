@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "offramp/kernel/result.hpp"
+#include "offramp/kernel/time.hpp"
 
 namespace offramp {
 
@@ -42,6 +43,11 @@ class Topology {
     int destination = 0;
     std::uint64_t draw = 0;  // of the message, for what is drawn
   };
+  struct Link {
+    Bandwidth rate;
+    Time latency;
+    bool shared = true;  // otherwise each message has the rate for itself
+  };
   virtual ~Topology() = default;
 
   /// How many nodes it has room for.
@@ -49,10 +55,13 @@ class Topology {
   [[nodiscard]] virtual std::size_t links() const = 0;
   /// "leaf 3 to spine 1".
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
+  [[nodiscard]] virtual std::string node_name(int node) const { return std::to_string(node); }
+  /// Null: the topology does not say, and all links are alike.
+  [[nodiscard]] virtual const Link* link(std::size_t /*link*/) const { return nullptr; }
   [[nodiscard]] virtual bool knows(Routing routing) const { return routing == Routing::kStatic; }
   /// Appends the links from one node's switch to the other's, in this order; none if they have the same
-  /// switch.
-  virtual void route(const Way& way, Routing routing, const LinkLoads& loads,
+  /// switch. False: there is no way.
+  virtual bool route(const Way& way, Routing routing, const LinkLoads& loads,
                      std::vector<std::size_t>& links) const = 0;
 };
 

@@ -18,9 +18,19 @@ Time part(Time span, std::size_t bytes, std::size_t all) {
 TrainNetwork::TrainNetwork(NetworkSetting setting) : RoutedNetwork(std::move(setting)), free_(size()) {}
 
 void TrainNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
-  Route links = route(parcel.source, parcel.destination, parcel.number);
-  if (links.empty()) return pass(parcel, world);
-  begin_next(passing_.take(parcel, std::move(links), std::size_t{0}, std::size_t{0}, Time()), world);
+  Parcel slowed = parcel;
+  Way way = this->way(slowed);
+  if (way.links.empty()) return pass(slowed, way, world);
+  const Time alone =
+      later(slowed.left, slowed.leaves + serial(slowest(way.links), slowed.bytes)) + way.latency;
+  begin_next(
+      passing_.take(slowed, std::move(way.links), std::size_t{0}, std::size_t{0}, Time(), alone, way.apart),
+      world);
+}
+
+Time TrainNetwork::serial(Bandwidth rate, std::size_t bytes) {
+  const auto trains = static_cast<std::int64_t>(bytes / kTrainBytes);
+  return rate.bytes(kTrainBytes) * trains + rate.bytes(static_cast<std::int64_t>(bytes % kTrainBytes));
 }
 
 /// A train comes to the first link as the sender's port lets it go.
@@ -36,23 +46,24 @@ void TrainNetwork::begin_next(Passing& message, NetworkWorld& world) {
   approach(train, world);
 }
 
-Time TrainNetwork::whole(const Train& train) const {
-  return later(train.first, train.last - rate().bytes(static_cast<std::int64_t>(train.bytes)));
+Time TrainNetwork::whole(const Train& train, Time taken) {
+  return later(train.first, train.last - taken);
 }
 
 void TrainNetwork::approach(Train& train, NetworkWorld& world) {
-  world.call(later(world.now(), whole(train)), train.message->parcel, &train);
+  world.call(later(world.now(), whole(train, taken_by(train))), train.message->parcel, &train);
 }
 
 void TrainNetwork::step(void* what, NetworkWorld& world) {
   Train& train = *static_cast<Train*>(what);
   Passing& message = *train.message;
   const std::size_t link = message.route[train.hop];
-  const Time asked = whole(train);
-  const Time taken = rate().bytes(static_cast<std::int64_t>(train.bytes));
+  const Time taken = taken_by(train);
+  const Time asked = whole(train, taken);
   const Time start = later(asked, free_[link]);
   const Time waited = start - asked;
   free_[link] = start + taken;
+  if (taken > Time()) world.carries(link, start, start + taken, rate(link));
   Carried& use = carried(link);
   use.busy += taken;
   use.bytes += train.bytes;
@@ -61,8 +72,8 @@ void TrainNetwork::step(void* what, NetworkWorld& world) {
     use.longest = later(use.longest, waited);
   }
   if (train.hop == 0 && message.begun < message.parcel.bytes) begin_next(message, world);
-  train.first += waited + hop();
-  train.last = start + taken + hop();
+  train.first += waited + latency(link);
+  train.last = start + taken + latency(link);
   if (++train.hop < message.route.size()) return approach(train, world);
   end(train, world);
 }
@@ -71,11 +82,12 @@ void TrainNetwork::end(Train& train, NetworkWorld& world) {
   Passing& message = *train.message;
   if (message.there == 0) message.first = train.first;
   message.there += train.bytes;
-  const Time last = train.last;
+  const Time last = train.last + message.apart;
   trains_.give_back(train);
   if (message.there < message.parcel.bytes) return;
   const Time latency = message.parcel.latency;
-  world.arrived(message.parcel, message.first + latency, last + latency);
+  world.arrived(message.parcel, message.first + message.apart + latency, last + latency,
+                later(last - message.alone, {}));
   passing_.give_back(message);
 }
 

@@ -29,6 +29,8 @@ class TrainNetwork final : public RoutedNetwork {
     std::size_t begun = 0;  // bytes
     std::size_t there = 0;
     Time first;  // at the last switch
+    Time alone;  // when its last byte would be there without other messages
+    Time apart;  // as Way has it
   };
   struct Train {
     Passing* message = nullptr;
@@ -43,8 +45,13 @@ class TrainNetwork final : public RoutedNetwork {
   void begin_next(Passing& message, NetworkWorld& world);
   void approach(Train& train, NetworkWorld& world);
   void end(Train& train, NetworkWorld& world);
+  /// What links of that rate take for all trains of a message.
+  [[nodiscard]] static Time serial(Bandwidth rate, std::size_t bytes);
   /// Of the train at its link: when it could go in one piece.
-  [[nodiscard]] Time whole(const Train& train) const;
+  [[nodiscard]] static Time whole(const Train& train, Time taken);
+  [[nodiscard]] Time taken_by(const Train& train) const {
+    return rate(train.message->route[train.hop]).bytes(static_cast<std::int64_t>(train.bytes));
+  }
 
   std::vector<Time> free_;  // by link
   Pool<Train> trains_;

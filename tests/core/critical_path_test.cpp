@@ -26,6 +26,21 @@ TEST(CriticalPath, FollowsTheLastMessageToItsSender) {
   EXPECT_EQ(path->longest[0].bytes, 64U);
 }
 
+TEST(CriticalPath, SaysWhatOfItWasSpentOnSharedLinks) {
+  std::vector<RankWaits> ranks(2);
+  ranks[0].end = ns(60);
+  // The second wait is longer than the message, whose receiver went on for another reason: no more of it
+  // counts.
+  ranks[1].waits = {{ns(10), ns(40), 8, 0, ns(20)}, {ns(60), ns(100), 64, 1, ns(70)}};
+  ranks[1].end = ns(150);
+  const auto path = critical_path(ranks);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->in_messages, ns(70));
+  EXPECT_EQ(path->shared, ns(60));
+  EXPECT_EQ(path->longest[0].shared, ns(40));
+  EXPECT_EQ(path->longest[1].shared, ns(20));
+}
+
 TEST(CriticalPath, StaysOnTheRankWhereASendIsNotBeforeItsArrival) {
   std::vector<RankWaits> ranks(2);
   ranks[0].end = ns(95);

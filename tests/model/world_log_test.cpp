@@ -40,6 +40,7 @@ struct Told final : WorldLog, SpanSink, PacketSink {
     if (end > begin) host_work[rank].emplace(what);
   }
   void waited(int rank, const MessageWait& wait) override { waits.emplace_back(rank, wait); }
+  void carried(const Network&, std::size_t, Time, Time, Bandwidth) override {}
   void record(const Span& span) override { spans.push_back(span); }
   void record(const Packet& packet) override { packets.emplace_back(packet.source, packet.destination); }
 

@@ -696,11 +696,13 @@ class SharedLink final : public Network {
     const Time span = kRate.bytes(static_cast<std::int64_t>(parcel.bytes));
     const Arbiter::Grant grant = link_.acquire(parcel.leaves, span);
     const Time way = parcel.latency + kFurther;
-    world.arrived(parcel, grant.begin + way, later(grant.end, parcel.left) + way);
+    const Time last = later(grant.end, parcel.left);
+    world.arrived(parcel, grant.begin + way, last + way, last - later(parcel.left, parcel.leaves + span));
   }
   void step(void* /*what*/, NetworkWorld& /*world*/) override { ADD_FAILURE() << "asked for no step"; }
   [[nodiscard]] Time farther(int, int) const override { return kFurther; }
   [[nodiscard]] std::vector<LinkUse> links() const override { return {}; }
+  [[nodiscard]] std::string link_name(std::size_t) const override { return "the link"; }
   static constexpr Bandwidth kRate = Bandwidth::gigabits_per_second(10);
   static constexpr Time kFurther = Time::us(3);
 

@@ -15,6 +15,7 @@ namespace offramp::test {
 struct Arrival {
   Time first;
   Time last;
+  Time waited;
 };
 
 /// Plays messages in the order of time; simultaneous ones by source, or in an order that is drawn.
@@ -31,6 +32,14 @@ class Play final : private NetworkWorld {
         {source, destination, static_cast<std::uint32_t>(parcels_.size()), bytes, at, left, {}, nullptr});
     return parcels_.size() - 1;
   }
+
+  struct Load {
+    std::size_t link = 0;
+    Time begin;
+    Time end;
+    Bandwidth rate;
+  };
+  [[nodiscard]] const std::vector<Load>& loads() const { return loads_; }
 
   std::vector<Arrival> run() {
     arrivals_.resize(parcels_.size());
@@ -49,6 +58,7 @@ class Play final : private NetworkWorld {
     return arrivals_;
   }
   [[nodiscard]] std::vector<LinkUse> links() const { return network_->links(); }
+  [[nodiscard]] std::string name_of(std::size_t link) const { return network_->link_name(link); }
 
  private:
   struct Event {
@@ -74,9 +84,13 @@ class Play final : private NetworkWorld {
     EXPECT_GE(at, now_);
     add(at, {&parcels_[parcel.number], what});
   }
-  void arrived(const Parcel& parcel, Time first, Time last) override {
-    arrivals_[parcel.number] = {first, last};
+  void arrived(const Parcel& parcel, Time first, Time last, Time waited) override {
+    arrivals_[parcel.number] = {first, last, waited};
     ++there_;
+  }
+  void carries(std::size_t link, Time begin, Time end, Bandwidth rate) override {
+    EXPECT_LT(begin, end);
+    loads_.push_back({link, begin, end, rate});
   }
 
   std::shared_ptr<Network> network_;
@@ -85,6 +99,7 @@ class Play final : private NetworkWorld {
   std::vector<Parcel> parcels_;
   std::vector<Arrival> arrivals_;
   std::multimap<Key, Event> events_;
+  std::vector<Load> loads_;
   Time now_;
   std::uint64_t count_ = 0;
   std::size_t there_ = 0;

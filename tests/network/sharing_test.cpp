@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <string>
 
 #include "simulators/network/trains.hpp"
 #include "tests/network/play.hpp"
@@ -120,6 +122,49 @@ TEST_P(Sharings, DoNotDependOnTheOrderOfInsertion) {
   };
   const auto expected = arrivals(0);
   for (const std::uint64_t shuffle : {1U, 2U, 3U}) EXPECT_EQ(arrivals(shuffle), expected);
+}
+
+/// What is told of the links while they carry it agrees with what they say at the end, and is never too much.
+TEST_P(Sharings, TellWhatEachLinkCarriesAndWhen) {
+  Play play(network("fat-tree:4:2", 16, GetParam()));
+  for (int node = 0; node < 16; ++node) {
+    for (const int shift : {4, 5, 9}) play.send(node, (node + shift) % 16, 100'000, Time::ns(node * 10));
+  }
+  play.run();
+  std::map<std::string, std::map<Time, std::int64_t>> changes;
+  std::map<std::string, double> bytes;
+  for (const Play::Load& load : play.loads()) {
+    const std::string name = play.name_of(load.link);
+    changes[name][load.begin] += load.rate.count();
+    changes[name][load.end] -= load.rate.count();
+    bytes[name] += static_cast<double>(load.rate.count()) / 8 * (load.end - load.begin).seconds();
+  }
+  const std::vector<LinkUse> links = play.links();
+  EXPECT_EQ(links.size(), changes.size());
+  for (const LinkUse& link : links) {
+    EXPECT_NEAR(bytes[link.name], static_cast<double>(link.bytes), 1) << link.name;
+    std::int64_t load = 0;
+    for (const auto& [at, change] : changes[link.name]) {
+      load += change;
+      EXPECT_LE(load, kRate.count()) << link.name;
+    }
+    EXPECT_EQ(load, 0);
+  }
+}
+
+/// By how much others have made a message later: nothing alone, whatever the port; with k on a link, what the
+/// last of them is later.
+TEST_P(Sharings, SayWhatSharingCostAMessage) {
+  for (const int gigabits : {10, 100, 400}) {
+    Play play(network("fat-tree:4,4", 64, GetParam()));
+    play.send(8, 60, kMiB + 3, Time::ns(50), Bandwidth::gigabits_per_second(gigabits));
+    EXPECT_EQ(play.run()[0].waited, Time()) << gigabits;
+  }
+  Play play(network("fat-tree:2;4,2;1,1;1,1", 8, GetParam()));
+  for (int node = 0; node < 4; ++node) play.send(node, 4 + node, kMiB);
+  const std::vector<Arrival> there = play.run();
+  for (const Arrival& arrival : there) EXPECT_EQ(arrival.waited, arrival.last - (taken(kMiB) + 2 * kHop));
+  EXPECT_GE(latest(there), taken(kMiB) * 4);
 }
 
 /// A link with a message of 1 MiB on it takes a small one within two trains.

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "lib/core/registry.hpp"
 #include "lib/core/world_setting.hpp"
 
@@ -82,6 +84,61 @@ TEST(Host, TakesTheTimeOfAnOversubscribedTree) {
   EXPECT_LE(quarter, full + 3 * message + Time::us(4));
 }
 
+/// Collects what a world tells of shared links.
+class Telling final : public SpanSink, public WorldLog {
+ public:
+  void record(const Span& span) override {
+    if (span.unit == kNetworkUnit) spans.push_back(span);
+  }
+  void waited(int, const MessageWait& wait) override { waits.push_back(wait); }
+  void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth) override {
+    busy[network.link_name(link)] += end - begin;
+  }
+  void used(int, std::uint64_t) override {}
+  void sent(std::uint64_t, int) override {}
+  void part(int, std::uint64_t, std::uint64_t) override {}
+  void host(int, std::uint64_t, std::string_view, Time, Time) override {}
+  std::vector<Span> spans;
+  std::vector<MessageWait> waits;
+  std::map<std::string, Time> busy;
+};
+
+/// Two messages to other ranks over one link: the second one waits for the first, and its receiver is told.
+TEST(AWorld, TellsOfMessagesThatWaitForASharedLink) {
+  Telling telling;
+  WorldOptions options;
+  options.spans = &telling;
+  options.log = &telling;
+  const auto played_with = [&](const char* topology) {
+    const Registry registry{built_in_backends()};
+    Configuration configuration;
+    configuration.network.topology = topology;
+    auto setting = world_setting(configuration, registry, *registry.find("host"));
+    auto world = std::move(*make_world(*setting, 4, options));
+    EXPECT_EQ(world->run([](RankHandle& rank) -> Task<void> {
+      if (rank.rank() < 2) (void)co_await rank.send(rank.rank() + 2, 4096);
+      if (rank.rank() >= 2) (void)co_await rank.receive(rank.rank() - 2, 4096);
+    }),
+              "");
+    return world->links();
+  };
+  played_with("fat-tree:2");
+  EXPECT_THAT(telling.spans, IsEmpty());
+  telling.busy.clear();
+  telling.waits.clear();
+  const std::vector<LinkUse> links = played_with("fat-tree:2:2");
+  ASSERT_EQ(telling.spans.size(), 1U);
+  const Span& span = telling.spans.front();
+  EXPECT_EQ(span.end - span.begin, Bandwidth::gigabits_per_second(100).bytes(4096));
+  EXPECT_EQ(span.what, kSharedLink);
+  ASSERT_EQ(telling.waits.size(), 2U);
+  EXPECT_EQ(telling.waits[0].shared, Time());
+  EXPECT_EQ(telling.waits[1].shared, span.end - span.begin);
+  EXPECT_EQ(telling.waits[1].source, span.rank - 2);
+  ASSERT_EQ(links.size(), telling.busy.size());
+  for (const LinkUse& link : links) EXPECT_EQ(telling.busy[link.name], link.busy);
+}
+
 TEST(Host, HasNodesOnTheNetworkAndNotRanks) {
   const auto pairs = [](RankHandle& rank) -> Task<void> {
     const int peer = rank.rank() ^ 1;
@@ -95,6 +152,22 @@ TEST(AWorld, HasNoRoomForMoreNodesThanItsNetwork) {
   EXPECT_THAT(played("host", "torus:2x2", 16, everything).problem,
               HasSubstr("has room for 4 nodes, and there are 16"));
   EXPECT_EQ(played("host", "torus:2x2", 16, everything, 4).problem, "");
+}
+
+TEST(AWorld, SaysBetweenWhichNodesThereIsNoWay) {
+  const auto platform = Platform::read(
+      "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\"/>"
+      "<host id=\"b\" speed=\"1f\"/></zone></platform>",
+      "p.xml");
+  ASSERT_TRUE(platform) << platform.error();
+  const Registry registry{built_in_backends()};
+  Configuration configuration;
+  configuration.network.topology = "p.xml";
+  configuration.network.platform = *platform;
+  auto setting = world_setting(configuration, registry, *registry.find("host"));
+  auto world = std::move(*make_world(*setting, 2));
+  EXPECT_EQ(world->run([](RankHandle& rank) -> Task<void> { (void)co_await rank.barrier(); }),
+            "network.topology: there is no way from a to b");
 }
 
 TEST(ABackendWithWiresOfItsOwn, SaysSo) {

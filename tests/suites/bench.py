@@ -173,6 +173,16 @@ def replays_and_recordings(arguments, tally):
     tally.record(label, result.ok and len(made_up) == 4 and len(replayed) == 6 and len(recorded) == 1, result.output, result.seconds)
 
 
+def networks_agree_with_simgrid(arguments, tally):
+    label = "bench/shared links as SimGrid has them"
+    if not tally.wants(label) or not os.path.exists(os.path.join(arguments.build, "bench/simgrid_flows")):
+        return
+    command = [sys.executable, os.path.join(ROOT, "bench/network"), "--build", arguments.build, "--draws", "2", "--within", "5"]
+    result = launch(command, base_environment(), 120)
+    rows = re.findall(r"^\| (?:permutation|incast|recorded program) \|", result.output, re.M)
+    tally.record(label, result.ok and len(rows) == 15, result.output, result.seconds)
+
+
 def strangers_print_modelled_time(arguments, tally):
     """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
     label = "bench/hpcc prints modelled time"
@@ -204,3 +214,4 @@ def run(arguments, tally):
     side_by_side(arguments, tally)
     ratios_to_native(arguments, tally)
     replays_and_recordings(arguments, tally)
+    networks_agree_with_simgrid(arguments, tally)

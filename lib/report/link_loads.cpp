@@ -1,0 +1,68 @@
+#include "lib/report/link_loads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "lib/report/trace.hpp"
+
+namespace offramp {
+
+void LinkLoadRecorder::carried(const Network& network, std::size_t number, Time begin, Time end,
+                               Bandwidth rate) {
+  Link& link = links_[number];
+  if (link.name.empty()) link.name = network.link_name(number);
+  link.bits += static_cast<double>(rate.count()) * (end - begin).seconds();
+  // Trains that follow each other are one interval.
+  if (!link.intervals.empty() && link.intervals.back().end == begin &&
+      link.intervals.back().rate == rate.count()) {
+    link.intervals.back().end = end;
+  } else if (intervals_ < kMost) {
+    ++intervals_;
+    link.intervals.push_back({begin, end, rate.count()});
+  } else {
+    ++dropped_;
+  }
+}
+
+std::string LinkLoadRecorder::trace_events(int process) const {
+  if (links_.empty()) return {};
+  std::vector<const Link*> busiest;
+  for (const auto& [number, link] : links_) busiest.push_back(&link);
+  std::stable_sort(busiest.begin(), busiest.end(),
+                   [](const Link* a, const Link* b) { return a->bits > b->bits; });
+  busiest.resize(std::min(busiest.size(), kMostTracks));
+  fmt::memory_buffer text;
+  fmt::format_to(std::back_inserter(text),
+                 "{{\"ph\": \"M\", \"pid\": {0}, \"name\": \"process_name\", \"args\": {{\"name\": "
+                 "\"network\"}}}}{1}{{\"ph\": \"M\", \"pid\": {0}, \"name\": \"process_sort_index\", "
+                 "\"args\": {{\"sort_index\": {0}}}}}",
+                 process, kTraceSeparator);
+  for (const Link* link : busiest) {
+    std::vector<std::pair<Time, std::int64_t>> changes;
+    for (const Interval& interval : link->intervals) {
+      changes.emplace_back(interval.begin, interval.rate);
+      changes.emplace_back(interval.end, -interval.rate);
+    }
+    std::sort(changes.begin(), changes.end());
+    const std::string name = trace_quoted("link " + link->name);
+    std::int64_t shown = 0;
+    std::int64_t load = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      load += changes[i].second;
+      const bool is_last_of_its_time = i + 1 == changes.size() || changes[i + 1].first != changes[i].first;
+      if (!is_last_of_its_time || load == shown) continue;
+      shown = load;
+      fmt::format_to(
+          std::back_inserter(text),
+          "{}{{\"ph\": \"C\", \"pid\": {}, \"name\": {}, \"ts\": {}, \"args\": {{\"Gb/s\": {:.6g}}}}}",
+          kTraceSeparator, process, name, trace_microseconds(changes[i].first),
+          static_cast<double>(load) / 1e9);
+    }
+  }
+  return fmt::to_string(text);
+}
+
+}  // namespace offramp

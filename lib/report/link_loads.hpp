@@ -1,0 +1,47 @@
+// What the links of a network carry in the course of a run, for the trace: a counter track for each of the
+// busiest links.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "offramp/kernel/time.hpp"
+#include "simulators/model/network.hpp"
+
+namespace offramp {
+
+/// Memory is bounded: what comes after kMost intervals is counted only. Not thread safe.
+class LinkLoadRecorder {
+ public:
+  static constexpr std::size_t kMost = 4'000'000;
+  static constexpr std::size_t kMostTracks = 256;
+
+  /// As WorldLog::carried() has it.
+  void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate);
+
+  /// Counter events of the trace, in Gb/s, separated as kTraceSeparator says; empty where no link was used.
+  /// process: the number under which the trace shows them.
+  [[nodiscard]] std::string trace_events(int process) const;
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Interval {
+    Time begin;
+    Time end;
+    std::int64_t rate;  // bits per second
+  };
+  struct Link {
+    std::string name;
+    double bits = 0;
+    std::vector<Interval> intervals;
+  };
+
+  std::map<std::size_t, Link> links_;
+  std::size_t intervals_ = 0;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace offramp

@@ -1,0 +1,19 @@
+// What the report says of a run as a world saw it: its phases, what was shared, and the critical path.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "lib/report/report.hpp"
+
+namespace offramp {
+
+/// Adds the fields to those of the lane. settled: has a result.
+void add_settled(nlohmann::ordered_json& lane, const Settled& settled);
+
+// Lines of the summary, from the fields of a lane that may have them; empty, or whole lines.
+std::string phases_text(const nlohmann::ordered_json& report);
+/// The busiest links of the network, and what sharing them cost.
+std::string links_text(const nlohmann::ordered_json& report);
+
+}  // namespace offramp

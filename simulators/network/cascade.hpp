@@ -1,0 +1,60 @@
+// The dragonfly of Cray's XC series, as SimGrid's DRAGONFLY clusters have it: groups of chassis of routers
+// (blades). Green links join the routers of a chassis, black ones those with the same place in the chassis of
+// a group, blue ones the groups.
+//
+// Source: Faanes et al., "Cray Cascade: a Scalable HPC System based on a Dragonfly Network" (2012), for the
+// structure; read in code (SimGrid 3.32, DragonflyZone.cpp): which router has the blue link to a group, and
+// the order of the hops.
+#pragma once
+
+#include "simulators/network/topology.hpp"
+
+namespace offramp {
+
+class Cascade final : public Topology {
+ public:
+  struct Shape {
+    std::int64_t groups = 1;
+    std::int64_t blue = 1;  // cables of a link between groups
+    std::int64_t chassis = 1;
+    std::int64_t black = 1;
+    std::int64_t routers = 1;  // of a chassis; not fewer than groups: each may have one group behind it
+    std::int64_t green = 1;
+    std::int64_t nodes = 1;  // of a router
+  };
+  explicit Cascade(const Shape& shape) : s_(shape) {}
+
+  [[nodiscard]] int nodes() const override {
+    return static_cast<int>(s_.groups * s_.chassis * s_.routers * s_.nodes);
+  }
+  [[nodiscard]] std::size_t links() const override {
+    return static_cast<std::size_t>(s_.groups * s_.chassis * s_.routers * ports());
+  }
+  [[nodiscard]] std::string link_name(std::size_t link) const override;
+  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+             std::vector<std::size_t>& links) const override;
+  /// How many cables a link is made of, which together have its rate.
+  [[nodiscard]] std::int64_t cables(std::size_t link) const;
+
+ private:
+  struct Place {
+    std::int64_t group = 0;
+    std::int64_t chassis = 0;
+    std::int64_t router = 0;
+  };
+  /// Of each router: to the routers of its chassis, to the chassis of its group, to another group.
+  [[nodiscard]] std::int64_t ports() const { return s_.routers + s_.chassis + 1; }
+  [[nodiscard]] Place place_of(std::int64_t router) const {
+    return {router / s_.routers / s_.chassis, router / s_.routers % s_.chassis, router % s_.routers};
+  }
+  [[nodiscard]] std::size_t link_of(const Place& place, std::int64_t port) const {
+    const std::int64_t router = (place.group * s_.chassis + place.chassis) * s_.routers + place.router;
+    return static_cast<std::size_t>(router * ports() + port);
+  }
+  void to_router(Place& at, std::int64_t router, std::vector<std::size_t>& links) const;
+  void to_chassis(Place& at, std::int64_t chassis, std::vector<std::size_t>& links) const;
+
+  Shape s_;
+};
+
+}  // namespace offramp

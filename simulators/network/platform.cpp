@@ -1,0 +1,86 @@
+#include "simulators/network/platform.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr std::size_t kLongestRoute = 4096;  // links
+
+class NoLoads final : public LinkLoads {
+ public:
+  [[nodiscard]] std::int64_t load(std::size_t /*link*/) const override { return 0; }
+};
+
+}  // namespace
+
+std::int32_t Platform::meet(std::int32_t& a, std::int32_t& b) const {
+  while (point(a).zone != point(b).zone) {
+    const Zone& of_a = zone(point(a).zone);
+    const Zone& of_b = zone(point(b).zone);
+    if (of_a.depth >= of_b.depth) a = of_a.point;
+    if (of_b.depth >= of_a.depth) b = of_b.point;
+  }
+  return point(a).zone;
+}
+
+void Platform::through(const Cluster& cluster, const Point& from, const Point& to,
+                       std::vector<std::size_t>& links) {
+  const auto own = [&](const std::vector<std::int32_t>& all, const Point& host) {
+    if (host.place != kNone && !all.empty())
+      links.push_back(static_cast<std::size_t>(all[static_cast<std::size_t>(host.place)]));
+  };
+  own(cluster.up, from);
+  if (cluster.backbone != kNone) links.push_back(static_cast<std::size_t>(cluster.backbone));
+  if (cluster.inner != nullptr && from.place != kNone && to.place != kNone) {
+    const std::size_t first = links.size();
+    cluster.inner->route({from.place, to.place, 0}, Routing::kStatic, NoLoads(), links);
+    for (std::size_t i = first; i < links.size(); ++i) links[i] += cluster.first_inner;
+  }
+  own(cluster.down, to);
+}
+
+/// Between two points of one zone. first, last: the hosts or routers at the ends.
+bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first,
+                     std::int32_t last, std::vector<std::size_t>& links) const {
+  if (zone.kind == Kind::kCluster) {
+    through(*zone.cluster, point(from), point(to), links);
+    return true;
+  }
+  std::vector<std::int32_t> stops = {to};  // backwards
+  while (zone.kind == Kind::kShortest && stops.back() != from) {
+    const auto before = zone.at.find(pair(from, stops.back()));
+    if (before == zone.at.end()) return false;
+    stops.push_back(before->second);
+  }
+  if (zone.kind == Kind::kFull) stops.push_back(from);
+  std::int32_t at = first;
+  for (std::size_t i = stops.size() - 1; i-- > 0;) {
+    const auto found = zone.hops.find(pair(stops[i + 1], stops[i]));
+    if (found == zone.hops.end()) return false;
+    const Hop& hop = found->second;
+    if (!find(at, hop.leaves, links) || links.size() > kLongestRoute) return false;
+    links.insert(links.end(), hop.links.begin(), hop.links.end());
+    at = hop.enters;
+  }
+  return find(at, last, links);
+}
+
+/// Gateways are deeper in the zones than what they stand for, and every hop has a link, so this ends.
+bool Platform::find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links) const {
+  if (from == to) return true;
+  std::int32_t a = from;
+  std::int32_t b = to;
+  const std::int32_t common = meet(a, b);
+  return a != b && cross(zone(common), a, b, from, to, links);
+}
+
+bool Platform::route(const Way& way, Routing /*routing*/, const LinkLoads& /*loads*/,
+                     std::vector<std::size_t>& links) const {
+  return find(hosts_[static_cast<std::size_t>(way.source)], hosts_[static_cast<std::size_t>(way.destination)],
+              links);
+}
+
+std::string Platform::node_name(int node) const {
+  return point(hosts_[static_cast<std::size_t>(node)]).id;
+}
+
+}  // namespace offramp

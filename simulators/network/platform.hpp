@@ -1,0 +1,98 @@
+// A machine as a SimGrid platform file describes it: hosts and links of their own rates and latencies in
+// zones, with routes between them, or clusters that make theirs.
+//
+// The format is that of SimGrid's documentation ("The XML reference", version 4.1), whose notation and
+// meaning are kept: which are read is in docs/network.md, and anything else is an error that names the line.
+// Hosts are nodes in the order of the file.
+//
+// The links of a cluster's hosts stand for the backends' own wires, which have their latency already: they
+// have a rate here, and no latency.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "offramp/kernel/result.hpp"
+#include "simulators/network/topology.hpp"
+
+namespace offramp {
+
+class Platform final : public Topology {
+ public:
+  static constexpr std::size_t kLargestFile = std::size_t{32} << 20;  // bytes
+
+  /// text: of the file; file: its name, for messages ("FILE:12: ..."). Its input may be anything.
+  static Result<std::shared_ptr<const Platform>> read(std::string_view text, const std::string& file);
+
+  [[nodiscard]] int nodes() const override { return static_cast<int>(hosts_.size()); }
+  [[nodiscard]] std::size_t links() const override { return links_.size(); }
+  [[nodiscard]] std::string link_name(std::size_t link) const override { return links_[link].name; }
+  [[nodiscard]] const Link* link(std::size_t link) const override { return &links_[link].link; }
+  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+             std::vector<std::size_t>& links) const override;
+  [[nodiscard]] std::string node_name(int node) const override;
+  /// "FILE:7", of the element that has the hosts.
+  [[nodiscard]] const std::string& place() const { return place_; }
+
+ private:
+  friend class PlatformReader;
+  static constexpr std::int32_t kNone = -1;
+
+  struct OwnLink {
+    std::string name;
+    Link link;
+  };
+  /// What a route begins or ends at: a host, a router, or a zone as its parent sees it.
+  struct Point {
+    std::string id;
+    std::int32_t zone = kNone;   // in which it is
+    std::int32_t inner = kNone;  // the zone that it stands for
+    std::int32_t place = kNone;  // among the hosts of a cluster
+  };
+  struct Hop {
+    std::vector<std::uint32_t> links;
+    // Where it leaves and enters the zones at its ends; of hosts and routers, themselves.
+    std::int32_t leaves = kNone;
+    std::int32_t enters = kNone;
+  };
+  enum class Kind : std::uint8_t { kFull, kShortest, kCluster };
+  struct Cluster {
+    std::vector<std::int32_t> up;  // links of the hosts; empty: none of their own
+    std::vector<std::int32_t> down;
+    std::int32_t backbone = kNone;
+    std::shared_ptr<const Topology> inner;  // null: one switch
+    std::size_t first_inner = 0;            // link
+  };
+  struct Zone {
+    std::int32_t point = kNone;  // in its parent
+    std::int32_t depth = 0;
+    Kind kind = Kind::kFull;
+    std::unordered_map<std::uint64_t, Hop> hops;         // by source and destination
+    std::unordered_map<std::uint64_t, std::int32_t> at;  // kShortest: the last point before the destination
+    std::unique_ptr<Cluster> cluster;
+  };
+
+  static std::uint64_t pair(std::int32_t a, std::int32_t b) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
+  }
+  [[nodiscard]] const Point& point(std::int32_t at) const { return points_[static_cast<std::size_t>(at)]; }
+  [[nodiscard]] const Zone& zone(std::int32_t at) const { return zones_[static_cast<std::size_t>(at)]; }
+  /// The zone that both are in, and what they are in there: themselves or zones.
+  std::int32_t meet(std::int32_t& a, std::int32_t& b) const;
+  bool find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links) const;
+  bool cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first, std::int32_t last,
+             std::vector<std::size_t>& links) const;
+  static void through(const Cluster& cluster, const Point& from, const Point& to,
+                      std::vector<std::size_t>& links);
+
+  std::vector<OwnLink> links_;
+  std::vector<Point> points_;
+  std::vector<Zone> zones_;
+  std::vector<std::int32_t> hosts_;  // points
+  std::string place_;
+};
+
+}  // namespace offramp

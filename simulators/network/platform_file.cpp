@@ -1,0 +1,534 @@
+// What of a SimGrid platform file makes a Platform.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <queue>
+
+#include "simulators/network/cascade.hpp"
+#include "simulators/network/platform.hpp"
+#include "simulators/network/xml_tree.hpp"
+
+namespace offramp {
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr std::size_t kMostHosts = std::size_t{1} << 20;
+constexpr std::size_t kMostLinks = std::size_t{1} << 22;
+constexpr std::size_t kMostHops = std::size_t{1} << 22;      // of all routes: links
+constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // by Floyd and Dijkstra: points x hops
+
+struct Wrong {
+  int line;
+  string what;
+};
+
+const string& required(const XmlElement& element, string_view attribute) {
+  if (const string* const value = element.find(attribute)) return *value;
+  throw Wrong{element.line, fmt::format("<{}> has no {}", element.name, attribute)};
+}
+
+string shown(string_view text) {
+  string out;
+  for (const char c : text.substr(0, 100)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return fmt::format("\"{}\"", out);
+}
+
+struct Unit {
+  string_view name;
+  double factor;
+};
+
+/// A number with a unit behind it, as SimGrid writes them. Nothing: it is none.
+std::optional<double> quantity(string_view text, std::span<const Unit> units, double plain) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  const string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.empty()) return value * plain;
+  for (const Unit& known : units) {
+    if (known.name == unit) return value * known.factor;
+  }
+  return std::nullopt;
+}
+
+/// "125MBps", "1.25GBps", "10Gbps"; a number alone: bytes per second.
+Bandwidth rate_of(const XmlElement& element, string_view attribute) {
+  static constexpr double kKi = 1024;
+  static constexpr std::array<Unit, 20> kUnits = {{{"bps", 1},
+                                                   {"kbps", 1e3},
+                                                   {"Mbps", 1e6},
+                                                   {"Gbps", 1e9},
+                                                   {"Tbps", 1e12},
+                                                   {"Kibps", kKi},
+                                                   {"Mibps", kKi * kKi},
+                                                   {"Gibps", kKi * kKi * kKi},
+                                                   {"Tibps", kKi * kKi * kKi * kKi},
+                                                   {"Bps", 8},
+                                                   {"kBps", 8e3},
+                                                   {"MBps", 8e6},
+                                                   {"GBps", 8e9},
+                                                   {"TBps", 8e12},
+                                                   {"KiBps", 8 * kKi},
+                                                   {"MiBps", 8 * kKi * kKi},
+                                                   {"GiBps", 8 * kKi * kKi * kKi},
+                                                   {"TiBps", 8 * kKi * kKi * kKi * kKi},
+                                                   {"kBs", 8e3},
+                                                   {"MBs", 8e6}}};
+  const string& text = required(element, attribute);
+  const auto bits = quantity(text, kUnits, 8);
+  if (!bits || *bits < 1e3 || *bits > 1e14)
+    throw Wrong{element.line, fmt::format("{} is no {} from 1kbps to 100Tbps", shown(text), attribute)};
+  return Bandwidth::bits_per_second(std::llround(*bits));
+}
+
+/// "50us"; a number alone: seconds.
+Time latency_of(const XmlElement& element, string_view attribute, const char* otherwise = nullptr) {
+  static constexpr std::array<Unit, 6> kUnits = {
+      {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}}};
+  const string* const found = element.find(attribute);
+  const string& text = found == nullptr && otherwise != nullptr ? otherwise : required(element, attribute);
+  const auto seconds = quantity(text, kUnits, 1);
+  if (!seconds || *seconds < 0 || *seconds > 10)
+    throw Wrong{element.line, fmt::format("{} is no {} from 0 to 10s", shown(text), attribute)};
+  return Time::ps(std::llround(*seconds * 1e12));
+}
+
+bool is_yes(const XmlElement& element, string_view attribute, bool otherwise) {
+  const string* const value = element.find(attribute);
+  if (value == nullptr) return otherwise;
+  return *value == "yes" || *value == "YES" || *value == "1" || *value == "true";
+}
+
+std::vector<string_view> split(string_view text, char at) {
+  std::vector<string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<std::int64_t> whole(string_view text, std::int64_t least, std::int64_t most) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    return std::nullopt;
+  return value;
+}
+
+/// "0-7,12": these numbers.
+std::vector<std::int64_t> radical_of(const XmlElement& element) {
+  const string& text = required(element, "radical");
+  std::vector<std::int64_t> all;
+  for (const string_view part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = whole(part.substr(0, dash), 0, std::numeric_limits<int>::max());
+    const auto last =
+        dash == string_view::npos ? first : whole(part.substr(dash + 1), 0, std::numeric_limits<int>::max());
+    if (!first || !last || *first > *last)
+      throw Wrong{element.line, fmt::format("radical={} is no list of numbers and ranges", shown(text))};
+    if (all.size() + static_cast<std::size_t>(*last - *first) >= kMostHosts)
+      throw Wrong{element.line, fmt::format("there are more than {} hosts", kMostHosts)};
+    for (std::int64_t number = *first; number <= *last; ++number) all.push_back(number);
+  }
+  return all;
+}
+
+/// "3,4;4,3;5,1;2"
+Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
+  std::vector<std::int64_t> n;
+  bool good = true;
+  const auto parts = split(text, ';');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto pair = split(parts[i], ',');
+    good = good && pair.size() == (i < 3 ? 2U : 1U);
+    for (const string_view number : pair) {
+      const auto value = whole(number, 1, 4096);
+      good = good && value;
+      n.push_back(value.value_or(1));
+    }
+  }
+  if (!good || parts.size() != 4)
+    throw Wrong{
+        element.line,
+        fmt::format("topo_parameters={} is not GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES", shown(text))};
+  if (n[0] > n[4])
+    throw Wrong{element.line,
+                fmt::format("a chassis has {} routers, and {} groups need one each", n[4], n[0])};
+  const std::int64_t routers = n[0] * n[2] * n[4];
+  if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostLinks) ||
+      routers * n[6] > static_cast<std::int64_t>(kMostHosts))
+    throw Wrong{element.line,
+                fmt::format("there are more than {} links or {} hosts", kMostLinks, kMostHosts)};
+  return {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
+}
+
+constexpr bool is_ignored(string_view name) {
+  return name == "prop" || name == "config" || name == "disk" || name == "storage" || name == "mount" ||
+         name == "storage_type";
+}
+
+}  // namespace
+
+class PlatformReader {
+ public:
+  explicit PlatformReader(Platform& platform) : p_(platform) {}
+
+  void read(const XmlElement& root) {
+    if (root.name != "platform")
+      throw Wrong{root.line, fmt::format("it begins with <{}>: no platform file of SimGrid", root.name)};
+    const string* const version = root.find("version");
+    if (version == nullptr || (*version != "4" && *version != "4.1"))
+      throw Wrong{root.line, "the platform's version is not 4.1; simgrid_update_xml brings files up to date"};
+    const XmlElement* only = nullptr;
+    for (const XmlElement& element : root.children) {
+      if (is_ignored(element.name)) continue;
+      if (only != nullptr) throw Wrong{element.line, "the platform has a second zone"};
+      only = &element;
+    }
+    if (only == nullptr) throw Wrong{root.line, "the platform has no zone"};
+    if (!is_zone(*only)) throw Wrong{only->line, fmt::format("<{}> is no zone", only->name)};
+    read_zone(*only, Platform::kNone);
+    if (p_.hosts_.empty()) throw Wrong{only->line, "the platform has no host"};
+    line_ = only->line;
+  }
+  [[nodiscard]] int line() const { return line_; }
+
+ private:
+  struct Ends {
+    std::int32_t up = Platform::kNone;
+    std::int32_t down = Platform::kNone;  // the same of a link that both directions share
+  };
+
+  static bool is_zone(const XmlElement& element) {
+    return element.name == "zone" || element.name == "AS" || element.name == "cluster";
+  }
+
+  Platform::Zone& zone(std::int32_t at) { return p_.zones_[static_cast<std::size_t>(at)]; }
+
+  std::int32_t add_point(const XmlElement& element, string id, std::int32_t in) {
+    const auto number = static_cast<std::int32_t>(p_.points_.size());
+    if (p_.points_.size() >= 2 * kMostHosts)
+      throw Wrong{element.line, fmt::format("there are more than {} hosts and zones", 2 * kMostHosts)};
+    if (!names_.emplace(id, number).second)
+      throw Wrong{element.line, fmt::format("{} is there twice", shown(id))};
+    p_.points_.push_back({std::move(id), in, Platform::kNone, Platform::kNone});
+    return number;
+  }
+
+  std::int32_t add_host(const XmlElement& element, string id, std::int32_t in) {
+    if (p_.hosts_.size() == kMostHosts)
+      throw Wrong{element.line, fmt::format("there are more than {} hosts", kMostHosts)};
+    const std::int32_t point = add_point(element, std::move(id), in);
+    p_.hosts_.push_back(point);
+    return point;
+  }
+
+  std::int32_t add_link(const XmlElement& element, string name, const Topology::Link& link) {
+    if (p_.links_.size() == kMostLinks)
+      throw Wrong{element.line, fmt::format("there are more than {} links", kMostLinks)};
+    p_.links_.push_back({std::move(name), link});
+    return static_cast<std::int32_t>(p_.links_.size() - 1);
+  }
+
+  /// One link, or one for each direction.
+  Ends add_links(const XmlElement& element, const string& name, Topology::Link link, const string& policy) {
+    link.shared = policy != "FATPIPE";
+    if (policy == "SPLITDUPLEX") {
+      const std::int32_t up = add_link(element, name + "_UP", link);
+      return {up, add_link(element, name + "_DOWN", link)};
+    }
+    if (policy != "SHARED" && policy != "FATPIPE")
+      throw Wrong{element.line,
+                  fmt::format("sharing_policy={} is none of SHARED, SPLITDUPLEX and FATPIPE", shown(policy))};
+    const std::int32_t one = add_link(element, name, link);
+    return {one, one};
+  }
+
+  static string policy_of(const XmlElement& element, string_view attribute, const char* otherwise) {
+    const string* const policy = element.find(attribute);
+    return policy == nullptr ? otherwise : *policy;
+  }
+
+  void read_zone(const XmlElement& element, std::int32_t parent) {
+    const auto number = static_cast<std::int32_t>(p_.zones_.size());
+    p_.zones_.emplace_back();
+    if (parent != Platform::kNone) {
+      zone(number).depth = zone(parent).depth + 1;
+      const std::int32_t point = add_point(element, required(element, "id"), parent);
+      zone(number).point = point;
+      p_.points_[static_cast<std::size_t>(point)].inner = number;
+    }
+    if (element.name == "cluster") return read_cluster(element, number);
+    const string& routing = required(element, "routing");
+    if (routing == "Floyd" || routing == "Dijkstra" || routing == "DijkstraCache") {
+      zone(number).kind = Platform::Kind::kShortest;
+    } else if (routing != "Full" && routing != "None") {
+      throw Wrong{
+          element.line,
+          fmt::format("routing={} is none of Full, Floyd, Dijkstra, DijkstraCache, None", shown(routing))};
+    }
+    for (const XmlElement& child : element.children) read_member(child, number);
+    if (zone(number).kind == Platform::Kind::kShortest) search(element, number);
+  }
+
+  void read_member(const XmlElement& element, std::int32_t in) {
+    if (is_ignored(element.name)) return;
+    if (is_zone(element)) return read_zone(element, in);
+    if (element.name == "host") return void(add_host(element, required(element, "id"), in));
+    if (element.name == "router") return void(add_point(element, required(element, "id"), in));
+    if (element.name == "link") return read_link(element);
+    if (element.name == "route") return read_route(element, in, false);
+    if (element.name == "zoneRoute" || element.name == "ASroute") return read_route(element, in, true);
+    throw Wrong{element.line, fmt::format("<{}> is not read by Offramp: see docs/network.md", element.name)};
+  }
+
+  void read_link(const XmlElement& element) {
+    const string& id = required(element, "id");
+    const Ends ends =
+        add_links(element, id, {rate_of(element, "bandwidth"), latency_of(element, "latency", "0")},
+                  policy_of(element, "sharing_policy", "SHARED"));
+    if (!ends_.emplace(id, ends).second)
+      throw Wrong{element.line, fmt::format("the link {} is there twice", shown(id))};
+  }
+
+  // --- clusters ---
+
+  void read_cluster(const XmlElement& element, std::int32_t number) {
+    if (element.find("limiter_link") != nullptr)
+      throw Wrong{element.line, "limiter_link is not read by Offramp: see docs/network.md"};
+    zone(number).kind = Platform::Kind::kCluster;
+    zone(number).cluster = std::make_unique<Platform::Cluster>();
+    const string& id = required(element, "id");
+    const string& prefix = required(element, "prefix");
+    const string& suffix = required(element, "suffix");
+    const std::vector<std::int64_t> radical = radical_of(element);
+    const Topology::Link link{rate_of(element, "bw"), latency_of(element, "lat")};
+    const string policy = policy_of(element, "sharing_policy", "SPLITDUPLEX");
+    const string topology = policy_of(element, "topology", "FLAT");
+    for (std::size_t i = 0; i < radical.size(); ++i) {
+      const std::int32_t host = add_host(element, fmt::format("{}{}{}", prefix, radical[i], suffix), number);
+      p_.points_[static_cast<std::size_t>(host)].place = static_cast<std::int32_t>(i);
+    }
+    const string* const router = element.find("router_id");
+    add_point(element, router != nullptr && !router->empty() ? *router : prefix + id + "_router" + suffix,
+              number);
+    if (topology != "TORUS") add_cables(element, number, radical, link.rate, policy);
+    if (topology == "FLAT") return add_backbone(element, number, id);
+    if (element.find("bb_bw") != nullptr)
+      throw Wrong{element.line,
+                  fmt::format("a cluster with the topology {} has no backbone", shown(topology))};
+    add_inner(element, number, radical.size(), link, policy);
+  }
+
+  /// The hosts' own.
+  void add_cables(const XmlElement& element, std::int32_t number, const std::vector<std::int64_t>& radical,
+                  Bandwidth rate, const string& policy) {
+    for (const std::int64_t place : radical) {
+      const Ends ends = add_links(element, fmt::format("{}_link_{}", required(element, "id"), place),
+                                  {rate, Time()}, policy);
+      zone(number).cluster->up.push_back(ends.up);
+      zone(number).cluster->down.push_back(ends.down);
+    }
+  }
+
+  void add_backbone(const XmlElement& element, std::int32_t number, const string& id) {
+    if (element.find("bb_bw") == nullptr) return;
+    Topology::Link link{rate_of(element, "bb_bw"), latency_of(element, "bb_lat", "0")};
+    const string policy = policy_of(element, "bb_sharing_policy", "SHARED");
+    if (policy == "SPLITDUPLEX")
+      throw Wrong{element.line, "bb_sharing_policy=\"SPLITDUPLEX\": a backbone has one direction"};
+    zone(number).cluster->backbone = add_links(element, id + "_backbone", link, policy).up;
+  }
+
+  void add_inner(const XmlElement& element, std::int32_t number, std::size_t hosts, Topology::Link link,
+                 const string& policy) {
+    link.shared = policy != "FATPIPE";
+    if (policy == "SHARED")
+      throw Wrong{element.line, "sharing_policy=\"SHARED\": only in a cluster without a topology"};
+    const string& kind = required(element, "topology");
+    const string& parameters = required(element, "topo_parameters");
+    std::shared_ptr<const Topology> inner;
+    const Cascade* cascade = nullptr;
+    if (kind == "FAT_TREE" || kind == "TORUS") {
+      string text = (kind == "TORUS" ? "torus:" : "fat-tree:") + parameters;
+      if (kind == "TORUS") std::replace(text.begin(), text.end(), ',', 'x');
+      const auto parsed = parse_topology(text, 1);
+      if (!parsed) throw Wrong{element.line, parsed.error()};
+      inner = *parsed;
+    } else if (kind == "DRAGONFLY") {
+      const auto made = std::make_shared<const Cascade>(cascade_of(element, parameters));
+      cascade = made.get();
+      inner = made;
+    } else {
+      throw Wrong{element.line,
+                  fmt::format("topology={} is none of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind))};
+    }
+    if (static_cast<std::size_t>(inner->nodes()) != hosts)
+      throw Wrong{element.line,
+                  fmt::format("the radical has {} hosts, and topo_parameters={} has room for {}", hosts,
+                              shown(parameters), inner->nodes())};
+    if (inner->links() > kMostLinks - p_.links_.size())
+      throw Wrong{element.line, fmt::format("there are more than {} links", kMostLinks)};
+    Platform::Cluster& cluster = *zone(number).cluster;
+    cluster.first_inner = p_.links_.size();
+    for (std::size_t i = 0; i < inner->links(); ++i) {
+      Topology::Link own = link;
+      if (cascade != nullptr)
+        own.rate = Bandwidth::bits_per_second(
+            std::min(link.rate.count(), std::numeric_limits<std::int64_t>::max() / cascade->cables(i)) *
+            cascade->cables(i));
+      add_link(element, inner->link_name(i), own);
+    }
+    cluster.inner = std::move(inner);
+  }
+
+  // --- routes ---
+
+  std::int32_t named(const XmlElement& element, string_view attribute) {
+    const string& id = required(element, attribute);
+    const auto found = names_.find(id);
+    if (found == names_.end())
+      throw Wrong{element.line, fmt::format("{}={}: there is no such host, router or zone before this line",
+                                            attribute, shown(id))};
+    return found->second;
+  }
+
+  std::int32_t member(const XmlElement& element, string_view attribute, std::int32_t in) {
+    const std::int32_t point = named(element, attribute);
+    if (p_.point(point).zone != in)
+      throw Wrong{element.line,
+                  fmt::format("{}={} is not in this zone", attribute, shown(p_.point(point).id))};
+    return point;
+  }
+
+  /// The gateway of a zone; of a host or router, itself.
+  std::int32_t gate(const XmlElement& element, string_view attribute, std::int32_t point) {
+    if (p_.point(point).inner == Platform::kNone) return point;
+    const std::int32_t gateway = named(element, attribute);
+    std::int32_t at = gateway;
+    while (at != Platform::kNone && at != point) at = zone(p_.point(at).zone).point;
+    if (at != point || p_.point(gateway).inner != Platform::kNone)
+      throw Wrong{element.line, fmt::format("{}={} is no host or router in {}", attribute,
+                                            shown(p_.point(gateway).id), shown(p_.point(point).id))};
+    return gateway;
+  }
+
+  void read_route(const XmlElement& element, std::int32_t in, bool of_zones) {
+    const std::int32_t from = member(element, "src", in);
+    const std::int32_t to = member(element, "dst", in);
+    if (from == to) return;  // within a node or a zone, which says so itself
+    if (zone(in).kind == Platform::Kind::kCluster) throw Wrong{element.line, "a cluster has its own routes"};
+    const bool is_inner = p_.point(from).inner == Platform::kNone && p_.point(to).inner == Platform::kNone;
+    if (!of_zones && !is_inner) throw Wrong{element.line, "a route of zones is a <zoneRoute>"};
+    Platform::Hop hop;
+    hop.leaves = gate(element, "gw_src", from);
+    hop.enters = gate(element, "gw_dst", to);
+    Platform::Hop back;
+    back.leaves = hop.enters;
+    back.enters = hop.leaves;
+    for (const XmlElement& child : element.children) {
+      if (is_ignored(child.name)) continue;
+      if (child.name != "link_ctn")
+        throw Wrong{child.line, fmt::format("<{}> is no part of a route", child.name)};
+      add_step(child, hop, back);
+    }
+    if (hop.links.empty()) throw Wrong{element.line, "the route has no link"};
+    std::reverse(back.links.begin(), back.links.end());
+    const bool both = is_yes(element, "symmetrical", true);
+    if ((hops_ += hop.links.size() * 2) > kMostHops)
+      throw Wrong{element.line, fmt::format("the routes have more than {} links together", kMostHops)};
+    auto& hops = zone(in).hops;
+    if (!hops.emplace(Platform::pair(from, to), std::move(hop)).second)
+      throw Wrong{element.line, fmt::format("the route from {} to {} is there twice",
+                                            shown(p_.point(from).id), shown(p_.point(to).id))};
+    if (both) hops.emplace(Platform::pair(to, from), std::move(back));
+  }
+
+  void add_step(const XmlElement& element, Platform::Hop& hop, Platform::Hop& back) {
+    const string& id = required(element, "id");
+    const string* const direction = element.find("direction");
+    const auto found = ends_.find(id);
+    if (found == ends_.end())
+      throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
+    const Ends& ends = found->second;
+    if (direction != nullptr && *direction != "UP" && *direction != "DOWN" && *direction != "NONE")
+      throw Wrong{element.line, fmt::format("direction={} is none of UP, DOWN, NONE", shown(*direction))};
+    const bool down = direction != nullptr && *direction == "DOWN";
+    if (ends.up != ends.down && (direction == nullptr || *direction == "NONE"))
+      throw Wrong{element.line, fmt::format("the link {} has a direction each way: UP or DOWN", shown(id))};
+    hop.links.push_back(static_cast<std::uint32_t>(down ? ends.down : ends.up));
+    back.links.push_back(static_cast<std::uint32_t>(down ? ends.up : ends.down));
+  }
+
+  /// The ways with the fewest links between all points of a zone, as Floyd and Dijkstra find them.
+  void search(const XmlElement& element, std::int32_t number) {
+    Platform::Zone& own = zone(number);
+    struct Edge {
+      std::int32_t to;
+      std::size_t links;
+    };
+    std::map<std::int32_t, std::vector<Edge>> edges;
+    for (const auto& [ends, hop] : own.hops)
+      edges[static_cast<std::int32_t>(ends >> 32)].push_back(
+          {static_cast<std::int32_t>(ends & 0xffffffffU), hop.links.size()});
+    if (edges.size() * own.hops.size() > kMostSearched)
+      throw Wrong{element.line,
+                  "the zone is too large for its routing: write its routes out (routing=\"Full\")"};
+    for (auto& [from, all] : edges)
+      std::sort(all.begin(), all.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
+    using Entry = std::pair<std::size_t, std::int32_t>;
+    for (const auto& [from, unused] : edges) {
+      std::map<std::int32_t, std::size_t> known = {{from, 0}};
+      std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+      queue.emplace(0, from);
+      while (!queue.empty()) {
+        const auto [length, at] = queue.top();
+        queue.pop();
+        const auto next = edges.find(at);
+        if (length > known[at] || next == edges.end()) continue;
+        for (const Edge& edge : next->second) {
+          const auto [place, is_new] = known.try_emplace(edge.to, length + edge.links);
+          if (!is_new && place->second <= length + edge.links) continue;
+          place->second = length + edge.links;
+          own.at[Platform::pair(from, edge.to)] = at;
+          queue.emplace(place->second, edge.to);
+        }
+      }
+    }
+  }
+
+  Platform& p_;
+  std::unordered_map<string, std::int32_t> names_;
+  std::unordered_map<string, Ends> ends_;
+  std::size_t hops_ = 0;
+  int line_ = 0;
+};
+
+Result<std::shared_ptr<const Platform>> Platform::read(string_view text, const string& file) {
+  using Read = Result<std::shared_ptr<const Platform>>;
+  const Result<XmlElement> root = read_xml(text, file);
+  if (!root) return Read::failure(root.error());
+  const auto platform = std::make_shared<Platform>();
+  try {
+    PlatformReader reader(*platform);
+    reader.read(*root);
+    platform->place_ = fmt::format("{}:{}", file, reader.line());
+  } catch (const Wrong& wrong) {
+    return Read::failure(fmt::format("{}:{}: {}", file, wrong.line, wrong.what));
+  }
+  return std::shared_ptr<const Platform>(platform);
+}
+
+}  // namespace offramp

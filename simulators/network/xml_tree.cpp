@@ -1,0 +1,91 @@
+#include "simulators/network/xml_tree.hpp"
+
+#include <expat.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+namespace offramp {
+namespace {
+
+constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kMostElements = std::size_t{1} << 20;
+constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes; expat counts in int
+
+/// What the parser calls. It may not be left by an exception.
+class Handler {
+ public:
+  explicit Handler(XML_Parser parser) : parser_(parser) {
+    XML_SetUserData(parser, this);
+    XML_SetElementHandler(
+        parser,
+        [](void* self, const XML_Char* name, const XML_Char** attributes) {
+          static_cast<Handler*>(self)->begin(name, attributes);
+        },
+        [](void* self, const XML_Char*) { static_cast<Handler*>(self)->end(); });
+    XML_SetEntityDeclHandler(parser, [](void* self, const XML_Char*, int, const XML_Char*, int,
+                                        const XML_Char*, const XML_Char*, const XML_Char*, const XML_Char*) {
+      static_cast<Handler*>(self)->stop("it declares an entity");
+    });
+  }
+
+  XmlElement root;
+  std::string problem;
+  int line = 0;
+
+ private:
+  void begin(const XML_Char* name, const XML_Char** attributes) {
+    if (!problem.empty()) return;
+    if (++elements_ > kMostElements) return stop(fmt::format("it has more than {} elements", kMostElements));
+    if (open_.size() == kDeepest) return stop(fmt::format("its elements are more than {} deep", kDeepest));
+    XmlElement element;
+    element.name = name;
+    element.line = line_now();
+    for (; *attributes != nullptr; attributes += 2)
+      element.attributes.emplace_back(attributes[0], attributes[1]);
+    open_.push_back(std::move(element));
+  }
+  void end() {
+    if (!problem.empty()) return;
+    XmlElement done = std::move(open_.back());
+    open_.pop_back();
+    (open_.empty() ? root : open_.back().children.emplace_back()) = std::move(done);
+  }
+  void stop(std::string what) {
+    if (!problem.empty()) return;
+    problem = std::move(what);
+    line = line_now();
+    XML_StopParser(parser_, XML_FALSE);
+  }
+  [[nodiscard]] int line_now() const { return static_cast<int>(XML_GetCurrentLineNumber(parser_)); }
+
+  XML_Parser parser_;
+  std::vector<XmlElement> open_;
+  std::size_t elements_ = 0;
+};
+
+}  // namespace
+
+Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
+  const std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser(
+      XML_ParserCreate(nullptr), XML_ParserFree);
+  Handler handler(parser.get());
+  bool good = true;
+  std::size_t at = 0;
+  do {
+    const std::string_view part = text.substr(at, kAtOnce);
+    at += part.size();
+    good = XML_Parse(parser.get(), part.data(), static_cast<int>(part.size()), at == text.size()) !=
+           XML_STATUS_ERROR;
+  } while (good && at < text.size());
+  if (good) return std::move(handler.root);
+  if (handler.problem.empty()) {
+    handler.problem = XML_ErrorString(XML_GetErrorCode(parser.get()));
+    handler.line = static_cast<int>(XML_GetCurrentLineNumber(parser.get()));
+  }
+  return Result<XmlElement>::failure(fmt::format("{}:{}: {}", file, handler.line, handler.problem));
+}
+
+}  // namespace offramp
