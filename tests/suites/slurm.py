@@ -1,0 +1,103 @@
+"""A real Slurm: srun, salloc and sbatch start programs over a backend, and the times are those that mpirun's ranks get. A job
+array sweeps a parameter."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from cluster_of_one import Cluster, why_not
+from launch import base_environment, run as launch
+
+LIMIT = 90
+
+
+def times(path):
+    """The modelled times of the ranks in a report, in picoseconds."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [rank["modelled_time_ps"] for rank in json.load(file)["each_rank"]]
+    except (OSError, ValueError):
+        return None
+
+
+class Jobs:
+    def __init__(self, arguments, cluster, folder):
+        self.offramp = os.path.join(arguments.build, "bin/offramp")
+        self.program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
+        self.environment = base_environment(cluster.environment)
+        self.folder = folder
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def line(self, report, *options, backend="zrlmpi"):
+        return [self.offramp, "run", "-n", "2", "--backend", backend, "--report", self.path(report), *options, "--", self.program]
+
+    def run(self, line):
+        return launch(line, self.environment, LIMIT)
+
+
+def by_srun(jobs):
+    result = jobs.run(jobs.line("srun.json", "--launcher", "srun"))
+    return result.ok and "ok fixed_pattern" in result.output and times(jobs.path("srun.json")) == jobs.expected, result
+
+
+def by_hand(jobs):
+    """srun with the preload in the environment of the ranks alone, as it is written without our command."""
+    library = os.path.join(os.path.dirname(os.path.dirname(jobs.offramp)), "lib/libofframp.so")
+    result = jobs.run(["srun", "-n", "2", "--mpi=pmix", f"--export=ALL,LD_PRELOAD={library},OFFRAMP_BACKEND=zrlmpi,"
+                       f"OFFRAMP_REPORT={jobs.path('hand.json')}", jobs.program])
+    return result.ok and times(jobs.path("hand.json")) == jobs.expected, result
+
+
+def by_salloc(jobs):
+    """mpirun within an allocation."""
+    result = jobs.run(["salloc", "-n", "2", "--quiet", *jobs.line("salloc.json")])
+    return result.ok and times(jobs.path("salloc.json")) == jobs.expected, result
+
+
+def failing(jobs):
+    """The exit code of the program is that of the command."""
+    result = jobs.run([jobs.offramp, "run", "-n", "1", "--launcher", "srun", "--", "/bin/sh", "-c", "exit 7"])
+    return not result.ok and "exit status 7" in result.output, result
+
+
+def by_sbatch(jobs):
+    """A job array sweeps a parameter: a report for each value, of which only the slower link takes longer."""
+    script = jobs.path("sweep.sh")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n#SBATCH --ntasks=2 --array=0-1\n"
+                   "set -- 10 1\nshift $SLURM_ARRAY_TASK_ID\n"
+                   f"{jobs.offramp} run -n 2 --launcher srun --backend zrlmpi --set zrlmpi.link=$1 "
+                   f"--report {jobs.path('sweep')}-$SLURM_ARRAY_TASK_ID.json -- {jobs.program}\n")
+    result = jobs.run(["sbatch", "--wait", "--output", jobs.path("sweep-%a.txt"), script])
+    found = [times(jobs.path(f"sweep-{i}.json")) for i in range(2)]
+    for i in range(2):
+        if os.path.exists(jobs.path(f"sweep-{i}.txt")):
+            with open(jobs.path(f"sweep-{i}.txt"), encoding="utf-8") as file:
+                result.output += file.read()
+    return result.ok and None not in found and found[0] == jobs.expected and max(found[1]) > max(found[0]), result
+
+
+def run(arguments, tally):
+    reason = why_not()
+    if reason is not None:
+        tally.skip("slurm", reason)
+        return
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as place:
+        with Cluster(place) as cluster:
+            jobs = Jobs(arguments, cluster, folder)
+            first = jobs.run(jobs.line("mpirun.json", "--launcher", "mpirun"))
+            jobs.expected = times(jobs.path("mpirun.json"))
+            tally.record("slurm/what mpirun's ranks take", first.ok and jobs.expected is not None, first.output, first.seconds)
+            for name, test in (("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc),
+                               ("an exit code through srun", failing), ("sbatch: a job array", by_sbatch)):
+                label = f"slurm/{name}"
+                if not tally.wants(label):
+                    continue
+                ok, result = test(jobs)
+                tally.record(label, ok, result.output + ("" if ok else cluster.log()), result.seconds)
+            left = subprocess.run(["squeue", "-h"], env={**os.environ, **cluster.environment}, capture_output=True, text=True,
+                                  timeout=30, check=False)
+            tally.record("slurm/no job is left", left.returncode == 0 and left.stdout.strip() == "", left.stdout + left.stderr)
