@@ -2,7 +2,6 @@
 
 import functools
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -110,16 +109,16 @@ def lost_its_folder(output):
 
 @functools.cache
 def hydra_of(build):
-    """The launcher of the MPI library that a build is for, if that is MPICH's; else None."""
+    """The launcher of the MPI library that a build (or a folder of one) is for, if that is MPICH's; else None."""
     try:
-        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
-            found = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache.read(), re.M)
+        with open(os.path.join(build, "launcher"), encoding="utf-8") as file:
+            launcher = file.read().strip()
     except OSError:
         return None
-    if found is None or shutil.which(found.group(1)) is None:
+    if shutil.which(launcher) is None:
         return None
-    said = subprocess.run([found.group(1), "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
-    return found.group(1) if "HYDRA" in said else None
+    said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+    return launcher if "HYDRA" in said else None
 
 
 def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):

@@ -1,0 +1,55 @@
+"""Programs of MPICH beside Open MPI's: those of tests/mpi natively and over every backend, with libofframp.so in LD_PRELOAD, which
+hands over to the library that was built for MPICH. The modelled times are those that the same program has over Open MPI."""
+
+import argparse
+import json
+import os
+import tempfile
+
+from launch import base_environment, run as launch
+from mpi_programs import Run, least_ranks, programs
+
+# What MPICH 4.0 does not get through natively, with the reason.
+NATIVE_FAILURES = {}
+
+
+def each_rank(build, command, backend, folder, name):
+    """The modelled times of the ranks, which `offramp run` started: it finds library and launcher by itself."""
+    path = os.path.join(folder, f"{name}.json")
+    result = launch([os.path.join(build, "bin/offramp"), "run", "-n", "3", "--backend", backend, "--report", path, "--", *command],
+                    base_environment(), 90)
+    if not result.ok or not os.path.exists(path):
+        return None, result
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    return (report["mpi"].split()[0], [rank["modelled_time_ps"] for rank in report["each_rank"]]), result
+
+
+def same_times(arguments, build, tally, backend):
+    label = f"mpich/fixed_pattern takes the same modelled times, {backend}"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        ours, result = each_rank(arguments.build, [os.path.join(build, "tests/mpi_cases"), "fixed_pattern"], backend, folder, "mpich")
+        theirs, other = each_rank(arguments.build, [os.path.join(arguments.build, "tests/mpi_cases"), "fixed_pattern"], backend, folder, "openmpi")
+    ok = ours is not None and theirs is not None and ours[0] == "MPICH" and theirs[0] == "Open" and ours[1] == theirs[1]
+    tally.record(label, ok, f"{ours}\n{theirs}\n{result.output}{other.output}", result.seconds + other.seconds)
+
+
+def run(arguments, tally):
+    build = os.path.join(arguments.build, "mpich")
+    if not os.path.exists(os.path.join(build, "launcher")):
+        tally.skip("mpich", "nothing was built for MPICH beside another library")
+        return
+    within = argparse.Namespace(**{**vars(arguments), "build": build})
+    names = [name for name in programs(build) if name not in NATIVE_FAILURES]
+    for number, backend in enumerate([None, *arguments.backends]):
+        for ranks in arguments.ranks:
+            # Natively with the most ranks; over a backend each program with one of the numbers.
+            chosen = [name for i, name in enumerate(names) if least_ranks(name) <= ranks and
+                      (ranks == max(arguments.ranks) if backend is None else
+                       (i - number) % len(arguments.ranks) == arguments.ranks.index(ranks))]
+            Run(within, tally, lambda name, backend=backend, ranks=ranks: f"mpich/{name} {backend or 'native'} {ranks} ranks",
+                backend, ranks).all(chosen)
+    for backend in arguments.backends:
+        same_times(arguments, build, tally, backend)
