@@ -186,6 +186,35 @@ TEST_F(TinselThreads, NoMessageOvertakesTheReleaseOfAllThreads) {
   EXPECT_GT(round[0], 0);
 }
 
+// A ring holds 63 pointers; then the mailbox and the network on chip fill up, and at last the sender waits.
+TEST_F(TinselThreads, AThreadThatDoesNotReceiveHoldsItsSendersUp) {
+  constexpr int kMessages = 100;
+  constexpr std::uint64_t kBusy = 100'000;
+  int sent = 0;
+  int sent_meanwhile = 0;
+  int received = 0;
+  ASSERT_EQ(run([&](std::uint32_t id) {
+              if (id == 0) {
+                for (; sent < kMessages; ++sent) {
+                  tinselWaitUntil(TINSEL_CAN_SEND);
+                  tinselSend(64, tinselSendSlot());
+                }
+              } else if (id == 64) {
+                tinselWork(kBusy);
+                (void)tinselCanRecv();
+                sent_meanwhile = sent;
+                for (; received < kMessages; ++received) {
+                  tinselWaitUntil(TINSEL_CAN_RECV);
+                  tinselFree(tinselRecv());
+                }
+              }
+            }),
+            0)
+      << error();
+  EXPECT_EQ(received, kMessages);
+  EXPECT_NEAR(sent_meanwhile, 63, 5);
+}
+
 // Published (FPL 2019): 40,000 barriers per second on 3 x 2 boards at 250 MHz, 26,000 on 3 x 4.
 TEST_F(TinselThreads, BarriersInALoopTakeWhatIsPublished) {
   constexpr int kBarriers = 12;
