@@ -248,6 +248,7 @@ volatile void* Program::receive() {
   if (!has_message(thread)) fail("tinselRecv: tinselCanRecv() does not hold");
   const std::uint32_t index = thread.arrived.front().slot;
   thread.arrived.erase(thread.arrived.begin());
+  machine_.take(thread.place);
   thread.held.push_back(index);
   SlotMemory& slot = received_[index];
   const int words = slot.flits * kWordsPerFlit;

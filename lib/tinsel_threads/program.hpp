@@ -59,6 +59,7 @@ class Program final : public Software, public IdleThreads {
 
   void delivered(const Delivery& delivery) override;
   void left(Time at, const Place& from) override;
+  [[nodiscard]] bool takes_pointers() const override { return true; }
   void timer(Time at, std::uint64_t cookie) override;
   void at_bridge(Time at, const Message& message) override { detection_.at_bridge(at, message); }
   State token(Time at, int board, IdlePhase phase, bool vote) override;

@@ -251,13 +251,31 @@ void Machine::hop(std::uint32_t id) {
   push(now_ + ahead, Step::kHop, id);
 }
 
-/// A message stays in front of a mailbox that has no slot for it, or a core with too many pointers to hand
-/// out.
+bool Machine::has_full_ring(const Mailbox& box, const Message& m) const {
+  if (software_ == nullptr || !software_->takes_pointers() || m.idle_token) return false;
+  for (std::uint64_t rest = m.to.mask; rest != 0; rest &= rest - 1) {
+    if (box.pointers[static_cast<std::size_t>(std::countr_zero(rest))] == kReceivePointers) return true;
+  }
+  return false;
+}
+
+void Machine::take(const Place& place) {
+  Mailbox& box = boards_[place.board].mailboxes[place.mailbox];
+  --box.pointers[place.thread];
+  if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
+}
+
+/// A message stays in front of a mailbox that has no slot for it, a ring without room, or a core with too
+/// many pointers to hand out.
 void Machine::receive(std::uint32_t id) {
   Moving& m = messages_[id];
   Mailbox& box = mailbox(m);
   if (box.slots == kReceiveSlots) {
     ++counters_.slot_waits;
+    box.waiting = id;
+    return;
+  }
+  if (has_full_ring(box, m)) {
     box.waiting = id;
     return;
   }
@@ -297,6 +315,7 @@ void Machine::deliver(std::uint32_t id) {
         box.fan[static_cast<std::size_t>(core)].acquire(written, spec_.cycles(1 + 2 * targets)).begin;
     for (int k = 1; here != 0; here &= here - 1, ++k) {
       const int thread = core * kThreadsPerCore + std::countr_zero(here);
+      if (!message.idle_token) ++box.pointers[static_cast<std::size_t>(thread)];
       delivery.pointer[static_cast<std::size_t>(thread)] = begin + spec_.cycles(1 + 2 * k);
     }
   }

@@ -86,6 +86,9 @@ class Software {
   virtual void delivered(const Delivery& delivery) = 0;
   /// A thread's message has left its send slot: from `at` on it may send the next one.
   virtual void left(Time at, const Place& from) { static_cast<void>(at), static_cast<void>(from); }
+  /// Whether it says when a thread takes a pointer up (Machine::take()), so that rings of pointers can be
+  /// full.
+  [[nodiscard]] virtual bool takes_pointers() const { return false; }
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has come to the bridge board.
   virtual void at_bridge(Time at, const Message& message) {
@@ -140,6 +143,8 @@ class Machine {
   void send_from_bridge(Time at, const Message& message);
   /// Calls the software's timer().
   void set_timer(Time at, std::uint64_t cookie);
+  /// A thread has taken the first pointer out of its ring.
+  void take(const Place& place);
   /// A thread frees its pointer. Not before now.
   void free(Time at, std::uint32_t slot);
   /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end.
@@ -255,7 +260,8 @@ class Machine {
     Arbiter words;  // the threads' port
     std::array<Arbiter, kCores> fan;
     std::uint32_t slots = 0;
-    std::uint32_t waiting = kNone;  // a message that has found no slot
+    std::array<std::uint8_t, kThreadsPerMailbox> pointers{};  // in the threads' rings
+    std::uint32_t waiting = kNone;  // a message that has found no slot, or a ring without room
   };
   struct Link {
     Arbiter wire;
@@ -311,6 +317,7 @@ class Machine {
   void inject(std::uint32_t id);
   void hop(std::uint32_t id);
   void receive(std::uint32_t id);
+  bool has_full_ring(const Mailbox& mailbox, const Message& m) const;
   void deliver(std::uint32_t id);
   void release(std::uint64_t slot);
   void fetch(std::uint32_t id);
