@@ -123,6 +123,7 @@ std::vector<int> room_for_pairs(const ArraySpec& array, const Graph& graph, cons
 std::vector<Pair> pairs_of(const ArraySpec& array, const Graph& graph, const Plan& plan,
                            const std::vector<bool>& by_dma) {
   std::vector<Pair> pairs;
+  pairs.reserve(graph.to_host.size() + graph.from_host.size() + 2 * graph.edges.size());
   const auto reach = [&](int kernel) { return reachable_modules(array, plan.tiles[at(kernel)]); };
   for (int i = 0; i < static_cast<int>(graph.to_host.size()); ++i)
     pairs.push_back({-1, i, kSource, reach(graph.to_host[at(i)])});
