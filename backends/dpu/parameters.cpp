@@ -97,7 +97,7 @@ std::vector<Parameter> platform_parameters() {
               "assumed: a usual threshold of UCX",
               "the payload of a longer notification is fetched by its receiver"),
       integer("posted_sends", "1", spec.posted_sends, {1, 65536}, "read in code: MAX_POSTED_SENDS",
-              "notifications of a service process to one peer that have not left; others wait")};
+              "notifications to one peer that have not left; others wait")};
 }
 
 std::vector<Parameter> setup_parameters() {

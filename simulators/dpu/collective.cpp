@@ -155,7 +155,7 @@ HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t ow
 void Offload::submit(int rank, Time posted) {
   const int ranks = static_cast<int>(request_.members.size());
   const std::int64_t payload = arrival_payload(request_.kind, ranks, rank == request_.root);
-  machine_.schedule(machine_.from_host(rank, payload, posted), kArrive, rank);
+  machine_.notify_process(rank, payload, posted, {kArrive, rank});
 }
 
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,

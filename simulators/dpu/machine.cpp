@@ -28,6 +28,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
   process_of_.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     const int world_rank = members[i].world_rank;
+    world_rank_.push_back(world_rank);
     const auto host = hosts.emplace(placement.node(world_rank), static_cast<int>(hosts_.size()));
     if (host.second) {
       if (agenda_ == nullptr) own_.push_back(std::make_unique<Units>(node_.descriptions().size()));
@@ -84,19 +85,34 @@ Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t byte
 
 void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta) {
   if (from == to) return schedule(at, then.kind, then.subject);  // a call of the handler
-  const Note note{from, to, false, payload, then.kind, then.subject};
+  const Note note{Course::kProcesses, from, to, payload, then.kind, then.subject};
   if (on_host(from) || on_host(to)) {  // hosts have no event systems
     schedule(header_arrives(note, payload, at), then.kind, then.subject);
     return;
   }
-  notifications_->emit(note, process_at(from).global_id, static_cast<std::uint64_t>(process_at(to).global_id),
-                       *this, at, meta);
+  notifications_->emit(note, sender_of(note), static_cast<std::uint64_t>(process_at(to).global_id), *this, at,
+                       meta);
 }
 
 void Machine::notify_host(int from, int member, std::int64_t payload, Time at, Event then) {
   constexpr std::uint64_t kHosts = std::uint64_t{1} << 32;  // behind all service processes
-  notifications_->emit({from, member, true, payload, then.kind, then.subject}, process_at(from).global_id,
-                       kHosts + static_cast<std::uint64_t>(member), *this, at);
+  const Note note{Course::kToHost, from, member, payload, then.kind, then.subject};
+  notifications_->emit(note, sender_of(note),
+                       kHosts + static_cast<std::uint64_t>(world_rank_[static_cast<std::size_t>(member)]),
+                       *this, at);
+}
+
+void Machine::notify_process(int member, std::int64_t payload, Time at, Event then) {
+  const int process = process_of(member);
+  if (on_host(process)) return schedule(at, then.kind, then.subject);
+  const Note note{Course::kFromHost, member, process, payload, then.kind, then.subject};
+  notifications_->emit(note, sender_of(note), static_cast<std::uint64_t>(process_at(process).global_id),
+                       *this, at);
+}
+
+Sender Machine::sender_of(const Note& note) const {
+  if (note.course == Course::kFromHost) return {0, world_rank_[static_cast<std::size_t>(note.from)]};
+  return {process_at(note.from).global_id};
 }
 
 bool Machine::depart(const Note& note, std::uint64_t send, Time at) {
@@ -116,7 +132,7 @@ bool Machine::depart(const Note& note, std::uint64_t send, Time at) {
 }
 
 Time Machine::latency(const Note& note) const {
-  if (note.to_host) return spec_.card.pcie_latency;
+  if (note.course != Course::kProcesses) return spec_.card.pcie_latency;
   const bool local = process_at(note.from).dpu == process_at(note.to).dpu;
   return local ? spec_.card.local_latency : spec_.card.network_latency;
 }
@@ -124,8 +140,10 @@ Time Machine::latency(const Note& note) const {
 Time Machine::header_arrives(const Note& note, std::int64_t payload, Time at) {
   const std::int64_t bytes = kNotificationHeader + payload;
   count_message(wire_, bytes);
-  if (note.to_host)
-    return at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency + spec_.card.poll;
+  if (note.course != Course::kProcesses) {
+    const Time there = at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency;
+    return note.course == Course::kToHost ? there + spec_.card.poll : there;
+  }
   if (process_at(note.from).dpu == process_at(note.to).dpu) return at + spec_.card.local_latency;
   if (spec_.transport.faults.any()) {
     at += repairs(Link::id(static_cast<std::uint64_t>(process_at(note.from).global_id),
@@ -151,24 +169,27 @@ bool Machine::take(const Event& event, Time at) {
   }
 }
 
-/// Its receiver has the header, and READs the payload from the memory of the sender's DPU.
+/// Its receiver has the header, and READs the payload from the memory of the sender: its DPU's, or its
+/// host's.
 void Machine::fetch_payload(int number, Time at) {
   Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
   const Note& note = fetched.note;
-  const int dpu = process_at(note.from).dpu;
-  const bool remote = !note.to_host && process_at(note.to).dpu != dpu;
-  const Time asked = (note.to_host ? at : step(note.to, at)) + latency(note);
-  fetched.passage = leave(dpu, remote, note.payload, true, asked);
+  const bool of_host = note.course == Course::kFromHost;
+  const int dpu = process_at(of_host ? note.to : note.from).dpu;
+  const bool remote = note.course == Course::kProcesses && process_at(note.to).dpu != dpu;
+  const Time asked = (note.course == Course::kToHost ? at : step(note.to, at)) + latency(note);
+  fetched.passage = leave(dpu, remote, note.payload, !of_host, asked);
   schedule(fetched.passage.first, kPayload, number);
 }
 
 void Machine::land_payload(int number) {
   const Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
   const Note& note = fetched.note;
-  const int own = process_at(note.from).dpu;
-  const int dpu = note.to_host ? own : process_at(note.to).dpu;
-  Time landed = land(dpu, note.payload, !note.to_host, dpu != own, fetched.passage);
-  if (note.to_host) landed += spec_.card.poll;
+  const bool to_host = note.course == Course::kToHost;
+  const int dpu = process_at(to_host ? note.from : note.to).dpu;
+  const bool remote = note.course == Course::kProcesses && process_at(note.from).dpu != dpu;
+  Time landed = land(dpu, note.payload, !to_host, remote, fetched.passage);
+  if (to_host) landed += spec_.card.poll;
   schedule(landed, note.kind, note.subject);
   schedule(landed + latency(note), kLeft, number);
 }
@@ -176,7 +197,7 @@ void Machine::land_payload(int number) {
 void Machine::leave_fetched(int number, Time at) {
   const Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
   unused_fetched_.push_back(number);
-  notifications_->sent(process_at(fetched.note.from).global_id, fetched.send, at);
+  notifications_->sent(sender_of(fetched.note), fetched.send, at);
 }
 
 Time Machine::repairs(std::uint64_t link, Time at) {
@@ -185,19 +206,6 @@ Time Machine::repairs(std::uint64_t link, Time at) {
   packet_ += transport.numbers();
   gave_up_ = gave_up_ || repair.gave_up;
   return repair.time;
-}
-
-Time Machine::from_host(int member, std::int64_t payload, Time at) {
-  const int process = process_of(member);
-  if (on_host(process)) return at;
-  const std::int64_t bytes = kNotificationHeader + (is_fetched(member, payload) ? 0 : payload);
-  count_message(wire_, bytes);
-  return at + spec_.card.pcie.bytes(framed(bytes)) + spec_.card.pcie_latency;
-}
-
-Time Machine::fetch(std::int64_t payload, Time at) {
-  count_message(wire_, payload);
-  return at + spec_.card.pcie_latency + spec_.card.pcie.bytes(framed(payload)) + spec_.card.pcie_latency;
 }
 
 Time Machine::to_host(int member, Time at) {

@@ -88,19 +88,14 @@ class Machine final : private Notifications::Way {
   void notify_host(int from, int member, std::int64_t payload, Time at, Event then);
   /// A meta-event of a service process, for notifications that belong together.
   [[nodiscard]] dpu::Event* begin_meta(int process) {
-    return notifications_->begin_meta(process_at(process).global_id);
+    return notifications_->begin_meta({process_at(process).global_id});
   }
   void end_meta(int process, dpu::Event* meta) {
-    notifications_->end_meta(process_at(process).global_id, meta);
+    notifications_->end_meta({process_at(process).global_id}, meta);
   }
-  /// When a member's notification reaches its service process, and when the way back reaches the host.
-  Time from_host(int member, std::int64_t payload, Time at);
-  /// Whether only the header of a notification travels at first, and the service process fetches the rest.
-  [[nodiscard]] bool is_fetched(int member, std::int64_t payload) const {
-    return payload > spec_.notification_limit && !on_host(process_of(member));
-  }
-  /// When a payload is there that a service process asks for at a time.
-  Time fetch(std::int64_t payload, Time at);
+  /// The same from the host of a member to its service process.
+  void notify_process(int member, std::int64_t payload, Time at, Event then);
+  /// When the notification of a completion reaches the host of a member.
   Time to_host(int member, Time at);
 
   struct Passage {
@@ -155,6 +150,7 @@ class Machine final : private Notifications::Way {
   bool depart(const Note& note, std::uint64_t send, Time at) override;
   /// When a header, and what travels with it, is at its receiver.
   Time header_arrives(const Note& note, std::int64_t payload, Time at);
+  [[nodiscard]] Sender sender_of(const Note& note) const;
   [[nodiscard]] Time latency(const Note& note) const;
   void fetch_payload(int number, Time at);
   void land_payload(int number);
@@ -173,6 +169,7 @@ class Machine final : private Notifications::Way {
   std::uint64_t packet_;  // number of the next one that the fault script judges
   bool gave_up_ = false;
   std::vector<int> process_of_;  // by member
+  std::vector<int> world_rank_;  // by member
   std::vector<Process> processes_;
   std::vector<Dpu> dpus_;
   std::vector<std::unique_ptr<Units>> own_;  // by host, without an agenda

@@ -8,37 +8,52 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::uint64_t kType = 601;  // read in code: those of collectives begin here
+constexpr std::uint64_t kType = 601;                      // read in code: those of collectives begin here
+constexpr std::uint64_t kRanks = std::uint64_t{1} << 32;  // behind all service processes
+
+/// A name of the sender for the headers of what it sends.
+std::uint64_t id_of(const Sender& sender) {
+  return sender.world_rank >= 0 ? kRanks + static_cast<std::uint64_t>(sender.world_rank)
+                                : static_cast<std::uint64_t>(sender.global_id);
+}
 
 }  // namespace
 
-EventSystem& Notifications::system_of(int global_id) {
-  const auto place = static_cast<std::size_t>(global_id);
-  if (place >= systems_.size()) systems_.resize(place + 1);
-  if (systems_[place] == nullptr) {
-    NotificationHeader identity;
-    identity.id = static_cast<std::uint64_t>(global_id);
-    identity.scope = Scope::kInterProcess;
-    identity.sender = Role::kServer;
-    systems_[place] = std::make_unique<EventSystem>(identity, nullptr, posted_sends_);
+EventSystem& Notifications::system_of(const Sender& sender) {
+  const bool is_rank = sender.world_rank >= 0;
+  const auto place = static_cast<std::size_t>(sender.global_id);
+  if (!is_rank && place >= processes_.size()) processes_.resize(place + 1);
+  System& system = is_rank ? ranks_[sender.world_rank] : processes_[place];
+  if (system == nullptr && is_rank && !idle_.empty()) {
+    system = std::move(idle_.back());
+    idle_.pop_back();
+  } else if (system == nullptr) {
+    system = std::make_unique<EventSystem>(NotificationHeader(), nullptr, posted_sends_);
   }
-  return *systems_[place];
+  return *system;
 }
 
-Event* Notifications::begin_meta(int global_id) {
-  EventSystem& system = system_of(global_id);
+void Notifications::let_go(const Sender& sender) {
+  const auto found = sender.world_rank >= 0 ? ranks_.find(sender.world_rank) : ranks_.end();
+  if (found == ranks_.end() || found->second->ongoing() > 0) return;
+  idle_.push_back(std::move(found->second));
+  ranks_.erase(found);
+}
+
+Event* Notifications::begin_meta(const Sender& sender) {
+  EventSystem& system = system_of(sender);
   Event* const meta = system.get();
   system.make_meta(*meta);
   return meta;
 }
 
-void Notifications::end_meta(int global_id, Event* meta) {
-  system_of(global_id).emit_meta(meta);
+void Notifications::end_meta(const Sender& sender, Event* meta) {
+  system_of(sender).emit_meta(meta);
 }
 
-void Notifications::emit(const Note& note, int global_id, std::uint64_t receiver, Way& way, Time at,
+void Notifications::emit(const Note& note, const Sender& sender, std::uint64_t receiver, Way& way, Time at,
                          Event* meta) {
-  EventSystem& system = system_of(global_id);
+  EventSystem& system = system_of(sender);
   Event* event = system.get();
   if (meta != nullptr) system.queue_sub(*meta, *event);
   current_ = {note, &way, at};
@@ -46,12 +61,11 @@ void Notifications::emit(const Note& note, int global_id, std::uint64_t receiver
   // Sizes only: the carrier looks at no bytes.
   static std::byte nothing;
   const std::span<const std::byte> payload(no_memory(&nothing), static_cast<std::size_t>(note.payload));
-  const EventResult result =
-      system.emit(event, kType, payload, {this, receiver, static_cast<std::uint64_t>(global_id)});
+  const EventResult result = system.emit(event, kType, payload, {this, receiver, id_of(sender)});
   assert(result != EventResult::kError);
   static_cast<void>(result);
-  if (current_.way != nullptr)
-    waiting_[{static_cast<std::uint64_t>(global_id), event->number()}] = std::exchange(current_, {});
+  if (current_.way != nullptr) waiting_[{id_of(sender), event->number()}] = std::exchange(current_, {});
+  let_go(sender);
 }
 
 bool Notifications::send(const NotificationHeader& header, std::span<const std::byte> /*payload*/,
@@ -61,11 +75,12 @@ bool Notifications::send(const NotificationHeader& header, std::span<const std::
   return departing.way->depart(departing.note, event, later(now_, departing.at));
 }
 
-void Notifications::sent(int global_id, std::uint64_t send, Time at) {
-  EventSystem& system = system_of(global_id);
+void Notifications::sent(const Sender& sender, std::uint64_t send, Time at) {
+  EventSystem& system = system_of(sender);
   system.sent(send);
   now_ = at;
   system.progress();
+  let_go(sender);
 }
 
 }  // namespace offramp::dpu

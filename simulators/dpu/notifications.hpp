@@ -1,7 +1,7 @@
-// What service processes tell each other and, beside completions, their ranks. It leaves by the event systems
-// of the service itself (lib/dpu_service/events.hpp), one for each service process: with their pools,
-// meta-events and limit of posted sends. The model says how long a notification is under way, and when it has
-// left.
+// What service processes and their ranks tell each other, but for completions. It leaves by the event systems
+// of the service itself (lib/dpu_service/events.hpp), one for each service process and each rank: with their
+// pools, meta-events and limit of posted sends. The model says how long a notification is under way, and when
+// it has left.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,23 @@
 
 namespace offramp::dpu {
 
-/// A notification to a service process or to the host of a member.
+/// Between service processes; or between a service process and the host of a member.
+enum class Course : std::uint8_t { kProcesses, kToHost, kFromHost };
+
+/// A notification.
 struct Note {
-  int from = 0;  // service process, as its machine numbers them
-  int to = 0;    // service process, or with to_host a member
-  bool to_host = false;
+  Course course = Course::kProcesses;
+  int from = 0;              // service process, as its machine numbers them; of kFromHost the member
+  int to = 0;                // the same; of kToHost the member
   std::int64_t payload = 0;  // bytes
   int kind = 0;              // of the event that it is at its receiver
   int subject = 0;
+};
+
+/// Who sends: a service process by its global id, or a rank.
+struct Sender {
+  int global_id = 0;
+  int world_rank = -1;  // 0 or more: the rank
 };
 
 class Notifications final : private Carrier {
@@ -41,14 +50,14 @@ class Notifications final : private Carrier {
   explicit Notifications(int posted_sends) : posted_sends_(static_cast<std::size_t>(posted_sends)) {}
 
   /// A meta-event of a service process, for several notifications; ends with end_meta().
-  Event* begin_meta(int global_id);
-  void end_meta(int global_id, Event* meta);
-  /// global_id: of the sender. receiver: the same for all that is sent to it. It departs now, or when others
-  /// to the same receiver have left. way lives until it has.
-  void emit(const Note& note, int global_id, std::uint64_t receiver, Way& way, Time at,
+  Event* begin_meta(const Sender& sender);
+  void end_meta(const Sender& sender, Event* meta);
+  /// receiver: the same for all that is sent to it. It departs now, or when others to the same receiver have
+  /// left. way lives until it has.
+  void emit(const Note& note, const Sender& sender, std::uint64_t receiver, Way& way, Time at,
             Event* meta = nullptr);
   /// A note has left.
-  void sent(int global_id, std::uint64_t send, Time at);
+  void sent(const Sender& sender, std::uint64_t send, Time at);
 
  private:
   struct Departing {
@@ -59,11 +68,16 @@ class Notifications final : private Carrier {
 
   bool send(const NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override;
-  EventSystem& system_of(int global_id);
+  EventSystem& system_of(const Sender& sender);
+  /// A rank may have nothing more to send.
+  void let_go(const Sender& sender);
 
   std::size_t posted_sends_;
-  std::vector<std::unique_ptr<EventSystem>> systems_;  // by global id; null: nothing emitted
-  Departing current_;                                  // no way: it has departed
+  using System = std::unique_ptr<EventSystem>;
+  std::vector<System> processes_;  // by global id; null: nothing emitted
+  std::map<int, System> ranks_;    // that have something to send; idle systems are as good for others
+  std::vector<System> idle_;
+  Departing current_;                                                     // no way: it has departed
   std::map<std::pair<std::uint64_t, std::uint64_t>, Departing> waiting_;  // by sender and number of the event
   Time now_;
 };

@@ -48,8 +48,7 @@ class Run final : public Offload {
     kAck,
     kResult,
     kResultData,
-    kResultLanded,
-    kFetched
+    kResultLanded
   };
 
   struct Rank {
@@ -106,10 +105,8 @@ class Run final : public Offload {
         return send_result(subject, at);
       case kResultData:
         return land_result(subject);
-      case kResultLanded:
-        return take_result(subject, at);
       default:
-        return know(subject, machine_.step(machine_.process_of(subject), at));
+        return take_result(subject, at);
     }
   }
 
@@ -132,19 +129,9 @@ class Run final : public Offload {
   }
 
   void arrive(int rank, Time at) {
-    const int process = machine_.process_of(rank);
-    const Time taken = machine_.step(process, at);
-    const std::int64_t payload =
-        arrival_payload(request_.kind, static_cast<int>(ranks_.size()), rank == request_.root);
-    if (machine_.is_fetched(rank, payload))
-      return machine_.schedule(machine_.fetch(payload, taken), kFetched, rank);
-    know(rank, taken);
-  }
-
-  /// The arrival is all there.
-  void know(int rank, Time now) {
     Rank& r = ranks_[index(rank)];
     const int process = machine_.process_of(rank);
+    Time now = machine_.step(process, at);
     r.arrived = true;
     // An idle member of a collective without bytes has nothing to import.
     if (plan_.imports) now = machine_.work(process, now, spec_.card.import);

@@ -53,26 +53,18 @@ Machine::Event Population::event(Kind kind, int subject) {
 bool Population::take(const Machine::Event& event, Time at) {
   const int subject = event.subject;
   switch (event.kind - Offload::kOthers) {
-    case kAdd: {
-      const Time taken = machine_.step(machine_.process_of(subject), at);
-      if (!machine_.is_fetched(subject, addition_bytes())) return take_addition(subject, taken), true;
-      machine_.schedule(machine_.fetch(addition_bytes(), taken), Offload::kOthers + kAddFetched, subject);
-      return true;
-    }
-    case kAddFetched:
-      return take_addition(subject, at), true;
+    case kAdd:
+      return take_addition(subject, machine_.step(machine_.process_of(subject), at)), true;
     case kEntries:
       return take_entries(subject, at), true;
     case kTable:
       return observer_.populated(subject, at), true;
     case kConnect:
       return accept(subject, at), true;
-    case kWelcome: {
-      const std::int64_t greeting = kWorkerAddress + kRankInfo;
-      machine_.schedule(machine_.from_host(subject, greeting, at + spec_.card.connect),
-                        Offload::kOthers + kHello, subject);
+    case kWelcome:
+      machine_.notify_process(subject, kWorkerAddress + kRankInfo, at + spec_.card.connect,
+                              Population::event(kHello, subject));
       return true;
-    }
     case kHello:
       return greet(subject, at), true;
     case kProcessData:
@@ -82,12 +74,9 @@ bool Population::take(const Machine::Event& event, Time at) {
   }
 }
 
-std::int64_t Population::addition_bytes() const {
-  return kRankInfo + kWorldRank * static_cast<std::int64_t>(group_.world_ranks.size());
-}
-
 void Population::add(int member, Time posted) {
-  machine_.schedule(machine_.from_host(member, addition_bytes(), posted), Offload::kOthers + kAdd, member);
+  const std::int64_t bytes = kRankInfo + kWorldRank * static_cast<std::int64_t>(group_.world_ranks.size());
+  machine_.notify_process(member, bytes, posted, event(kAdd, member));
 }
 
 Time Population::handle_entries(int process, std::size_t entries, Time at) {

@@ -43,7 +43,7 @@ class Population {
   [[nodiscard]] Time connected(int member) const { return connected_[static_cast<std::size_t>(member)]; }
 
  private:
-  enum Kind { kAdd, kAddFetched, kEntries, kTable, kConnect, kWelcome, kHello, kProcessData };
+  enum Kind { kAdd, kEntries, kTable, kConnect, kWelcome, kHello, kProcessData };
   using Run = std::vector<int>;  // ranks of a service process that follow each other
   /// Told by one service process to another.
   struct Told {
@@ -55,7 +55,6 @@ class Population {
   [[nodiscard]] static Machine::Event event(Kind kind, int subject);
   /// Arm's work for so many entries: a step, and to copy them.
   Time handle_entries(int process, std::size_t entries, Time at);
-  [[nodiscard]] std::int64_t addition_bytes() const;
   void take_addition(int member, Time at);
   void take_entries(int told, Time at);
   void tell_processes(int process, Time at);
