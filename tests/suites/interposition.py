@@ -1,5 +1,6 @@
 """The ways in which users put Offramp in front of a program, and what the library shows to the outside."""
 
+import argparse
 import os
 import re
 import shutil
@@ -179,6 +180,17 @@ def compile_with_mpich(source, binary, flags=()):
     return launch([compiler, "-I", ROOT, "-o", binary, source, *flags, "-lm"], base_environment(), 60)
 
 
+def for_one_library(build, folder):
+    """A copy without the libraries for other families."""
+    copy = os.path.join(folder, "for-one-library")
+    for part in ("bin/offramp", "lib/libofframp.so"):
+        os.makedirs(os.path.dirname(os.path.join(copy, part)), exist_ok=True)
+        shutil.copy(os.path.join(build, part), os.path.join(copy, part))
+    os.symlink("libofframp.so", os.path.join(copy, "lib/libofframp.so.0"))
+    os.symlink(os.path.join(build, "lib/offramp"), os.path.join(copy, "lib/offramp"))
+    return copy
+
+
 def mpich_program(arguments, tally, folder, source):
     """The preload changes nothing but a line that one rank prints."""
     name = os.path.basename(source)
@@ -193,12 +205,14 @@ def mpich_program(arguments, tally, folder, source):
 
 
 def mpich(arguments, tally):
-    """The real one of Debian, installed beside Open MPI."""
+    """The real one of Debian, installed beside Open MPI, and an Offramp that was built for Open MPI alone. What one does that was
+    built for both is tested in mpich.py."""
     if shutil.which("mpiexec.mpich") is None or shutil.which("mpicc.mpich") is None:
         tally.skip("interposition/MPICH", "MPICH is not installed")
         return
-    offramp = os.path.join(arguments.build, "bin/offramp")
     with tempfile.TemporaryDirectory() as folder:
+        arguments = argparse.Namespace(**{**vars(arguments), "build": for_one_library(arguments.build, folder)})
+        offramp = os.path.join(arguments.build, "bin/offramp")
         fortran = os.path.join(folder, "ring.f90")
         with open(fortran, "w", encoding="utf-8") as file:
             file.write(IN_FORTRAN)
