@@ -1,6 +1,7 @@
 """Runs of a simulator: what they cost, and SimGrid's SMPI (Debian: libsimgrid-dev) with bench/operations.c."""
 
 import os
+import random
 import shutil
 import signal
 import statistics
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <cluster id="hosts" prefix="h" suffix="" radical="0-{last}" speed="1Gf" bw="12.5GBps" lat="500ns"/>
+  <cluster id="hosts" prefix="h" suffix="" radical="0-{last}" speed="1Gf" bw="12.5GBps" lat="{latency}" {more}/>
 </platform>
 """
 
@@ -74,12 +75,15 @@ class Smpi:
     def installed():
         return shutil.which("smpirun") is not None
 
-    def __init__(self, folder, most_ranks):
+    def __init__(self, folder, most_ranks, topology=""):
         self.program = folder / "operations"
         self.hosts = folder / "hosts"
         self.platform = folder / "platform.xml"
-        self.platform.write_text(PLATFORM.format(last=most_ranks - 1), encoding="utf-8")
-        self.hosts.write_text("".join(f"h{i}\n" for i in range(most_ranks)), encoding="utf-8")
+        self.platform.write_text(PLATFORM.format(last=most_ranks - 1, latency="150ns" if topology else "500ns", more=topology), encoding="utf-8")
+        hosts = list(range(most_ranks))
+        if topology:
+            random.Random(1).shuffle(hosts)
+        self.hosts.write_text("".join(f"h{i}\n" for i in hosts), encoding="utf-8")
         subprocess.run(["smpicc", "-O2", ROOT / "bench/operations.c", "-o", self.program], check=True)
 
     def command(self, operation, size, ranks, count, group=0, options=()):

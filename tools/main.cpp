@@ -378,8 +378,18 @@ class ReplayCommand {
       : app_(*parent.add_subcommand("replay", "run a recorded program again on other hardware")) {
     app_.footer(replay_footer());
     app_.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
-        ->type_name("FILE|PATTERN")
-        ->required();
+        ->type_name("FILE|PATTERN");
+    app_.add_option(
+            "--job", options_.jobs,
+            "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
+            "if not on the next ones; may be repeated")
+        ->type_name("FILE[:NODES]")
+        ->allow_extra_args(false);
+    app_.add_option("--background", options_.background,
+                    "messages between the other nodes of the network meanwhile: uniform, incast or shift, "
+                    "and the Gb/s "
+                    "that each sends")
+        ->type_name("KIND:RATE");
     add_backends("--backend", backends_,
                  "the hardware: one backend, or several with commas between them, or all");
     add_backends("--compare", compared_, "more of them");
@@ -419,6 +429,7 @@ class ReplayCommand {
         options_.backends.push_back(name);
     }
     std::string problem = settings_.collect(options_.backends, options_.overrides);
+    if (options_.file.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (app_.count("--receipts") > 0 && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
     if (app_.count("--ranks-per-node") > 0)

@@ -10,7 +10,9 @@
 namespace offramp::tool {
 
 struct ReplayToolOptions {
-  std::string file;
+  std::string file;                   // empty: only jobs
+  std::vector<std::string> jobs;      // FILE[:NODES] each, beside the file
+  std::string background;             // see parse_background(); empty: none
   std::vector<std::string> backends;  // one result each; empty: those of the configuration
   bool modelled_arrival = false;      // the world decides what the order of arrival decided
   bool check = false;                 // verify the invariants of the simulation

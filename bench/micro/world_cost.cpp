@@ -1,10 +1,12 @@
-// What a world costs: time, and memory per rank. usage: world_cost BACKEND PROGRAM RANKS BYTES COUNT [GROUP]
+// What a world costs: time, and memory per rank. usage: world_cost BACKEND PROGRAM RANKS BYTES COUNT [GROUP
+// [TOPOLOGY]]
 //
 // Every rank runs the operation COUNT times, after one that is not counted. pingpong: between the ranks of
 // each pair. bcast: from one rank after the other, so that none runs ahead. Collectives: in communicators of
 // GROUP ranks (default: all), at once. idle: a ping-pong of the first two ranks, while the programs of the
 // others end at once. absent: the same, and the others have no program. Prints one JSON object. Processor
-// time, messages and events are those of what is counted; memory is that of the whole run.
+// time, messages and events are those of what is counted; memory is that of the whole run. With a TOPOLOGY,
+// such as fat-tree:32, the ranks are on its nodes at random, so that most messages cross it.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 
 #include "lib/core/registry.hpp"
 #include "simulators/model/world.hpp"
+#include "simulators/network/make_network.hpp"
 
 namespace offramp {
 namespace {
@@ -56,6 +59,7 @@ struct Work {
   std::size_t bytes = 0;
   int count = 0;
   int group = 0;
+  std::string topology = "star";
 };
 
 /// What there was before the first operation.
@@ -124,6 +128,12 @@ class Measurement {
     const double begin = processor_time();
     WorldOptions options;
     options.ranks = work_.ranks;
+    NetworkOptions links;
+    links.topology = work_.topology;
+    links.placement = "random:1";
+    auto network = make_network(links, work_.ranks, 1);
+    if (!network) return network.error() + '\n';
+    options.network = std::move(*network);
     world_.emplace(options, WorldBackend(*work_.backend));
     construction_ = processor_time() - begin;
     std::vector<int> ranks(static_cast<std::size_t>(work_.name == "absent" ? 2 : work_.ranks));
@@ -170,11 +180,15 @@ class Measurement {
 };
 
 std::optional<Work> work_of(const Registry& registry, const std::vector<std::string>& words) {
-  if (words.size() < 5 || words.size() > 6) return std::nullopt;
-  Work work{registry.find(words[0]),     words[1],
-            std::atoi(words[2].c_str()), std::strtoull(words[3].c_str(), nullptr, 10),
-            std::atoi(words[4].c_str()), 0};
-  work.group = words.size() == 6 ? std::atoi(words[5].c_str()) : work.ranks;
+  if (words.size() < 5 || words.size() > 7) return std::nullopt;
+  Work work{registry.find(words[0]),
+            words[1],
+            std::atoi(words[2].c_str()),
+            std::strtoull(words[3].c_str(), nullptr, 10),
+            std::atoi(words[4].c_str()),
+            0,
+            words.size() == 7 ? words[6] : "star"};
+  work.group = words.size() >= 6 ? std::atoi(words[5].c_str()) : work.ranks;
   if (work.backend == nullptr || find(work.name) == nullptr || work.ranks < 2 || work.count < 1 ||
       work.group < 1)
     return std::nullopt;
@@ -191,7 +205,7 @@ int main(int argc, char** argv) {
   const std::optional<Work> work = work_of(registry, words);
   if (!work) {
     std::cerr << "usage: world_cost BACKEND pingpong|bcast|allreduce|alltoall|idle|absent RANKS BYTES COUNT "
-                 "[GROUP]\n";
+                 "[GROUP [TOPOLOGY]]\n";
     return 2;
   }
   Measurement measurement(*work, find(work->name));

@@ -38,7 +38,11 @@ ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
     : options(options_),
       result(result_of(source.ranks)),
       log(options_, result.ranks),
-      places(static_cast<std::size_t>(source.ranks)) {}
+      places(static_cast<std::size_t>(source.ranks)),
+      jobs(source.jobs) {
+  if (jobs.empty()) jobs.push_back({0, source.ranks});
+  for (const ReplayJob& job : jobs) ranks += job.ranks;
+}
 
 WorldOptions ReplayRun::observed() {
   WorldOptions world = log.options();
@@ -128,8 +132,9 @@ std::string ReplayRun::disagreement(const Communicator& communicator, std::uint3
 
 namespace {
 
-Task<void> play(ReplayRun& run, RankHandle& rank, std::unique_ptr<recording::Reader> reader) {
-  ReplayRank player(run, rank, std::move(reader));
+Task<void> play(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
+                std::unique_ptr<recording::Reader> reader) {
+  ReplayRank player(run, rank, job, std::move(reader));
   co_await player.play();
 }
 
@@ -142,11 +147,13 @@ std::string place_of(const ReplayRun& run, std::size_t rank) {
 /// The ranks that did not come to the end of their recordings, and where.
 std::vector<std::string> unfinished(const ReplayRun& run) {
   std::vector<std::string> all;
-  for (std::size_t rank = 0; rank < run.places.size(); ++rank) {
-    const ReplayRun::Place& place = run.places[rank];
-    if (place.ended && place.why_early.empty()) continue;
-    all.push_back(fmt::format("{}: {}", place_of(run, rank),
-                              place.ended ? place.why_early : "it waits for another rank"));
+  for (const ReplayJob& job : run.jobs) {
+    for (int rank = job.first; rank < job.first + job.ranks; ++rank) {
+      const ReplayRun::Place& place = run.places[static_cast<std::size_t>(rank)];
+      if (place.ended && place.why_early.empty()) continue;
+      all.push_back(fmt::format("{}: {}", place_of(run, static_cast<std::size_t>(rank)),
+                                place.ended ? place.why_early : "it waits for another rank"));
+    }
   }
   return all;
 }
@@ -159,18 +166,28 @@ std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   return text;
 }
 
-void collect(ReplayResult& result, const World& world) {
-  result.modelled_time = world.end();
+void collect(ReplayRun& run, const World& world) {
+  ReplayResult& result = run.result;
   for (int rank = 0; rank < world.ranks(); ++rank) {
     ReplayedRank& replayed = result.ranks[static_cast<std::size_t>(rank)];
     replayed.clock = world.clock(rank);
     replayed.counters.calls.resize(result.functions.size());
   }
+  for (const ReplayJob& job : run.jobs) result.modelled_time = later(result.modelled_time, result.end(job));
   result.wire = world.wire();
   result.messages = world.messages();
   for (const World::ResourceUse& use : world.resources())
     result.resources.push_back({std::string(use.name), use.first_rank, use.busy, use.waited, use.bytes});
   result.links = world.links();
+}
+
+std::vector<int> working_ranks(const ReplayRun& run, const ReplaySource& source) {
+  std::vector<int> ranks = source.background.ranks;
+  for (const ReplayJob& job : run.jobs) {
+    for (int rank = job.first; rank < job.first + job.ranks; ++rank) ranks.push_back(rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
 }
 
 }  // namespace
@@ -184,8 +201,15 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   auto made = make_world(setting, source.ranks, run.observed());
   if (!made) return Failure::failure(made.error());
   const std::unique_ptr<World> world = std::move(*made);
-  const std::string stuck =
-      world->run([&](RankHandle& rank) { return play(run, rank, source.read(rank.rank())); });
+  const auto program = [&](RankHandle& rank) {
+    const auto job = std::find_if(run.jobs.begin(), run.jobs.end(), [&](const ReplayJob& one) {
+      return rank.rank() >= one.first && rank.rank() - one.first < one.ranks;
+    });
+    if (job == run.jobs.end())
+      return source.background.play(rank, [&run] { return run.over || run.ranks_ended == run.ranks; });
+    return play(run, rank, *job, source.read(rank.rank()));
+  };
+  const std::string stuck = world->run(program, working_ranks(run, source));
   if (!run.error.empty()) return Failure::failure(run.error);
   if (!world->declined().empty()) return Failure::failure(world->declined());
   const bool cut = std::any_of(run.places.begin(), run.places.end(),
@@ -196,7 +220,7 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
     return Failure::failure(
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
-  collect(run.result, *world);
+  collect(run, *world);
   run.result.path = run.log.take_path();
   return std::move(run.result);
 }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/core/background.hpp"
 #include "lib/core/replay_result.hpp"
 #include "lib/core/world_setting.hpp"
 #include "lib/recording/reader.hpp"
@@ -22,8 +23,12 @@ namespace offramp {
 
 /// Where the events come from: a recording, or what a test makes up.
 struct ReplaySource {
-  int ranks = 0;
+  int ranks = 0;  // of the world
   std::function<std::unique_ptr<recording::Reader>(int rank)> read;
+  /// Programs that know nothing of each other, in the order of their ranks. Empty: one, of all ranks. Ranks
+  /// of none do nothing.
+  std::vector<ReplayJob> jobs = {};
+  BackgroundTraffic background = {};
 };
 
 /// Who decides what the order of arrival decided in the recorded run: what a wildcard takes, and which of

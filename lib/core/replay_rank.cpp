@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace offramp {
 
@@ -16,6 +17,9 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operatio
 constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
 constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);     // of 63 bits: 26 days
 constexpr int kSubjects = 1 << 30;
+// Names of communicators that no recording makes.
+constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;
+constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 
 constexpr bool is_meeting(EventKind kind) {
   return kind == EventKind::kMeet || kind == EventKind::kExchange;
@@ -33,14 +37,22 @@ constexpr bool has_communicator(EventKind kind) {
 
 // --- a rank and its events ---
 
-ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, std::unique_ptr<recording::Reader> reader)
+ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
+                       std::unique_ptr<recording::Reader> reader)
     : run_(run),
       place_(run.places[static_cast<std::size_t>(rank.rank())]),
       replayed_(run.result.ranks[static_cast<std::size_t>(rank.rank())]),
       rank_(rank),
+      job_(job),
       reader_(std::move(reader)),
       communicators_(recording::kFirstMade) {
-  communicators_[recording::kWorld].communicator = rank.world();
+  std::optional<Communicator>& everyone = communicators_[recording::kWorld].communicator;
+  everyone = rank.world();
+  if (job.ranks < rank.size()) {
+    std::vector<int> members(static_cast<std::size_t>(job.ranks));
+    std::iota(members.begin(), members.end(), job.first);
+    everyone = rank.communicator(members, kJobs | static_cast<std::uint64_t>(job.first));
+  }
   if (run.options.certificate) certificate_ = std::make_unique<Certificate>();
 }
 
@@ -266,7 +278,7 @@ bool ReplayRank::check() {
   std::optional<Communicator>& named = communicators_[event_.communicator].communicator;
   if (!named) {  // the rank alone
     const int self[] = {rank_.rank()};
-    named = rank_.communicator(self, std::uint64_t{1} << 63 | static_cast<std::uint64_t>(rank_.rank()));
+    named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
   }
   communicator_ = &*named;
   if (event_.kind == EventKind::kCollective || event_.kind >= EventKind::kMeet) return true;
@@ -576,7 +588,8 @@ bool ReplayRank::collective(Operation& operation, CollectiveSizes& sizes) {
 // --- communicators and phases ---
 
 void ReplayRank::make_communicator() {
-  if (!ranks_of(to_, event_.list, rank_.size())) return;
+  if (!ranks_of(to_, event_.list, job_.ranks)) return;
+  for (int& rank : to_) rank += job_.first;
   from_ = to_;
   std::sort(from_.begin(), from_.end());
   if (std::adjacent_find(from_.begin(), from_.end()) != from_.end() ||

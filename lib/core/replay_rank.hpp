@@ -36,6 +36,8 @@ class ReplayRun final : public Choices {
   std::string error;
   bool over = false;  // stopped, or an error: no rank goes on
   std::vector<Place> places;
+  std::vector<ReplayJob> jobs;  // one of all ranks if the source names none
+  int ranks = 0;                // of the jobs
   int ranks_ended = 0;
 
   /// The first one counts.
@@ -80,7 +82,8 @@ class ReplayRun final : public Choices {
 
 class ReplayRank {
  public:
-  ReplayRank(ReplayRun& run, RankHandle& rank, std::unique_ptr<recording::Reader> reader);
+  ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
+             std::unique_ptr<recording::Reader> reader);
 
   Task<void> play();
 
@@ -145,6 +148,7 @@ class ReplayRank {
   ReplayRun::Place& place_;
   ReplayedRank& replayed_;
   RankHandle& rank_;
+  ReplayJob job_;
   std::unique_ptr<recording::Reader> reader_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event

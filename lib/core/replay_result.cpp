@@ -15,9 +15,21 @@ std::vector<Time> ReplayResult::clocks() const {
 }
 
 Counters ReplayResult::total() const {
+  return total({0, static_cast<int>(ranks.size())});
+}
+
+Counters ReplayResult::total(const ReplayJob& job) const {
   Counters sum;
-  for (const ReplayedRank& rank : ranks) sum += rank.counters;
+  for (int rank = job.first; rank < job.first + job.ranks; ++rank)
+    sum += ranks[static_cast<std::size_t>(rank)].counters;
   return sum;
+}
+
+Time ReplayResult::end(const ReplayJob& job) const {
+  Time end;
+  for (int rank = job.first; rank < job.first + job.ranks; ++rank)
+    end = later(end, ranks[static_cast<std::size_t>(rank)].clock);
+  return end;
 }
 
 }  // namespace offramp

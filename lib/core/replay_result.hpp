@@ -45,6 +45,12 @@ struct ReplayedRank {
   std::uint64_t certificate = 0;
 };
 
+/// One program of a replay: the ranks of the world that it has.
+struct ReplayJob {
+  int first = 0;
+  int ranks = 0;
+};
+
 struct ReplayResult {
   Time modelled_time;                  // the latest clock
   std::vector<std::string> functions;  // names of Counters::calls, which are alike for all ranks
@@ -63,6 +69,9 @@ struct ReplayResult {
   [[nodiscard]] std::vector<Time> clocks() const;
   /// The sums over the ranks.
   [[nodiscard]] Counters total() const;
+  /// The same of one job, and its latest clock.
+  [[nodiscard]] Counters total(const ReplayJob& job) const;
+  [[nodiscard]] Time end(const ReplayJob& job) const;
 };
 
 }  // namespace offramp

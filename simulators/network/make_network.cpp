@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "simulators/network/fair.hpp"
@@ -27,7 +28,7 @@ Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& option
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node) {
   using Made = Result<std::shared_ptr<Network>>;
   const int nodes = (ranks - 1) / ranks_per_node + 1;
-  auto topology = topology_of(options, nodes);
+  auto topology = topology_of(options, std::max(nodes, options.least_nodes));
   if (!topology) return Made::failure("network.topology: " + topology.error());
   if (*topology == nullptr) return std::shared_ptr<Network>();
   if (!(*topology)->knows(options.routing))

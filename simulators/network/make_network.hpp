@@ -18,6 +18,7 @@ enum class Sharing : std::uint8_t { kTrains, kFair };
 struct NetworkOptions {
   std::string topology = "star";                  // see parse_topology(), or the name of a platform file
   std::shared_ptr<const Platform> platform = {};  // what was read of that file
+  int least_nodes = 0;                            // of a machine that grows with its programs
   std::string placement = "order";                // see place_nodes()
   Routing routing = Routing::kStatic;
   Sharing sharing = Sharing::kTrains;

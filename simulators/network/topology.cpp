@@ -149,7 +149,8 @@ class Torus final : public Topology {
       const std::int64_t from = at / stride % size;
       const std::int64_t to = way.destination / stride % size;
       const std::int64_t ahead = (to - from + size) % size;
-      // Halfway around, both ways are as long; read in code (SimGrid 3.32, TorusZone.cpp): which one it takes.
+      // Halfway around, both ways are as long; read in code (SimGrid 3.32, TorusZone.cpp): which one it
+      // takes.
       const bool forward = 2 * ahead < size || (2 * ahead == size && from != size / 2);
       std::int64_t place = from;
       while (place != to) {

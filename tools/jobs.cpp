@@ -1,0 +1,244 @@
+// Several programs at the same time on one network, each against being alone on the same nodes.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "lib/core/job_places.hpp"
+#include "lib/core/names.hpp"
+#include "lib/core/pattern.hpp"
+#include "tools/progress.hpp"
+#include "tools/replay_output.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+struct Job {
+  explicit Job(std::string name_) : name(std::move(name_)), played(name) {}
+  std::string name;
+  Played played;
+  JobNodes wanted;
+  ReplayJob ranks;         // of the world
+  std::vector<int> nodes;  // of the machine
+};
+
+/// FILE[:NODES] or PATTERN[:NODES]; what can be a whole name is one.
+std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const bool is_pattern = text.starts_with(kPatternPrefix);
+  if (colon == std::string::npos ||
+      (is_pattern ? bool(parse_pattern(text)) : access(text.c_str(), F_OK) == 0))
+    return {text, std::nullopt};
+  auto nodes = parse_nodes(text.substr(colon + 1));
+  if (!nodes) return {text, std::nullopt};
+  return {text.substr(0, colon), std::move(nodes)};
+}
+
+/// "0-3,8"
+std::string text_of_nodes(const std::vector<int>& nodes) {
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size();) {
+    std::size_t end = i + 1;
+    while (end < nodes.size() && nodes[end] == nodes[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", nodes[i]);
+    if (end - i > 1) text += fmt::format("-{}", nodes[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+/// All jobs, placed; and the world that they are in.
+class Jobs {
+ public:
+  Jobs(const ReplayToolOptions& options, const Configuration& configuration)
+      : per_node_(configuration.ranks_per_node), network_(configuration.network) {
+    if (!options.file.empty()) jobs_.emplace_back(options.file);
+    for (const std::string& text : options.jobs) {
+      auto [name, nodes] = name_and_nodes(text);
+      jobs_.emplace_back(std::move(name)).wanted.asked = std::move(nodes);
+    }
+    if (!options.background.empty()) {
+      auto background = parse_background(options.background);
+      if (!background) throw Misuse{"--background " + background.error()};
+      background_ = std::move(*background);
+      background_.seed = network_.seed;
+    }
+    place(!options.background.empty());
+  }
+
+  [[nodiscard]] const std::deque<Job>& all() const { return jobs_; }
+  [[nodiscard]] const NetworkOptions& network() const { return network_; }
+  [[nodiscard]] std::size_t background_nodes() const { return background_.ranks.size(); }
+
+  /// Of one job alone, or of all with what is in the background.
+  [[nodiscard]] ReplaySource source(const Job* alone) const {
+    ReplaySource source;
+    source.ranks = ranks_;
+    if (alone == nullptr) source.background = background_;
+    for (const Job& job : jobs_) {
+      if (alone == nullptr || alone == &job) source.jobs.push_back(job.ranks);
+    }
+    source.read = [this](int rank) {
+      const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& one) {
+        return rank >= one.ranks.first && rank - one.ranks.first < one.ranks.ranks;
+      });
+      return job->played.source.read(rank - job->ranks.first);
+    };
+    return source;
+  }
+
+ private:
+  void place(bool others) {
+    std::vector<JobNodes> wanted;
+    for (Job& job : jobs_) {
+      job.wanted.nodes = (job.played.description.ranks - 1) / per_node_ + 1;
+      wanted.push_back(job.wanted);
+    }
+    auto placed = place_jobs(network_, wanted, others);
+    if (!placed) throw Misuse{placed.error()};
+    std::size_t next = 0;
+    for (Job& job : jobs_) {
+      job.ranks = {static_cast<int>(next) * per_node_, job.played.description.ranks};
+      const auto first = placed->begin() + static_cast<std::ptrdiff_t>(next);
+      job.nodes.assign(first, first + job.wanted.nodes);
+      next += static_cast<std::size_t>(job.wanted.nodes);
+    }
+    for (; next < placed->size(); ++next) background_.ranks.push_back(static_cast<int>(next) * per_node_);
+    if (others && background_.ranks.size() < 2)
+      throw Misuse{"--background: the jobs are on all nodes of the network but " +
+                   std::to_string(background_.ranks.size()) + "; take a larger one"};
+    const std::size_t ranks = placed->size() * static_cast<std::size_t>(per_node_);
+    if (ranks > std::size_t{1} << 20) throw Misuse{"all jobs together have more than 2^20 ranks"};
+    ranks_ = static_cast<int>(ranks);
+  }
+
+  int per_node_;
+  NetworkOptions network_;
+  std::deque<Job> jobs_;  // they stay where they are: their sources refer to them
+  BackgroundTraffic background_;
+  int ranks_ = 0;
+};
+
+struct Outcome {
+  std::string_view backend;
+  ReplayResult together;
+  std::vector<Time> alone;  // by job
+};
+
+/// Nothing: interrupted.
+std::optional<Outcome> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
+                                   const Setup& setup, const Jobs& jobs, int& code) {
+  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend);
+  if (!setting) throw Misuse{setting.error()};
+  (*setting).check = options.check;
+  (*setting).network = jobs.network();
+  const ProgressLine progress;
+  const auto run = [&](const Job* alone, ReplayObserver* observer) {
+    ReplayOptions how;
+    how.compute = setup.configuration->compute;
+    how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
+    how.observer = observer;
+    how.progress = [&](const ReplayProgress& now) {
+      progress.say("{}: {}: {} events", backend.name, alone == nullptr ? "all jobs" : alone->name,
+                   now.events);
+      return !is_interrupted();
+    };
+    Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), how);
+    if (!result) throw Misuse{lines_of(result.error())};
+    return std::move(*result);
+  };
+  const RecordOptions to_files =
+      setup.backends.size() > 1 ? options.records.of_backend(backend.name) : options.records;
+  to_files.check();
+  const std::unique_ptr<ReplayRecords> records = to_files.records(jobs.source(nullptr).ranks);
+  Outcome outcome{backend.name, run(nullptr, records.get()), {}};
+  bool stopped = outcome.together.stopped;
+  if (!stopped && records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
+  for (const Job& job : jobs.all()) {
+    if (stopped) return std::nullopt;
+    const ReplayResult alone = run(&job, nullptr);
+    stopped = alone.stopped;
+    outcome.alone.push_back(alone.end(job.ranks));
+  }
+  return stopped ? std::nullopt : std::optional<Outcome>(std::move(outcome));
+}
+
+double slowdown(Time together, Time alone) {
+  return alone > Time() ? together.seconds() / alone.seconds() : 1;
+}
+
+void print_table(const Outcome& outcome, const Jobs& jobs) {
+  const ReplayResult& together = outcome.together;
+  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", outcome.backend, microseconds(together.modelled_time),
+             jobs.all().size(),
+             jobs.background_nodes() > 0
+                 ? fmt::format(", traffic between {} other nodes", jobs.background_nodes())
+                 : std::string());
+  fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16} {:>16} {:>9}\n", "job", "program", "ranks", "nodes",
+             "modelled (us)", "alone (us)", "slowdown");
+  for (std::size_t i = 0; i < jobs.all().size(); ++i) {
+    const Job& job = jobs.all()[i];
+    const Time end = together.end(job.ranks);
+    fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16.3f} {:>16.3f} {:>9.3f}\n", i + 1, printable(job.name),
+               job.ranks.ranks, text_of_nodes(job.nodes), microseconds(end), microseconds(outcome.alone[i]),
+               slowdown(end, outcome.alone[i]));
+  }
+  print_resources(together);
+  print_links(together);
+}
+
+Json json_of(const Outcome& outcome, const Jobs& jobs) {
+  Json each = Json::array();
+  for (std::size_t i = 0; i < jobs.all().size(); ++i) {
+    const Job& job = jobs.all()[i];
+    const Time end = outcome.together.end(job.ranks);
+    std::vector<Time> clocks = outcome.together.clocks();
+    clocks = {clocks.begin() + job.ranks.first, clocks.begin() + job.ranks.first + job.ranks.ranks};
+    each.push_back({{"program", job.name},
+                    {"ranks", job.ranks.ranks},
+                    {"nodes", job.nodes},
+                    {"modelled_time_ps", end.count()},
+                    {"modelled_time_ns", end.nanoseconds()},
+                    {"alone_ns", outcome.alone[i].nanoseconds()},
+                    {"slowdown", slowdown(end, outcome.alone[i])},
+                    {"per_rank_ns", nanoseconds_of(clocks)},
+                    {"calls", calls_of(outcome.together, outcome.together.total(job.ranks))}});
+  }
+  return {{"backend", outcome.backend},
+          {"modelled_time_ns", outcome.together.modelled_time.nanoseconds()},
+          {"jobs", each},
+          {"background_nodes", jobs.background_nodes()},
+          {"resources", resources_of(outcome.together)},
+          {"links", links_of(outcome.together)},
+          {"events", outcome.together.events},
+          {"messages", outcome.together.messages},
+          {"unfinished", outcome.together.unfinished}};
+}
+
+}  // namespace
+
+int replay_jobs(const ReplayToolOptions& options) {
+  if (!options.report.empty() || !options.html.empty() || options.records.receipts.any())
+    throw Misuse{"--report, --html and --receipts are of one program: leave out --job and --background"};
+  const Setup setup(options.overrides, options.backends);
+  const Jobs jobs(options, *setup.configuration);
+  watch_for_interrupt();
+  int code = kDone;
+  Json results = Json::array();
+  for (const BackendDescription* backend : setup.backends) {
+    const std::optional<Outcome> outcome = replay_over(*backend, options, setup, jobs, code);
+    if (!outcome) break;
+    options.json ? results.push_back(json_of(*outcome, jobs)) : print_table(*outcome, jobs);
+  }
+  if (options.json)
+    fmt::print("{}\n", Json{{"results", results}, {"interrupted", is_interrupted()}}.dump(
+                           2, ' ', false, Json::error_handler_t::replace));
+  for (const std::string& note : setup.notes()) complain(note);
+  if (!is_interrupted()) return code;
+  complain("interrupted: the backends that are left out were not replayed");
+  return kInterrupted;
+}
+
+}  // namespace offramp::tool
