@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/core/replay_result.hpp"
 #include "offramp/kernel/time.hpp"
-#include "simulators/model/network.hpp"
 
 namespace offramp {
 

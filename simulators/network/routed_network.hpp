@@ -17,7 +17,7 @@ struct NetworkSetting {
   Routing routing = Routing::kStatic;
   std::vector<int> places;  // of the program's nodes in the machine
   int ranks_per_node = 1;
-  // Of each link, where the topology does not say.
+  // What each link has where the topology does not say.
   Bandwidth rate = Bandwidth::gigabits_per_second(100);
   Time hop;                // a switch and its cable, for each link of a way
   std::uint64_t seed = 0;  // of what is drawn for each message
