@@ -87,6 +87,7 @@ void end() {
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries) offramp_native_progress_unregister(on_library_progress);
+  session.background.end();
   session.fabric().close(session.engine);
   native.Barrier(MPI_COMM_WORLD);
   Session::current = nullptr;

@@ -24,6 +24,7 @@
 #include "lib/core/configuration.hpp"
 #include "lib/core/engine.hpp"
 #include "lib/fabric/ucx_fabric.hpp"
+#include "lib/mpi/background_progress.hpp"
 #include "lib/mpi/bsend.hpp"
 #include "lib/mpi/communicator.hpp"
 #include "lib/mpi/datatype.hpp"
@@ -68,6 +69,7 @@ class Session {
   Meetings meetings;
   Datatypes datatypes;
   BsendBuffer bsend;
+  BackgroundThread background;
   // Handles of matched probes that are ours (or recorded), and which requests they are in the recording.
   std::unordered_map<MPI_Message, std::uint32_t> claimed;
   std::uint64_t clock_reads = 0;  // how often the program read the modelled clock
