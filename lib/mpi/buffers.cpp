@@ -4,13 +4,12 @@
 #include <cstring>
 #include <utility>
 
-#include "lib/mpi/pmpi.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
 namespace {
 
-// PMPI_Pack counts in int.
+// It counts in int.
 constexpr std::size_t kPackLimit = std::size_t{1} << 30;
 
 int elements_per_step(const TypeInfo& type) {
@@ -31,9 +30,7 @@ void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, s
   const int step = elements_per_step(type);
   for (std::int64_t done = 0; done < count; done += step) {
     const auto part = static_cast<int>(std::min<std::int64_t>(step, count - done));
-    int position = 0;
-    pmpi::Pack(element(from, done, type), part, type.type, to, static_cast<int>(type.bytes(part)), &position,
-               MPI_COMM_SELF);
+    offramp_native_pack(element(from, done, type), part, type.type, to, static_cast<int>(type.bytes(part)));
     to += type.bytes(part);
   }
 }
@@ -44,9 +41,7 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
   const int step = elements_per_step(type);
   for (std::int64_t done = 0; done < count; done += step) {
     const auto part = static_cast<int>(std::min<std::int64_t>(step, count - done));
-    int position = 0;
-    pmpi::Unpack(from, static_cast<int>(type.bytes(part)), &position, element(to, done, type), part,
-                 type.type, MPI_COMM_SELF);
+    offramp_native_unpack(from, static_cast<int>(type.bytes(part)), element(to, done, type), part, type.type);
     from += type.bytes(part);
   }
   const std::size_t rest = bytes % type.size;
@@ -55,9 +50,7 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
   const auto whole = std::make_unique_for_overwrite<std::byte[]>(type.size);
   pack_elements(element(to, count, type), 1, type, whole.get());
   std::memcpy(whole.get(), from, rest);
-  int position = 0;
-  pmpi::Unpack(whole.get(), static_cast<int>(type.size), &position, element(to, count, type), 1, type.type,
-               MPI_COMM_SELF);
+  offramp_native_unpack(whole.get(), static_cast<int>(type.size), element(to, count, type), 1, type.type);
 }
 
 Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& type) {

@@ -66,7 +66,7 @@ class Builder {
 
   /// After describe().
   void reduce(MPI_Op op, const TypeInfo& type, std::int64_t count) {
-    if (op == MPI_OP_NULL || op == nullptr) return refuse();
+    if (op == MPI_OP_NULL || op == MPI_Op{}) return refuse();
     const ReduceFunction function = function_of(op);
     if (!reducible(function, type)) return refuse();
     int commutative = 1;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "lib/core/engine.hpp"
+#include "lib/mpi/handles.hpp"
 
 namespace offramp {
 
@@ -64,10 +65,10 @@ class Communicators {
 
  private:
   struct Slot {
-    MPI_Comm comm = nullptr;
+    MPI_Comm comm{};
     MpiCommunicator* communicator = nullptr;
   };
-  static std::size_t slot_of(MPI_Comm comm) { return (reinterpret_cast<std::uintptr_t>(comm) >> 6) % kSlots; }
+  static std::size_t slot_of(MPI_Comm comm) { return slot_of_handle<kSlots>(comm); }
   MpiCommunicator* look_up(MPI_Comm comm, Slot& slot);
   [[nodiscard]] static bool is_own(MPI_Comm comm, std::vector<int>& world);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/mpi/completion_events.hpp"
+#include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/request.hpp"
 #include "lib/native/native.h"
 
@@ -107,7 +108,10 @@ void observe_listed(int outcount, const int* indices, const MPI_Request* request
 
 /// The call got as far as completing something: an error is that of an operation, not of its arguments.
 bool completes(int code) {
-  return code != MPI_ERR_REQUEST && code != MPI_ERR_ARG && code != MPI_ERR_COMM;
+  if (code == MPI_SUCCESS) return true;
+  int kind = MPI_SUCCESS;
+  pmpi::Error_class(code, &kind);
+  return kind != MPI_ERR_REQUEST && kind != MPI_ERR_ARG && kind != MPI_ERR_COUNT && kind != MPI_ERR_COMM;
 }
 
 /// MPI_Wait and MPI_Waitall. settle: lets go of the requests, all complete; how many stay. library: its own

@@ -39,7 +39,7 @@ void CompletionEvents::took(std::size_t place, std::size_t told) {
   const Known& known = library_->requests.values()[place];
   if (known.wildcard != 0 && library_->told != nullptr) {
     const MPI_Status& status = library_->told[told];
-    const bool cancelled = status._cancelled != 0;
+    const bool cancelled = offramp_native_status_cancelled(&status) != 0;
     recorder_->matched(known.wildcard, cancelled ? -1 : status.MPI_SOURCE, cancelled ? 0 : status.MPI_TAG);
   }
   TrackedRequest* const tracked = call_.session.tracked.find(known.handle);

@@ -131,36 +131,39 @@ ElementType common_parts(MPI_Datatype type, int depth = 0) {
 
 }  // namespace
 
+namespace {
+std::unique_ptr<TypeInfo> describe(MPI_Datatype type) {
+  auto info = std::make_unique<TypeInfo>();
+  info->type = type;
+  MPI_Count size = 0;
+  MPI_Aint lb = 0;
+  pmpi::Type_size_x(type, &size);
+  info->size = static_cast<std::size_t>(size);
+  pmpi::Type_get_extent(type, &lb, &info->extent);
+  pmpi::Type_get_true_extent(type, &info->true_lb, &info->true_extent);
+  info->contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
+  info->contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = 0;
+  pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  info->predefined = combiner == MPI_COMBINER_NAMED;
+  info->parts = common_parts(type);
+  info->element = info->predefined ? predefined_class(type) : info->parts;
+  return info;
+}
+}  // namespace
+
 const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
-  if (type == MPI_DATATYPE_NULL || type == nullptr) return nullptr;
-  std::unique_ptr<TypeInfo>& entry = known_[type];
-  if (entry == nullptr) {
-    auto info = std::make_unique<TypeInfo>();
-    info->type = type;
-    info->committed = offramp_native_type_committed(type) != 0;
-    MPI_Count size = 0;
-    MPI_Aint lb = 0;
-    pmpi::Type_size_x(type, &size);
-    info->size = static_cast<std::size_t>(size);
-    pmpi::Type_get_extent(type, &lb, &info->extent);
-    pmpi::Type_get_true_extent(type, &info->true_lb, &info->true_extent);
-    info->contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
-    info->contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = 0;
-    pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    info->predefined = combiner == MPI_COMBINER_NAMED;
-    info->parts = common_parts(type);
-    info->element = info->predefined ? predefined_class(type) : info->parts;
-    if (!info->committed) {  // may be committed later
-      known_.erase(type);
-      return nullptr;
-    }
-    entry = std::move(info);
+  if (type == MPI_DATATYPE_NULL || type == MPI_Datatype{}) return nullptr;
+  auto known = known_.find(type);
+  if (known == known_.end()) {
+    // Asked first: an MPI library may say no more of what is no type; and this one may be committed later.
+    if (offramp_native_type_committed(type) == 0) return nullptr;
+    known = known_.emplace(type, describe(type)).first;
   }
-  slot = {type, entry.get()};
+  slot = {type, known->second.get()};
   return slot.info;
 }
 

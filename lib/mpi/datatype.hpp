@@ -7,6 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "lib/mpi/handles.hpp"
 #include "offramp/model/backend.hpp"
 
 namespace offramp {
@@ -20,7 +21,6 @@ struct TypeInfo {
   bool contiguous_one = false;
   bool contiguous_many = false;
   bool predefined = false;
-  bool committed = false;
   ElementType element = ElementType::kMixed;  // to a reduction
   ElementType parts = ElementType::kMixed;    // of its signature, which is the same in all types that match
 
@@ -46,12 +46,10 @@ class Datatypes {
 
  private:
   struct Slot {
-    MPI_Datatype type = nullptr;
+    MPI_Datatype type{};
     const TypeInfo* info = nullptr;
   };
-  static std::size_t slot_of(MPI_Datatype type) {
-    return (reinterpret_cast<std::uintptr_t>(type) >> 6) % kSlots;
-  }
+  static std::size_t slot_of(MPI_Datatype type) { return slot_of_handle<kSlots>(type); }
   const TypeInfo* look_up(MPI_Datatype type, Slot& slot);
 
   static constexpr std::size_t kSlots = 32;

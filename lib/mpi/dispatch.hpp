@@ -3,6 +3,7 @@
 // library's.
 #pragma once
 
+#include "lib/native/native.h"
 #include "offramp/generated/mpi_table.hpp"
 
 #define OFFRAMP_EXPORT __attribute__((visibility("default")))
@@ -14,6 +15,13 @@ extern MpiTable dispatch;  // what the exported functions do now
 
 /// find(name) gives the next definition of a symbol after this library.
 void resolve_natives(MpiTable& table, void* (*find)(const char* name));
+/// Puts functions in place of the library's where those do not do what Offramp needs of them. By the family
+/// of MPI libraries (lib/native).
+void stand_in_for_natives(MpiTable& table);
+/// Which table a call belongs to that goes on at this address.
+inline const MpiTable& table_for(const void* caller) {
+  return offramp_native_is_inside(caller) != 0 ? native : dispatch;
+}
 /// The entries while a backend is on.
 void fill_active(MpiTable& table);
 

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "lib/core/output_file.hpp"
-#include "lib/mpi/empty_status.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/program.hpp"
 #include "lib/mpi/request.hpp"
@@ -203,7 +202,7 @@ void on_exit_of_process(int code, void*) {
 __attribute__((constructor)) void load() {
   if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
-  if (native.Init != nullptr) fill_empty_statuses(native);
+  if (native.Init != nullptr) stand_in_for_natives(native);
   resolve_dispatch_to_native();
   if (native.Init == nullptr || is_off_by_environment()) return;
   (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last

@@ -43,6 +43,8 @@ def read_prototypes(paths):
 
 # Written by hand, in namespace face.
 BY_HAND = {"own", "beside"}
+# What the table of natives has, uncounted.
+AS_THEY_ARE = {"library"}
 MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours",
             "ineighbour": "start_and_meet_neighbours"}
 
@@ -97,7 +99,7 @@ def main():
             out.write(f'    "{prototypes[name][3]}{name}",\n')
         out.write("};\n\nnamespace {\n\n")
         for name, kind in functions:
-            if kind in BY_HAND:
+            if kind in BY_HAND or kind in AS_THEY_ARE:
                 continue
             result, parameters, arguments, prefix = prototypes[name]
             native_call = f"native.{name}({arguments})"
@@ -116,6 +118,8 @@ def main():
             out.write(f'  table.{name} = reinterpret_cast<decltype(table.{name})>(find("P{prototypes[name][3]}{name}"));\n')
         out.write("}\n\nvoid fill_active(MpiTable& table) {\n")
         for name, kind in functions:
+            if kind in AS_THEY_ARE:
+                continue
             target = f"face::{name}" if kind in BY_HAND else f"counted_{name}"
             out.write(f"  table.{name} = {target};\n")
         out.write("}\n\n}  // namespace offramp\n\n")
@@ -123,7 +127,7 @@ def main():
         for name, _ in functions:
             result, parameters, arguments, prefix = prototypes[name]
             out.write(f"OFFRAMP_EXPORT {result} {prefix}{name}({parameters}) {{\n")
-            out.write(f"  return offramp::dispatch.{name}({arguments});\n}}\n")
+            out.write(f"  return offramp::table_for(__builtin_return_address(0)).{name}({arguments});\n}}\n")
             out.write(f'OFFRAMP_EXPORT {result} P{prefix}{name}({parameters}) __attribute__((alias("{prefix}{name}")));\n')
         out.write("}\n")
 

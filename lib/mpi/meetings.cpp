@@ -10,15 +10,14 @@
 
 namespace offramp {
 
-void Meetings::open(const void* handle, std::uint64_t id, int rank, std::vector<int> world,
-                    std::vector<int> remote) {
-  MeetingPlace& place = places_[handle];
+void Meetings::open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote) {
+  MeetingPlace& place = places_[handle.bits];
   place.context = &engine_.open_context(id | kCollectiveContext, rank, std::move(world));
   place.remote = std::move(remote);
 }
 
-void Meetings::open_epochs(const void* handle, std::uint64_t id) {
-  MeetingPlace& place = places_.at(handle);
+void Meetings::open_epochs(Key handle, std::uint64_t id) {
+  MeetingPlace& place = places_.at(handle.bits);
   const Context& whole = *place.context;
   std::vector<int> world;
   world.reserve(static_cast<std::size_t>(whole.size()));
@@ -26,13 +25,13 @@ void Meetings::open_epochs(const void* handle, std::uint64_t id) {
   place.epochs = &engine_.open_context(id | kCollectiveContext, whole.rank(), std::move(world));
 }
 
-MeetingPlace* Meetings::find(const void* handle) {
-  const auto found = places_.find(handle);
+MeetingPlace* Meetings::find(Key handle) {
+  const auto found = places_.find(handle.bits);
   return found != places_.end() ? &found->second : nullptr;
 }
 
-void Meetings::close(const void* handle) {
-  const auto found = places_.find(handle);
+void Meetings::close(Key handle) {
+  const auto found = places_.find(handle.bits);
   if (found == places_.end()) return;
   engine_.close_context(*found->second.context);
   if (found->second.epochs != nullptr) engine_.close_context(*found->second.epochs);
@@ -40,11 +39,6 @@ void Meetings::close(const void* handle) {
 }
 
 namespace {
-
-Context* registered(Session& session, const void* handle) {
-  const MeetingPlace* place = session.meetings.find(handle);
-  return place != nullptr ? place->context : nullptr;
-}
 
 void record_place(Call& call, Context& place) {
   if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
@@ -114,15 +108,13 @@ Neighbours neighbours_of(MPI_Comm comm) {
 
 }  // namespace
 
-Context* meeting_place(Session& session, MPI_Comm comm) {
+Context* place_of_other(Session& session, Meetings::Key handle) {
+  const MeetingPlace* place = session.meetings.find(handle);
+  return place != nullptr ? place->context : nullptr;
+}
+Context* place_of_communicator(Session& session, MPI_Comm comm) {
   if (const MpiCommunicator* own = session.communicators.find(comm)) return own->collective;
-  return registered(session, comm);
-}
-Context* meeting_place(Session& session, MPI_Win window) {
-  return registered(session, window);
-}
-Context* meeting_place(Session& session, MPI_File file) {
-  return registered(session, file);
+  return place_of_other(session, comm);
 }
 
 bool took_part(int code) {
@@ -209,12 +201,12 @@ int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
 namespace {
 
 /// Opens it under one id, and returns the next one; none: the members do not meet.
-std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* handle) {
+std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key handle) {
   Session& session = call.session;
   MpiCommunicator* parent = session.communicators.find(comm);
   if (parent == nullptr) return std::nullopt;
   const std::uint64_t id = session.communicators.next_derived_id(*parent);  // counted on every member
-  if (handle != nullptr) {
+  if (handle.bits != 0) {
     std::vector<int> world;
     world.reserve(static_cast<std::size_t>(parent->size));
     for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world(rank));
@@ -229,7 +221,7 @@ std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, const void* h
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window) {
   const std::optional<std::uint64_t> epochs = open_place(call, comm, window);
   if (!epochs) return;
-  if (window != nullptr) {
+  if (window != MPI_Win{}) {
     call.session.meetings.open_epochs(window, *epochs);
     record_place(call, *call.session.meetings.find(window)->epochs);
   }

@@ -10,10 +10,12 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include "lib/core/engine.hpp"
+#include "lib/mpi/handles.hpp"
 
 namespace offramp {
 
@@ -33,26 +35,40 @@ struct MeetingPlace {
 /// members are all ranks of MPI_COMM_WORLD. Used by one thread at a time.
 class Meetings {
  public:
+  /// A handle of any kind: those of different kinds have different bits, too.
+  struct Key {
+    template <typename Handle>
+    Key(Handle handle) : bits(bits_of(handle)) {}  // NOLINT(google-explicit-constructor)
+    std::uintptr_t bits;
+  };
+
   explicit Meetings(Engine& engine) : engine_(engine) {}
 
-  void open(const void* handle, std::uint64_t id, int rank, std::vector<int> world,
-            std::vector<int> remote = {});
+  void open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote = {});
   /// Of a window, which is open: where origins and targets meet.
-  void open_epochs(const void* handle, std::uint64_t id);
+  void open_epochs(Key handle, std::uint64_t id);
   /// Null: its members do not meet. Valid until it is closed.
-  MeetingPlace* find(const void* handle);
+  MeetingPlace* find(Key handle);
   /// The handle is about to go; its members have met for the last time.
-  void close(const void* handle);
+  void close(Key handle);
 
  private:
   Engine& engine_;
-  std::unordered_map<const void*, MeetingPlace> places_;
+  std::unordered_map<std::uintptr_t, MeetingPlace> places_;
 };
 
-/// Null: the members do not meet.
-Context* meeting_place(Session& session, MPI_Comm comm);
-Context* meeting_place(Session& session, MPI_Win window);
-Context* meeting_place(Session& session, MPI_File file);
+Context* place_of_communicator(Session& session, MPI_Comm comm);
+Context* place_of_other(Session& session, Meetings::Key handle);
+/// Of a communicator, a window or a file. Null: the members do not meet. Where windows have the type of
+/// communicators, they are never found as one: their bits differ.
+template <typename Handle>
+Context* meeting_place(Session& session, Handle handle) {
+  if constexpr (std::is_same_v<Handle, MPI_Comm>) {
+    return place_of_communicator(session, handle);
+  } else {
+    return place_of_other(session, handle);
+  }
+}
 
 /// Whether a call that returned this code took part in what the others do. A wrong argument is found before
 /// anybody waits; a file that one rank cannot open keeps no other rank from opening it.

@@ -28,7 +28,7 @@ template <typename Types, typename Build, typename Native>
 int make(Function function, MPI_Comm comm, MPI_Request* handle, Types types, MPI_Op op, Build build,
          Native otherwise) {
   Call call(function);
-  const bool user_defined = op != MPI_OP_NULL && op != nullptr && function_of(op) == ReduceFunction::kUser;
+  const bool user_defined = op != MPI_OP_NULL && op != MPI_Op{} && function_of(op) == ReduceFunction::kUser;
   // Its types may be freed before the starts: what is recorded of them is known now.
   std::shared_ptr<CollectiveCall> built = handle != nullptr && !user_defined ? build() : nullptr;
   if (built == nullptr || built->only_timed) {

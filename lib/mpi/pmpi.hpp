@@ -14,8 +14,6 @@ inline constexpr auto Type_size_x = &::PMPI_Type_size_x;
 inline constexpr auto Type_get_extent = &::PMPI_Type_get_extent;
 inline constexpr auto Type_get_true_extent = &::PMPI_Type_get_true_extent;
 int Type_free(MPI_Datatype* type);  // exported by this library: taken from the table
-inline constexpr auto Pack = &::PMPI_Pack;
-inline constexpr auto Unpack = &::PMPI_Unpack;
 inline constexpr auto Comm_get_parent = &::PMPI_Comm_get_parent;
 inline constexpr auto Comm_get_errhandler = &::PMPI_Comm_get_errhandler;
 inline constexpr auto Comm_set_errhandler = &::PMPI_Comm_set_errhandler;

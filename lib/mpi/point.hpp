@@ -29,12 +29,12 @@ inline bool set_destination(Session& session, int destination, int tag, MPI_Comm
 }
 
 inline bool set_source(Session& session, int source, int tag, MPI_Comm comm, Point& point) {
-  static_assert(MPI_ANY_SOURCE == kAnySource && MPI_ANY_TAG == kAnyTag);
+  static_assert(MPI_ANY_TAG == kAnyTag);
   point.communicator = session.communicators.find(comm);
-  point.peer = source;
+  point.peer = source == MPI_ANY_SOURCE ? kAnySource : source;
   point.tag = tag;
-  return point.communicator != nullptr && source >= kAnySource && source < point.communicator->size &&
-         tag >= kAnyTag;
+  return point.communicator != nullptr && (source >= 0 || source == MPI_ANY_SOURCE) &&
+         source < point.communicator->size && tag >= kAnyTag;
 }
 
 /// Fills `point` and returns true when the call is Offramp's. Everything else goes to the MPI library:
@@ -83,10 +83,7 @@ class Records {
 /// Fills the fields of a status that MPI defines for one completed operation; MPI_ERROR stays as it is.
 inline void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
   if (status == MPI_STATUS_IGNORE) return;
-  status->MPI_SOURCE = source;
-  status->MPI_TAG = tag;
-  status->_ucount = bytes;
-  status->_cancelled = 0;
+  offramp_native_status_set(status, source, tag, bytes, 0);
 }
 
 }  // namespace offramp

@@ -66,8 +66,8 @@ int ask_library(Call& call, const Point& point, const int* flag, const MPI_Messa
     return code;
   }
   const auto kind = message != nullptr ? recording::EventKind::kClaim : recording::EventKind::kProbe;
-  const std::uint32_t request =
-      call.recorder()->probe(call.function(), kind, point, told->_ucount, {told->MPI_SOURCE, told->MPI_TAG});
+  const std::uint32_t request = call.recorder()->probe(
+      call.function(), kind, point, offramp_native_status_bytes(told), {told->MPI_SOURCE, told->MPI_TAG});
   if (message != nullptr) call.session.claimed[*message] = request;
   return code;
 }

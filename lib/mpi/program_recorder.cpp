@@ -135,7 +135,7 @@ std::uint32_t ProgramRecorder::started(Function function, const Event& again, st
   made.call = static_cast<std::uint16_t>(function);
   const std::uint32_t request = add(made);
   const bool is_wildcard =
-      made.kind == EventKind::kReceive && (made.peer == MPI_ANY_SOURCE || made.tag == MPI_ANY_TAG);
+      made.kind == EventKind::kReceive && (made.peer == kAnySource || made.tag == MPI_ANY_TAG);
   wildcard = is_wildcard && watch_.hidden == 0 ? recorder_.wildcards() : 0;
   return (made.flags & recording::kBuffered) != 0 ? 0 : request;
 }

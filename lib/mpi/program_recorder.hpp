@@ -90,7 +90,7 @@ class ProgramRecorder {
 
   /// The number of the wildcard that was added last, if the arguments are one; else 0.
   [[nodiscard]] std::uint32_t wildcard(int source, int tag) const {
-    const bool any = source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG;
+    const bool any = source == kAnySource || tag == MPI_ANY_TAG;
     return any && watch_.hidden == 0 ? recorder_.wildcards() : 0;
   }
   template <typename Receive>

@@ -60,7 +60,7 @@ void give_back(Request& request) {
 template <typename T>
 [[gnu::noinline]] Request* make(Request::Kind kind) {
   const MPI_Request handle = offramp_native_request_make(sizeof(T));
-  if (handle == nullptr) throw std::bad_alloc();
+  if (handle == MPI_REQUEST_NULL) throw std::bad_alloc();
   Request* const request = new (offramp_native_request_body(handle)) T;
   request->handle = handle;
   request->kind = kind;
@@ -229,7 +229,7 @@ void complete_with(Session& session, CollectiveRequest& request, MPI_Request lib
     if (!done()) return false;
     // Freed, not waited for: an error is raised when the program learns of it.
     int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
-    if (library != MPI_REQUEST_NULL) native.Request_free(&library);
+    if (library != MPI_REQUEST_NULL) offramp_native_request_drop(library);
     const Outcome outcome = finish();
     if (error == MPI_SUCCESS && outcome != Outcome::kOk) error = error_code(outcome);
     if (request.released)

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "lib/mpi/handles.hpp"
 #include "lib/recording/event.hpp"
 
 namespace offramp {
@@ -40,7 +41,7 @@ class TrackedRequests {
  public:
   /// Null: it is not recorded. Valid until the next add() or remove().
   [[nodiscard]] TrackedRequest* find(MPI_Request handle) {
-    if (count_ == 0 || handle == nullptr) return nullptr;
+    if (count_ == 0 || handle == MPI_Request{}) return nullptr;
     Slot& slot = slots_[place_of(handle)];
     return slot.handle == handle ? &slot.request : nullptr;
   }
@@ -53,13 +54,14 @@ class TrackedRequests {
     return slot.request;
   }
   void remove(MPI_Request handle) {
-    if (count_ == 0 || handle == nullptr) return;
+    if (count_ == 0 || handle == MPI_Request{}) return;
     std::size_t hole = place_of(handle);
     if (slots_[hole].handle != handle) return;
     --count_;
     // What was put behind it because it was here moves up.
     const std::size_t mask = slots_.size() - 1;
-    for (std::size_t next = (hole + 1) & mask; slots_[next].handle != nullptr; next = (next + 1) & mask) {
+    for (std::size_t next = (hole + 1) & mask; slots_[next].handle != MPI_Request{};
+         next = (next + 1) & mask) {
       const std::size_t wanted = hash(slots_[next].handle) & mask;
       if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
       slots_[hole] = std::move(slots_[next]);
@@ -70,23 +72,22 @@ class TrackedRequests {
 
  private:
   struct Slot {
-    MPI_Request handle = nullptr;
+    MPI_Request handle{};
     TrackedRequest request;
   };
-  static std::size_t hash(MPI_Request handle) {
-    return (reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 20;
-  }
+  static std::size_t hash(MPI_Request handle) { return (bits_of(handle) * 0x9e3779b97f4a7c15U) >> 20; }
   /// Of the handle, or where it would go.
   [[nodiscard]] std::size_t place_of(MPI_Request handle) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t place = hash(handle) & mask;
-    while (slots_[place].handle != nullptr && slots_[place].handle != handle) place = (place + 1) & mask;
+    while (slots_[place].handle != MPI_Request{} && slots_[place].handle != handle)
+      place = (place + 1) & mask;
     return place;
   }
   void grow() {
     std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 64 : 2 * slots_.size()));
     for (Slot& slot : old) {
-      if (slot.handle != nullptr) slots_[place_of(slot.handle)] = std::move(slot);
+      if (slot.handle != MPI_Request{}) slots_[place_of(slot.handle)] = std::move(slot);
     }
   }
 

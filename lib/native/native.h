@@ -1,7 +1,7 @@
-/* What Offramp needs of the MPI library's inside, behind one interface: progress, request and message objects
- * in the library's own layout (so that its completion functions and Fortran glue work on them unmodified),
- * and a few properties of handles. All knowledge of Open MPI's internals is in the implementation of this
- * header.
+/* What Offramp needs of the MPI library's inside, behind one interface: progress, requests and messages of
+ * Offramp's own that the completion functions of the table of natives work on, and a few properties of
+ * handles. All that only one family of MPI libraries has is in the implementation of this header for that
+ * family (openmpi*, mpich*), of which the build takes one.
  *
  * Plain C, because Open MPI's internal headers do not compile as C++. Callers serialise calls that change an
  * object. */
@@ -10,6 +10,10 @@
 
 #include <mpi.h>
 #include <stddef.h>
+
+/* The family's: how large the library's part of a request is and where the body behind it lies, the fields of
+ * a status that MPI has no names for, and whether a call comes from within the library. */
+#include OFFRAMP_NATIVE_FAMILY
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,14 +50,8 @@ typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-nami
 /* Once, before the first request is made. */
 void offramp_native_requests_open(const offramp_request_callbacks* callbacks);
 /* An object that nobody knows of yet, with a body of zeroed memory. It is never freed: who has made it uses
- * it for one request after the other. Null when memory is out. */
+ * it for one request after the other. MPI_REQUEST_NULL when memory is out. */
 MPI_Request offramp_native_request_make(size_t body_bytes);
-/* The body lies behind what the library knows of. The objects begin at a cache line: what the library changes
- * of them is in the second, and the body begins in the third, beside the communicator. */
-enum { kOfframpRequestBytes = 160, kOfframpRequestAlignment = 64 };
-static inline void* offramp_native_request_body(MPI_Request own) {
-  return (char*)own + kOfframpRequestBytes;
-}
 /* Makes it an active (or, persistent, inactive) request. The communicator is for error handling. */
 void offramp_native_request_begin(MPI_Request request, MPI_Comm comm, int persistent);
 /* It is no request any more, and lets go of its communicator. */
@@ -78,6 +76,8 @@ int offramp_native_request_complete(MPI_Request request);
 int offramp_native_request_pending(MPI_Request request);
 /* Of a complete one: the error that a wait for it would raise. */
 int offramp_native_request_error(MPI_Request request);
+/* Lets go of a complete one of the library's own. */
+void offramp_native_request_drop(MPI_Request library);
 
 /* Completion without the library: of the first request that is not complete, from a given one on, the index;
  * count if there is none. Without progress. */
@@ -115,6 +115,10 @@ void offramp_native_watch_fatal_errors(void (*callback)(const char* function));
 int offramp_native_type_committed(MPI_Datatype type);
 /* `count` elements lie without gaps and in type-map order (the first byte at the true lower bound). */
 int offramp_native_type_contiguous(MPI_Datatype type, int count);
+/* All bytes of `count` elements, one after the other, from where they lie to a packet, and back. A null
+ * address is MPI_BOTTOM. */
+void offramp_native_pack(const void* from, int count, MPI_Datatype type, void* packet, int bytes);
+void offramp_native_unpack(const void* packet, int bytes, void* to, int count, MPI_Datatype type);
 
 #ifdef __cplusplus
 }

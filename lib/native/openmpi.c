@@ -38,7 +38,7 @@ MPI_Request offramp_native_request_make(size_t body_bytes) {
   const size_t lines = (kOfframpRequestBytes + body_bytes - 1) / kOfframpRequestAlignment + 1;
   const size_t bytes = lines * kOfframpRequestAlignment;
   ompi_request_t* r = aligned_alloc(kOfframpRequestAlignment, bytes);
-  if (r == NULL) return NULL;
+  if (r == NULL) return MPI_REQUEST_NULL;
   memset(r, 0, bytes);
   OBJ_CONSTRUCT(r, ompi_request_t);
   r->req_type = OMPI_REQUEST_PML;
@@ -116,6 +116,10 @@ int offramp_native_request_pending(MPI_Request request) {
 
 int offramp_native_request_error(MPI_Request request) {
   return request->req_status.MPI_ERROR;
+}
+
+void offramp_native_request_drop(MPI_Request library) {
+  ompi_request_free(&library);
 }
 
 static void let_go(ompi_request_t** handle, int active) {
@@ -286,6 +290,14 @@ int offramp_native_type_committed(MPI_Datatype type) {
 }
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
+}
+void offramp_native_pack(const void* from, int count, MPI_Datatype type, void* packet, int bytes) {
+  int position = 0;
+  PMPI_Pack(from, count, type, packet, bytes, &position, MPI_COMM_SELF);
+}
+void offramp_native_unpack(const void* packet, int bytes, void* to, int count, MPI_Datatype type) {
+  int position = 0;
+  PMPI_Unpack(packet, bytes, &position, to, count, type, MPI_COMM_SELF);
 }
 const void* offramp_native_inner_library(void) {
   return (const void*)(uintptr_t)&opal_progress;

@@ -1,0 +1,37 @@
+/* Of Open MPI's inside, what is part of the interface of native.h, which includes this. */
+#ifndef OFFRAMP_NATIVE_OPENMPI_H
+#define OFFRAMP_NATIVE_OPENMPI_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+/* The body lies behind what the library knows of. The objects begin at a cache line: what the library changes
+ * of them is in the second, and the body begins in the third, beside the communicator. */
+enum { kOfframpRequestBytes = 160, kOfframpRequestAlignment = 64 };
+static inline void* offramp_native_request_body(MPI_Request own) {
+  return (char*)own + kOfframpRequestBytes;
+}
+
+/* Leaves MPI_ERROR alone. */
+static inline void offramp_native_status_set(MPI_Status* status, int source, int tag, size_t bytes,
+                                             int cancelled) {
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+  status->_ucount = bytes;
+  status->_cancelled = cancelled;
+}
+static inline size_t offramp_native_status_bytes(const MPI_Status* status) {
+  return status->_ucount;
+}
+static inline int offramp_native_status_cancelled(const MPI_Status* status) {
+  return status->_cancelled;
+}
+
+/* Whether a call that goes on at this address comes from within the library, which is to reach the library's
+ * own functions. Open MPI calls its inner ones. */
+static inline int offramp_native_is_inside(const void* address) {
+  (void)address;
+  return 0;
+}
+
+#endif
