@@ -1,6 +1,8 @@
 """Runs one program under mpirun: with a time limit, and a stack trace of every rank when it is exceeded."""
 
+import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -72,7 +74,7 @@ def stack_traces(pids):
 
 def run(command, env, limit, cwd=None):
     global launches
-    launches += any(os.path.basename(word) in ("mpirun", "two_hosts.py") for word in command)
+    launches += any(os.path.basename(word) in ("mpirun", "mpirun.mpich", "two_hosts.py") for word in command)
     begin = time.monotonic()
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True, cwd=cwd)
@@ -106,15 +108,30 @@ def lost_its_folder(output):
     return "unable to create the desired directory" in output and "File exists" in output
 
 
+@functools.cache
+def hydra_of(build):
+    """The launcher of the MPI library that a build is for, if that is MPICH's; else None."""
+    try:
+        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
+            found = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache.read(), re.M)
+    except OSError:
+        return None
+    if found is None or shutil.which(found.group(1)) is None:
+        return None
+    said = subprocess.run([found.group(1), "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+    return found.group(1) if "HYDRA" in said else None
+
+
 def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):
     """backend: None for a native run; settings: OFFRAMP_* variables."""
     env = base_environment()
-    line = ["mpirun", "--oversubscribe", "-n", str(ranks), *options]
+    hydra = hydra_of(build)
+    line = [*([hydra] if hydra else ["mpirun", "--oversubscribe"]), "-n", str(ranks), *options]
     if backend is not None:
         variables = {"LD_PRELOAD": os.path.join(build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
                      "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
         for name, value in variables.items():
-            line += ["-x", f"{name}={value}"]
+            line += ["-genv", name, str(value)] if hydra else ["-x", f"{name}={value}"]
     result = run(line + list(command), env, limit, cwd)
     again = lost_by_mpirun(result.output) or (not result.ok and lost_its_folder(result.output))
     return run(line + list(command), env, limit, cwd) if again else result

@@ -102,13 +102,13 @@ static void requests(void) {
   ROW(MPI_ERR_REQUEST, MPI_Startall(1, &null));
   ROW(MPI_ERR_REQUEST, MPI_Cancel(&null));
   ROW(MPI_ERR_REQUEST, MPI_Request_free(&null));
-  ROW(MPI_ERR_ARG, MPI_Waitall(-1, &null, &s));
-  ROW(MPI_ERR_ARG, MPI_Testall(-1, &null, &flag, &s));
-  ROW(MPI_ERR_ARG, MPI_Waitany(-1, &null, &index, &s));
-  ROW(MPI_ERR_ARG, MPI_Testany(-1, &null, &index, &flag, &s));
-  ROW(MPI_ERR_ARG, MPI_Waitsome(-1, &null, &index, many, &s));
-  ROW(MPI_ERR_ARG, MPI_Testsome(-1, &null, &index, many, &s));
-  ROW(MPI_ERR_ARG, MPI_Startall(-1, &null));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Waitall(-1, &null, &s));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Testall(-1, &null, &flag, &s));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Waitany(-1, &null, &index, &s));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Testany(-1, &null, &index, &flag, &s));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Waitsome(-1, &null, &index, many, &s));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Testsome(-1, &null, &index, many, &s));
+  ROW2(MPI_ERR_ARG, MPI_ERR_COUNT, MPI_Startall(-1, &null));
 }
 
 static void collectives(MPI_Datatype raw) {
