@@ -269,7 +269,8 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
 }
 
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
-  if (handle == offramp_native_request_completed()) {
+  if (offramp_native_request_is_shared(handle) != 0) {
+    offramp_native_request_drop(handle);
     SendRequest& request = take_send_request(comm);
     request.mode = SendMode::kBuffered;  // there is nothing to observe
     handle = request.handle;

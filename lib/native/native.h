@@ -58,6 +58,8 @@ void offramp_native_request_begin(MPI_Request request, MPI_Comm comm, int persis
 void offramp_native_request_end(MPI_Request request);
 /* The library's own request that is complete: for operations that are over when their call returns. */
 MPI_Request offramp_native_request_completed(void);
+/* Whether the library gives one complete request to many operations of its own, and this is it. */
+int offramp_native_request_is_shared(MPI_Request library);
 /* One of ours; MPI_REQUEST_NULL is not. */
 int offramp_native_request_is_own(MPI_Request request);
 int offramp_native_request_persistent(MPI_Request request);

@@ -58,6 +58,10 @@ MPI_Request offramp_native_request_completed(void) {
   return &ompi_request_empty;
 }
 
+int offramp_native_request_is_shared(MPI_Request library) {
+  return library == &ompi_request_empty;
+}
+
 void offramp_native_request_begin(MPI_Request r, MPI_Comm comm, int persistent) {
   OMPI_REQUEST_INIT(r, persistent != 0);
   reset_status(r);
