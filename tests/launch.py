@@ -121,6 +121,11 @@ def hydra_of(build):
     return launcher if "HYDRA" in said else None
 
 
+def variable(build, name, value):
+    """Options of the launcher that give the ranks an environment variable."""
+    return ["-genv", name, str(value)] if hydra_of(build) else ["-x", f"{name}={value}"]
+
+
 def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):
     """backend: None for a native run; settings: OFFRAMP_* variables."""
     env = base_environment()
@@ -130,7 +135,7 @@ def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), 
         variables = {"LD_PRELOAD": os.path.join(build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
                      "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
         for name, value in variables.items():
-            line += ["-genv", name, str(value)] if hydra else ["-x", f"{name}={value}"]
+            line += variable(build, name, value)
     result = run(line + list(command), env, limit, cwd)
     again = lost_by_mpirun(result.output) or (not result.ok and lost_its_folder(result.output))
     return run(line + list(command), env, limit, cwd) if again else result

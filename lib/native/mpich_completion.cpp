@@ -2,7 +2,6 @@
 // does with such lists. Lists without any go to the library; those that wait do so by its testing function,
 // with turns of Offramp's fabric in between.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <vector>
 

@@ -1,8 +1,6 @@
 // Datatypes, operations, communicators and attributes beside MPICH. What is in use when the program frees it
 // is freed when it is not any more: MPICH tells nobody how to hold on to an object.
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <mutex>
 #include <random>
 #include <unordered_map>
