@@ -55,7 +55,9 @@ class Run:
         return mpirun(self.build, self.backend, self.ranks, command, limit, self.settings, self.options)
 
     def alone(self, name):
-        result = self.launch([os.path.join(self.arguments.build, "tests/mpi", name)], self.limit)
+        program = os.path.join(self.arguments.build, "tests/mpi", name)
+        command = [program] if os.path.exists(program) else [os.path.join(self.arguments.build, "tests/mpi_cases"), name]
+        result = self.launch(command, self.limit)
         said = re.search(rf"^ok {name}$", result.output, re.M) is not None
         return result.ok and said and self.acceptable(result.output), result
 
