@@ -104,8 +104,8 @@ static void polls_another_communicator(void) {
 }
 
 // Rank 1 does nothing but one-sided operations until rank 0 writes into its window, which it does when its
-// large message is received. Since Open MPI 5.0 one-sided operations through shared memory do not turn its progress engine: there
-// the message waits for ever natively, too.
+// large message is received. Since Open MPI 5.0 one-sided operations through shared memory do not turn its
+// progress engine: there the message waits for ever natively, too.
 static void one_sided_load(void) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
   return;

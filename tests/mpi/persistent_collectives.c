@@ -132,8 +132,7 @@ static void ignored_types(void) {
     if (kind == 5) MPI_Allgatherv_init(MPI_IN_PLACE, 0, junk, all, ones, places, MPI_INT, comm, no, &q);
     if (kind == 6)
       MPI_Alltoallv_init(MPI_IN_PLACE, ones, places, junk, all, ones, places, MPI_INT, comm, no, &q);
-    if (kind == 7)
-      MPI_Alltoallw_init(MPI_IN_PLACE, ones, bytes, junks, all, ones, bytes, ints, comm, no, &q);
+    if (kind == 7) MPI_Alltoallw_init(MPI_IN_PLACE, ones, bytes, junks, all, ones, bytes, ints, comm, no, &q);
     MPI_Start(&q);
     MPI_Wait(&q, MPI_STATUS_IGNORE);
     MPI_Request_free(&q);
