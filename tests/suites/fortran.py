@@ -17,7 +17,7 @@ DYNAMIC = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "
 # Persistent requests of the standard; the other ones are Open MPI's extension (MPIX), with a module of its own.
 PERSISTENT = {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init"}
 # Carried, but nothing is counted.
-UNCOUNTED = {"Init", "Init_thread", "Finalize", "Abort", "Wtime", "Wtick", "Type_free"}
+UNCOUNTED = {"Init", "Init_thread", "Finalize", "Abort", "Wtime", "Wtick", "Type_free", "Op_free", "Comm_set_attr"}
 # In the module mpi_f08 these two are the C functions.
 C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
 
