@@ -62,6 +62,6 @@ def run(arguments, tally):
         chosen = names if backend is None or arguments.thorough else in_turn(names, number, 3)
         for ranks in sorted({max(2, least_ranks(name)) for name in names}):
             Run(within, tally, lambda name, backend=backend, ranks=ranks: f"mpich/{name} {backend or 'native'} {ranks} ranks",
-                backend, ranks).all([name for name in chosen if max(2, least_ranks(name)) == ranks])
+                backend, ranks, separate=False).all([name for name in chosen if max(2, least_ranks(name)) == ranks])
     for backend in arguments.backends:
         same_times(arguments, build, tally, backend)
