@@ -14,7 +14,7 @@ CONTENTS = {
     "libofframp0": ["libofframp.so", "offramp/offramp-fabric-ucx.so", "libofframp-dpu.so", "libofframp-tinsel.so"],
     "offramp": ["bin/offramp", "libexec/offramp/offramp-measure", "man1/offramp.1", "bash-completion/completions/offramp",
                 "wireshark"],
-    "libofframp-dev": ["", "include/offramp/tinsel.h", "pkgconfig/offramp.pc", "offrampConfig.cmake"],
+    "libofframp-dev": ["include/offramp/dpu/", "include/offramp/tinsel.h", "pkgconfig/offramp.pc", "offrampConfig.cmake"],
     "offramp-doc": ["LICENSE", "docs/tutorial.md", "examples/jacobi/jacobi.c"],
 }
 NEEDS = {"libofframp0": ["libc6", "libucx0"], "offramp": ["libofframp0", "libhwloc15"], "libofframp-dev": ["libofframp0"]}
