@@ -163,9 +163,10 @@ void Program::give_up(const std::string& why) {
   if (error_.empty()) error_ = why;
 }
 
-void Program::fail(const std::string& why) {
+void Program::fail(std::string&& why) {
   Thread& thread = *current_;
   give_up(fmt::format("{}: {}", name_of(machine_.spec().mesh, thread.place), why));
+  std::string().swap(why);
   thread.sleep = Sleep::kWaits;
   thread.condition = 0;
   for (;;) thread.fiber.pause();

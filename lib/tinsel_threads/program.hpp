@@ -108,7 +108,8 @@ class Program final : public Software, public IdleThreads {
   void spend(int instructions, int words = 0);
   void sleep(Sleep kind);
   [[nodiscard]] bool wakes(Thread& thread);
-  [[noreturn]] void fail(const std::string& why);
+  /// The thread's stack is given up as it is: nothing in it is destroyed but `why`.
+  [[noreturn]] void fail(std::string&& why);
   void give_up(const std::string& why);
 
   Machine& machine_;
