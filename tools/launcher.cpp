@@ -84,7 +84,7 @@ LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, 
     case Kind::kOpenMpi:
       line.environment = mpirun_environment();
       if (too_many) add(words, {"--oversubscribe"});
-      for (const auto& [name, value] : variables) add(words, {"-x", name + "=" + value});
+      for (const auto& [name, value] : variables) add(words, {"-x", fmt::format("{}={}", name, value)});
       break;
     case Kind::kHydra:
       for (const auto& [name, value] : variables) add(words, {"-genv", name, value});
@@ -95,7 +95,7 @@ LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, 
       std::string exported = "--export=ALL";
       for (const auto& [name, value] : variables) {
         if (value.find(',') == std::string::npos)
-          exported += "," + name + "=" + value;
+          exported += fmt::format(",{}={}", name, value);
         else
           line.environment.emplace_back(name, value);
       }
