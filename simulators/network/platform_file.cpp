@@ -12,6 +12,7 @@
 
 #include "simulators/network/cascade.hpp"
 #include "simulators/network/platform.hpp"
+#include "simulators/network/words.hpp"
 #include "simulators/network/xml_tree.hpp"
 
 namespace offramp {
@@ -107,24 +108,10 @@ bool is_yes(const XmlElement& element, string_view attribute, bool otherwise) {
   return *value == "yes" || *value == "YES" || *value == "1" || *value == "true";
 }
 
-std::vector<string_view> split(string_view text, char at) {
-  std::vector<string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 std::optional<std::int64_t> whole(string_view text, std::int64_t least, std::int64_t most) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
-    return std::nullopt;
-  return value;
+  return whole_number(text, least, most);
 }
 
 /// "0-7,12": these numbers.

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "offramp/kernel/random.hpp"
+#include "simulators/network/words.hpp"
 
 namespace offramp {
 namespace {
@@ -251,21 +251,7 @@ class Dragonfly final : public Topology {
 // --- what the user writes ---
 
 std::optional<std::int64_t> number(string_view text, std::int64_t most = kMostNodes) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > most)
-    return std::nullopt;
-  return value;
-}
-
-std::vector<string_view> split(string_view text, char at) {
-  std::vector<string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
+  return whole_number(text, 1, most);
 }
 
 std::optional<std::vector<std::int64_t>> numbers(string_view text, char between) {

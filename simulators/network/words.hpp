@@ -1,0 +1,33 @@
+// The parts of a short text that describes a network: what stands between separators, and whole numbers.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace offramp {
+
+/// "a,,b" at ',': "a", "", "b". At least one part.
+inline std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// Nothing: the text is more or less than a whole number, or it is out of bounds.
+inline std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t least,
+                                                std::int64_t most) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace offramp
