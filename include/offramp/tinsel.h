@@ -110,8 +110,8 @@ OFFRAMP_TINSEL_API int tinselAddTree(tinselMachine* machine, uint32_t boardX, ui
 
 /* Runs program(argument) on every thread of the mesh until all have returned. One that has returned counts as
  * waiting in tinselIdle(1). 0: all have returned. -1: a mistake of the program, a router that stopped,
- * threads that wait for what nobody sends, no memory, or maxCycles are over. Time begins at 0, tables stay.
- */
+ * threads that wait for a message that is never sent, no memory, or maxCycles are over. Time begins at 0, and
+ * tables stay. */
 OFFRAMP_TINSEL_API int tinselRun(tinselMachine* machine, void (*program)(void* argument), void* argument);
 
 /* Of the last run: until the last thread returned. */

@@ -352,7 +352,7 @@ int offramp_native_request_error(MPI_Request handle) {
   return status.MPI_ERROR;
 }
 
-/* MPICH lets nobody free a collective's. */
+/* MPICH refuses to free the request of a collective. */
 void offramp_native_request_drop(MPI_Request request) {
   library.Wait(&request, MPI_STATUS_IGNORE);
 }

@@ -1,5 +1,5 @@
-// Datatypes, operations, communicators and attributes beside MPICH. What is in use when the program frees it
-// is freed when it is not any more: MPICH tells nobody how to hold on to an object.
+// Datatypes, operations, communicators and attributes beside MPICH. MPICH exports no way to hold a reference
+// to an object, so what the program frees while it is in use is freed after its last use.
 #include <algorithm>
 #include <mutex>
 #include <random>
@@ -266,7 +266,7 @@ void offramp_native_unpack(const void* packet, int bytes, void* to, int count, M
   PMPI_Unpack(packet, bytes, &position, FromBottom::address(), 1, moved.type(), MPI_COMM_SELF);
 }
 
-/* Sending to nobody has its arguments checked, if there is something to send. */
+/* A send to MPI_PROC_NULL has its arguments checked, if there is something to send. */
 int offramp_native_type_committed(MPI_Datatype type) {
   if (is_builtin(type)) return 1;
   const char sent = 0;

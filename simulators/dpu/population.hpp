@@ -1,6 +1,6 @@
 // Setting up: the connections of ranks with their service processes, and the endpoint cache of a
-// communicator, without which nothing is offloaded on it (fact sheet 3.4, 3.6). Every service process has the
-// cache of the service itself (lib/dpu_service/endpoint_cache.hpp), which decides what is told to whom.
+// communicator, without which no operation on it is offloaded (fact sheet 3.4, 3.6). Each service process
+// runs the service's own cache (lib/dpu_service/endpoint_cache.hpp), which decides what is told to whom.
 //
 //   rank      ADD -> its service process; in start(): TCP connection, greetings both ways, which add the rank
 //   process   all of its ranks are there: CACHE ENTRIES -> every other service process of the job, one for

@@ -137,7 +137,7 @@ TEST(DpuSetup, TheFirstCollectiveOfACommunicatorFillsItsCache) {
   EXPECT_GT(first, second + Time::us(10));
   EXPECT_GT(spans.total("endpoint cache"), Time::us(40));  // of four ranks
   EXPECT_EQ(spans.total("bootstrap"), Time());
-  // That of all ranks is there.
+  // The cache of MPI_COMM_WORLD is filled before time 0.
   const auto [world, further] = two_broadcasts("communicators", false);
   EXPECT_LT(world, first);
   EXPECT_NEAR(microseconds(world), microseconds(further), 3.0);
