@@ -164,6 +164,13 @@ Row judge(const std::string& name, const Verdicts& verdicts) {
   // that Offramp does not list only ask questions.
   if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
     return {name, Fate::kRisk, "an extension that Offramp does not know: its messages may cross Offramp's"};
+  // Forms with large counts (MPI 4): the MPI library's own, which knows nothing of Offramp's messages.
+  if (known == nullptr && name.ends_with("_c")) {
+    const ListedFunction* const plain = listed(name.substr(0, name.size() - 2));
+    if (plain != nullptr && plain->own)
+      return {name, Fate::kRisk,
+              fmt::format("not carried: what {} is at the other end does not match it", plain->name)};
+  }
   if (known == nullptr || !known->own) return {name, Fate::kNative, {}};
   const std::optional<OperationKind> operation = operation_of(name);
   if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};
