@@ -9,8 +9,8 @@
 
 #include "backends/dpu/describe.hpp"
 #include "backends/dpu/parameters.hpp"
-#include "lib/dpu_service/config_file.hpp"
-#include "lib/dpu_service/notification.hpp"
+#include "lib/dpu_protocol/config_file.hpp"
+#include "lib/dpu_protocol/notification.hpp"
 
 namespace offramp::dpu {
 namespace {

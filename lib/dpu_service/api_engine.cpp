@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "lib/dpu_service/config_file.hpp"
+#include "lib/dpu_protocol/config_file.hpp"
 #include "lib/dpu_service/engine.hpp"
 
 using namespace offramp::dpu;

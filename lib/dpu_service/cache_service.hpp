@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/dpu_protocol/endpoint_cache.hpp"
 #include "lib/dpu_service/bytes.hpp"
-#include "lib/dpu_service/endpoint_cache.hpp"
 
 namespace offramp::dpu {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/dpu_service/endpoint_cache.hpp"
-#include "lib/dpu_service/events.hpp"
+#include "lib/dpu_protocol/endpoint_cache.hpp"
+#include "lib/dpu_protocol/events.hpp"
 #include "lib/dpu_service/greeting.hpp"
 #include "lib/dpu_service/operations.hpp"
 #include "lib/dpu_service/transport.hpp"

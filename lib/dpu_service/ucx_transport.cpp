@@ -11,9 +11,9 @@
 #include <random>
 #include <utility>
 
+#include "lib/dpu_protocol/notification.hpp"
 #include "lib/dpu_service/bootstrap.hpp"
 #include "lib/dpu_service/bytes.hpp"
-#include "lib/dpu_service/notification.hpp"
 #include "lib/dpu_service/pulse.hpp"
 
 namespace offramp::dpu {

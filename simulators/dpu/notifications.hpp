@@ -1,5 +1,5 @@
 // What service processes and their ranks tell each other, but for completions. It leaves by the event systems
-// of the service itself (lib/dpu_service/events.hpp), one for each service process and each rank: with their
+// of the service itself (lib/dpu_protocol/events.hpp), one for each service process and each rank: with their
 // pools, meta-events and limit of posted sends. The model says how long a notification is under way, and when
 // it has left.
 #pragma once
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/dpu_service/events.hpp"
+#include "lib/dpu_protocol/events.hpp"
 #include "offramp/kernel/time.hpp"
 
 namespace offramp::dpu {

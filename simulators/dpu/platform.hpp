@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/dpu_service/placement.hpp"
+#include "lib/dpu_protocol/placement.hpp"
 #include "offramp/kernel/repair.hpp"
 #include "offramp/kernel/time.hpp"
 

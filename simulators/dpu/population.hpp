@@ -1,6 +1,6 @@
 // Setting up: the connections of ranks with their service processes, and the endpoint cache of a
 // communicator, without which no operation on it is offloaded (fact sheet 3.4, 3.6). Each service process
-// runs the service's own cache (lib/dpu_service/endpoint_cache.hpp), which decides what is told to whom.
+// runs the service's own cache (lib/dpu_protocol/endpoint_cache.hpp), which decides what is told to whom.
 //
 //   rank      ADD -> its service process; in start(): TCP connection, greetings both ways, which add the rank
 //   process   all of its ranks are there: CACHE ENTRIES -> every other service process of the job, one for
@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "lib/dpu_service/endpoint_cache.hpp"
+#include "lib/dpu_protocol/endpoint_cache.hpp"
 #include "simulators/dpu/machine.hpp"
 
 namespace offramp::dpu {

@@ -1,5 +1,5 @@
 // The endpoint cache: population, broadcast, lookups, revocation and incarnations.
-#include "lib/dpu_service/endpoint_cache.hpp"
+#include "lib/dpu_protocol/endpoint_cache.hpp"
 
 #include <gtest/gtest.h>
 

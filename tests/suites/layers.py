@@ -1,8 +1,8 @@
 """The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include. The core
 runs worlds with their networks and asks the live clock of simulators/model, and knows no simulator of a device. The offload
-service (lib/dpu_service) stands beside the models, on the kernel alone, and its model uses what it is made of: backends/dpu its
-formats, simulators/dpu the placement, the event system and the endpoint cache. Programs of threads (lib/tinsel_threads) run on
-their simulator alone."""
+service (lib/dpu_service) stands beside the models; what it and the model of its hardware both run has a folder beneath both
+(lib/dpu_protocol), which knows no transport. Programs of threads (lib/tinsel_threads) run on their simulator
+alone."""
 
 import os
 import re
@@ -19,9 +19,10 @@ ALLOWED = {
     "include/offramp/model": INTERFACE,
     "simulators/model": ("simulators/model/", *INTERFACE),
     "backends": ("backends/", "simulators/", *INTERFACE),
-    "backends/dpu": ("backends/", "simulators/", "lib/dpu_service/", *INTERFACE),
+    "backends/dpu": ("backends/", "simulators/", "lib/dpu_protocol/", *INTERFACE),
     "lib/fabric": ("lib/fabric/", *GROUND),
-    "lib/dpu_service": ("lib/dpu_service/", "offramp/dpu/", *GROUND),
+    "lib/dpu_protocol": ("lib/dpu_protocol/", *GROUND),
+    "lib/dpu_service": ("lib/dpu_service/", "lib/dpu_protocol/", "offramp/dpu/", *GROUND),
     "lib/tinsel_threads": ("lib/tinsel_threads/", "simulators/tinsel/", "offramp/tinsel.h", *GROUND),
     "lib/recording": ("lib/recording/", *INTERFACE),
     "lib/core": ("lib/core/", "lib/fabric/", "lib/recording/", "simulators/model/", "simulators/network/", *INTERFACE),
@@ -30,12 +31,10 @@ ALLOWED = {
 }
 for simulator in ("aie", "cclo", "network", "tinsel", "zrlmpi"):
     ALLOWED[f"simulators/{simulator}"] = (f"simulators/{simulator}/", "simulators/model/", *INTERFACE)
-# The model of the service's hardware runs the service's own decisions, which know nothing of a transport.
-ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_service/placement.hpp",
-                             "lib/dpu_service/events.hpp", "lib/dpu_service/endpoint_cache.hpp", *INTERFACE)
+ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_protocol/", *INTERFACE)
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
-NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_service",
+NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_protocol", "lib/dpu_service",
           "lib/tinsel_threads", "tools")
 # A program for mpirun.
 KNOW_MPI = ("tools/measure.c",)

@@ -1,4 +1,4 @@
-#include "lib/dpu_service/events.hpp"
+#include "lib/dpu_protocol/events.hpp"
 
 #include <algorithm>
 #include <cstring>

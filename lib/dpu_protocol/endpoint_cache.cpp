@@ -1,4 +1,4 @@
-#include "lib/dpu_service/endpoint_cache.hpp"
+#include "lib/dpu_protocol/endpoint_cache.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "lib/dpu_service/config_file.hpp"
+#include "lib/dpu_protocol/config_file.hpp"
 
 #include <sys/stat.h>
 

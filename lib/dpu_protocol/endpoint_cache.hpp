@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "lib/dpu_service/placement.hpp"
+#include "lib/dpu_protocol/placement.hpp"
 
 namespace offramp::dpu {
 

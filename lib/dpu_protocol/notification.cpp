@@ -1,4 +1,4 @@
-#include "lib/dpu_service/notification.hpp"
+#include "lib/dpu_protocol/notification.hpp"
 
 #include <limits>
 

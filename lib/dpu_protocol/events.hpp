@@ -28,7 +28,7 @@
 #include <tuple>
 #include <vector>
 
-#include "lib/dpu_service/notification.hpp"
+#include "lib/dpu_protocol/notification.hpp"
 
 namespace offramp::dpu {
 
