@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,15 @@ def lost_by_mpirun(output):
 def lost_its_folder(output):
     """An mpirun that ends removes the folder of all of a user's mpiruns while another one is making its own in it."""
     return "unable to create the desired directory" in output and "File exists" in output
+
+
+@functools.cache
+def openmpi_release():
+    """The major number of the Open MPI whose mpirun is on the path, 0 where it is another library's. From 5 on mpirun is PRRTE's
+    prterun, some of whose components and parameters have other names."""
+    said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+    found = re.search(r"\(Open MPI\) (\d+)\.", said)
+    return int(found[1]) if found else 0
 
 
 @functools.cache
