@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,10 +20,25 @@ class Result:
     seconds: float
 
 
+@functools.cache
+def openmpi_release():
+    """The major number of the Open MPI whose mpirun is on the path, 0 where it is another library's. From 5 on mpirun is PRRTE's
+    prterun, some of whose components and parameters have other names."""
+    if shutil.which("mpirun") is None:
+        return 0
+    said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+    found = re.search(r"\(Open MPI\) (\d+)\.", said)
+    return int(found[1]) if found else 0
+
+
 def base_environment(extra=None):
     env = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_") and k != "LD_PRELOAD"}
     if os.geteuid() == 0:
         env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    if openmpi_release() >= 5:
+        # Where an interface has addresses of both families, its TCP finds no pair of them (5.0.7): every rank says so, and processes
+        # that are spawned cannot be reached.
+        env["OMPI_MCA_btl_tcp_disable_family"] = "6"
     env.update(extra or {})
     return env
 
@@ -100,6 +116,13 @@ def lost_by_mpirun(output):
     """Open MPI 4's mpirun now and then takes a rank that has ended well for one that vanished ("rank 0 with PID 0"),
     without any library beside it: github.com/open-mpi/ompi/issues/7833. Says nothing about the program."""
     return "with PID 0 on" in output and "exiting improperly" in output
+
+
+@functools.cache
+def starts_several_programs():
+    """Whether mpirun starts more than one program in a job. That of Debian 13 (Open MPI 5.0.7, PMIx 5.0.7) itself ends with a
+    segmentation fault, in PMIx_server_setup_fork, for `mpirun -n 1 a : -n 1 b` and for MPI_Comm_spawn_multiple."""
+    return run(["mpirun", "--oversubscribe", "-n", "1", "true", ":", "-n", "1", "true"], base_environment(), 60).ok
 
 
 def lost_its_folder(output):

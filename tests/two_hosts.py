@@ -15,9 +15,13 @@ import sys
 import threading
 import time
 
+from launch import openmpi_release
+
 SHARED = "/mnt"  # isolated.py's private file system: seen by both hosts, like a home folder
 HOSTS = {"alpha": "10.77.0.1", "beta": "10.77.0.2"}
 DOOR = f"{SHARED}/door"
+# Open MPI 4.1.4 picks osc rdma for windows here, which then fails, with nothing beside it.
+OSC = ["--mca", "osc", "sm,pt2pt"]
 
 
 def sh(*command):
@@ -133,11 +137,10 @@ def repeated_segments(hosts):
 
 def mpirun(host, arguments):
     places = ",".join(f"{name}:64" for name in HOSTS)
-    # Open MPI 4.1.4 picks osc rdma for windows here, which then fails, with nothing beside it.
-    windows = ["--mca", "osc", "sm,pt2pt"]
+    remote, runtime, windows = ("ssh", "prte", []) if openmpi_release() >= 5 else ("rsh", "oob_tcp", OSC)
     agent = f"{sys.executable} {os.path.abspath(__file__)} --agent"
-    line = ["mpirun", "--oversubscribe", "--host", places, "--map-by", "node", "--mca", "plm", "rsh", "--mca",
-            "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0",
+    line = ["mpirun", "--oversubscribe", "--host", places, "--map-by", "node", "--mca", "plm", remote, "--mca",
+            f"plm_{remote}_agent", agent, "--mca", f"{runtime}_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0",
             *windows]
     return subprocess.run(host.command(*line, *arguments), check=False).returncode
 

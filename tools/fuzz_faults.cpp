@@ -92,10 +92,13 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 bool crashed(const ChildResult& child) {
-  // Open MPI's words for what a rank died of. Signals 9 and 15 are its own way to end the others.
-  for (const char* word : {"exited on signal 4 ", "exited on signal 6 ", "exited on signal 7 ",
-                           "exited on signal 8 ", "exited on signal 11 ", "Process received signal"}) {
-    if (contains(child.output, word)) return true;
+  // Open MPI's words for what a rank died of, on two lines from 5.0 on. Signals 9 and 15 are its own way to
+  // end the others.
+  if (contains(child.output, "Process received signal")) return true;
+  for (const int signal : {4, 6, 7, 8, 11}) {
+    for (const char gap : {' ', '\n'}) {
+      if (contains(child.output, fmt::format("exited on{}signal {} ", gap, signal))) return true;
+    }
   }
   return child.status > 128 && child.status != 128 + 15;
 }

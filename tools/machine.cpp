@@ -97,9 +97,9 @@ std::string memory_access_problem() {
                      scope > 0 ? "set kernel.yama.ptrace_scope to 0" : "in a container, allow SYS_PTRACE");
 }
 
-std::string shared_memory_problem(int cores, bool copied) {
-  constexpr double kLibrary = 4 * 0x1p20;  // Open MPI's own
-  const double per_rank = shared_memory_per_rank(most_shared_memory(copied)) + kLibrary;
+std::string shared_memory_problem(int cores, bool copied, std::string_view mpi) {
+  const double library = (mpi.starts_with("Open MPI v5") ? 16 : 4) * 0x1p20;  // its own
+  const double per_rank = shared_memory_per_rank(most_shared_memory(copied)) + library;
   struct statvfs status {};
   if (statvfs("/dev/shm", &status) != 0) return fmt::format("cannot use /dev/shm: {}", std::strerror(errno));
   const double free = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
@@ -147,7 +147,7 @@ void find_problems(Machine& machine) {
   note(library_path().empty(), "cannot find libofframp.so beside this program; build or install it");
   const std::string apart = memory_access_problem();
   note(true, apart);
-  note(true, shared_memory_problem(std::max(1, machine.cores), apart.empty()));
+  note(true, shared_memory_problem(std::max(1, machine.cores), apart.empty(), machine.mpi));
 }
 
 }  // namespace

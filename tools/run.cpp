@@ -90,7 +90,8 @@ bool hosts_are_named(const std::vector<std::string>& mpirun_arguments) {
 }
 
 bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
-  return hosts_are_named(mpirun_arguments) || mention(mpirun_arguments, {"oversubscribe", "hwthread"});
+  return hosts_are_named(mpirun_arguments) ||
+         mention(mpirun_arguments, {"oversubscribe", "OVERSUBSCRIBE", "hwthread", "HWTHREAD"});
 }
 
 LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, const std::string& library,

@@ -14,6 +14,15 @@ constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kMostElements = std::size_t{1} << 20;
 constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes; expat counts in int
 
+/// Expat 2.9 has a function with 64 bits for it, and warns of the other one.
+int line_now(XML_Parser parser) {
+#if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
+  return static_cast<int>(XML_GetCurrentLineNumber(parser));
+#else
+  return static_cast<int>(XML_GetCurrentLineNumber64(parser));
+#endif
+}
+
 /// What the parser calls. It may not be left by an exception.
 class Handler {
  public:
@@ -42,7 +51,7 @@ class Handler {
     if (open_.size() == kDeepest) return stop(fmt::format("its elements are more than {} deep", kDeepest));
     XmlElement element;
     element.name = name;
-    element.line = line_now();
+    element.line = line_now(parser_);
     for (; *attributes != nullptr; attributes += 2)
       element.attributes.emplace_back(attributes[0], attributes[1]);
     open_.push_back(std::move(element));
@@ -56,10 +65,9 @@ class Handler {
   void stop(std::string what) {
     if (!problem.empty()) return;
     problem = std::move(what);
-    line = line_now();
+    line = line_now(parser_);
     XML_StopParser(parser_, XML_FALSE);
   }
-  [[nodiscard]] int line_now() const { return static_cast<int>(XML_GetCurrentLineNumber(parser_)); }
 
   XML_Parser parser_;
   std::vector<XmlElement> open_;
@@ -83,7 +91,7 @@ Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
   if (good) return std::move(handler.root);
   if (handler.problem.empty()) {
     handler.problem = XML_ErrorString(XML_GetErrorCode(parser.get()));
-    handler.line = static_cast<int>(XML_GetCurrentLineNumber(parser.get()));
+    handler.line = line_now(parser.get());
   }
   return Result<XmlElement>::failure(fmt::format("{}:{}: {}", file, handler.line, handler.problem));
 }

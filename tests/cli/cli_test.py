@@ -58,7 +58,8 @@ class Run(CliTest):
     def test_shares_cores_only_when_there_are_too_few(self):
         self.assertIn("--oversubscribe", self.dry_run("-n", "100000", "--", "/bin/true"))
         self.assertNotIn("--oversubscribe", self.dry_run("-n", "1", "--", "/bin/true"))
-        self.assertNotIn("--oversubscribe", self.dry_run("-n", "100000", "--mpirun-args", "--host a:4", "--", "/bin/true"))
+        for given in ("--host a:4", "--map-by :OVERSUBSCRIBE"):
+            self.assertNotIn("--oversubscribe", self.dry_run("-n", "100000", "--mpirun-args", given, "--", "/bin/true"))
 
     def test_keeps_what_the_user_set_for_ucx(self):
         line = self.dry_run("--", "/bin/true", UCX_MEM_EVENTS="y", UCX_ERROR_SIGNALS="SIGSEGV")

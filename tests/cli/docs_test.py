@@ -242,7 +242,7 @@ class Figures(unittest.TestCase):
         ("docs/report.md", "up to 2^24 messages", "lib/core/replay_log.hpp", "kMostWaits = std::size_t{1} << 24;"),
         ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
-        ("docs/troubleshooting.md", "It is 19 MiB where", "lib/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),
+        ("docs/troubleshooting.md", "share is 19 MiB where", "lib/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),
         ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/open_fabric.cpp",
          "kMost = 256 * 0x1p20;"),
         ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi.c",
