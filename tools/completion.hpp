@@ -1,5 +1,6 @@
-// What completes the words of the command line, for any shell: the catalogue of options, and the words that each kind of value
-// chooses from. A shell's own file (completion_NAME.cpp) writes it in that shell's language.
+// What completes the words of the command line, for any shell: the catalogue of options, and the words that
+// each kind of value chooses from. A shell's own file (completion_NAME.cpp) writes it in that shell's
+// language.
 #pragma once
 
 #include <map>
@@ -18,8 +19,8 @@ struct Vocabulary {
   /// By key: the words among its allowed values; nothing for keys that take numbers or texts.
   std::map<std::string, std::vector<std::string>> choices;
 
-  /// How a value is completed: "files", "backends" (a list with commas), "setting" (KEY=VALUE), a key of `words`, or "none";
-  /// empty: the option is a flag.
+  /// How a value is completed: "files", "backends" (a list with commas), "setting" (KEY=VALUE), a key of
+  /// `words`, or "none"; empty: the option is a flag.
   std::string kind_of(const CommandEntry& command, const OptionEntry& option) const;
   /// Of a kind; empty for one without words.
   const std::vector<std::string>& words_of(const std::string& kind) const;

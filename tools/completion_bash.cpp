@@ -106,7 +106,8 @@ class Table {
     text_ = fmt::format("{}() {{\n  case {} in\n", name, key);
   }
   void add(std::string_view key, std::string_view words) {
-    if (!words.empty()) text_ += fmt::format("    {}) echo {} ;;\n", in_shell_quotes(key), in_shell_quotes(words));
+    if (!words.empty())
+      text_ += fmt::format("    {}) echo {} ;;\n", in_shell_quotes(key), in_shell_quotes(words));
   }
   void add(std::string_view key, const std::vector<std::string>& words) {
     add(key, std::string_view(fmt::format("{}", fmt::join(words, " "))));

@@ -112,14 +112,15 @@ void print_command(const Vocabulary& vocabulary, const CommandEntry& command, co
           option.several ? "__offramp_in " + sub : fmt::format("__offramp_at {} {}", sub, place++);
       if (kind.empty() || kind == "none") continue;
       fmt::print("complete -c offramp -n {}{}\n", quoted(condition),
-                 kind == "files" ? " -a '(__fish_complete_path (commandline -ct))'" : arguments_for(vocabulary, kind));
+                 kind == "files" ? " -a '(__fish_complete_path (commandline -ct))'"
+                                 : arguments_for(vocabulary, kind));
       continue;
     }
     std::string names;
     for (const std::string& name : option.names)
       names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    fmt::print("complete -c offramp -n {}{}{} -d {}\n", quoted("__offramp_in " + (sub.empty() ? "''" : sub)), names,
-               arguments_for(vocabulary, kind), quoted(option.description));
+    fmt::print("complete -c offramp -n {}{}{} -d {}\n", quoted("__offramp_in " + (sub.empty() ? "''" : sub)),
+               names, arguments_for(vocabulary, kind), quoted(option.description));
   }
 }
 
@@ -145,7 +146,8 @@ void print_fish_completion(const Vocabulary& vocabulary) {
   for (const CommandEntry& command : vocabulary.commands) {
     const bool is_program = &command == &vocabulary.commands.front();
     if (!is_program)
-      fmt::print("complete -c offramp -n \"__offramp_in ''\" -a {} -d {}\n", command.name, quoted(command.summary));
+      fmt::print("complete -c offramp -n \"__offramp_in ''\" -a {} -d {}\n", command.name,
+                 quoted(command.summary));
     print_command(vocabulary, command, is_program ? std::string() : command.name);
   }
 }

@@ -63,14 +63,16 @@ std::string specifications(const Vocabulary& vocabulary, const CommandEntry& com
   std::string all;
   for (const OptionEntry& option : command.options) {
     const std::string kind = vocabulary.kind_of(command, option);
-    std::string value = kind.empty() ? "" : fmt::format(":{}:{}", escaped(option.value, ":"), action_for(vocabulary, kind));
+    std::string value =
+        kind.empty() ? "" : fmt::format(":{}:{}", escaped(option.value, ":"), action_for(vocabulary, kind));
     if (option.positional) {
       all += " " + in_shell_quotes((option.several ? "*" : "") + (value.empty() ? ": : " : value));
       continue;
     }
     for (const std::string& name : option.names) {
       const std::string_view joint = kind.empty() ? "" : name.starts_with("--") ? "=" : "+";
-      all += " " + in_shell_quotes(fmt::format("*{}{}[{}]{}", name, joint, escaped(option.description, "[]"), value));
+      all += " " + in_shell_quotes(
+                       fmt::format("*{}{}[{}]{}", name, joint, escaped(option.description, "[]"), value));
     }
   }
   if (command.runs_program) all += " '(-):command: _command_names -e' '*::arguments: _normal'";
@@ -82,7 +84,8 @@ std::string specifications(const Vocabulary& vocabulary, const CommandEntry& com
 void print_zsh_completion(const Vocabulary& vocabulary) {
   fmt::print("#compdef offramp\n# Completion of offramp for zsh, made by: offramp completion zsh\n\n");
   fmt::print("typeset -ga _offramp_own_options _offramp_subcommands _offramp_backend_names _offramp_keys\n");
-  fmt::print("_offramp_own_options=({})\n_offramp_subcommands=(", specifications(vocabulary, vocabulary.commands.front()));
+  fmt::print("_offramp_own_options=({})\n_offramp_subcommands=(",
+             specifications(vocabulary, vocabulary.commands.front()));
   for (const CommandEntry& command : vocabulary.commands) {
     if (&command != &vocabulary.commands.front())
       fmt::print("\n  {}", in_shell_quotes(command.name + ":" + escaped(command.summary, ":")));
