@@ -1,5 +1,5 @@
-# Installation, in four components that are packages of their own with CPack: library, tools, dev, doc. What is installed can be
-# moved: pkg-config finds the rest from where its files are.
+# Installation, in four components that are packages of their own with CPack: library, tools, dev, doc; and a modulefile. What
+# is installed can be moved: pkg-config and the modulefile find the rest from where they are.
 file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG "${PREFIX_FROM_PKGCONFIG}")
 foreach(name offramp offramp-dpu offramp-tinsel)
@@ -26,7 +26,23 @@ install(TARGETS offramp-measure RUNTIME DESTINATION libexec/offramp COMPONENT to
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools FILES_MATCHING PATTERN "*.1")
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT tools FILES_MATCHING PATTERN "*.5")
 install(FILES ${COMPLETION}/offramp DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools OPTIONAL)
+install(FILES ${COMPLETION}/offramp.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools OPTIONAL)
+# Debian's zsh looks below /usr in a folder of its own.
+install(CODE [[
+  if(CMAKE_INSTALL_PREFIX MATCHES "/usr/*$" AND EXISTS /etc/debian_version)
+    set(OFFRAMP_ZSH_FUNCTIONS vendor-completions)
+  else()
+    set(OFFRAMP_ZSH_FUNCTIONS site-functions)
+  endif()]] COMPONENT tools)
+install(FILES ${COMPLETION}/_offramp DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${OFFRAMP_ZSH_FUNCTIONS}" COMPONENT tools
+        OPTIONAL)
 install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)
+
+# Below /usr everything is found without a module, so no package has it.
+file(RELATIVE_PATH PREFIX_FROM_MODULEFILE /prefix/${CMAKE_INSTALL_DATADIR}/modulefiles/offramp /prefix)
+configure_file(packaging/modulefile.in ${GENERATED}/modulefile @ONLY)
+install(FILES ${GENERATED}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/offramp RENAME ${PROJECT_VERSION}
+        COMPONENT modulefile)
 
 install(FILES README.md CONTRIBUTING.md CHANGES.md LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
@@ -53,5 +69,8 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DOC_PACKAGE_SECTION doc)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
+# What starts programs and compiles them is the user's choice among MPI libraries.
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libopenmpi-dev | libmpich-dev, pkg-config")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR} ${CMAKE_BINARY_DIR}/lib)
 include(CPack)

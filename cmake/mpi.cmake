@@ -74,6 +74,13 @@ function(offramp_add_interposer target family generated includes libraries)
   target_link_libraries(${target} PRIVATE offramp_core ${CMAKE_DL_LIBS} offramp_static_tls)
   set(inner "")
   if(family STREQUAL openmpi)
+    find_path(inside_${target} ompi/request/request.h PATHS ${includes} NO_DEFAULT_PATH)
+    mark_as_advanced(inside_${target})
+    if(NOT inside_${target})
+      message(FATAL_ERROR "This Open MPI has no internal headers (ompi/request/request.h in ${includes}), which Offramp is compiled "
+                          "against. Debian's libopenmpi-dev has them; an Open MPI of your own has them if it was configured with "
+                          "--with-devel-headers.")
+    endif()
     set(inner -lopen-pal)
     # From 5.0 on Open MPI's internal headers include PMIx's.
     pkg_check_modules(PMIX QUIET pmix)

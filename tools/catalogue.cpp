@@ -58,6 +58,7 @@ OptionEntry entry_of(const CLI::Option& option) {
   OptionEntry entry;
   entry.positional = option.get_positional();
   entry.required = option.get_required();
+  entry.several = option.get_items_expected_max() > 1;
   entry.description = option.get_description();
   entry.default_text = option.get_default_str();
   if (entry.positional) {

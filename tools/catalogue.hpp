@@ -22,6 +22,7 @@ struct OptionEntry {
   std::string default_text;
   bool positional = false;
   bool required = false;
+  bool several = false;  // takes more than one value
 };
 
 struct CommandEntry {
@@ -49,7 +50,7 @@ struct ManualOptions {
 };
 int manual(const CLI::App& app, const ManualOptions& options);
 
-/// Prints a completion script. Only bash is known.
+/// Prints a completion script for bash, fish or zsh.
 int completion(const CLI::App& app, const std::string& shell);
 
 }  // namespace offramp::tool

@@ -827,14 +827,18 @@ int dispatch(std::vector<std::string> words) {
       app.add_subcommand("report", "show reports side by side, as text or as a page");
   report_app->footer(
       "\nExit codes: 2 a file is no report, or --html names one that cannot be written; 74 writing failed.");
-  report_app->add_option("files", report_options.files, "reports that run --report has written")->required();
+  report_app->add_option("files", report_options.files, "reports that run --report has written")
+      ->type_name("FILE")
+      ->required();
   report_app
       ->add_option("--html", report_options.html, "write a page for a browser, which needs nothing else")
       ->type_name("FILE");
   std::string shell;
   CLI::App* const completion_app = app.add_subcommand("completion", "print a completion script for a shell");
-  completion_app->footer("\nFor the shell that runs: source <(offramp completion bash)");
-  completion_app->add_option("shell", shell, "bash")->type_name("SHELL")->required();
+  completion_app->footer(
+      "\nFor a bash or zsh that runs: source <(offramp completion bash), or zsh. For fish: offramp "
+      "completion fish | source");
+  completion_app->add_option("shell", shell, "bash, fish or zsh")->type_name("SHELL")->required();
   ManualOptions manual_options;
   CLI::App* const manual_app = app.add_subcommand("manual", "make the manual pages or the option reference");
   manual_app->group("");  // for the build

@@ -1,6 +1,7 @@
 // The array: tiles with a core, a memory module, two-way DMA and a stream switch each.
 //
-// Rows are counted from the first compute row. Sources: fact sheet section 1 (AM009, device model of VC1902).
+// Rows are counted from the first compute row. Sources: published in AMD's AM009; read in the device
+// model of the VC1902 in mlir-aie.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Collectives run by the service processes, from the arrivals of all ranks to their notifications of
-// completion (fact sheet 5.2, 5.3: allgatherv, broadcast and sliding-window allreduce as published; the
-// others are made by the same steps, inferred).
+// completion. Read in code: allgatherv in UCC over the service (allgatherv_offload*.h), broadcast and
+// sliding-window allreduce in UCC's DPU team layer (contrib/dpu_daemon). The others are made by the same
+// steps, inferred.
 //
 //   rank      ARRIVE -> its service process: import handles
 //   source    RTS -> the service process of each rank (or slice owner) that needs its bytes

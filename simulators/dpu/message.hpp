@@ -2,8 +2,9 @@
 //
 // Short: host -> (notification with payload) -> service process -> network -> the other's service process,
 // where it waits for its receive -> host. Long: RTS the same way without payload; when the receive is posted,
-// the receiver's service process READs from host memory to host memory and ACKs (fact sheet 5.2; payloads in
-// notifications as in section 4 of it). A service process that has failed is left out: host to host.
+// the receiver's service process READs from host memory to host memory and ACKs (read in code:
+// UCC's allgatherv_offload*.h; payloads in notifications: dpu_offload_event_channels.c of the service). A
+// service process that has failed is left out: host to host.
 //
 // A stage occupies resources from its own moment on, in the order of modelled time. What a service process
 // does later for the same message (after the last byte, or for the ACK) is part of what occupies it then; the

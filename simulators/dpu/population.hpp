@@ -1,5 +1,6 @@
 // Setting up: the connections of ranks with their service processes, and the endpoint cache of a
-// communicator, without which no operation on it is offloaded (fact sheet 3.4, 3.6). Each service process
+// communicator, without which no operation on it is offloaded. Read in the source of dpu_offload_service:
+// src/dpu_offload_service_daemon.c, dpu_offload_utils.c and dpu_offload_group_cache.c. Each service process
 // runs the service's own cache (lib/dpu_protocol/endpoint_cache.hpp), which decides what is told to whom.
 //
 //   rank      ADD -> its service process; in start(): TCP connection, greetings both ways, which add the rank

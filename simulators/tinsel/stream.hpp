@@ -1,7 +1,7 @@
 // A message as the machine's threads send it: fragments of at most 64 bytes under a window of credits, to one
 // thread, or to many by one of three kinds of multicast.
 //
-// Fragment (sheet: inferred; no document fixes one): word 0 holds [31:16] the sequence number and [15:0] what
+// Fragment (inferred; no document fixes one): word 0 holds [31:16] the sequence number and [15:0] what
 // MRM overwrites; 60 bytes follow. The first fragment of a unicast message begins with an envelope of 16
 // bytes, since the hardware tells no sender.
 #pragma once

@@ -134,7 +134,7 @@ TEST(Windows, FromTheHostComeAtItsRate) {
   }
 }
 
-/// Section 3.2 of the fact sheet: the first call in closed form, while no buffer is full.
+/// Derived from the model's steps: the first call in closed form, while no buffer is full.
 double closed_form(const Tree& tree, const Plan& plan, double elements, int node) {
   const Costs c;
   double t = c.call_head;

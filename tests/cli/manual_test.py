@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
-"""Manual pages, option reference and completion come from the command itself, and are right. OFFRAMP_BUILD names the
+"""Manual pages and option reference come from the command itself, and are right. OFFRAMP_BUILD names the
 build folder."""
 
 import json
 import os
 import pathlib
-import pty
 import re
-import select
 import shutil
 import subprocess
 import tempfile
-import time
 import tomllib
 import unittest
 
@@ -107,73 +104,6 @@ class Sample(FolderTest):
             for parameter in backend["parameters"]:
                 self.assertEqual(sample[backend["name"]].pop(parameter["name"]), parameter["default"])
             self.assertEqual(sample[backend["name"]], {})
-
-
-class Completion(FolderTest):
-    def setUp(self):
-        super().setUp()
-        self.script = self.folder / "offramp"
-        self.script.write_text(self.offramp("completion", "bash"))
-
-    def complete(self, *words):
-        """What the function offers for the last word; words are cut at "=" as bash cuts them."""
-        test = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _offramp; printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run(["bash", "--norc", "-c", test, "bash", self.script, *words], capture_output=True, text=True,
-                              cwd=self.folder, timeout=60, check=False)
-        self.assertEqual(done.stderr, "")
-        return done.stdout.split()
-
-    def test_knows_subcommands_and_options(self):
-        self.assertLessEqual(set(self.subcommands()), set(self.complete("offramp", "")))
-        self.assertNotIn("manual", self.complete("offramp", ""))
-        for sub in self.subcommands():
-            help_text = self.offramp(sub, "--help").split("Options:")[1].split("\n\n")[0]
-            options = set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", help_text, flags=re.MULTILINE))
-            self.assertGreater(len(options), 0, sub)
-            self.assertLessEqual(options, set(self.complete("offramp", sub, "-")), sub)
-
-    def test_knows_backends_operations_and_topics(self):
-        self.assertEqual(self.complete("offramp", "run", "--backend", "zr"), ["zrlmpi"])
-        self.assertEqual(self.complete("offramp", "run", "--backend", "=", "zr"), ["zrlmpi"])
-        self.assertEqual(self.complete("offramp", "predict", "--backend", "host,zr"), ["host,zrlmpi"])
-        self.assertEqual(self.complete("offramp", "predict", "barr"), ["barrier"])
-        self.assertIn("header", self.complete("offramp", "explain", "--backend", "zrlmpi", ""))
-        self.assertEqual(self.complete("offramp", "run", "--clock", "m"), ["model"])
-        self.assertEqual(self.complete("offramp", "completion", ""), ["bash"])
-
-    def test_knows_keys_and_their_choices(self):
-        self.assertEqual(self.complete("offramp", "run", "--set", "zrlmpi.pre"), ["zrlmpi.preset="])
-        self.assertEqual(self.complete("offramp", "run", "--set", "zrlmpi.preset", "=", "m"), ["mpe2"])
-        keys = set(self.complete("offramp", "run", "--set", ""))
-        for backend in json.loads(self.offramp("info", "--json"))["backends"]:
-            for parameter in backend["parameters"]:
-                self.assertIn(f"{backend['name']}.{parameter['name']}=", keys)
-
-    def test_leaves_the_program_to_the_shell(self):
-        (self.folder / "input file").touch()
-        self.assertIn("mpirun", self.complete("offramp", "run", "-n", "4", "--", "mpiru"))
-        self.assertEqual(self.complete("offramp", "run", "-n", "4", "cat", "inp"), ["input", "file"])
-        self.assertEqual(self.complete("offramp", "run", "--backend", "host", "cat", "--backend", "zr"), [])
-
-    def test_works_in_a_shell_that_somebody_types_into(self):
-        child, terminal = pty.fork()
-        if child == 0:
-            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
-                       {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.environ['PATH']}"})
-        self.addCleanup(os.waitpid, child, 0)
-        self.addCleanup(os.close, terminal)
-        os.write(terminal, f"bind 'set enable-bracketed-paste off'; source {self.script}\n".encode())
-        os.write(terminal, b"offramp predict --back\tzr\tallr\t--set zrlmpi.preset=m\t --json\n")
-        seen, deadline = b"", time.monotonic() + 30
-        while b'"time_ps"' not in seen and time.monotonic() < deadline:
-            if select.select([terminal], [], [], 0.5)[0]:
-                seen += os.read(terminal, 65536)
-        os.write(terminal, b"exit\n")
-        self.assertIn(b'"backend": "zrlmpi"', seen, seen.decode(errors="replace"))
-        self.assertIn(b"zrlmpi.preset=mpe2", seen)
-
-    def test_other_shells_are_refused(self):
-        self.assertIn("bash", self.offramp("completion", "fish", code=2))
 
 
 if __name__ == "__main__":

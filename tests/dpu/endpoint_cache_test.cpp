@@ -78,7 +78,7 @@ TEST(DpuEndpointCache, IsPopulatedAsInTheWorkedTrace) {
   }
 }
 
-// The conformance test of the service: 32 hosts, 4 service processes each. Its sheet has 16 ranks for each of
+// The conformance test of the service: 32 hosts, 4 service processes each. It has 16 ranks for each of
 // the 128 service processes, 2048 in all.
 TEST(DpuEndpointCache, HoldsTwoThousandRanks) {
   const Placement placement{64, 4};

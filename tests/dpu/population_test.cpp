@@ -42,8 +42,9 @@ Times populate(const PlatformSpec& spec, const std::vector<int>& world_ranks, Wi
   return times;
 }
 
-// The worked trace of the sheet: 2 hosts x 2 service processes, 4 ranks on each host. Each service process
-// has 2 messages for each of 3 others, 24 in all, and a table of 8 entries for each of its 2 ranks.
+// A trace worked out from the source of dpu_offload_service: 2 hosts x 2 service processes, 4 ranks on each
+// host. Each service process has 2 messages for each of 3 others, 24 in all, and a table of 8 entries for
+// each of its 2 ranks.
 TEST(DpuPopulation, SendsTheMessagesOfTheWorkedTrace) {
   WireCounters wire;
   const Times times = populate(platform(8, 4, 2), {0, 1, 2, 3, 4, 5, 6, 7}, wire);

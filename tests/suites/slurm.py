@@ -1,6 +1,7 @@
 """A real Slurm: srun, salloc and sbatch start programs over a backend, and the times are those that mpirun's ranks get. A job
-array sweeps a parameter."""
+array sweeps a parameter. The commands of docs/clusters.md are run as they stand there."""
 
+import functools
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 
 from cluster_of_one import Cluster, why_not
 from launch import base_environment, run as launch
+from suites.snippets import all_blocks
 
 LIMIT = 90
 
@@ -63,21 +65,40 @@ def failing(jobs):
     return not result.ok and "exit status 7" in result.output, result
 
 
-def by_sbatch(jobs):
-    """A job array sweeps a parameter: a report for each value, of which only the slower link takes longer."""
-    script = jobs.path("sweep.sh")
+def by_srun_mpich(jobs):
+    """MPICH's ranks are started by srun through PMI-2, and take what Open MPI's take."""
+    build, found = os.path.dirname(os.path.dirname(jobs.offramp)), []
+    for name, folder in (("openmpi.json", build), ("mpich.json", os.path.join(build, "mpich"))):
+        result = jobs.run([jobs.offramp, "run", "-n", "2", "--backend", "zrlmpi", "--launcher", "srun", "--report", jobs.path(name),
+                           "--", os.path.join(folder, "tests/mpi_cases"), "fixed_pattern"])
+        found.append(times(jobs.path(name)) if result.ok else None)
+    return found[0] is not None and found[0] == found[1], result
+
+
+def documented(jobs, block):
+    """A block of the page in a folder with ./app; a batch script is submitted, and everything else is typed. What is written
+    belongs to a run of the program on 2 ranks; a job array's reports differ with the link, and one has the default's times."""
+    folder = tempfile.mkdtemp(dir=jobs.folder)
+    os.symlink(jobs.program, os.path.join(folder, "app"))
+    script = os.path.join(folder, "script.sh")
     with open(script, "w", encoding="utf-8") as file:
-        file.write("#!/bin/sh\n#SBATCH --ntasks=2 --array=0-1\n"
-                   "set -- 10 1\nshift $SLURM_ARRAY_TASK_ID\n"
-                   f"{jobs.offramp} run -n 2 --launcher srun --backend zrlmpi --set zrlmpi.link=$1 "
-                   f"--report {jobs.path('sweep')}-$SLURM_ARRAY_TASK_ID.json -- {jobs.program}\n")
-    result = jobs.run(["sbatch", "--wait", "--output", jobs.path("sweep-%a.txt"), script])
-    found = [times(jobs.path(f"sweep-{i}.json")) for i in range(2)]
-    for i in range(2):
-        if os.path.exists(jobs.path(f"sweep-{i}.txt")):
-            with open(jobs.path(f"sweep-{i}.txt"), encoding="utf-8") as file:
+        file.write("\n".join(block.text) + "\n")
+    batch = block.text[0] == "#!/bin/sh"
+    environment = {**jobs.environment, "PATH": f"{os.path.dirname(jobs.offramp)}:{jobs.environment['PATH']}"}
+    command = ["sbatch", "--wait", "--output", "job-%a.txt", script] if batch else ["bash", "-e", script]
+    result = launch(command, environment, LIMIT, cwd=folder)
+    written = sorted(os.listdir(folder))
+    for name in written:
+        if name.startswith("job-"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
                 result.output += file.read()
-    return result.ok and None not in found and found[0] == jobs.expected and max(found[1]) > max(found[0]), result
+    reports = [times(os.path.join(folder, name)) for name in written if name.endswith(".json")]
+    runs = len(reports) if batch else sum("./app" in line for line in block.text)
+    ok = result.ok and runs > 0 and result.output.count("ok fixed_pattern") == runs and \
+        all(found is not None and len(found) == 2 for found in reports)
+    if any(line.startswith("#SBATCH --array") for line in block.text):
+        ok = ok and len(reports) == 3 and len({max(found) for found in reports}) == 3 and jobs.expected in reports
+    return ok, result
 
 
 def run(arguments, tally):
@@ -91,8 +112,13 @@ def run(arguments, tally):
             first = jobs.run(jobs.line("mpirun.json", "--launcher", "mpirun"))
             jobs.expected = times(jobs.path("mpirun.json"))
             tally.record("slurm/what mpirun's ranks take", first.ok and jobs.expected is not None, first.output, first.seconds)
-            for name, test in (("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc),
-                               ("an exit code through srun", failing), ("sbatch: a job array", by_sbatch)):
+            tests = [("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc), ("an exit code through srun", failing)]
+            if os.path.isdir(os.path.join(arguments.build, "mpich")):
+                tests.append(("srun starts MPICH's ranks", by_srun_mpich))
+            for block in all_blocks():
+                if "the suite slurm" in block.reason:
+                    tests.append((f"as written: {block.label}", functools.partial(documented, block=block)))
+            for name, test in tests:
                 label = f"slurm/{name}"
                 if not tally.wants(label):
                     continue

@@ -14,7 +14,7 @@ std::int64_t cycles_of(const MpeSpec& spec, Time span) {
   return spec.clock.cycles_in(span);
 }
 
-// Fact sheet 4.2: the engine's source, run by the sheet's author without shell and wire. Tolerance: none.
+// The engine's source (LIB/HW/hls/mpe2/src/mpe.cpp), run without shell and wire. Tolerance: none.
 TEST(ZrlmpiExchange, TakesTheCyclesOfTheReferenceEngine) {
   struct Row {
     std::uint64_t bytes;
@@ -62,7 +62,7 @@ TEST(ZrlmpiExchange, IsBoundByTheWireWhenTheBusIsFaster) {
   ExchangeRunner runner(spec);
   // Into static memory: DRAM is slower than this wire.
   const Time span = runner.run(request_of(80 * 1416)).complete - runner.run(request_of(40 * 1416)).complete;
-  EXPECT_EQ(span, Time::ps(1185600) * 40);  // sheet 4.2: 1416 + 66 bytes at 0.8 ns
+  EXPECT_EQ(span, Time::ps(1185600) * 40);  // derived: 1416 + 66 bytes at 0.8 ns
 }
 
 /// 131072 bytes are the largest array that the tool chain keeps out of DRAM; a full datagram takes 2300 ns to

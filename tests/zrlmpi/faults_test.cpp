@@ -101,7 +101,7 @@ TEST_F(ZrlmpiSingleLoss, OfAnAckCostsTwiceTheSendersTimer) {
   EXPECT_EQ(it.result.last, whole_.result.last) << "the receiver had the data before";
 }
 
-TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // fact sheet 2.6, at II = 2
+TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // zrlmpi_common.hpp and mpe.cpp, at II = 2
   const MpeSpec spec;
   EXPECT_EQ(spec.timeout(0, 1, 1), Time::ms(2200));
   EXPECT_EQ(spec.timeout(0, 1, 2), Time::ms(4200));

@@ -16,7 +16,8 @@ struct Vector {
   std::string_view hex;
 };
 
-// Conformance vectors of the fact sheet, 1.3. V11, V12 and V14 are DATA headers of other sizes.
+// Conformance vectors. V1 to V4 are what the reference's library and engine send; the others follow from the
+// protocol document. V11, V12 and V14 are DATA headers of other sizes.
 std::vector<Vector> vectors() {
   Header tagged(0, 1, Call::kSendInt, PacketType::kSendRequest);
   tagged.set(Field::kTagLow, 5);
