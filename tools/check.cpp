@@ -39,7 +39,7 @@ std::string_view to_string(Fate fate) {
 }
 
 /// Which operation of a backend a function asks for. Names are in lower case, without the I of nonblocking
-/// forms.
+/// forms, the _init of persistent ones and the _c of large counts.
 constexpr std::pair<std::string_view, OperationKind> kOperations[] = {
     {"send", OperationKind::kSend},
     {"bsend", OperationKind::kSend},
@@ -49,11 +49,6 @@ constexpr std::pair<std::string_view, OperationKind> kOperations[] = {
     {"mrecv", OperationKind::kSend},
     {"sendrecv", OperationKind::kSend},
     {"sendrecv_replace", OperationKind::kSend},
-    {"send_init", OperationKind::kSend},
-    {"bsend_init", OperationKind::kSend},
-    {"ssend_init", OperationKind::kSend},
-    {"rsend_init", OperationKind::kSend},
-    {"recv_init", OperationKind::kSend},
     {"bcast", OperationKind::kBcast},
     {"reduce", OperationKind::kReduce},
     {"gather", OperationKind::kGather},
@@ -98,10 +93,12 @@ bool is_extension(std::string_view name) {
   return name.starts_with("mpix_");
 }
 
-/// Persistent and nonblocking forms ask for the operation of the blocking one.
+/// All forms ask for the operation of the blocking one.
 std::optional<OperationKind> operation_of(std::string_view name) {
   std::string_view plain = name.substr(name.find('_') + 1);
-  if (is_extension(name) && plain.ends_with("_init")) plain.remove_suffix(5);
+  for (const std::string_view form : {"_c", "_init"}) {
+    if (plain.ends_with(form)) plain.remove_suffix(form.size());
+  }
   for (const std::string_view candidate : {plain, plain.starts_with('i') ? plain.substr(1) : plain}) {
     for (const auto& [known, kind] : kOperations) {
       if (known == candidate) return kind;
@@ -164,13 +161,6 @@ Row judge(const std::string& name, const Verdicts& verdicts) {
   // that Offramp does not list only ask questions.
   if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
     return {name, Fate::kRisk, "an extension that Offramp does not know: its messages may cross Offramp's"};
-  // Forms with large counts (MPI 4): the MPI library's own, which knows nothing of Offramp's messages.
-  if (known == nullptr && name.ends_with("_c")) {
-    const ListedFunction* const plain = listed(name.substr(0, name.size() - 2));
-    if (plain != nullptr && plain->own)
-      return {name, Fate::kRisk,
-              fmt::format("not carried: what {} is at the other end does not match it", plain->name)};
-  }
   if (known == nullptr || !known->own) return {name, Fate::kNative, {}};
   const std::optional<OperationKind> operation = operation_of(name);
   if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};

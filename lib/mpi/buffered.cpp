@@ -3,22 +3,34 @@
 #include "lib/mpi/session.hpp"
 #include "lib/native/native.h"
 
-namespace offramp::face {
+namespace offramp {
+namespace {
 
-int Buffer_attach(void* buffer, int size) {
-  Call call(Function::kBuffer_attach);
-  const int code = call.unlocked([&] { return native.Buffer_attach(buffer, size); });
+template <typename Form>
+int attach(void* buffer, typename Form::Count size) {
+  Call call(Form::kBuffer_attach);
+  const int code = call.unlocked([&] { return (native.*Form::Buffer_attach)(buffer, size); });
   if (code == MPI_SUCCESS && call.session.carries) call.session.bsend.attach(static_cast<std::size_t>(size));
   return code;
 }
 
-int Buffer_detach(void* buffer, int* size) {
-  Call call(Function::kBuffer_detach);
+template <typename Form>
+int detach(void* buffer, typename Form::Count* size) {
+  Call call(Form::kBuffer_detach);
   if (call.session.carries) {
     call.wait([&] { return call.session.bsend.empty(); });
     call.session.bsend.detach();
   }
-  return call.unlocked([&] { return native.Buffer_detach(buffer, size); });
+  return call.unlocked([&] { return (native.*Form::Buffer_detach)(buffer, size); });
 }
 
-}  // namespace offramp::face
+}  // namespace
+
+template <typename F>
+void fill_buffered(MpiTable& table) {
+  table.*F::Buffer_attach = attach<F>;
+  table.*F::Buffer_detach = detach<F>;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_buffered)
+
+}  // namespace offramp

@@ -1,6 +1,5 @@
 #include "lib/mpi/collective_build.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "lib/mpi/pmpi.hpp"
@@ -53,6 +52,7 @@ class Builder {
       refuse();
       return nullptr;
     }
+    if (session_.checked_types != nullptr) session_.checked_types->push_back(type);
     return info;
   }
 
@@ -151,15 +151,15 @@ class Builder {
 
 /// Blocks as MPI describes them: per rank a count and a displacement, in elements of one type.
 struct Blocks {
-  const int* counts;
-  const int* displacements;
+  Counts counts;
+  Counts displacements;
   MPI_Datatype type;
 };
 
 /// Null, and the builder not valid any more, when something about them is wrong.
 const TypeInfo* check_blocks(Builder& builder, const void* buffer, const Blocks& blocks) {
   if (!builder.valid()) return nullptr;
-  if (blocks.counts == nullptr || blocks.displacements == nullptr) {
+  if (blocks.counts.missing() || blocks.displacements.missing()) {
     builder.refuse();
     return nullptr;
   }
@@ -183,10 +183,10 @@ void send_blocks(Builder& builder, const void* buffer, const Blocks& blocks, con
 
 /// The own contribution, which is in its place among the received blocks.
 void send_own_block(Builder& builder, const void* buffer, const Blocks& blocks, const TypeInfo& type) {
-  const auto own = static_cast<std::size_t>(builder.rank());
-  const int count = blocks.counts[own];
+  const int own = builder.rank();
+  const std::int64_t count = blocks.counts[own];
   if (type.contiguous(count)) {
-    builder.made().buffers.send = builder.made().receive_blocks[own];
+    builder.made().buffers.send = builder.made().receive_blocks[static_cast<std::size_t>(own)];
   } else {
     builder.send_copy(element(buffer, blocks.displacements[own], type), count, type);
   }
@@ -210,7 +210,7 @@ Operands check_operands(Builder& builder, const void* sendbuf, void* recvbuf, st
 }
 
 BuiltCall build_whole_reduction(Session& session, OperationKind kind, const void* sendbuf, void* recvbuf,
-                                int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+                                std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   Builder builder(session, comm, kind);
   const Operands operands = check_operands(builder, sendbuf, recvbuf, count, type);
   if (!builder.valid()) return nullptr;
@@ -224,7 +224,8 @@ BuiltCall build_whole_reduction(Session& session, OperationKind kind, const void
 
 }  // namespace
 
-BuiltCall build_bcast(Session& session, void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+BuiltCall build_bcast(Session& session, void* buffer, std::int64_t count, MPI_Datatype type, int root,
+                      MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kBcast, root);
   const TypeInfo* const info = builder.check(buffer, count, type);
   if (info == nullptr) return nullptr;
@@ -239,8 +240,8 @@ BuiltCall build_bcast(Session& session, void* buffer, int count, MPI_Datatype ty
   return builder.take();
 }
 
-BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                       MPI_Op op, int root, MPI_Comm comm) {
+BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kReduce, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
@@ -259,19 +260,19 @@ BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, int
   return builder.take();
 }
 
-BuiltCall build_allreduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                          MPI_Op op, MPI_Comm comm) {
+BuiltCall build_allreduce(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                          MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   if (sendbuf == recvbuf && count > 1) return nullptr;  // the MPI library refuses it
   return build_whole_reduction(session, OperationKind::kAllreduce, sendbuf, recvbuf, count, type, op, comm);
 }
 
-BuiltCall build_scan(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                     MPI_Op op, MPI_Comm comm) {
+BuiltCall build_scan(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                     MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   return build_whole_reduction(session, OperationKind::kScan, sendbuf, recvbuf, count, type, op, comm);
 }
 
-BuiltCall build_exscan(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                       MPI_Op op, MPI_Comm comm) {
+BuiltCall build_exscan(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   BuiltCall made =
       build_whole_reduction(session, OperationKind::kExscan, sendbuf, recvbuf, count, type, op, comm);
   // The first rank has no result: what its buffer holds stays.
@@ -282,7 +283,7 @@ BuiltCall build_exscan(Session& session, const void* sendbuf, void* recvbuf, int
   return made;
 }
 
-BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void* recvbuf, int count,
+BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kReduceScatter);
   const Operands operands = check_operands(builder, sendbuf, recvbuf, count, type);
@@ -290,26 +291,29 @@ BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void
   builder.describe(*operands.type, count);
   builder.reduce(op, *operands.type, count);
   if (!builder.valid()) return nullptr;
-  const std::int64_t all = std::int64_t{count} * builder.size();
+  const std::int64_t all = count * builder.size();
   operands.in_place ? builder.send_copy(operands.from, all, *operands.type)
                     : builder.send(operands.from, all, *operands.type);
   builder.receive(recvbuf, count, *operands.type);
   return builder.take();
 }
 
-BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recvbuf, const int counts[],
+BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recvbuf, Counts counts,
                                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   const MpiCommunicator* const communicator = session.communicators.find(comm);
-  if (communicator == nullptr || counts == nullptr) return nullptr;
+  if (communicator == nullptr || counts.missing()) return nullptr;
   const int size = communicator->size;
-  if (std::any_of(counts, counts + size, [&](int count) { return count < 0; })) return nullptr;
-  if (std::all_of(counts, counts + size, [&](int count) { return count == counts[0]; }))
-    return build_reduce_scatter_block(session, sendbuf, recvbuf, counts[0], type, op, comm);
+  bool alike = true;
+  std::int64_t all = 0;
+  for (int i = 0; i < size; ++i) {
+    if (counts[i] < 0) return nullptr;
+    alike = alike && counts[i] == counts[0];
+    all += counts[i];
+  }
+  if (alike) return build_reduce_scatter_block(session, sendbuf, recvbuf, counts[0], type, op, comm);
 
   Builder builder(session, comm, OperationKind::kReduceScatterv);
-  std::int64_t all = 0;
-  for (int i = 0; i < size; ++i) all += counts[i];
-  const int own = counts[communicator->rank];
+  const std::int64_t own = counts[communicator->rank];
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
   builder.check(recvbuf, own, type);
@@ -328,8 +332,9 @@ BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recv
   return builder.take();
 }
 
-BuiltCall build_gather(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                       void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+BuiltCall build_gather(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                       void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, int root,
+                       MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kGather, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
@@ -344,15 +349,15 @@ BuiltCall build_gather(Session& session, const void* sendbuf, int sendcount, MPI
     return builder.take();
   }
   builder.describe(*received, recvcount);
-  builder.receive(recvbuf, std::int64_t{recvcount} * builder.size(), *received);
+  builder.receive(recvbuf, recvcount * builder.size(), *received);
   in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.cut_to_block();
   return builder.take();
 }
 
-BuiltCall build_gatherv(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                        void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                        int root, MPI_Comm comm) {
+BuiltCall build_gatherv(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, Counts recvcounts, Counts displs, MPI_Datatype recvtype, int root,
+                        MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kGatherv, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
@@ -371,8 +376,9 @@ BuiltCall build_gatherv(Session& session, const void* sendbuf, int sendcount, MP
   return builder.take();
 }
 
-BuiltCall build_scatter(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                        void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+BuiltCall build_scatter(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, int root,
+                        MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kScatter, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
@@ -383,7 +389,7 @@ BuiltCall build_scatter(Session& session, const void* sendbuf, int sendcount, MP
   if (!builder.valid()) return nullptr;
   at_root ? builder.describe(*sent, sendcount) : builder.describe(*received, recvcount);
   CollectiveCall& made = builder.made();
-  if (at_root) builder.send(sendbuf, std::int64_t{sendcount} * builder.size(), *sent);
+  if (at_root) builder.send(sendbuf, sendcount * builder.size(), *sent);
   if (in_place) {
     builder.receive_in_place(
         made.buffers.send.subspan(made.buffers.block * static_cast<std::size_t>(root), made.buffers.block));
@@ -394,9 +400,9 @@ BuiltCall build_scatter(Session& session, const void* sendbuf, int sendcount, MP
   return builder.take();
 }
 
-BuiltCall build_scatterv(Session& session, const void* sendbuf, const int sendcounts[], const int displs[],
-                         MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                         MPI_Comm comm) {
+BuiltCall build_scatterv(Session& session, const void* sendbuf, Counts sendcounts, Counts displs,
+                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                         int root, MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kScatterv, root);
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
@@ -417,8 +423,9 @@ BuiltCall build_scatterv(Session& session, const void* sendbuf, const int sendco
   return builder.take();
 }
 
-BuiltCall build_allgather(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                          void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+BuiltCall build_allgather(Session& session, const void* sendbuf, std::int64_t sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                          MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kAllgather);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
@@ -426,15 +433,15 @@ BuiltCall build_allgather(Session& session, const void* sendbuf, int sendcount, 
   const TypeInfo* const received = builder.check(recvbuf, recvcount, recvtype);
   if (!builder.valid()) return nullptr;
   builder.describe(*received, recvcount);
-  builder.receive(recvbuf, std::int64_t{recvcount} * builder.size(), *received);
+  builder.receive(recvbuf, recvcount * builder.size(), *received);
   in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.cut_to_block();
   return builder.take();
 }
 
-BuiltCall build_allgatherv(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                           MPI_Comm comm) {
+BuiltCall build_allgatherv(Session& session, const void* sendbuf, std::int64_t sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
+                           MPI_Datatype recvtype, MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kAllgatherv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   const Blocks blocks{recvcounts, displs, recvtype};
@@ -449,8 +456,8 @@ BuiltCall build_allgatherv(Session& session, const void* sendbuf, int sendcount,
   return builder.take();
 }
 
-BuiltCall build_alltoall(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                         void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+BuiltCall build_alltoall(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                         void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kAlltoall);
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
@@ -460,15 +467,15 @@ BuiltCall build_alltoall(Session& session, const void* sendbuf, int sendcount, M
   builder.describe(*received, recvcount);
   // Blocks of another size than is received: the MPI library says what it makes of that.
   if (!in_place && sent->bytes(sendcount) != received->bytes(recvcount)) return nullptr;
-  const std::int64_t all = std::int64_t{recvcount} * builder.size();
+  const std::int64_t all = recvcount * builder.size();
   in_place ? builder.send_copy(recvbuf, all, *received)
-           : builder.send(sendbuf, std::int64_t{sendcount} * builder.size(), *sent);
+           : builder.send(sendbuf, sendcount * builder.size(), *sent);
   builder.receive(recvbuf, all, *received);
   return builder.take();
 }
 
-BuiltCall build_alltoallv(Session& session, const void* sendbuf, const int sendcounts[], const int sdispls[],
-                          MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+BuiltCall build_alltoallv(Session& session, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts rdispls,
                           MPI_Datatype recvtype, MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kAlltoallv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
@@ -489,14 +496,14 @@ BuiltCall build_alltoallv(Session& session, const void* sendbuf, const int sendc
   return builder.take();
 }
 
-BuiltCall build_alltoallw(Session& session, const void* sendbuf, const int sendcounts[], const int sdispls[],
-                          const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-                          const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+BuiltCall build_alltoallw(Session& session, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          const MPI_Datatype sendtypes[], void* recvbuf, Counts recvcounts, Counts rdispls,
+                          const MPI_Datatype recvtypes[], MPI_Comm comm) {
   Builder builder(session, comm, OperationKind::kAlltoallv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  builder.refuse_if(recvbuf == MPI_IN_PLACE || recvcounts == nullptr || rdispls == nullptr ||
+  builder.refuse_if(recvbuf == MPI_IN_PLACE || recvcounts.missing() || rdispls.missing() ||
                     recvtypes == nullptr);
-  builder.refuse_if(!in_place && (sendcounts == nullptr || sdispls == nullptr || sendtypes == nullptr));
+  builder.refuse_if(!in_place && (sendcounts.missing() || sdispls.missing() || sendtypes == nullptr));
   if (!builder.valid()) return nullptr;
   for (int i = 0; i < builder.size(); ++i) {
     // Displacements are in bytes here.

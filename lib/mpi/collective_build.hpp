@@ -6,7 +6,11 @@
 
 #include <mpi.h>
 
+#include <concepts>
+#include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <vector>
 
 #include "lib/mpi/collective_call.hpp"
 #include "lib/mpi/session.hpp"
@@ -15,42 +19,78 @@ namespace offramp {
 
 using BuiltCall = std::unique_ptr<CollectiveCall>;
 
-BuiltCall build_bcast(Session& session, void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
-BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                       MPI_Op op, int root, MPI_Comm comm);
-BuiltCall build_allreduce(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                          MPI_Op op, MPI_Comm comm);
-BuiltCall build_scan(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                     MPI_Op op, MPI_Comm comm);
-BuiltCall build_exscan(Session& session, const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
-                       MPI_Op op, MPI_Comm comm);
-BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void* recvbuf, int count,
+/// The counts or displacements of a call, one per rank, in either of its forms: int, or 64 bits wide.
+class Counts {
+ public:
+  template <std::integral T>
+  Counts(const T* values)  // NOLINT(google-explicit-constructor): stands for the argument
+      : values_(values), wide_(sizeof(T) == sizeof(Wide)) {
+    static_assert(sizeof(T) == sizeof(Wide) || std::is_same_v<T, int>);
+  }
+  [[nodiscard]] bool missing() const { return values_ == nullptr; }
+  std::int64_t operator[](int i) const {
+    return wide_ ? static_cast<const Wide*>(values_)[i] : static_cast<const int*>(values_)[i];
+  }
+
+ private:
+  using Wide [[gnu::may_alias]] = std::int64_t;
+  const void* values_;
+  bool wide_;
+};
+
+/// While there is one, the builders put down the types that they look at, which are those that count.
+class CheckedTypes {
+ public:
+  CheckedTypes(Session& session, std::vector<MPI_Datatype>& types) : session_(session) {
+    session_.checked_types = &types;
+  }
+  ~CheckedTypes() { session_.checked_types = nullptr; }
+  CheckedTypes(const CheckedTypes&) = delete;
+  CheckedTypes& operator=(const CheckedTypes&) = delete;
+
+ private:
+  Session& session_;
+};
+
+BuiltCall build_bcast(Session& session, void* buffer, std::int64_t count, MPI_Datatype type, int root,
+                      MPI_Comm comm);
+BuiltCall build_reduce(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+BuiltCall build_allreduce(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                          MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_scan(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                     MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_exscan(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_reduce_scatter_block(Session& session, const void* sendbuf, void* recvbuf, std::int64_t count,
                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recvbuf, const int counts[],
+BuiltCall build_reduce_scatter(Session& session, const void* sendbuf, void* recvbuf, Counts counts,
                                MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-BuiltCall build_gather(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                       void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
-BuiltCall build_gatherv(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                        void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                        int root, MPI_Comm comm);
-BuiltCall build_scatter(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                        void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
-BuiltCall build_scatterv(Session& session, const void* sendbuf, const int sendcounts[], const int displs[],
-                         MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                         MPI_Comm comm);
-BuiltCall build_allgather(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                          void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
-BuiltCall build_allgatherv(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                           MPI_Comm comm);
-BuiltCall build_alltoall(Session& session, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                         void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
-BuiltCall build_alltoallv(Session& session, const void* sendbuf, const int sendcounts[], const int sdispls[],
-                          MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+BuiltCall build_gather(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                       void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+BuiltCall build_gatherv(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, Counts recvcounts, Counts displs, MPI_Datatype recvtype, int root,
+                        MPI_Comm comm);
+BuiltCall build_scatter(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, int root,
+                        MPI_Comm comm);
+BuiltCall build_scatterv(Session& session, const void* sendbuf, Counts sendcounts, Counts displs,
+                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                         int root, MPI_Comm comm);
+BuiltCall build_allgather(Session& session, const void* sendbuf, std::int64_t sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                          MPI_Comm comm);
+BuiltCall build_allgatherv(Session& session, const void* sendbuf, std::int64_t sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
+                           MPI_Datatype recvtype, MPI_Comm comm);
+BuiltCall build_alltoall(Session& session, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
+                         void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+BuiltCall build_alltoallv(Session& session, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts rdispls,
                           MPI_Datatype recvtype, MPI_Comm comm);
-BuiltCall build_alltoallw(Session& session, const void* sendbuf, const int sendcounts[], const int sdispls[],
-                          const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-                          const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
+BuiltCall build_alltoallw(Session& session, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          const MPI_Datatype sendtypes[], void* recvbuf, Counts recvcounts, Counts rdispls,
+                          const MPI_Datatype recvtypes[], MPI_Comm comm);
 BuiltCall build_barrier(Session& session, MPI_Comm comm);
 
 }  // namespace offramp

@@ -191,6 +191,15 @@ int Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_
                    [&] { return native.Comm_create_from_group(group, tag, info, errors, made); });
 }
 #endif
+#ifdef OFFRAMP_HAS_Intercomm_create_from_groups
+int Intercomm_create_from_groups(MPI_Group local, int local_leader, MPI_Group remote, int remote_leader,
+                                 const char* tag, MPI_Info info, MPI_Errhandler errors, MPI_Comm* made) {
+  return construct(Function::kIntercomm_create_from_groups, MPI_COMM_NULL, made, [&] {
+    return native.Intercomm_create_from_groups(local, local_leader, remote, remote_leader, tag, info, errors,
+                                               made);
+  });
+}
+#endif
 
 int Comm_free(MPI_Comm* comm) {
   Call call(Function::kComm_free);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/mpi/pmpi.hpp"
+#include "lib/mpi/type_recipe.hpp"
 #include "lib/native/native.h"
 #include "offramp/kernel/immortal.hpp"
 
@@ -92,39 +93,18 @@ ElementType parts_of(MPI_Datatype type) {
   return whole == ElementType::kPair ? ElementType::kMixed : whole;
 }
 
-/// Types that nobody frees. Those of MPI_Type_create_f90_* have no name.
-bool is_predefined(int combiner) {
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-}
-
 /// The class that all parts of a type share.
 ElementType common_parts(MPI_Datatype type, int depth = 0) {
   constexpr int kDeepest = 32;
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  if (combiner == MPI_COMBINER_NAMED) return parts_of(type);
-  if (types == 0 || depth > kDeepest)
+  const TypeRecipe recipe(type);
+  if (recipe.combiner() == MPI_COMBINER_NAMED) return parts_of(type);
+  if (recipe.parts().empty() || depth > kDeepest)
     return ElementType::kMixed;  // also MPI_Type_create_f90_*: no class here
-  std::vector<int> i(static_cast<std::size_t>(integers) + 1);
-  std::vector<MPI_Aint> a(static_cast<std::size_t>(addresses) + 1);
-  std::vector<MPI_Datatype> t(static_cast<std::size_t>(types));
-  pmpi::Type_get_contents(type, integers, addresses, types, i.data(), a.data(), t.data());
   std::optional<ElementType> common;
-  for (std::size_t k = 0; k < t.size(); ++k) {
-    MPI_Datatype& part = t[k];
-    // Of a struct, i holds the lengths of the blocks.
-    const bool empty = combiner == MPI_COMBINER_STRUCT && i[k + 1] == 0;
-    if (!empty) {
-      const ElementType own = common_parts(part, depth + 1);
-      common = common.value_or(own) == own ? own : ElementType::kMixed;
-    }
-    int combiner_of_part = 0;
-    pmpi::Type_get_envelope(part, &integers, &addresses, &types, &combiner_of_part);
-    if (!is_predefined(combiner_of_part)) pmpi::Type_free(&part);
+  for (std::size_t k = 0; k < recipe.parts().size(); ++k) {
+    if (recipe.is_empty(k)) continue;
+    const ElementType own = common_parts(recipe.parts()[k], depth + 1);
+    common = common.value_or(own) == own ? own : ElementType::kMixed;
   }
   return common.value_or(ElementType::kByte);
 }
@@ -143,12 +123,7 @@ std::unique_ptr<TypeInfo> describe(MPI_Datatype type) {
   pmpi::Type_get_true_extent(type, &info->true_lb, &info->true_extent);
   info->contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
   info->contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  info->predefined = combiner == MPI_COMBINER_NAMED;
+  info->predefined = combiner_of(type) == MPI_COMBINER_NAMED;
   info->parts = common_parts(type);
   info->element = info->predefined ? predefined_class(type) : info->parts;
   return info;

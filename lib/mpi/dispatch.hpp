@@ -25,6 +25,34 @@ inline const MpiTable& table_for(const void* caller) {
 /// The entries while a backend is on.
 void fill_active(MpiTable& table);
 
+// Those among them that are written by hand and have two forms. Form: IntForm or LargeForm.
+template <typename Form>
+void fill_messages(MpiTable& table);
+template <typename Form>
+void fill_persistent_messages(MpiTable& table);
+template <typename Form>
+void fill_matched_receives(MpiTable& table);
+template <typename Form>
+void fill_buffered(MpiTable& table);
+template <typename Form>
+void fill_windows(MpiTable& table);
+template <typename Form>
+void fill_forms(MpiTable& table) {
+  fill_messages<Form>(table);
+  fill_persistent_messages<Form>(table);
+  fill_matched_receives<Form>(table);
+  fill_buffered<Form>(table);
+  fill_windows<Form>(table);
+}
+/// Instantiates one of them, behind its definition.
+#ifdef OFFRAMP_HAS_LARGE_COUNTS
+#define OFFRAMP_IN_BOTH_FORMS(fill)              \
+  template void fill<IntForm>(MpiTable & table); \
+  template void fill<LargeForm>(MpiTable & table);
+#else
+#define OFFRAMP_IN_BOTH_FORMS(fill) template void fill<IntForm>(MpiTable & table);
+#endif
+
 /// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
 class NativeCall {
  public:

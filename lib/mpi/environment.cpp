@@ -1,4 +1,4 @@
-// Chapter 8: MPI_Init to MPI_Finalize, and the clock.
+// Chapters 9 and 11: MPI_Init to MPI_Finalize, sessions of MPI, and the clock.
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "lib/core/output_file.hpp"
 #include "lib/mpi/pmpi.hpp"
@@ -15,6 +17,7 @@
 #include "lib/mpi/startup.hpp"
 #include "lib/mpi/tools_interface.hpp"
 #include "lib/mpi/untimely_end.hpp"
+#include "lib/mpi/world.hpp"
 #include "lib/mpi/write_reports.hpp"
 #include "lib/native/native.h"
 
@@ -45,7 +48,7 @@ void begin(bool threads) {
   if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
   open_requests();
-  Session::current->communicators.add_predefined();
+  if (world() == MPI_COMM_WORLD) Session::current->communicators.add_predefined();
   if (Session::current->carries) {
     offramp_native_progress_register(on_library_progress);
     install_hang_signal();
@@ -78,20 +81,77 @@ void end() {
   if (session.recorder != nullptr) session.recorder->close();
   let_sends_leave(session);
   write_outputs(session);
-  native.Barrier(MPI_COMM_WORLD);
+  native.Barrier(world());
   stop_watching();                   // all files have their names
   session.engine.drop_unreceived();  // their senders are told, and let go of them
-  native.Barrier(MPI_COMM_WORLD);
+  native.Barrier(world());
   let_sends_leave(session);
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries) offramp_native_progress_unregister(on_library_progress);
   session.background.end();
   session.fabric().close(session.engine);
-  native.Barrier(MPI_COMM_WORLD);
+  native.Barrier(world());
   Session::current = nullptr;
   delete &session;
+  close_own_world();
 }
+
+/// The ways in which the program has MPI now: by MPI_Init, and by so many sessions.
+struct Ways {
+  std::mutex mutex;
+  bool world = false;
+  int sessions = 0;
+  bool begun = false;
+} ways;
+
+/// MPI_Init is over.
+void begin_world(bool threads) {
+  const std::scoped_lock guard(ways.mutex);
+  ways.world = true;
+  if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
+    session->share(threads || session->has_threads());
+    const auto lock = session->lock();
+    session->communicators.add_predefined();
+  } else if (!std::exchange(ways.begun, true)) {
+    begin(threads);
+  }
+}
+
+#ifdef OFFRAMP_HAS_Session_init
+bool has_threads(MPI_Session session) {
+  MPI_Info info = MPI_INFO_NULL;
+  char level[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  if (pmpi::Session_get_info(session, &info) != MPI_SUCCESS) return true;
+  pmpi::Info_get(info, "thread_level", MPI_MAX_INFO_VAL, level, &found);
+  pmpi::Info_free(&info);
+  return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
+}
+
+/// The first session of MPI, before MPI_Init: the MPI library has waited for all ranks to come here.
+void begin_with_session(bool threads) {
+  ways.begun = true;
+  if (!open_own_world()) {
+    say_once(
+        "the MPI library makes no communicator of all ranks in a session; the program runs without Offramp");
+    return;
+  }
+  begin(threads);
+  if (Session::current == nullptr) close_own_world();  // off
+}
+
+/// Some rank has sessions that outlive MPI_Finalize: what Offramp has to say at the end it says in one of its
+/// own.
+bool sessions_remain() {
+  if (largest_of_all(ways.sessions) == 0) return false;
+  return world() != MPI_COMM_WORLD || open_own_world();
+}
+#else
+bool sessions_remain() {
+  return false;
+}
+#endif
 
 /// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
 void refuse_opened_mpi() {
@@ -111,27 +171,56 @@ namespace face {
 int Init(int* argc, char*** argv) {
   refuse_opened_mpi();
   const int code = native.Init(argc, argv);
-  if (code != MPI_SUCCESS || Session::current != nullptr) return code;
+  if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
   pmpi::Query_thread(&level);  // Open MPI's own variable may raise it
-  begin(level == MPI_THREAD_MULTIPLE);
+  begin_world(level == MPI_THREAD_MULTIPLE);
   return code;
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   refuse_opened_mpi();
   const int code = native.Init_thread(argc, argv, required, provided);
-  if (code == MPI_SUCCESS && Session::current == nullptr) begin(*provided == MPI_THREAD_MULTIPLE);
+  if (code == MPI_SUCCESS) begin_world(*provided == MPI_THREAD_MULTIPLE);
   return code;
 }
 
 int Finalize() {
-  if (Session::current != nullptr) {
-    offramp_native_delete_self_attributes();
+  if (Session::current == nullptr) return native.Finalize();
+  offramp_native_delete_self_attributes();
+  const std::scoped_lock guard(ways.mutex);
+  ways.world = false;
+  if (!sessions_remain()) {
     end();
+    return native.Finalize();
   }
-  return native.Finalize();
+  const int code = native.Finalize();
+  if (ways.sessions == 0) end();  // with the ranks that have some
+  return code;
 }
+
+#ifdef OFFRAMP_HAS_Session_init
+int Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session* made) {
+  refuse_opened_mpi();
+  const int code = native.Session_init(info, errors, made);
+  if (code != MPI_SUCCESS) return code;
+  const std::scoped_lock guard(ways.mutex);
+  const bool threads = has_threads(*made);
+  if (!ways.begun) begin_with_session(threads);
+  if (Session::current != nullptr && threads) Session::current->share(true);
+  ++ways.sessions;
+  return code;
+}
+
+int Session_finalize(MPI_Session* session) {
+  const std::scoped_lock guard(ways.mutex);
+  const bool last = session != nullptr && *session != MPI_SESSION_NULL && ways.sessions == 1 && !ways.world;
+  if (last && Session::current != nullptr) end();
+  const int code = native.Session_finalize(session);
+  if (code == MPI_SUCCESS) --ways.sessions;
+  return code;
+}
+#endif
 
 // Said here too: when several ranks end at once, Open MPI's own message gets lost at times.
 int Abort(MPI_Comm comm, int code) {
@@ -208,6 +297,9 @@ __attribute__((constructor)) void load() {
   (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
+#ifdef OFFRAMP_HAS_Session_init
+  dispatch.Session_init = face::Session_init;
+#endif
 }
 
 /// mpirun says that a rank vanished, and not always which one.

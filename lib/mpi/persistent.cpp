@@ -44,8 +44,8 @@ int make_send(Function function, const Point& point, SendMode mode, MPI_Comm com
 }
 
 template <typename Library>
-int make_receive(const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
-  Call call(Function::kRecv_init);
+int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
+  Call call(function);
   if (!call.session.carries)
     return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
   *handle = prepare(take_receive_request(comm, true), point);
@@ -96,54 +96,47 @@ int start(Function function, int count, MPI_Request* requests, Library library) 
   return raise_error(function, comm, code);
 }
 
+/// The functions of one form.
+template <typename Form>
+struct Entries {
+  using Count = typename Form::Count;
+
+  template <Function function, auto Library, SendMode mode>
+  static int send_init(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                       MPI_Request* request) {
+    const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm, request); };
+    Point point;
+    if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
+      return library();
+    return make_send(function, point, mode, comm, request, library);
+  }
+
+  static int recv_init(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                       MPI_Request* request) {
+    const auto library = [&] {
+      return (native.*Form::Recv_init)(buf, count, type, source, tag, comm, request);
+    };
+    Point point;
+    if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
+      return library();
+    return make_receive(Form::kRecv_init, point, comm, request, library);
+  }
+};
+
 }  // namespace
 
+template <typename F>
+void fill_persistent_messages(MpiTable& table) {
+  using E = Entries<F>;
+  table.*F::Send_init = E::template send_init<F::kSend_init, F::Send_init, SendMode::kStandard>;
+  table.*F::Bsend_init = E::template send_init<F::kBsend_init, F::Bsend_init, SendMode::kBuffered>;
+  table.*F::Ssend_init = E::template send_init<F::kSsend_init, F::Ssend_init, SendMode::kSynchronous>;
+  table.*F::Rsend_init = E::template send_init<F::kRsend_init, F::Rsend_init, SendMode::kReady>;
+  table.*F::Recv_init = E::recv_init;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_persistent_messages)
+
 namespace face {
-
-int Send_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  const auto library = [&] { return native.Send_init(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return make_send(Function::kSend_init, point, SendMode::kStandard, comm, request, library);
-}
-
-int Bsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-               MPI_Request* request) {
-  const auto library = [&] { return native.Bsend_init(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return make_send(Function::kBsend_init, point, SendMode::kBuffered, comm, request, library);
-}
-
-int Ssend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-               MPI_Request* request) {
-  const auto library = [&] { return native.Ssend_init(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return make_send(Function::kSsend_init, point, SendMode::kSynchronous, comm, request, library);
-}
-
-int Rsend_init(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-               MPI_Request* request) {
-  const auto library = [&] { return native.Rsend_init(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return make_send(Function::kRsend_init, point, SendMode::kReady, comm, request, library);
-}
-
-int Recv_init(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  const auto library = [&] { return native.Recv_init(buf, count, type, source, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-    return library();
-  return make_receive(point, comm, request, library);
-}
 
 int Start(MPI_Request* request) {
   return start(Function::kStart, 1, request, [&] { return native.Start(request); });

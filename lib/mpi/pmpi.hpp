@@ -5,11 +5,17 @@
 
 #include <mpi.h>
 
+#include "offramp/generated/mpi_table.hpp"
+
 namespace offramp::pmpi {
 
 // NOLINTBEGIN(readability-identifier-naming)
 inline constexpr auto Type_get_envelope = &::PMPI_Type_get_envelope;
 inline constexpr auto Type_get_contents = &::PMPI_Type_get_contents;
+#ifdef OFFRAMP_HAS_LARGE_COUNTS
+inline constexpr auto Type_get_envelope_c = &::PMPI_Type_get_envelope_c;
+inline constexpr auto Type_get_contents_c = &::PMPI_Type_get_contents_c;
+#endif
 inline constexpr auto Type_size_x = &::PMPI_Type_size_x;
 inline constexpr auto Type_get_extent = &::PMPI_Type_get_extent;
 inline constexpr auto Type_get_true_extent = &::PMPI_Type_get_true_extent;
@@ -27,6 +33,12 @@ inline constexpr auto Comm_test_inter = &::PMPI_Comm_test_inter;
 inline constexpr auto Group_size = &::PMPI_Group_size;
 inline constexpr auto Group_translate_ranks = &::PMPI_Group_translate_ranks;
 inline constexpr auto Group_free = &::PMPI_Group_free;
+#ifdef OFFRAMP_HAS_Session_init
+inline constexpr auto Group_from_session_pset = &::PMPI_Group_from_session_pset;
+inline constexpr auto Session_get_info = &::PMPI_Session_get_info;
+inline constexpr auto Info_get = &::PMPI_Info_get;
+inline constexpr auto Info_free = &::PMPI_Info_free;
+#endif
 inline constexpr auto Win_get_group = &::PMPI_Win_get_group;
 inline constexpr auto Topo_test = &::PMPI_Topo_test;
 inline constexpr auto Cartdim_get = &::PMPI_Cartdim_get;

@@ -7,12 +7,13 @@ namespace offramp {
 
 /// The MPI library's own test for a null buffer: MPI_BOTTOM is null too, and then the type says where the
 /// data is.
-inline bool is_null_buffer(const void* buffer, int count, const TypeInfo& type) {
+inline bool is_null_buffer(const void* buffer, std::int64_t count, const TypeInfo& type) {
   return buffer == nullptr && count > 0 && (type.predefined || (type.size > 0 && type.true_lb == 0));
 }
 
 /// What follows has the arguments checked on the path of every message, and needs the lock.
-inline bool set_buffer(Session& session, const void* buffer, int count, MPI_Datatype type, Point& point) {
+inline bool set_buffer(Session& session, const void* buffer, std::int64_t count, MPI_Datatype type,
+                       Point& point) {
   point.type = session.datatypes.find(type);
   if (count < 0 || point.type == nullptr || is_null_buffer(buffer, count, *point.type)) return false;
   point.buffer = const_cast<void*>(buffer);
@@ -40,14 +41,14 @@ inline bool set_source(Session& session, int source, int tag, MPI_Comm comm, Poi
 /// Fills `point` and returns true when the call is Offramp's. Everything else goes to the MPI library:
 /// communicators that are not carried, MPI_PROC_NULL, and every mistake in the arguments, which the library
 /// then reports in its own way.
-inline bool send_point(Session& session, const void* buffer, int count, MPI_Datatype type, int destination,
-                       int tag, MPI_Comm comm, Point& point) {
+inline bool send_point(Session& session, const void* buffer, std::int64_t count, MPI_Datatype type,
+                       int destination, int tag, MPI_Comm comm, Point& point) {
   const auto guard = session.lock();
   return set_destination(session, destination, tag, comm, point) &&
          set_buffer(session, buffer, count, type, point);
 }
-inline bool receive_point(Session& session, void* buffer, int count, MPI_Datatype type, int source, int tag,
-                          MPI_Comm comm, Point& point) {
+inline bool receive_point(Session& session, void* buffer, std::int64_t count, MPI_Datatype type, int source,
+                          int tag, MPI_Comm comm, Point& point) {
   const auto guard = session.lock();
   return set_source(session, source, tag, comm, point) && set_buffer(session, buffer, count, type, point);
 }

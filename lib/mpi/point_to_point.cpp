@@ -232,8 +232,8 @@ struct Pair {
   const Point* from = nullptr;
   bool carried = false;
 
-  Pair(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
+  Pair(const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+       void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
     Session& session = *Session::current;
     if (dest != MPI_PROC_NULL) to = &points[0];
     if (source != MPI_PROC_NULL) from = &points[1];
@@ -271,137 +271,123 @@ int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_
 }
 #endif
 
-}  // namespace
+/// The functions of one form.
+template <typename Form>
+struct Entries {
+  using Count = typename Form::Count;
 
-namespace face {
+  template <Function function, auto Library, SendMode mode>
+  static int send(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+    const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm); };
+    Point point;
+    if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
+    if constexpr (mode == SendMode::kBuffered) {
+      return buffered_send(function, point, comm, library);
+    } else {
+      return send_blocking(function, point, mode, comm, library);
+    }
+  }
 
-int Send(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const auto library = [&] { return native.Send(buf, count, type, dest, tag, comm); };
-  Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
-  return send_blocking(Function::kSend, point, SendMode::kStandard, comm, library);
-}
+  template <Function function, auto Library, SendMode mode>
+  static int isend(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+    const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm, request); };
+    Point point;
+    if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
+      return library();
+    return send_nonblocking(function, point, mode, comm, request, library);
+  }
 
-int Ssend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const auto library = [&] { return native.Ssend(buf, count, type, dest, tag, comm); };
-  Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
-  return send_blocking(Function::kSsend, point, SendMode::kSynchronous, comm, library);
-}
+  static int recv(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                  MPI_Status* status) {
+    const auto library = [&](MPI_Status* told) {
+      return (native.*Form::Recv)(buf, count, type, source, tag, comm, told);
+    };
+    Point point;
+    if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point)) return library(status);
+    return receive_blocking(Form::kRecv, point, comm, status, library);
+  }
 
-int Rsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const auto library = [&] { return native.Rsend(buf, count, type, dest, tag, comm); };
-  Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
-  return send_blocking(Function::kRsend, point, SendMode::kReady, comm, library);
-}
+  static int irecv(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                   MPI_Request* handle) {
+    const auto library = [&] { return (native.*Form::Irecv)(buf, count, type, source, tag, comm, handle); };
+    Point point;
+    if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
+      return library();
+    Call call(Form::kIrecv);
+    if (!call.session.carries) return track_receive(call, comm, point, handle, library);
+    *handle = start_new_receive(call.session, comm, point);
+    return MPI_SUCCESS;
+  }
 
-int Bsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const auto library = [&] { return native.Bsend(buf, count, type, dest, tag, comm); };
-  Point point;
-  if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
-  return buffered_send(Function::kBsend, point, comm, library);
-}
+  static int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                      void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                      MPI_Comm comm, MPI_Status* status) {
+    const auto library = [&](MPI_Status* told) {
+      return (native.*Form::Sendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                      recvtype, source, recvtag, comm, told);
+    };
+    const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                    recvtag, comm);
+    if (!pair.carried) return library(status);
+    return exchange(Form::kSendrecv, pair.to, pair.from, false, comm, status, library);
+  }
 
-int Recv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) {
-    return native.Recv(buf, count, type, source, tag, comm, told);
-  };
-  Point point;
-  if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point)) return library(status);
-  return receive_blocking(Function::kRecv, point, comm, status, library);
-}
-
-int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-             int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-             MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) {
-    return native.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                           recvtag, comm, told);
-  };
-  const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-                  comm);
-  if (!pair.carried) return library(status);
-  return exchange(Function::kSendrecv, pair.to, pair.from, false, comm, status, library);
-}
-
-int Sendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
-                     MPI_Comm comm, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) {
-    return native.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, told);
-  };
-  const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
-  if (!pair.carried) return library(status);
-  return exchange(Function::kSendrecv_replace, pair.to, pair.from, true, comm, status, library);
-}
+  static int sendrecv_replace(void* buf, Count count, MPI_Datatype type, int dest, int sendtag, int source,
+                              int recvtag, MPI_Comm comm, MPI_Status* status) {
+    const auto library = [&](MPI_Status* told) {
+      return (native.*Form::Sendrecv_replace)(buf, count, type, dest, sendtag, source, recvtag, comm, told);
+    };
+    const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
+    if (!pair.carried) return library(status);
+    return exchange(Form::kSendrecv_replace, pair.to, pair.from, true, comm, status, library);
+  }
 
 #ifdef OFFRAMP_HAS_Isendrecv
-int Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-              int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-              MPI_Request* request) {
-  const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-                  comm);
-  return exchange_nonblocking(Function::kIsendrecv, pair, false, comm, request, [&] {
-    return native.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-                            recvtag, comm, request);
-  });
-}
+  static int isendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                       void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                       MPI_Comm comm, MPI_Request* request) {
+    const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                    recvtag, comm);
+    return exchange_nonblocking(Form::kIsendrecv, pair, false, comm, request, [&] {
+      return (native.*Form::Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                       recvtype, source, recvtag, comm, request);
+    });
+  }
 
-int Isendrecv_replace(void* buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
-                      MPI_Comm comm, MPI_Request* request) {
-  const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
-  return exchange_nonblocking(Function::kIsendrecv_replace, pair, true, comm, request, [&] {
-    return native.Isendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, request);
-  });
-}
+  static int isendrecv_replace(void* buf, Count count, MPI_Datatype type, int dest, int sendtag, int source,
+                               int recvtag, MPI_Comm comm, MPI_Request* request) {
+    const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
+    return exchange_nonblocking(Form::kIsendrecv_replace, pair, true, comm, request, [&] {
+      return (native.*Form::Isendrecv_replace)(buf, count, type, dest, sendtag, source, recvtag, comm,
+                                               request);
+    });
+  }
 #endif
+};
 
-int Isend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-          MPI_Request* request) {
-  const auto library = [&] { return native.Isend(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return send_nonblocking(Function::kIsend, point, SendMode::kStandard, comm, request, library);
+}  // namespace
+
+template <typename F>
+void fill_messages(MpiTable& table) {
+  using E = Entries<F>;
+  table.*F::Send = E::template send<F::kSend, F::Send, SendMode::kStandard>;
+  table.*F::Ssend = E::template send<F::kSsend, F::Ssend, SendMode::kSynchronous>;
+  table.*F::Rsend = E::template send<F::kRsend, F::Rsend, SendMode::kReady>;
+  table.*F::Bsend = E::template send<F::kBsend, F::Bsend, SendMode::kBuffered>;
+  table.*F::Isend = E::template isend<F::kIsend, F::Isend, SendMode::kStandard>;
+  table.*F::Issend = E::template isend<F::kIssend, F::Issend, SendMode::kSynchronous>;
+  table.*F::Irsend = E::template isend<F::kIrsend, F::Irsend, SendMode::kReady>;
+  table.*F::Ibsend = E::template isend<F::kIbsend, F::Ibsend, SendMode::kBuffered>;
+  table.*F::Recv = E::recv;
+  table.*F::Irecv = E::irecv;
+  table.*F::Sendrecv = E::sendrecv;
+  table.*F::Sendrecv_replace = E::sendrecv_replace;
+#ifdef OFFRAMP_HAS_Isendrecv
+  table.*F::Isendrecv = E::isendrecv;
+  table.*F::Isendrecv_replace = E::isendrecv_replace;
+#endif
 }
+OFFRAMP_IN_BOTH_FORMS(fill_messages)
 
-int Issend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-           MPI_Request* request) {
-  const auto library = [&] { return native.Issend(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return send_nonblocking(Function::kIssend, point, SendMode::kSynchronous, comm, request, library);
-}
-
-int Irsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-           MPI_Request* request) {
-  const auto library = [&] { return native.Irsend(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return send_nonblocking(Function::kIrsend, point, SendMode::kReady, comm, request, library);
-}
-
-int Ibsend(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-           MPI_Request* request) {
-  const auto library = [&] { return native.Ibsend(buf, count, type, dest, tag, comm, request); };
-  Point point;
-  if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-    return library();
-  return send_nonblocking(Function::kIbsend, point, SendMode::kBuffered, comm, request, library);
-}
-
-int Irecv(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* handle) {
-  const auto library = [&] { return native.Irecv(buf, count, type, source, tag, comm, handle); };
-  Point point;
-  if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-    return library();
-  Call call(Function::kIrecv);
-  if (!call.session.carries) return track_receive(call, comm, point, handle, library);
-  *handle = start_new_receive(call.session, comm, point);
-  return MPI_SUCCESS;
-}
-
-}  // namespace face
 }  // namespace offramp

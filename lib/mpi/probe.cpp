@@ -1,5 +1,6 @@
 // Chapter 3.8: probe, matched probe and matched receive.
 #include "lib/mpi/point.hpp"
+#include "lib/mpi/world.hpp"
 #include "lib/native/native.h"
 
 namespace offramp {
@@ -96,7 +97,7 @@ std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle,
   return message;
 }
 
-bool receivable(Session& session, void* buf, int count, MPI_Datatype type) {
+bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype type) {
   const auto guard = session.lock();
   const TypeInfo* info = count >= 0 ? session.datatypes.find(type) : nullptr;
   return info != nullptr && (buf != nullptr || count == 0 || !info->predefined);
@@ -160,22 +161,29 @@ int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
   return MPI_SUCCESS;
 }
 
-int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+}  // namespace face
+
+namespace {
+
+template <typename Form>
+int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
+          MPI_Status* status) {
   Session& session = *Session::current;
-  if (!receivable(session, buf, count, type)) return native.Mrecv(buf, count, type, message, status);
+  if (!receivable(session, buf, count, type)) return (native.*Form::Mrecv)(buf, count, type, message, status);
   std::uint32_t recorded = 0;
   std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
   if (claimed == nullptr && recorded != 0) {
-    Call call(Function::kMrecv);
-    const int code = call.leave_to_library([&] { return native.Mrecv(buf, count, type, message, status); });
-    call.recorder()->wait(Function::kMrecv, recorded);
+    Call call(Form::kMrecv);
+    const int code =
+        call.leave_to_library([&] { return (native.*Form::Mrecv)(buf, count, type, message, status); });
+    call.recorder()->wait(Form::kMrecv, recorded);
     return code;
   }
-  if (claimed == nullptr) return native.Mrecv(buf, count, type, message, status);
+  if (claimed == nullptr) return (native.*Form::Mrecv)(buf, count, type, message, status);
   const MPI_Comm comm = offramp_native_message_comm(*message);
   Outcome outcome = Outcome::kOk;
   {
-    Call call(Function::kMrecv);
+    Call call(Form::kMrecv);
     offramp_native_message_release(*message);
     *message = MPI_MESSAGE_NULL;
     Records records(session);
@@ -185,29 +193,32 @@ int Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Sta
                                 buffer.set(buf, count, *session.datatypes.find(type)));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
-    if (call.recorder() != nullptr) call.recorder()->wait(Function::kMrecv, recorded);
+    if (call.recorder() != nullptr) call.recorder()->wait(Form::kMrecv, recorded);
     buffer.finish(record.received);
     offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
     outcome = record.outcome;
   }
-  return finish(Function::kMrecv, comm, outcome);
+  return finish(Form::kMrecv, comm, outcome);
 }
 
-int Imrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* handle) {
+template <typename Form>
+int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
+           MPI_Request* handle) {
   Session& session = *Session::current;
   if (handle == nullptr || !receivable(session, buf, count, type))
-    return native.Imrecv(buf, count, type, message, handle);
+    return (native.*Form::Imrecv)(buf, count, type, message, handle);
   std::uint32_t recorded = 0;
   std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
   if (claimed == nullptr && recorded != 0) {
-    Call call(Function::kImrecv);
-    const int code = call.leave_to_library([&] { return native.Imrecv(buf, count, type, message, handle); });
-    if (code == MPI_SUCCESS) track(session, MPI_COMM_WORLD, *handle, recorded);
+    Call call(Form::kImrecv);
+    const int code =
+        call.leave_to_library([&] { return (native.*Form::Imrecv)(buf, count, type, message, handle); });
+    if (code == MPI_SUCCESS) track(session, world(), *handle, recorded);
     return code;
   }
-  if (claimed == nullptr) return native.Imrecv(buf, count, type, message, handle);
+  if (claimed == nullptr) return (native.*Form::Imrecv)(buf, count, type, message, handle);
   const MPI_Comm comm = offramp_native_message_comm(*message);
-  Call call(Function::kImrecv);
+  Call call(Form::kImrecv);
   offramp_native_message_release(*message);
   *message = MPI_MESSAGE_NULL;
   ReceiveRequest& request = take_receive_request(comm);
@@ -217,5 +228,13 @@ int Imrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Re
   return MPI_SUCCESS;
 }
 
-}  // namespace face
+}  // namespace
+
+template <typename F>
+void fill_matched_receives(MpiTable& table) {
+  table.*F::Mrecv = mrecv<F>;
+  table.*F::Imrecv = imrecv<F>;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_matched_receives)
+
 }  // namespace offramp

@@ -466,7 +466,7 @@ void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall
 }
 
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
-                   void* buffer, int count, const TypeInfo& type) {
+                   void* buffer, std::int64_t count, const TypeInfo& type) {
   request.wildcard = 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;

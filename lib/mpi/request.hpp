@@ -26,7 +26,7 @@ struct Point {
   // after two stores, would wait until all earlier stores have left the processor, those of the last message
   // too.
   int peer;
-  int count;
+  std::int64_t count;
   int tag;
 };
 
@@ -144,6 +144,6 @@ int start_again(Session& session, Request& request);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
-                   void* buffer, int count, const TypeInfo& type);
+                   void* buffer, std::int64_t count, const TypeInfo& type);
 
 }  // namespace offramp

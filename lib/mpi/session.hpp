@@ -72,7 +72,8 @@ class Session {
   BackgroundThread background;
   // Handles of matched probes that are ours (or recorded), and which requests they are in the recording.
   std::unordered_map<MPI_Message, std::uint32_t> claimed;
-  std::uint64_t clock_reads = 0;  // how often the program read the modelled clock
+  std::vector<MPI_Datatype>* checked_types = nullptr;  // CheckedTypes; mostly null
+  std::uint64_t clock_reads = 0;                       // how often the program read the modelled clock
   std::uint64_t failed_requests = 0;
   std::vector<SettingInForce> settings;  // for the report
 

@@ -81,7 +81,34 @@ void end_exposure(Call& call, MPI_Win window) {
   if (place != nullptr) hear(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));
 }
 
+template <typename Form>
+int win_create(void* base, MPI_Aint size, typename Form::Displacement disp_unit, MPI_Info info, MPI_Comm comm,
+               MPI_Win* win) {
+  return open(Form::kWin_create, comm, win,
+              [&] { return (native.*Form::Win_create)(base, size, disp_unit, info, comm, win); });
+}
+template <typename Form>
+int win_allocate(MPI_Aint size, typename Form::Displacement disp_unit, MPI_Info info, MPI_Comm comm,
+                 void* baseptr, MPI_Win* win) {
+  return open(Form::kWin_allocate, comm, win,
+              [&] { return (native.*Form::Win_allocate)(size, disp_unit, info, comm, baseptr, win); });
+}
+template <typename Form>
+int win_allocate_shared(MPI_Aint size, typename Form::Displacement disp_unit, MPI_Info info, MPI_Comm comm,
+                        void* baseptr, MPI_Win* win) {
+  return open(Form::kWin_allocate_shared, comm, win,
+              [&] { return (native.*Form::Win_allocate_shared)(size, disp_unit, info, comm, baseptr, win); });
+}
+
 }  // namespace
+
+template <typename F>
+void fill_windows(MpiTable& table) {
+  table.*F::Win_create = win_create<F>;
+  table.*F::Win_allocate = win_allocate<F>;
+  table.*F::Win_allocate_shared = win_allocate_shared<F>;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_windows)
 
 namespace face {
 
@@ -142,19 +169,6 @@ int Win_test(MPI_Win win, int* flag) {
   return code;
 }
 
-int Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return open(Function::kWin_create, comm, win,
-              [&] { return native.Win_create(base, size, disp_unit, info, comm, win); });
-}
-int Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return open(Function::kWin_allocate, comm, win,
-              [&] { return native.Win_allocate(size, disp_unit, info, comm, baseptr, win); });
-}
-int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-                        MPI_Win* win) {
-  return open(Function::kWin_allocate_shared, comm, win,
-              [&] { return native.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win); });
-}
 int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   return open(Function::kWin_create_dynamic, comm, win,
               [&] { return native.Win_create_dynamic(info, comm, win); });

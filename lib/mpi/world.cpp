@@ -7,15 +7,56 @@
 
 namespace offramp {
 
+#ifdef OFFRAMP_HAS_Session_init
+
+namespace {
+struct OwnWorld {
+  MPI_Session session = MPI_SESSION_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+} own;
+}  // namespace
+
+MPI_Comm world() {
+  return own.comm != MPI_COMM_NULL ? own.comm : MPI_COMM_WORLD;
+}
+
+bool open_own_world() {
+  MPI_Group all = MPI_GROUP_NULL;
+  if (native.Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own.session) != MPI_SUCCESS) return false;
+  MPI_Comm made = MPI_COMM_NULL;
+  const bool works = pmpi::Group_from_session_pset(own.session, "mpi://WORLD", &all) == MPI_SUCCESS &&
+                     native.Comm_create_from_group(all, "offramp", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+                                                   &made) == MPI_SUCCESS;
+  if (all != MPI_GROUP_NULL) pmpi::Group_free(&all);
+  own.comm = made;
+  if (!works) close_own_world();
+  return works;
+}
+
+void close_own_world() {
+  if (own.comm != MPI_COMM_NULL) native.Comm_free(&own.comm);
+  if (own.session != MPI_SESSION_NULL) native.Session_finalize(&own.session);
+}
+
+#else
+
+MPI_Comm world() {
+  return MPI_COMM_WORLD;
+}
+
+void close_own_world() {}
+
+#endif
+
 int world_rank() {
   int rank = 0;
-  pmpi::Comm_rank(MPI_COMM_WORLD, &rank);
+  pmpi::Comm_rank(world(), &rank);
   return rank;
 }
 
 int world_size() {
   int size = 1;
-  pmpi::Comm_size(MPI_COMM_WORLD, &size);
+  pmpi::Comm_size(world(), &size);
   return size;
 }
 
@@ -23,7 +64,7 @@ std::vector<std::string> exchange_strings(const std::string& own) {
   const int ranks = world_size();
   int length = static_cast<int>(own.size());
   std::vector<int> lengths(static_cast<std::size_t>(ranks));
-  native.Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  native.Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world());
   std::vector<int> offsets(lengths.size());
   int total = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -32,7 +73,7 @@ std::vector<std::string> exchange_strings(const std::string& own) {
   }
   std::string all(static_cast<std::size_t>(total), '\0');
   native.Allgatherv(own.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                    MPI_COMM_WORLD);
+                    world());
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < lengths.size(); ++i)
     parts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
@@ -41,7 +82,7 @@ std::vector<std::string> exchange_strings(const std::string& own) {
 
 int largest_of_all(int own) {
   int largest = own;
-  native.Allreduce(&own, &largest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  native.Allreduce(&own, &largest, 1, MPI_INT, MPI_MAX, world());
   return largest;
 }
 
@@ -52,8 +93,8 @@ void agree(const std::string& error) {
     (void)std::fprintf(stderr, "offramp: %s\n", error.c_str());
     (void)std::fflush(stderr);
   }
-  native.Barrier(MPI_COMM_WORLD);
-  native.Abort(MPI_COMM_WORLD, 2);
+  native.Barrier(world());
+  native.Abort(world(), 2);
 }
 
 }  // namespace offramp

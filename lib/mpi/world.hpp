@@ -1,10 +1,20 @@
-// MPI_COMM_WORLD while the session is being built: what all ranks have to know or to agree on.
+// All ranks of the run, and what they have to know or to agree on while Offramp's session is built and ended.
 #pragma once
+
+#include <mpi.h>
 
 #include <string>
 #include <vector>
 
 namespace offramp {
+
+/// MPI_COMM_WORLD; or one of Offramp's own with the same ranks, where the program has only sessions of MPI.
+MPI_Comm world();
+/// Collective: makes that one, in a session of MPI that the program knows nothing of. False: there is no way
+/// to.
+bool open_own_world();
+/// Collective, last of all; without one nothing happens.
+void close_own_world();
 
 int world_rank();
 int world_size();

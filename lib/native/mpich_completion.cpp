@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "lib/mpi/world.hpp"
 #include "lib/native/mpich_inner.hpp"
 
 namespace offramp::mpich {
@@ -48,6 +49,23 @@ int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) 
   return MPI_SUCCESS;
 }
 
+/// MPI_Testall of the library's. Its own says that there is an error in a status without one when a request
+/// of partitioned communication is complete. ended: how many at the beginning of the list are, by an earlier
+/// answer.
+int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int* flag, int& ended) {
+  *flag = 0;
+  for (; ended < count; ++ended) {
+    int complete = 1;
+    if (requests[ended] != MPI_REQUEST_NULL) {
+      const int code = library.Request_get_status(requests[ended], &complete, MPI_STATUS_IGNORE);
+      if (code != MPI_SUCCESS) return code;
+    }
+    if (complete == 0) return MPI_SUCCESS;
+  }
+  *flag = 1;
+  return library.Waitall(count, requests, statuses);
+}
+
 /// Those of a list that are the library's.
 class Theirs {
  public:
@@ -68,13 +86,16 @@ class Theirs {
   /// MPI_Testall of them; then their statuses are here.
   int test_all(int* flag) {
     for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
-    return library.Testall(size(), handles.data(), flag, statuses.data());
+    return test_all_theirs(size(), handles.data(), statuses.data(), flag, ended_);
   }
 
   std::vector<MPI_Request> handles;
   std::vector<int> places;
   std::vector<MPI_Status> statuses;
   std::vector<int> indices;
+
+ private:
+  int ended_ = 0;
 };
 
 /// The first of the list that has ended with an error; count: none has.
@@ -212,7 +233,8 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
     clear_errors(count, statuses);
     if (!has_progress() || count <= 0 || requests == nullptr)
       return library.Waitall(count, requests, statuses);
-    return ask([&](int* flag) { return library.Testall(count, requests, flag, statuses); });
+    int ended = 0;
+    return ask([&](int* flag) { return test_all_theirs(count, requests, statuses, flag, ended); });
   }
   while (!all_done(count, requests) && first_failed(count, requests) == count) turn();
   Theirs theirs(count, requests);
@@ -226,7 +248,10 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
   if (!has_ours(count, requests) || flag == nullptr) {
     if (has_progress()) turn();
     clear_errors(count, statuses);
-    return library.Testall(count, requests, flag, statuses);
+    if (flag == nullptr || count <= 0 || requests == nullptr)
+      return library.Testall(count, requests, flag, statuses);
+    int ended = 0;
+    return test_all_theirs(count, requests, statuses, flag, ended);
   }
   *flag = 0;
   if (!all_done(count, requests)) turn();
@@ -385,7 +410,7 @@ int test_some(int count, MPI_Request requests[], int* outcount, int indices[], M
 int start_request(MPI_Request* request) {
   if (request == nullptr || !is_ours(*request)) return library.Start(request);
   if (offramp_native_request_startable(*request) == 0) {
-    offramp_native_raise(MPI_COMM_WORLD, MPI_ERR_REQUEST, "MPI_Start");
+    offramp_native_raise(world(), MPI_ERR_REQUEST, "MPI_Start");
     return MPI_ERR_REQUEST;
   }
   const MPI_Comm comm = at(*request).comm;
@@ -402,6 +427,14 @@ int start_all(int count, MPI_Request requests[]) {
   return MPI_SUCCESS;
 }
 
+#ifdef OFFRAMP_HAS_Parrived
+/// A program may ask until it is true, and only our fabric has what the sender waits for before.
+int has_arrived(MPI_Request request, int partition, int* flag) {
+  if (has_progress()) turn();
+  return library.Parrived(request, partition, flag);
+}
+#endif
+
 // --- messages ---
 
 bool is_own_message(const MPI_Message* message) {
@@ -409,14 +442,17 @@ bool is_own_message(const MPI_Message* message) {
 }
 
 /// One of ours comes here only with arguments that are not right, which the library says of any message.
-int receive_matched(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+template <typename Form>
+int receive_matched(void* buffer, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
+                    MPI_Status* status) {
   MPI_Message any = MPI_MESSAGE_NO_PROC;
-  return library.Mrecv(buffer, count, type, is_own_message(message) ? &any : message, status);
+  return (library.*Form::Mrecv)(buffer, count, type, is_own_message(message) ? &any : message, status);
 }
-int start_receive_matched(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
+template <typename Form>
+int start_receive_matched(void* buffer, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
                           MPI_Request* request) {
   MPI_Message any = MPI_MESSAGE_NO_PROC;
-  return library.Imrecv(buffer, count, type, is_own_message(message) ? &any : message, request);
+  return (library.*Form::Imrecv)(buffer, count, type, is_own_message(message) ? &any : message, request);
 }
 
 }  // namespace
@@ -435,8 +471,13 @@ void stand_in_for_completion(MpiTable& table) {
   table.Testsome = test_some;
   table.Start = start_request;
   table.Startall = start_all;
-  table.Mrecv = receive_matched;
-  table.Imrecv = start_receive_matched;
+#ifdef OFFRAMP_HAS_Parrived
+  table.Parrived = has_arrived;
+#endif
+  table.Mrecv = receive_matched<IntForm>;
+  table.Imrecv = start_receive_matched<IntForm>;
+  table.Mrecv_c = receive_matched<LargeForm>;
+  table.Imrecv_c = start_receive_matched<LargeForm>;
 }
 
 }  // namespace offramp::mpich

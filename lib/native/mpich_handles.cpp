@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "lib/mpi/session.hpp"
+#include "lib/mpi/type_recipe.hpp"
+#include "lib/mpi/world.hpp"
 #include "lib/native/mpich_inner.hpp"
 
 namespace offramp::mpich {
@@ -77,12 +79,20 @@ int free_operation(MPI_Op* op) {
 /// Of this process alone. Unlike a duplicate it has none of the attributes, whose functions are the
 /// program's.
 MPI_Comm make_communicator() {
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group only = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
-  library.Comm_split(MPI_COMM_SELF, 0, 0, &made);
+  const int own = world_rank();
+  PMPI_Comm_group(world(), &all);
+  PMPI_Group_incl(all, 1, &own, &only);
+  library.Comm_create_group(world(), only, 0, &made);
+  PMPI_Group_free(&only);
+  PMPI_Group_free(&all);
   return made;
 }
 
-/// For checks of arguments whose errors are answers.
+/// For checks of arguments whose errors are answers, and what needs some communicator: a program that has
+/// only sessions has no MPI_COMM_SELF.
 MPI_Comm quiet_communicator() {
   static const MPI_Comm quiet = [] {
     const MPI_Comm made = make_communicator();
@@ -149,26 +159,18 @@ bool is_in_order(MPI_Datatype type, std::size_t size, MPI_Aint true_lb) {
   PMPI_Type_contiguous(1, type, &committed);
   PMPI_Type_commit(&committed);
   const int code = PMPI_Pack(bytes.data() - true_lb, 1, committed, packed.data(), static_cast<int>(size),
-                             &position, MPI_COMM_SELF);
+                             &position, quiet_communicator());
   library.Type_free(&committed);
   return code == MPI_SUCCESS && bytes == packed;
 }
 
 /// What only repeats, renames or resizes another type, which then is in that one's order.
-bool is_like_its_part(MPI_Datatype type, int combiner) {
-  constexpr int kMost = 2;
-  int integers[kMost] = {};
-  MPI_Aint addresses[kMost] = {};
-  MPI_Datatype part = MPI_DATATYPE_NULL;
+bool is_like_its_part(const TypeRecipe& recipe) {
+  const int combiner = recipe.combiner();
   if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_RESIZED)
     return false;
-  PMPI_Type_get_contents(type, kMost, kMost, 1, integers, addresses, &part);
-  const bool alike = offramp_native_type_contiguous(part, combiner == MPI_COMBINER_CONTIGUOUS ? 2 : 1) != 0;
-  int counts[3] = {};
-  int combiner_of_part = 0;
-  PMPI_Type_get_envelope(part, &counts[0], &counts[1], &counts[2], &combiner_of_part);
-  if (combiner_of_part != MPI_COMBINER_NAMED) library.Type_free(&part);
-  return alike;
+  return offramp_native_type_contiguous(recipe.parts().front(),
+                                        combiner == MPI_COMBINER_CONTIGUOUS ? 2 : 1) != 0;
 }
 
 /// MPICH takes MPI_BOTTOM for a mistake when it packs: elements that lie so far behind another address
@@ -176,9 +178,9 @@ bool is_like_its_part(MPI_Datatype type, int combiner) {
 constexpr MPI_Aint kOtherBottom = 4096;
 class FromBottom {
  public:
-  FromBottom(int count, MPI_Datatype type) {
-    constexpr MPI_Aint kBack = -kOtherBottom;
-    PMPI_Type_create_hindexed_block(1, count, &kBack, type, &moved_);
+  FromBottom(MPI_Count count, MPI_Datatype type) {
+    constexpr MPI_Count kBack = -kOtherBottom;
+    PMPI_Type_create_hindexed_block_c(1, count, &kBack, type, &moved_);
     PMPI_Type_commit(&moved_);
   }
   ~FromBottom() { library.Type_free(&moved_); }
@@ -247,23 +249,27 @@ void offramp_native_delete_self_attributes(void) {
   }
 }
 
-void offramp_native_pack(const void* from, int count, MPI_Datatype type, void* packet, int bytes) {
-  int position = 0;
+void offramp_native_pack(const void* from, size_t count, MPI_Datatype type, void* packet, size_t bytes) {
+  MPI_Count position = 0;
+  const auto elements = static_cast<MPI_Count>(count);
+  const auto room = static_cast<MPI_Count>(bytes);
   if (from != nullptr) {
-    PMPI_Pack(from, count, type, packet, bytes, &position, MPI_COMM_SELF);
+    PMPI_Pack_c(from, elements, type, packet, room, &position, quiet_communicator());
     return;
   }
-  const FromBottom moved(count, type);
-  PMPI_Pack(FromBottom::address(), 1, moved.type(), packet, bytes, &position, MPI_COMM_SELF);
+  const FromBottom moved(elements, type);
+  PMPI_Pack_c(FromBottom::address(), 1, moved.type(), packet, room, &position, quiet_communicator());
 }
-void offramp_native_unpack(const void* packet, int bytes, void* to, int count, MPI_Datatype type) {
-  int position = 0;
+void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t count, MPI_Datatype type) {
+  MPI_Count position = 0;
+  const auto elements = static_cast<MPI_Count>(count);
+  const auto room = static_cast<MPI_Count>(bytes);
   if (to != nullptr) {
-    PMPI_Unpack(packet, bytes, &position, to, count, type, MPI_COMM_SELF);
+    PMPI_Unpack_c(packet, room, &position, to, elements, type, quiet_communicator());
     return;
   }
-  const FromBottom moved(count, type);
-  PMPI_Unpack(packet, bytes, &position, FromBottom::address(), 1, moved.type(), MPI_COMM_SELF);
+  const FromBottom moved(elements, type);
+  PMPI_Unpack_c(packet, room, &position, FromBottom::address(), 1, moved.type(), quiet_communicator());
 }
 
 /* A send to MPI_PROC_NULL has its arguments checked, if there is something to send. */
@@ -287,10 +293,8 @@ int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   PMPI_Type_get_extent(type, &lb, &extent);
   PMPI_Type_get_true_extent(type, &true_lb, &true_extent);
   if (size != true_extent || (count > 1 && extent != size)) return 0;
-  int counts[3] = {};
-  int combiner = 0;
-  PMPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &combiner);
-  if (combiner == MPI_COMBINER_NAMED || is_like_its_part(type, combiner)) return 1;
+  const offramp::TypeRecipe recipe(type);
+  if (recipe.combiner() == MPI_COMBINER_NAMED || is_like_its_part(recipe)) return 1;
   return size <= kMostPacked && is_in_order(type, static_cast<std::size_t>(size), true_lb) ? 1 : 0;
 }
 

@@ -119,8 +119,8 @@ int offramp_native_type_committed(MPI_Datatype type);
 int offramp_native_type_contiguous(MPI_Datatype type, int count);
 /* All bytes of `count` elements, one after the other, from where they lie to a packet, and back. A null
  * address is MPI_BOTTOM. */
-void offramp_native_pack(const void* from, int count, MPI_Datatype type, void* packet, int bytes);
-void offramp_native_unpack(const void* packet, int bytes, void* to, int count, MPI_Datatype type);
+void offramp_native_pack(const void* from, size_t count, MPI_Datatype type, void* packet, size_t bytes);
+void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t count, MPI_Datatype type);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 #include "ompi/message/message.h"
 #include "ompi/request/request.h"
 #include "ompi_config.h"
+#include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_datatype.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -295,13 +296,27 @@ int offramp_native_type_committed(MPI_Datatype type) {
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
 }
-void offramp_native_pack(const void* from, int count, MPI_Datatype type, void* packet, int bytes) {
-  int position = 0;
-  PMPI_Pack(from, count, type, packet, bytes, &position, MPI_COMM_SELF);
+/* As MPI_Pack and MPI_Unpack do, without their int. */
+void offramp_native_pack(const void* from, size_t count, MPI_Datatype type, void* packet, size_t bytes) {
+  opal_convertor_t convertor;
+  struct iovec whole = {packet, bytes};
+  uint32_t parts = 1;
+  size_t done = bytes;
+  OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+  opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count, from, 0,
+                                           &convertor);
+  opal_convertor_pack(&convertor, &whole, &parts, &done);
+  OBJ_DESTRUCT(&convertor);
 }
-void offramp_native_unpack(const void* packet, int bytes, void* to, int count, MPI_Datatype type) {
-  int position = 0;
-  PMPI_Unpack(packet, bytes, &position, to, count, type, MPI_COMM_SELF);
+void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t count, MPI_Datatype type) {
+  opal_convertor_t convertor;
+  struct iovec whole = {(void*)(uintptr_t)packet, bytes};
+  uint32_t parts = 1;
+  size_t done = bytes;
+  OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+  opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count, to, 0, &convertor);
+  opal_convertor_unpack(&convertor, &whole, &parts, &done);
+  OBJ_DESTRUCT(&convertor);
 }
 const void* offramp_native_inner_library(void) {
   return (const void*)(uintptr_t)&opal_progress;

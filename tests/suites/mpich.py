@@ -4,11 +4,11 @@ hands over to the library that was built for MPICH. The modelled times are those
 import argparse
 import json
 import os
-import re
 import tempfile
 
 from launch import base_environment, run as launch
 from mpi_programs import Run, cases, in_turn, least_ranks, programs
+from suites import mpi4
 
 # What MPICH 4.0 does not get through natively, with the reason.
 NATIVE_FAILURES = {
@@ -26,7 +26,7 @@ NATIVE_FAILURES = {
     "errors_more": "waits for ever after a wrong argument",
 }
 # Of these Offramp carries what MPICH fails in.
-PASS_OVER_OFFRAMP = {"isendrecv", "reduce", "truncation"}
+PASS_OVER_OFFRAMP = {"isendrecv", "persistent_collectives", "reduce", "truncation"}
 
 
 def each_rank(build, command, backend, folder, name):
@@ -52,31 +52,6 @@ def same_times(arguments, build, tally, backend):
     tally.record(label, ok, f"{ours}\n{theirs}\n{result.output}{other.output}", result.seconds + other.seconds)
 
 
-LARGE_COUNTS = """#include <mpi.h>
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Send_c(argv, 1, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
-  return MPI_Finalize();
-}
-"""
-
-
-def large_counts(arguments, tally):
-    """offramp check calls forms with large counts a risk: what is sent by one is not received by the other form."""
-    label = "mpich/check warns of functions with large counts"
-    if not tally.wants(label):
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = os.path.join(folder, "large.c"), os.path.join(folder, "large")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(LARGE_COUNTS)
-        compiled = launch(["mpicc.mpich", "-o", program, source], base_environment(), 60)
-        result = launch([os.path.join(arguments.build, "bin/offramp"), "check", program], base_environment(), 60)
-    ok = compiled.ok and "exit status 3" in result.output and re.search(r"MPI_Send_c +risk +not carried: what MPI_Send",
-                                                                        result.output) is not None
-    tally.record(label, ok, compiled.output + result.output, result.seconds)
-
-
 def run(arguments, tally):
     build = os.path.join(arguments.build, "mpich")
     if not os.path.exists(os.path.join(build, "launcher")):
@@ -93,6 +68,6 @@ def run(arguments, tally):
         for ranks in sorted({max(2, least_ranks(name)) for name in names}):
             Run(within, tally, lambda name, backend=backend, ranks=ranks: f"mpich/{name} {backend or 'native'} {ranks} ranks",
                 backend, ranks, separate=False).all([name for name in chosen if max(2, least_ranks(name)) == ranks])
-    large_counts(arguments, tally)
+    mpi4.run(arguments, build, tally)
     for backend in arguments.backends:
         same_times(arguments, build, tally, backend)
