@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-from launch import base_environment, run as launch
+from launch import base_environment, mpi_of, run as launch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 300
@@ -50,8 +50,8 @@ def run(arguments, tally):
                                timeout=60, check=False).stdout.split()
         binary = os.path.join(folder, "jacobi")
         source = os.path.join(ROOT, "examples/jacobi/jacobi.c")
-        result = launch(["mpicc", source, "-o", binary, *flags, "-lm"], env, 60)
+        result = launch([mpi_of(arguments.build).compiler, source, "-o", binary, *flags, "-lm"], env, 60)
         if result.ok:
-            result = launch(["mpirun", "--oversubscribe", "-n", "2", "-x", "OFFRAMP_BACKEND=cclo", binary], env, 60)
+            result = launch([*mpi_of(arguments.build).start(2, {"OFFRAMP_BACKEND": "cclo"}), binary], env, 60)
         tally.record("packages/what is unpacked is linked", result.ok and "backend cclo" in result.output, result.output,
                      result.seconds)
