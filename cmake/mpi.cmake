@@ -17,6 +17,22 @@ function(offramp_mpi_family family)
   endforeach()
 endfunction()
 
+# The path of another tool of the installation that a C compiler of MPI programs belongs to, which is called as that one is:
+# mpirun.mpich beside mpicc.mpich.
+function(offramp_mpi_tool path tool compiler)
+  get_filename_component(folder ${compiler} DIRECTORY)
+  get_filename_component(name ${compiler} NAME)
+  string(REPLACE mpicc ${tool} name ${name})
+  set(${path} ${folder}/${name} PARENT_SCOPE)
+endfunction()
+
+# What tests/launch.py starts and compiles programs with, in the folder of a build.
+function(offramp_tell_mpi build family compiler)
+  offramp_mpi_tool(launcher mpirun ${compiler})
+  file(WRITE ${build}/mpi.json
+       "{\"family\": \"${family}\", \"launcher\": \"${launcher}\", \"compiler\": \"${compiler}\"}\n")
+endfunction()
+
 # The include directories and libraries that a compiler of MPI programs adds; empty where it is none.
 function(offramp_ask_mpi_compiler compiler includes libraries)
   set(${includes} "" PARENT_SCOPE)

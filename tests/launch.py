@@ -1,6 +1,7 @@
 """Runs one program under mpirun: with a time limit, and a stack trace of every rank when it is exceeded."""
 
 import functools
+import json
 import os
 import re
 import shutil
@@ -89,7 +90,7 @@ def stack_traces(pids):
 
 def run(command, env, limit, cwd=None):
     global launches
-    launches += any(os.path.basename(word) in ("mpirun", "mpirun.mpich", "two_hosts.py") for word in command)
+    launches += any(os.path.basename(word).startswith("mpirun") or word.endswith("two_hosts.py") for word in command)
     begin = time.monotonic()
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True, cwd=cwd)
@@ -130,35 +131,58 @@ def lost_its_folder(output):
     return "unable to create the desired directory" in output and "File exists" in output
 
 
+@dataclass(frozen=True)
+class Mpi:
+    """The MPI library that a build (or a folder of one) is for, and all that differs between families: mpi.json of the build."""
+    family: str  # openmpi, mpich
+    launcher: str
+    compiler: str  # of C
+
+    def start(self, ranks, variables=None, options=()):
+        """How the launcher is called, up to the program; variables: what the environment of the ranks has."""
+        line = [self.launcher, *(["--oversubscribe"] if self.family == "openmpi" else []), "-n", str(ranks), *options]
+        for name, value in (variables or {}).items():
+            line += ["-genv", name, str(value)] if self.family == "mpich" else ["-x", f"{name}={value}"]
+        return line
+
+    def tool(self, name):
+        """Another command of the same installation, called as the compiler is: mpifort.mpich beside mpicc.mpich."""
+        return os.path.join(os.path.dirname(self.compiler), os.path.basename(self.compiler).replace("mpicc", name))
+
+    def command(self, name):
+        """The same by its name alone, as in a line that a user types."""
+        return os.path.basename(self.tool(name))
+
+    def skips(self, tally, what, needed, why):
+        """Whether this library is another one than the family that a test needs: then that is said."""
+        if self.family != needed:
+            tally.skip(what, why)
+        return self.family != needed
+
+
 @functools.cache
-def hydra_of(build):
-    """The launcher of the MPI library that a build (or a folder of one) is for, if that is MPICH's; else None."""
-    try:
-        with open(os.path.join(build, "launcher"), encoding="utf-8") as file:
-            launcher = file.read().strip()
-    except OSError:
-        return None
-    if shutil.which(launcher) is None:
-        return None
-    said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
-    return launcher if "HYDRA" in said else None
+def mpi_of(build):
+    with open(os.path.join(build, "mpi.json"), encoding="utf-8") as file:
+        return Mpi(**json.load(file))
 
 
-def variable(build, name, value):
-    """Options of the launcher that give the ranks an environment variable."""
-    return ["-genv", name, str(value)] if hydra_of(build) else ["-x", f"{name}={value}"]
+@functools.cache
+def lacks_processes(build):
+    """Why there are no processes that come and go: what tests/mpi/dynamic_processes notes natively; empty: there are."""
+    if mpi_of(build).family == "openmpi":
+        return ""
+    said = mpirun(build, None, 2, [os.path.join(build, "tests/mpi/dynamic_processes")]).output
+    return "".join(re.findall(r"^note: (.*)$", said, re.M))
 
 
-def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):
-    """backend: None for a native run; settings: OFFRAMP_* variables."""
+def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None, variables=None):
+    """backend: None for a native run; settings: OFFRAMP_* variables of a run over a backend; variables: others of any run."""
     env = base_environment()
-    hydra = hydra_of(build)
-    line = [*([hydra] if hydra else ["mpirun", "--oversubscribe"]), "-n", str(ranks), *options]
+    variables = dict(variables or {})
     if backend is not None:
-        variables = {"LD_PRELOAD": os.path.join(build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
-                     "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
-        for name, value in variables.items():
-            line += variable(build, name, value)
+        variables |= {"LD_PRELOAD": os.path.join(build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
+                      "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
+    line = mpi_of(build).start(ranks, variables, options)
     result = run(line + list(command), env, limit, cwd)
     again = lost_by_mpirun(result.output) or (not result.ok and lost_its_folder(result.output))
     return run(line + list(command), env, limit, cwd) if again else result

@@ -41,20 +41,20 @@ def in_turn(names, turn, turns):
 
 class Run:
     """Programs over one backend with one set of settings, recorded under label(name). acceptable: a further condition on
-    the output of every run. settings and options as mpirun() takes them; build: where Offramp is, if it is another one;
+    the output of every run. settings and variables as mpirun() takes them; build: where Offramp is, if it is another one;
     separate: cases are programs of their own, too."""
 
-    def __init__(self, arguments, tally, label, backend, ranks, settings=None, options=(), acceptable=lambda output: True,
+    def __init__(self, arguments, tally, label, backend, ranks, settings=None, variables=None, acceptable=lambda output: True,
                  limit=LIMIT, build=None, separate=True):
         self.arguments, self.tally, self.label = arguments, tally, label
         self.backend, self.ranks = backend, ranks
         self.settings = {"OFFRAMP_HANG_TIMEOUT": HANG_TIMEOUT, **(settings or {})}
-        self.options, self.acceptable, self.limit = options, acceptable, limit
+        self.variables, self.acceptable, self.limit = variables, acceptable, limit
         self.build = build or arguments.build
         self.separate = separate
 
     def launch(self, command, limit):
-        return mpirun(self.build, self.backend, self.ranks, command, limit, self.settings, self.options)
+        return mpirun(self.build, self.backend, self.ranks, command, limit, self.settings, variables=self.variables)
 
     def alone(self, name):
         program = os.path.join(self.arguments.build, "tests/mpi", name)

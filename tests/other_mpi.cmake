@@ -1,5 +1,5 @@
-# The programs of tests/mpi once more, in C, for each other MPI library that Offramp was built for: in a folder of the build that is
-# laid out as a build for that library would be.
+# The programs of tests/mpi and tests/fortran once more for each other MPI library that Offramp was built for: in a folder of the build
+# that is laid out as a build for that library would be.
 foreach(family ${OTHER_MPI_FAMILIES})
   set(folder ${CMAKE_BINARY_DIR}/${family})
   set(options -O2 -g -Wall -Wextra -Wpedantic -Werror)
@@ -28,5 +28,9 @@ foreach(family ${OTHER_MPI_FAMILIES})
   set_target_properties(limit_${family}_huge PROPERTIES OUTPUT_NAME huge RUNTIME_OUTPUT_DIRECTORY ${folder}/tests/limits)
   file(MAKE_DIRECTORY ${folder})
   file(CREATE_LINK ${CMAKE_BINARY_DIR}/lib ${folder}/lib SYMBOLIC)
-  file(WRITE ${folder}/launcher "${OTHER_MPI_LAUNCHER_${family}}\n")
+  offramp_tell_mpi(${folder} ${family} ${OTHER_MPI_COMPILER_${family}})
+  offramp_mpi_tool(fortran mpifort ${OTHER_MPI_COMPILER_${family}})
+  if(EXISTS ${fortran})
+    add_fortran_programs(${folder} ${fortran})
+  endif()
 endforeach()

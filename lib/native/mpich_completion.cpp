@@ -3,6 +3,7 @@
 // with turns of Offramp's fabric in between.
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "lib/mpi/world.hpp"
@@ -49,6 +50,28 @@ int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) 
   return MPI_SUCCESS;
 }
 
+/// MPI_Waitall of the library's, with turns in between. It asks by MPI_Testsome: MPI_Testall of MPICH 4.0
+/// fails where a persistent collective is under way. Those that have ended are not asked about again: MPICH
+/// does not take a persistent collective for inactive. Like MPICH's own it waits for all, whatever fails.
+int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
+  std::vector<MPI_Request> left(requests, requests + count);
+  std::vector<int> places(left.size());
+  std::vector<MPI_Status> told(left.size());
+  int result = MPI_SUCCESS;
+  for (int i = 0; i < count; ++i) tell(MPI_REQUEST_NULL, place_in(statuses, i), false);
+  for (;; turn()) {
+    int ended = 0;
+    for (MPI_Status& status : told) status.MPI_ERROR = MPI_SUCCESS;
+    const int code = library.Testsome(count, left.data(), &ended, places.data(), told.data());
+    if (code != MPI_SUCCESS) result = code;
+    if (ended == MPI_UNDEFINED || (code != MPI_SUCCESS && ended <= 0)) return result;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(ended); ++i) {
+      requests[places[i]] = std::exchange(left[static_cast<std::size_t>(places[i])], MPI_REQUEST_NULL);
+      if (statuses != MPI_STATUSES_IGNORE) statuses[places[i]] = told[i];
+    }
+  }
+}
+
 /// MPI_Testall of the library's. Its own says that there is an error in a status without one when a request
 /// of partitioned communication is complete. ended: how many at the beginning of the list are, by an earlier
 /// answer.
@@ -83,6 +106,8 @@ class Theirs {
   void put_back(MPI_Request* requests) const {
     for (std::size_t i = 0; i < handles.size(); ++i) requests[places[i]] = handles[i];
   }
+  /// MPI_Waitall of them; then their statuses are here.
+  int wait_all() { return wait_for_theirs(size(), handles.data(), statuses.data()); }
   /// MPI_Testall of them; then their statuses are here.
   int test_all(int* flag) {
     for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
@@ -162,21 +187,15 @@ void clear_errors(int count, MPI_Status* statuses) {
   for (int i = 0; i < count && statuses != MPI_STATUSES_IGNORE; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
 }
 
-/// Until a question is answered, or fails.
-template <typename Question>
-int ask(Question question) {
-  for (int flag = 0;; turn()) {
-    const int code = question(&flag);
-    if (code != MPI_SUCCESS || flag != 0) return code;
-  }
-}
-
 // --- one ---
 
 int wait(MPI_Request* request, MPI_Status* status) {
   if (request == nullptr || !is_ours(*request)) {
     if (request == nullptr) return library.Wait(request, status);
-    if (has_progress()) return ask([&](int* flag) { return test_theirs(request, flag, status); });
+    for (int flag = 0; has_progress(); turn()) {
+      const int code = test_theirs(request, &flag, status);
+      if (code != MPI_SUCCESS || flag != 0) return code;
+    }
     const int code = library.Wait(request, status);
     if (code == MPI_SUCCESS) complete_empty(status);
     return code;
@@ -233,14 +252,13 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
     clear_errors(count, statuses);
     if (!has_progress() || count <= 0 || requests == nullptr)
       return library.Waitall(count, requests, statuses);
-    int ended = 0;
-    return ask([&](int* flag) { return test_all_theirs(count, requests, statuses, flag, ended); });
+    return wait_for_theirs(count, requests, statuses);
   }
   while (!all_done(count, requests) && first_failed(count, requests) == count) turn();
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
   bool asked = first_failed(count, requests) == count || all_done(count, requests);
-  if (asked && !theirs.empty()) code = ask([&](int* flag) { return theirs.test_all(flag); });
+  if (asked && !theirs.empty()) code = theirs.wait_all();
   return settle_all(count, requests, statuses, theirs, asked, code, "MPI_Waitall");
 }
 

@@ -4,6 +4,7 @@
 #ifndef TESTS_MPI_CHECK_H
 #define TESTS_MPI_CHECK_H
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,6 +52,25 @@ static inline int check_finish(const char* name) {
   }
   MPI_Finalize();
   return 0;
+}
+
+// ---- what an MPI library fails in by itself: left out there, beside the fault ----
+
+static inline int offramp_carries(void) {
+  const char* (*backend)(void);
+  *(void**)&backend = dlsym(dlopen(NULL, RTLD_LAZY), "offramp_backend");
+  return backend != NULL && strcmp(backend(), "off") != 0;
+}
+// MPICH, whatever is before it: for functions that Offramp leaves to the library.
+static inline int over_mpich(void) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  MPI_Get_library_version(version, &length);
+  return strncmp(version, "MPICH", 5) == 0;
+}
+// MPICH by itself: for functions that Offramp carries.
+static inline int mpich_alone(void) {
+  return over_mpich() && !offramp_carries();
 }
 
 static inline int check_skip(const char* name, const char* why) {

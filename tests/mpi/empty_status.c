@@ -1,18 +1,18 @@
 // The status of a request that is null or not active: the standard's empty status, all fields of it, whatever
 // the program's memory held before. And outputs that a call defines although nothing has completed.
-#define _GNU_SOURCE
-#include <dlfcn.h>
-
 #include "check.h"
 
 enum { kMarked = 0x5A5A5A5A };
 
-static int offramp_is_loaded;
-
-// Open MPI 4.1 by itself leaves the error as it was.
+// The standard's definition of an empty status says MPI_SUCCESS, and its list of the calls that set the field
+// leaves it out. Open MPI 4.1 by itself leaves the error as it was, MPICH 4.0 in lists too.
 static void check_empty(const MPI_Status* s) {
   CHECK_EMPTY(*s);
-  if (offramp_is_loaded) CHECK_EQ(s->MPI_ERROR, MPI_SUCCESS);
+  if (offramp_carries()) CHECK_EQ(s->MPI_ERROR, MPI_SUCCESS);
+}
+static void check_empty_of_list(const MPI_Status* s) {
+  CHECK_EMPTY(*s);
+  if (!mpich_alone()) CHECK_EQ(s->MPI_ERROR, MPI_SUCCESS);
 }
 
 // Every call that tells of one request. `request` is null or not active, and stays what it is.
@@ -46,21 +46,15 @@ static void lists(MPI_Request a, MPI_Request b) {
   index = 7;
   MPI_Testany(2, r, &index, &flag, &s);
   CHECK(flag && index == MPI_UNDEFINED);
-  check_empty(&s);
+  if (!mpich_alone()) check_empty(&s);  // MPICH 4.0 forgets it here
   many[0] = many[1] = spoiled_status();
   MPI_Waitall(2, r, many);
-  for (int i = 0; i < 2; ++i) {
-    CHECK_EMPTY(many[i]);
-    CHECK_EQ(many[i].MPI_ERROR, MPI_SUCCESS);
-  }
+  for (int i = 0; i < 2; ++i) check_empty_of_list(&many[i]);
   many[0] = many[1] = spoiled_status();
   flag = 0;
   MPI_Testall(2, r, &flag, many);
   CHECK(flag);
-  for (int i = 0; i < 2; ++i) {
-    CHECK_EMPTY(many[i]);
-    CHECK_EQ(many[i].MPI_ERROR, MPI_SUCCESS);
-  }
+  for (int i = 0; i < 2; ++i) check_empty_of_list(&many[i]);
   MPI_Waitsome(2, r, &count, indices, many);
   CHECK_EQ(count, MPI_UNDEFINED);
   count = 7;
@@ -122,7 +116,6 @@ static void error_stays(void) {
 int main(int argc, char** argv) {
   MPI_Request send, receive, nobody;
   check_start(&argc, &argv);
-  offramp_is_loaded = dlsym(RTLD_DEFAULT, "offramp_backend") != NULL;
   MPI_Send_init(&np, 1, MPI_INT, me, 1, MPI_COMM_WORLD, &send);
   MPI_Recv_init(&np, 1, MPI_INT, me, 1, MPI_COMM_WORLD, &receive);
   MPI_Recv_init(&np, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &nobody);
@@ -137,6 +130,6 @@ int main(int argc, char** argv) {
   MPI_Request_free(&receive);
   MPI_Request_free(&nobody);
   not_yet();
-  error_stays();
+  if (!mpich_alone()) error_stays();  // MPICH 4.0 sets it
   return check_finish("empty_status");
 }

@@ -177,7 +177,9 @@ static int wait_any(MPI_Request* list, int* count, int* places, MPI_Status* stat
 
 // Rank 0 receives from rank 1: a good message, one that is too long, none, and one that comes late when it is
 // to be pending. The message kGo comes last, so those before it are there.
+// MPICH's functions first wait for all, which the standard allows.
 static void list_of_requests(const char* name, completion complete, int late, int ignore, int persistent) {
+  if (late && mpich_alone()) return;
   MPI_Request list[kList], good = MPI_REQUEST_NULL;
   MPI_Status statuses[kList];
   const int tags[kList] = {kGood, kLong, 0, kLate};

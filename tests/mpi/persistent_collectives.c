@@ -151,6 +151,9 @@ static void ignored_types(void) {
 CASE(persistent_collectives) {
   MPI_Datatype gap;
   int flag;
+  // MPICH 4.0: MPI_Test says of inactive ones that they are not complete, MPI_Testall fails while one is
+  // under way, and MPI_Gather_init and MPI_Scatter_init take the contents that the buffers have then.
+  if (mpich_alone()) SKIP("persistent collectives of MPICH 4.0 do not work");
   out = malloc((size_t)(np * block) * sizeof *out);
   for (int k = 0; k < kinds; ++k) in[k] = malloc((size_t)(np * block) * sizeof(int));
   counts = malloc((size_t)np * sizeof *counts);
@@ -164,12 +167,8 @@ CASE(persistent_collectives) {
   MPI_Op_create(larger, 1, &own_op);
   fill(0);
   init();
-#ifdef MPICH_VERSION  // to MPICH 4.0 its own are not: the last one is always the library's
-  const int asked = kinds - 1;
-#else
-  const int asked = kinds;
-#endif
-  for (int k = 0; k < asked; ++k) {  // nothing has begun: inactive requests are complete
+  for (int k = 0; k < kinds; ++k) {         // nothing has begun: inactive requests are complete
+    if (k == 17 && over_mpich()) continue;  // a reduction of the program's own is the library's
     MPI_Test(&r[k], &flag, MPI_STATUS_IGNORE);
     CHECK(flag && r[k] != MPI_REQUEST_NULL);
   }
@@ -184,7 +183,9 @@ CASE(persistent_collectives) {
     MPI_Isend(&round, 1, MPI_INT, right_of(me, np), 1, MPI_COMM_WORLD, &all[kinds + 1]);
     if (round < 2) MPI_Waitall(kinds + 2, all, MPI_STATUSES_IGNORE);
     for (int k = kinds + 1; round == 2 && k >= 0; --k) MPI_Wait(&all[k], MPI_STATUS_IGNORE);
-    for (flag = 0; round == 3 && !flag;) MPI_Testall(kinds + 2, all, &flag, MPI_STATUSES_IGNORE);
+    const int tested = over_mpich() ? kinds - 1 : kinds + 2;  // MPI_Testall of MPICH 4.0 fails with its own
+    for (flag = 0; round == 3 && !flag;) MPI_Testall(tested, all, &flag, MPI_STATUSES_IGNORE);
+    if (round == 3) MPI_Waitall(kinds + 2 - tested, all + tested, MPI_STATUSES_IGNORE);
     CHECK_EQ(word, round);
     for (int k = 0; k < kinds; ++k) CHECK(all[k] == r[k]);
     check_all(round);

@@ -74,7 +74,8 @@ static void persistent(void) {
     s[4] = spoiled_status();
     MPI_Startall(5, r);
     MPI_Waitall(5, r, s);
-    CHECK_STATUS(s[4], MPI_PROC_NULL, MPI_ANY_TAG, 0, MPI_INT);
+    // MPICH 4.0 gives an empty status.
+    CHECK_STATUS(s[4], over_mpich() ? MPI_ANY_SOURCE : MPI_PROC_NULL, MPI_ANY_TAG, 0, MPI_INT);
     for (int i = 0; i < 5; ++i) CHECK(r[i] != MPI_REQUEST_NULL);
   }
   MPI_Start(&r[4]);

@@ -101,10 +101,12 @@ static void one_pair_type(const struct pair* p, int from, int to) {
     MPI_Count elements_x;
     MPI_Recv(buf, 50, p->type, from, 3, MPI_COMM_WORLD, &status);
     CHECK_STATUS(status, from, 3, 40, p->type);
-    MPI_Get_elements(&status, p->type, &elements);
-    MPI_Get_elements_x(&status, p->type, &elements_x);
-    CHECK(elements == 80 || elements == 40);  // a predefined pair may count as one or as two
-    CHECK_EQ(elements_x, elements);
+    if (p->type != MPI_FLOAT_INT || !over_mpich()) {  // MPICH 4.0 divides by zero there
+      MPI_Get_elements(&status, p->type, &elements);
+      MPI_Get_elements_x(&status, p->type, &elements_x);
+      CHECK(elements == 80 || elements == 40);  // a predefined pair may count as one or as two
+      CHECK_EQ(elements_x, elements);
+    }
     for (int i = 0; i < 40; ++i) CHECK(p->is(buf + (size_t)i * p->size, i + 1, -i));
   }
   GUARDED_FREE(buf, 50 * p->size);

@@ -109,7 +109,8 @@ static void too_long(int ints, int room) {
     MPI_Isend(out, ints, MPI_INT, right, way, MPI_COMM_WORLD, &send);
     if (way < w_waitall) {
       CHECK_EQ(class_of(receive(way, in, room)), MPI_ERR_TRUNCATE);
-      CHECK_EQ(told, ints);  // what room it takes to receive it
+      // What room it takes to receive it. The standard does not say, and MPICH tells of other counts.
+      if (!mpich_alone()) CHECK_EQ(told, ints);
     } else {
       in_array(way, in, room);
     }
@@ -149,7 +150,7 @@ CASE(truncation) {
   too_long(1000, 999);
   too_long(3000, 1);
   too_long(100000, 50000);
-  ends_the_wait();
+  if (!mpich_alone()) ends_the_wait();  // MPICH first waits for all, which the standard allows
   too_long_block(8, 3);
   too_long_block(3000, 1);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from launch import base_environment, mpirun, run as launch
+from launch import base_environment, mpi_of, mpirun, run as launch
 from suites.programs import HPCC_INPUT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -89,9 +89,9 @@ def wrong_options_are_refused(arguments, tally):
     tally.record(label, not missed, f"taken by {missed}\n{output}", seconds)
 
 
-def compile_tool(folder):
+def compile_tool(arguments, folder):
     library = os.path.join(folder, "spoil.so")
-    command = ["mpicc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library,
+    command = [mpi_of(arguments.build).compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library,
                os.path.join(ROOT, "tests/fixtures/spoil.c")]
     return library, launch(command, base_environment(), 60)
 
@@ -102,12 +102,12 @@ def wrong_data_is_found(arguments, tally):
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
-        library, compiled = compile_tool(folder)
+        library, compiled = compile_tool(arguments, folder)
         missed, output, seconds = [], compiled.output, compiled.seconds
         for name in ("multi_lat", *(n for n in COLLECTIVES + NONBLOCKING if "barrier" not in n)):
             command = [os.path.join(arguments.build, "bench", name), "-i", "1", "-x", "0", "-c", "-m", "8:8"]
             command += ["-T", "mpi_int"] if name.lstrip("i") in REDUCTIONS else []
-            result = mpirun(arguments.build, None, 2, command, 60, options=["-x", f"LD_PRELOAD={library}"])
+            result = mpirun(arguments.build, None, 2, command, 60, variables={"LD_PRELOAD": library})
             seconds += result.seconds
             if result.ok or "DATA VALIDATION ERROR" not in result.output or "Fail" not in result.output:
                 missed.append(name)

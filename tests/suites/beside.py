@@ -2,7 +2,7 @@
 
 import os
 
-from launch import mpirun, variable
+from launch import mpirun
 
 RUNS = 3
 
@@ -38,7 +38,7 @@ def profiling_tool(arguments, tally, backend):
         return
     tool, library = (os.path.join(arguments.build, name) for name in ("tests/libpmpi_tool.so", "lib/libofframp.so"))
     program = [os.path.join(arguments.build, "tests/mpi/fixed_pattern")]
-    native = mpirun(arguments.build, None, 3, program, 60, options=variable(arguments.build, "LD_PRELOAD", tool))
+    native = mpirun(arguments.build, None, 3, program, 60, variables={"LD_PRELOAD": tool})
     first = mpirun(arguments.build, backend, 3, program, 60, {"LD_PRELOAD": f"{tool}:{library}"})
     second = mpirun(arguments.build, backend, 3, program, 60, {"LD_PRELOAD": f"{library}:{tool}"})
     proof = f"offramp: backend {backend}, 3 ranks"

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from launch import mpirun, starts_several_programs
+from launch import lacks_processes, mpirun, starts_several_programs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
@@ -78,6 +78,10 @@ def run(arguments, tally):
             differing = {call: counts for call, counts in differing.items() if len(set(counts)) > 1}
             tally.record(f"fortran/{backend}: as many calls from every binding", not differing, str(differing))
     threads(arguments, tally)
+    reason = lacks_processes(arguments.build)
+    if reason:
+        tally.skip("fortran/other processes", reason)
+        return
     for i, binding in enumerate(BINDINGS):  # natively and over two backends, others for every binding
         backends = (arguments.backends * len(BINDINGS))[2 * i:2 * i + 2]
         for backend in [None, *dict.fromkeys(backends)]:

@@ -20,7 +20,7 @@ def nothing_stays(arguments, tally):
             if not tally.wants(label):
                 continue
             result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/leaver")], 60,
-                            options=["-x", f"LEAVES={what}"])
+                            variables={"LEAVES": what})
             named = f"case leaver has left {what}" in result.output
             tally.record(label, result.ok if what == "nothing" else not result.ok and named, result.output, result.seconds)
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from launch import base_environment, descendants, mpirun, run as launch
+from launch import base_environment, descendants, mpi_of, mpirun, run as launch
 
 RANKS = 3
 SOURCE = """
@@ -139,7 +139,7 @@ def setuid_programs_are_left_alone(arguments, tally):
         # Where every user can read it; a setuid program takes libraries from nowhere else.
         copy = os.path.join(folder, "lib")
         shutil.copytree(library, copy, symlinks=True, ignore=shutil.ignore_patterns("*.a"))
-        built = [compile_at(folder, "program", SOURCE, "mpicc", f"-L{copy}", "-Wl,--no-as-needed", "-lofframp",
+        built = [compile_at(folder, "program", SOURCE, mpi_of(arguments.build).compiler, f"-L{copy}", "-Wl,--no-as-needed", "-lofframp",
                             f"-Wl,-rpath,{copy}"),
                  compile_at(plugins, "evil.so", PLUGIN % mark, "gcc", "-shared", "-fPIC")]
         program = os.path.join(folder, "program")

@@ -9,7 +9,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from isolated import isolated, why_not
-from launch import Result, base_environment, mpirun, run as launch
+from launch import Result, base_environment, mpi_of, mpirun, run as launch
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = 240
@@ -103,6 +103,8 @@ def run(arguments, tally):
     reason = why_not()
     if reason:
         tally.skip("hosts", f"no namespaces: {reason}")
+        return
+    if mpi_of(arguments.build).skips(tally, "hosts", "openmpi", "two_hosts.py starts Open MPI's daemons on its hosts"):
         return
     wanted = [(f"hosts/{what} {backend or 'native'} {ranks} ranks", check, rest)
               for what, backend, ranks, check, rest in cases(arguments)]

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from launch import base_environment, mpirun, run as launch
+from launch import base_environment, mpi_of, mpirun, run as launch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
@@ -28,9 +28,10 @@ def built_against(arguments, tally, name, flags, prefix):
     """Compiles a program with the flags and runs it without a preload."""
     with tempfile.TemporaryDirectory() as folder:
         binary = os.path.join(folder, "app")
-        compiled = launch(["mpicc", "-o", binary, PROGRAM, *flags, "-lm"], base_environment(), 60)
-        env_flags = ["-x", "OFFRAMP_BACKEND=host", "-x", f"LD_LIBRARY_PATH={prefix}/lib"]
-        result = launch(["mpirun", "--oversubscribe", "-n", "2", *env_flags, binary], base_environment(), 60)
+        mpi = mpi_of(arguments.build)
+        compiled = launch([mpi.compiler, "-o", binary, PROGRAM, *flags, "-lm"], base_environment(), 60)
+        line = mpi.start(2, {"OFFRAMP_BACKEND": "host", "LD_LIBRARY_PATH": f"{prefix}/lib"})
+        result = launch([*line, binary], base_environment(), 60)
         ok = compiled.ok and result.ok and PROOF in result.output
         tally.record(f"interposition/{name}", ok, compiled.output + result.output, result.seconds)
 
@@ -53,7 +54,7 @@ def installed(arguments, tally):
         flags = subprocess.run(["pkg-config", "--libs", "offramp"], env=env, capture_output=True, text=True,
                                check=True).stdout.split()
         built_against(arguments, tally, "link order with pkg-config", flags, f"{prefix}/usr")
-        find_package(tally, prefix)
+        find_package(arguments, tally, prefix)
         command = [f"{prefix}/usr/bin/offramp", "run", "-n", "2", "--backend", "host", "--",
                    os.path.join(arguments.build, "tests/mpi/fixed_pattern")]
         result = launch(command, base_environment(), 60)
@@ -63,7 +64,8 @@ def installed(arguments, tally):
         shutil.rmtree(prefix)
 
 
-def find_package(tally, prefix):
+def find_package(arguments, tally, prefix):
+    mpi = mpi_of(arguments.build)
     project = os.path.join(prefix, "consumer")
     os.makedirs(project)
     shutil.copy(PROGRAM, os.path.join(project, "app.c"))
@@ -73,14 +75,14 @@ def find_package(tally, prefix):
         file.write("cmake_minimum_required(VERSION 3.25)\nproject(consumer C)\nfind_package(MPI REQUIRED)\n"
                    "find_package(offramp REQUIRED)\nadd_executable(app app.c)\n"
                    "target_link_libraries(app offramp::offramp MPI::MPI_C m)\n")
-    for step in [["cmake", "-G", "Ninja", "-S", project, "-B", f"{project}/build", f"-DCMAKE_PREFIX_PATH={prefix}/usr"],
+    for step in [["cmake", "-G", "Ninja", "-S", project, "-B", f"{project}/build", f"-DCMAKE_PREFIX_PATH={prefix}/usr",
+                  f"-DMPI_C_COMPILER={mpi.compiler}"],
                  ["cmake", "--build", f"{project}/build"]]:
         done = launch(step, base_environment(), 120)
         if not done.ok:
             tally.record("interposition/find_package", False, done.output)
             return
-    result = launch(["mpirun", "--oversubscribe", "-n", "2", "-x", "OFFRAMP_BACKEND=host", f"{project}/build/app"],
-                    base_environment(), 60)
+    result = launch([*mpi.start(2, {"OFFRAMP_BACKEND": "host"}), f"{project}/build/app"], base_environment(), 60)
     tally.record("interposition/find_package", result.ok and PROOF in result.output, result.output, result.seconds)
 
 
@@ -207,6 +209,8 @@ def mpich_program(arguments, tally, folder, source):
 def mpich(arguments, tally):
     """The real one of Debian, installed beside Open MPI, and an Offramp that was built for Open MPI alone. What one does that was
     built for both is tested in mpich.py."""
+    if mpi_of(arguments.build).skips(tally, "interposition/MPICH", "openmpi", "it is this build's own library"):
+        return
     if shutil.which("mpiexec.mpich") is None or shutil.which("mpicc.mpich") is None:
         tally.skip("interposition/MPICH", "MPICH is not installed")
         return

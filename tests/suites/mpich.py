@@ -1,32 +1,30 @@
-"""Programs of MPICH beside Open MPI's: those of tests/mpi natively and over the backends, with libofframp.so in LD_PRELOAD, which
-hands over to the library that was built for MPICH. The modelled times are those that the same program has over Open MPI."""
+"""Programs of MPICH beside Open MPI's: those of tests/mpi and tests/fortran natively and over the backends, with libofframp.so in
+LD_PRELOAD, which hands over to the library that was built for MPICH. The modelled times are those that the same program has over Open MPI."""
 
 import argparse
 import json
 import os
 import tempfile
 
-from launch import base_environment, run as launch
+from launch import base_environment, mpi_of, run as launch
 from mpi_programs import Run, cases, in_turn, least_ranks, programs
-from suites import mpi4
+from suites import fortran, mpi4
 
-# What MPICH 4.0 does not get through natively, with the reason.
-NATIVE_FAILURES = {
-    "persistent_collectives": "MPI_Test of an inactive request",
-    "proc_null": "the status of MPI_Mprobe",
-    "send_recv_modes": "MPI_Get_elements divides by zero",
-    "threads_beside": "an assertion of one-sided communication",
-    "dynamic_processes": "MPI_Comm_spawn",
-    "truncation": "the error class",
-    "reduce": "a segmentation fault in a reduction",
-    "errors": "a segmentation fault at a wrong argument",
-    "empty_status": "MPI_ERROR of empty statuses",
-    "isendrecv": "the status of MPI_Isendrecv",
-    "fatal_errors": "another exit code and text",
-    "errors_more": "waits for ever after a wrong argument",
-}
-# Of these Offramp carries what MPICH fails in.
-PASS_OVER_OFFRAMP = {"isendrecv", "persistent_collectives", "reduce", "truncation"}
+
+class Within:
+    """The tally, for a suite that is a part of this one."""
+
+    def __init__(self, tally):
+        self.tally = tally
+
+    def wants(self, name):
+        return self.tally.wants(f"mpich/{name}")
+
+    def record(self, name, ok, output="", seconds=0.0):
+        self.tally.record(f"mpich/{name}", ok, output, seconds)
+
+    def skip(self, name, why):
+        self.tally.skip(f"mpich/{name}", why)
 
 
 def each_rank(build, command, backend, folder, name):
@@ -54,20 +52,20 @@ def same_times(arguments, build, tally, backend):
 
 def run(arguments, tally):
     build = os.path.join(arguments.build, "mpich")
-    if not os.path.exists(os.path.join(build, "launcher")):
+    if not os.path.exists(os.path.join(build, "mpi.json")):
         tally.skip("mpich", "nothing was built for MPICH beside another library")
         return
     within = argparse.Namespace(**{**vars(arguments), "build": build})
-    everything = sorted([*programs(build), *cases(build)])
-    native = [name for name in everything if name not in NATIVE_FAILURES]
-    names = [name for name in everything if name in native or name in PASS_OVER_OFFRAMP]
+    names = sorted([*programs(build), *cases(build)])
     for number, backend in enumerate([None, *arguments.backends]):
         # Waits inside MPICH never yield, so there are no more ranks than a program needs. Each program natively and over two
         # backends of six, with --thorough over all.
-        chosen = native if backend is None else names if arguments.thorough else in_turn(names, number, 3)
+        chosen = names if backend is None or arguments.thorough else in_turn(names, number, 3)
         for ranks in sorted({max(2, least_ranks(name)) for name in names}):
             Run(within, tally, lambda name, backend=backend, ranks=ranks: f"mpich/{name} {backend or 'native'} {ranks} ranks",
                 backend, ranks, separate=False).all([name for name in chosen if max(2, least_ranks(name)) == ranks])
+    within.backends = arguments.backends if arguments.thorough else arguments.backends[1:2]
+    fortran.run(within, Within(tally))
     mpi4.run(arguments, build, tally)
     for backend in arguments.backends:
         same_times(arguments, build, tally, backend)

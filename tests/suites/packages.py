@@ -9,7 +9,7 @@ import tempfile
 
 import overlay
 import spack_recipe
-from launch import base_environment, run as launch
+from launch import base_environment, mpi_of, run as launch
 from suites.snippets import all_blocks
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -168,8 +168,8 @@ def packages(arguments, folder, tally):
                            timeout=60, check=False).stdout.split()
     binary = os.path.join(folder, "jacobi")
     source = os.path.join(ROOT, "examples/jacobi/jacobi.c")
-    result = launch(["mpicc", source, "-o", binary, *flags, "-lm"], env, 60)
+    result = launch([mpi_of(arguments.build).compiler, source, "-o", binary, *flags, "-lm"], env, 60)
     if result.ok:
-        result = launch(["mpirun", "--oversubscribe", "-n", "2", "-x", "OFFRAMP_BACKEND=cclo", binary], env, 60)
+        result = launch([*mpi_of(arguments.build).start(2, {"OFFRAMP_BACKEND": "cclo"}), binary], env, 60)
     tally.record("packages/what is unpacked is linked", result.ok and "backend cclo" in result.output, result.output,
                  result.seconds)

@@ -10,7 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from isolated import isolated, why_not
-from launch import base_environment, openmpi_release, run as launch
+from launch import base_environment, mpi_of, openmpi_release, run as launch
 
 LIMIT = 60
 TRAFFIC = ["mixed", "receive", "send", "reduce", "barrier"]
@@ -28,9 +28,7 @@ def run_alone(arguments, backend, ranks, words, settings=None, options=(), shm="
     """Not mpirun() of launch.py: that would take some of these runs for a fault of mpirun, and repeat them."""
     variables = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
                  "OFFRAMP_SUMMARY": "false", **(settings or {})}
-    line = ["mpirun", "--oversubscribe", "-n", str(ranks), *options]
-    for name, value in variables.items():
-        line += ["-x", f"{name}={value}"]
+    line = mpi_of(arguments.build).start(ranks, variables, options)
     line += [os.path.join(arguments.build, "tests/process_fault"), *map(str, words)]
     return launch(isolated(line, shm), base_environment(), LIMIT)
 

@@ -9,17 +9,46 @@ import shutil
 import subprocess
 import tempfile
 
-from launch import mpirun
+from launch import mpi_of, mpirun
 from replays import differences, replay
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HPCC_INPUT = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
+NETPIPE = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}
+# Of the MPI library of a family.
+COARRAYS = "/usr/lib/x86_64-linux-gnu/open-coarrays/{}/bin/OpenCoarrays-*-tests"
+SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/{}-tests"
+
+
+def family(arguments):
+    return mpi_of(arguments.build).family
+
+
+def missing(arguments, name):
+    """Why a program cannot be run over the MPI library of the build; empty: it can. Debian has most for Open MPI alone."""
+    if family(arguments) == "openmpi":
+        return ""
+    needed = {"netpipe": shutil.which(NETPIPE["mpich"]), "scalapack": glob.glob(SCALAPACK.format("mpich")),
+              "coarrays": glob.glob(COARRAYS.format("mpich")),
+              "hdf5": glob.glob(os.path.join(arguments.build, "tests/programs/hdf5")), "mpi4py": glob.glob(python_of(arguments))}
+    if name not in needed:
+        return "Debian has it for Open MPI alone"
+    return "" if needed[name] else "it is not installed for MPICH"
+
+
+def python_of(arguments):
+    """Where a mpi4py is that was built for the library of a build which is not Open MPI's:
+    MPICC=mpicc.mpich pip install --no-binary mpi4py --target BUILD/python mpi4py"""
+    return os.path.join(arguments.build, "python")
+
+
 def start(arguments, backend, ranks, command, limit, settings=None, cwd=None):
     """arguments.settings: OFFRAMP_* variables of another suite that runs these programs."""
     settings = {**getattr(arguments, "settings", {}), **(settings or {})}
-    return mpirun(arguments.build, backend, ranks, command, limit, settings, cwd=cwd)
+    variables = {} if family(arguments) == "openmpi" else {"PYTHONPATH": python_of(arguments)}
+    return mpirun(arguments.build, backend, ranks, command, limit, settings, cwd=cwd, variables=variables)
 
 
 def hpcc_answers(text):
@@ -59,7 +88,7 @@ def hpcc(arguments, backend, ranks, order=256):
 
 def netpipe(arguments, backend, ranks):
     with tempfile.TemporaryDirectory() as folder:
-        command = ["NPopenmpi", "-i", "-u", "1048576", "-n", "5", "-o", os.path.join(folder, "out")]
+        command = [NETPIPE[family(arguments)], "-i", "-u", "1048576", "-n", "5", "-o", os.path.join(folder, "out")]
         result = start(arguments, backend, ranks, command, 120, cwd=folder)
         # Where it stops depends on the speed that it sees.
         checks = re.findall(r"\d+ bytes\s+\d+ times -->  (Integrity check \w+)", result.output)
@@ -97,16 +126,15 @@ def mumps(arguments, backend, ranks):
     return result, answers if all(len(numbers) >= 5 for numbers in answers) else None
 
 
-COARRAYS = glob.glob("/usr/lib/x86_64-linux-gnu/open-coarrays/openmpi/bin/OpenCoarrays-*-tests")
 # Quick ones of each kind: reductions, atomics, gets, teams, puts.
 COARRAY_TESTS = ("co_reduce_test", "atomics", "get_with_offset_1d", "teams_coarray_get", "coarray_distributed_transpose")
 
 
 def coarrays(arguments, backend, ranks):
     """OpenCoarrays' own tests, over windows, locks and atomics of the MPI library."""
-    verdicts = []
+    verdicts, folder = [], glob.glob(COARRAYS.format(family(arguments)))[0]
     for name in COARRAY_TESTS:
-        command = [os.path.join(COARRAYS[0], name)]
+        command = [os.path.join(folder, name)]
         result = start(arguments, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
         verdicts.append((name, "test passed" in result.output.lower()))
         if not result.ok:
@@ -114,14 +142,11 @@ def coarrays(arguments, backend, ranks):
     return result, verdicts if all(passed for _, passed in verdicts) else None
 
 
-SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests"
-
-
 def scalapack(arguments, backend, ranks):
     """ScaLAPACK's own tests of LU and QR factorisations; they read their input from the folder."""
-    counts = []
+    counts, folder = [], SCALAPACK.format(family(arguments))
     for program in ("xdlu", "xdqr"):
-        result = start(arguments, backend, ranks, [os.path.join(SCALAPACK, program)], 240, cwd=SCALAPACK)
+        result = start(arguments, backend, ranks, [os.path.join(folder, program)], 240, cwd=folder)
         counts += re.findall(r"(\d+) tests completed and (passed|failed) residual checks", result.output)
         if not result.ok:
             return result, None
@@ -249,11 +274,14 @@ def carried(arguments, tally, name, execute, backend, ranks, native, elsewhere):
 
 
 def run(arguments, tally):
-    if shutil.which("hpcc") is None or shutil.which("NPopenmpi") is None:
+    if family(arguments) == "openmpi" and (shutil.which("hpcc") is None or shutil.which(NETPIPE["openmpi"]) is None):
         tally.record("programs/installed", False, "hpcc or netpipe-openmpi is not installed")
         return
     for name, execute, counts in PROGRAMS:
         if not tally.wants(f"programs/{name}"):
+            continue
+        if reason := missing(arguments, name):
+            tally.skip(f"programs/{name}", reason)
             continue
         for ranks in counts[-1:] if name in ONE_COUNT else counts:
             result, native = execute(arguments, None, ranks)

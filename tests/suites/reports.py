@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from isolated import unshare, why_not
-from launch import base_environment, mpirun, run as launch
+from launch import base_environment, mpi_of, mpirun, run as launch
 
 
 def program(arguments, name):
@@ -65,7 +65,7 @@ def facts(arguments, tally):
               and settings["hang_timeout"][0].endswith(" s") and settings["faults.delay_time"] == ("10 us", "default")
               and settings["route 1"] == ("bcast: zrlmpi", f"{path}:3") and "zrlmpi.link" in settings
               and "dpu.link" not in settings and report["arguments"] == command[1:] and report["program"] == command[0]
-              and report["mpi"].startswith("Open MPI v") and report["ucx"].count(".") == 2
+              and report["mpi"].startswith({"openmpi": "Open MPI v", "mpich": "MPICH "}[mpi_of(arguments.build).family]) and report["ucx"].count(".") == 2
               and datetime.datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
               and [(host["name"], host["ranks"]) for host in report["hosts"]] == [(socket.gethostname(), 3)]
               and report["hosts"][0]["cores"] >= 1)
@@ -249,8 +249,10 @@ def failing_outputs(arguments, tally):
     """Names that cannot be written to stop a run before it begins."""
     offramp = os.path.join(arguments.build, "bin/offramp")
     app = program(arguments, "fixed_pattern")
-    preload = ["mpirun", "--oversubscribe", "-n", "2", "-x", f"LD_PRELOAD={arguments.build}/lib/libofframp.so", "-x",
-               "OFFRAMP_BACKEND=host"]
+
+    def preload(**settings):
+        return mpi_of(arguments.build).start(2, {"LD_PRELOAD": f"{arguments.build}/lib/libofframp.so", "OFFRAMP_BACKEND": "host", **settings})
+
     with tempfile.TemporaryDirectory() as folder:
         run_with = [offramp, "run", "-n", "2", "--backend", "host"]
         cases = {
@@ -259,9 +261,9 @@ def failing_outputs(arguments, tally):
             "run --capture": ([*run_with, "--capture", f"{folder}/none/c.pcap", "--", *app], "--capture", "c.0.pcap"),
             "run --report and --trace": ([*run_with, "--report", f"{folder}/one", "--trace", f"{folder}/./one", "--", *app],
                                          "--trace", "name the same file"),
-            "MPI_Init, twice": ([*preload, "-x", f"OFFRAMP_REPORT={folder}/c.1.pcap", "-x", f"OFFRAMP_CAPTURE={folder}/c.pcap",
-                                 *app], "OFFRAMP_CAPTURE", "name the same file"),
-            "MPI_Init": ([*preload, "-x", f"OFFRAMP_REPORT={folder}/none/r.json", *app], "OFFRAMP_REPORT", "there is no folder"),
+            "MPI_Init, twice": ([*preload(OFFRAMP_REPORT=f"{folder}/c.1.pcap", OFFRAMP_CAPTURE=f"{folder}/c.pcap"), *app],
+                                "OFFRAMP_CAPTURE", "name the same file"),
+            "MPI_Init": ([*preload(OFFRAMP_REPORT=f"{folder}/none/r.json"), *app], "OFFRAMP_REPORT", "there is no folder"),
             "report --html": ([offramp, "report", "--html", f"{folder}/none/r.html", f"{folder}/r.json"], "--html", "none"),
             "predict --svg": ([offramp, "predict", "bcast", "--backend", "cclo", "--svg", f"{folder}/none/p.svg"], "--svg", "none"),
         }

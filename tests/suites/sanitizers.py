@@ -6,7 +6,7 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from launch import base_environment, compiler_cache, run as launch
+from launch import base_environment, compiler_cache, mpi_of, run as launch
 from mpi_programs import Run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -46,7 +46,7 @@ def build(arguments, name, flag, tests):
     folder = os.path.join(arguments.build, f"sanitize-{name}")
     steps = [["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
               "-DCMAKE_CXX_FLAGS=-O1 -g1", "-DCMAKE_C_FLAGS=-O1 -g1",
-              f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF", *compiler_cache()],
+              f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF", f"-DMPI_C_COMPILER={mpi_of(arguments.build).compiler}", *compiler_cache()],
              ["ninja", "-C", folder, "offramp", "offramp-fabric-ucx", *(tests or unit_tests())]]
     for step in steps:
         done = launch(step, base_environment(), 1800)
@@ -107,7 +107,6 @@ def run(arguments, tally):
             for label, result in pool.map(lambda part, where=environment: unit_test(*part, where), parts(folder, tests)):
                 tally.record(f"sanitizers/{name} {label}", result.ok, result.output, result.seconds)
         preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
-        exports = [part for key, value in options.items() for part in ("-x", f"{key}={value}")]
         for backend in arguments.backends:
             Run(arguments, tally, lambda program, name=name, backend=backend: f"sanitizers/{name} {program} {backend} 2 ranks",
-                backend, 2, {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, exports, clean, 180, folder).all(programs)
+                backend, 2, {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, options, clean, 180, folder).all(programs)

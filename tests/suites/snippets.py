@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
-from launch import base_environment, lost_by_mpirun, run as launch  # noqa: E402
+from launch import base_environment, lost_by_mpirun, mpi_of, run as launch  # noqa: E402
 
 LIMIT = 120
 COMMAND = re.compile(r"(\$ |\./|offramp |OFFRAMP_\w+=|mpirun |mpicc |python3 |cmake |build/|g\+\+ )")
@@ -297,6 +297,8 @@ def run(arguments, tally):
     check_texts(blocks, tally)
     check_links(tally)
     if not any(tally.wants(f"snippets/{block.label}") for block in blocks):
+        return
+    if mpi_of(arguments.build).skips(tally, "snippets", "openmpi", "what the pages show is typed with Open MPI's mpirun and mpicc"):
         return
     with tempfile.TemporaryDirectory(prefix="offramp_snippets_") as folder:
         scratch = Scratch(arguments.build, folder)
