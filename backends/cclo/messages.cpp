@@ -108,11 +108,13 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
     return later(at, stage_out(own, transfer, done));
   }
   const Plan& plan = plans_.eager(transfer.bytes);
-  // Repetitions of lost packets, other traffic, and the wait for buffers.
-  const Time shift = later(passage.stored - first - (plan.last - plan.first), {}) +
-                     back_pressure(transfer, first, passage.posted);
+  // Repetitions of lost packets, and other traffic; and the wait for buffers.
+  const Time slower = later(passage.stored - first - (plan.last - plan.first), {});
+  const Time shift = slower + back_pressure(transfer, first, passage.posted);
   Time done = later(begin + plan.late, first + shift + plan.waiting);
-  done = own.receive_calls.acquire(done - plan.late, plan.late).end;
+  // The call works on segments as they come: of those that come slowly, beside other calls.
+  const Time works = later(begin, done - plan.late - slower);
+  done = later(done, own.receive_calls.acquire(works, plan.late).end);
   if (begin > passage.last) done += wait_in_buffers(own, transfer, first, done);
   if (spans_ != nullptr) observe_receive(transfer, plan, first, begin);
   return later(at, stage_out(own, transfer, done + own.driver.finish_cost()));
