@@ -19,10 +19,21 @@ constexpr std::uint64_t kMostBytes = 0xffffffff;  // of the register byte_count
 
 }  // namespace
 
+CcloBackend::CcloBackend(const BackendContext& context)
+    : configuration_(configuration_of(context.settings)),
+      spec_(configuration_.spec),
+      ranks_(context.ranks),
+      first_(&engine(context.rank)),
+      plans_(spec_, configuration_.layout),
+      faults_(context.faults),
+      spans_(context.spans),
+      tap_(context.packets == nullptr ? nullptr : std::make_unique<PacketTap>(*context.packets, spec_)),
+      world_fits_(fits(context.ranks)) {}
+
 Verdict CcloBackend::supports(const Operation& operation) const {
   const Verdict verdict = Verdict::accept(operation, kRegularOperations);
-  if (!driver_.problem().empty())
-    return verdict.unless(driver_.problem(), driver_.buffers_fit() ? nullptr : &larger_memory(ranks_));
+  if (!driver().problem().empty())
+    return verdict.unless(driver().problem(), driver().buffers_fit() ? nullptr : &larger_memory(ranks_));
   if (operation.bytes > kMostBytes) return verdict.unless("byte_count has 32 bits: 4294967295 at most");
   if (operation.kind == OperationKind::kSend) return verdict;
   if (!fits(operation.ranks))
@@ -31,14 +42,14 @@ Verdict CcloBackend::supports(const Operation& operation) const {
 }
 
 bool CcloBackend::fits(int ranks) const {
-  return driver_.words(static_cast<std::uint64_t>(ranks)) <= driver_.free_words();
+  return driver().words(static_cast<std::uint64_t>(ranks)) <= driver().free_words();
 }
 
 std::string_view CcloBackend::too_large(int ranks) const {
   std::string& text = reasons_[ranks];
   if (text.empty())
     text = fmt::format("a communicator of {} ranks needs {} words, {} free", ranks,
-                       driver_.words(static_cast<std::uint64_t>(ranks)), driver_.free_words());
+                       driver().words(static_cast<std::uint64_t>(ranks)), driver().free_words());
   return text;
 }
 

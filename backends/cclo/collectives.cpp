@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/cclo/backend.hpp"
+#include "simulators/model/units.hpp"
 
 namespace offramp::cclo {
 
@@ -37,14 +38,40 @@ CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Tea
   return {root ? buffers.receive.size() : 0, root ? 0 : buffers.receive.size()};
 }
 
-Time CcloBackend::stage_in(Arbiter& pcie, Time at, Time duration) const {
+Time CcloBackend::stage_in(Engine& engine, Time at, Time duration) const {
   if (!configuration_.host.staged || duration == Time()) return at;
-  return pcie.acquire(at, duration).end + spec_.pcie_latency;
+  return engine.to_card.acquire(at, duration).end + spec_.pcie_latency;
+}
+
+/// In the order of arrival, whichever call asks for it first.
+void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resources& receiver) {
+  const MessageType type = type_of({{}, {}, transfer.detail});
+  if (type == MessageType::kRendezvousInit) {  // to the control processor
+    passage.stored = spec_.notified_at(passage.last);
+    return;
+  }
+  const bool write = type == MessageType::kWriteDone;
+  const Time first = passage.first + spec_.first_on_link(transfer.bytes);
+  EngineUnits units(receiver);
+  passage.stored = Receiver(spec_, units).land(first, passage.last, transfer.bytes, write);
+  if (!write || !spec_.host_memory || transfer.bytes == 0) return;
+  const Time written = engine(transfer.destination).from_card.acquire(first, spec_.pcie_time(transfer.bytes)).end;
+  passage.stored = later(passage.stored, written) + spec_.pcie_latency;
+}
+
+/// In a live run each call has units of its own: no other one's messages are known.
+Time CcloBackend::copied_back(Engine& engine, Team& team, Time at, Time duration) {
+  if (team.devices() != nullptr) return engine.from_card.acquire(at, duration).end;
+  Units* const units = team.units();
+  return units != nullptr ? share((*units)[index_of(Unit::kPcieUp)], at, duration) : at + duration;
 }
 
 Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  const int place = team.world_rank(team.rank());
+  Engine& own = engine(place);
+  Driver& driver = own.driver;
   const Driver::Placed placed =
-      driver_.place(static_cast<std::uint32_t>(operation.ranks), static_cast<std::uint32_t>(team.rank()), 0);
+      driver.place(static_cast<std::uint32_t>(operation.ranks), static_cast<std::uint32_t>(team.rank()), 0);
   const std::uint64_t element = operation.elements > 0 ? operation.bytes / operation.elements : 1;
   const std::uint64_t unit =
       spec_.generation == Generation::kSecond ? std::max<std::uint64_t>(1, element) : 1;
@@ -55,29 +82,29 @@ Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, Co
                                                        ? lane->gen1_function
                                                        : lane->function == ReduceFunction::kMaximum);
   const Driver::Started started =
-      driver_.start(call_words(spec_.generation, scenario_of_kind(operation.kind), operation.bytes / unit,
+      driver.start(call_words(spec_.generation, scenario_of_kind(operation.kind), operation.bytes / unit,
                                static_cast<std::uint32_t>(operation.root), placed.address, function));
-  const std::uint64_t first_packet = kCollectivePackets | (++collectives_ << 34);
-  CallContext context{spec_,        driver_.space(), team,           placed.address, faults_,
-                      first_packet, spans_,          team.operation, tap_.get()};
-  context.state = &driver_.state();
-  context.link_in = &link_in_;
-  EngineUnits units(team.units());
+  const std::uint64_t first_packet = kCollectivePackets | (++own.collectives << 34);
+  CallContext context{spec_,        driver.space(), team,           placed.address, faults_,
+                      first_packet, spans_,         team.operation, tap_.get()};
+  context.state = &driver.state();
+  context.place = place;
   const Staged staged = staged_of(operation, team, buffers);
-  const Time copied = stage_in(units[Unit::kPcieDown], team.clock, spec_.pcie_time(staged.in));
+  const Time copied = stage_in(own, team.clock, spec_.pcie_time(staged.in));
   const Time begin = copied + placed.cost + started.cost;
   Processor processor(context, begin);
   if (copied > team.clock) processor.span("pcie", "copy to card", team.clock, copied);
   processor.span("host", "start call", copied, begin);
   const CallMemory memory{buffers.send, buffers.receive, element};
-  (void)co_await run_call(processor, driver_.space(), started.words, memory);
+  (void)co_await run_call(processor, driver.space(), started.words, memory);
   wire_ += processor.wire();
-  const Driver::Finished finished = driver_.finish();
+  const Driver::Finished finished = driver.finish();
   team.clock = processor.now() + finished.cost;
   processor.span("host", "finish call", processor.now(), team.clock);
   if (configuration_.host.staged && staged.out > 0) {
     const Time finish = team.clock;
-    team.clock = share(units[Unit::kPcieUp], finish, spec_.pcie_time(staged.out)) + spec_.pcie_latency;
+    co_await processor.turn(finish);
+    team.clock = copied_back(own, team, finish, spec_.pcie_time(staged.out)) + spec_.pcie_latency;
     processor.span("pcie", "copy from card", finish, team.clock);
   }
   // Another call may have completed since and left its own return code: the processor's is this call's.

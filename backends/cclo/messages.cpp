@@ -1,5 +1,5 @@
-// Point-to-point messages: the four questions of the live clock, answered by plans (plans.hpp) and by what of
-// the engine other calls use.
+// Point-to-point messages: their stages, priced by plans (plans.hpp) and by what of the engine other calls and
+// messages use.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,250 +7,258 @@
 #include "backends/cclo/backend.hpp"
 
 namespace offramp::cclo {
-namespace {
 
-// Stamp::detail of a departure: how the message travels. The low bits hold the error of a failed one.
-constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
-constexpr std::uint64_t kRendezvous = std::uint64_t{1} << 60;
-constexpr std::uint64_t kSynchronous = std::uint64_t{1} << 59;
-
-constexpr std::uint64_t kBuffered = 64 * 1024;  // sends up to here never wait for their receive
-
-std::uint64_t failure_detail(Error error) {
-  return error == Error::kNone ? 0 : Stamp::kFailed | static_cast<std::uint64_t>(error);
-}
-
-}  // namespace
-
-Departure CcloBackend::depart(const Transfer& transfer, Time issued, Units& units) {
-  const std::uint32_t communicator = communicator_with(transfer.destination, issued);
-  Departure departure;
+void CcloBackend::issue(const Transfer& transfer, Passage& passage) {
+  Engine& own = engine(transfer.source);
+  Time called = passage.issued;
+  const std::uint32_t communicator = communicator_with(own, transfer.source, transfer.destination, called);
   const bool local = transfer.source == transfer.destination;
-  const Plans::Rates rates = plans_.rates(transfer.bytes);
-  const Time staged = local ? issued : stage_in(units[index_of(Unit::kPcieDown)], issued, rates.pcie);
-  departure.host_free = staged + driver_.start_cost();
-  departure.handshake = transfer.synchronous;
-  if (local) return depart_local(transfer, departure, units);
-  observe_host(transfer, "copy to card", issued, staged);
-  const bool rendezvous = is_rendezvous(spec_, Scenario::kSend, transfer.bytes);
-  call(Scenario::kSend, transfer, transfer.destination, communicator);
-  if (rendezvous) return depart_rendezvous(transfer, departure, units);
-  Fate fate = fate_of(transfer, later(departure.host_free, units[kSendCalls].free_at()));
+  const Time staged = local ? called : stage_in(own, called, plans_.rates(transfer.bytes).pcie);
+  passage.host_free = passage.begin = staged + own.driver.start_cost();
+  if (local) return;
+  observe_host(transfer, transfer.source, "copy to card", called, staged);
+  call(own, Scenario::kSend, transfer, transfer.destination, communicator);
+  if (is_write(transfer)) {
+    passage.protocol = Protocol::kRendezvous;
+  } else if (transfer.synchronous || waits_for_buffers(transfer)) {
+    passage.protocol = Protocol::kConfirmed;
+  }
+}
+
+void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  if (is_write(transfer)) return depart_write(transfer, passage, sender);
   Plan own;
-  if (faults_.any()) own = plans_.eager(transfer.bytes, fate);
+  if (faults_.any())
+    own = plans_.eager(transfer.bytes,
+                       fate_of(transfer, later(passage.begin, sender[kSendCalls].timeline.free_at())));
   const Plan& plan = faults_.any() ? own : plans_.eager(transfer.bytes);
-  const Time begin = units[kSendCalls].acquire(departure.host_free, plan.complete).begin;
-  departure.complete = begin + plan.complete + driver_.finish_cost();
-  const Time read = spec_.host_memory ? share(units[index_of(Unit::kPcieDown)], begin, rates.pcie)
-                                      : share(units[index_of(Unit::kMemory)], begin, rates.memory);
-  Time wait = later(read - (begin + plan.complete), {});
-  wait += wait_for_engine(begin + wait + plan.departs, plan, units);
-  departure.stamp = {begin + plan.first + wait, begin + plan.last + wait, failure_detail(plan.error)};
-  if (transfer.synchronous) departure.stamp.detail |= kSynchronous;
-  if (waits_for_buffers(transfer, plan)) departure.handshake = true;
+  const Plans::Rates rates = plans_.rates(transfer.bytes);
+  const Time begin = sender.occupy(kSendCalls, passage.begin, plan.complete).begin;
+  Time wait = wait_for_memory(sender, rates, begin, plan.complete);
+  wait += wait_for_engine(sender, begin + wait + plan.departs, plan.engine, plan.link);
+  passage.begin = begin;
+  passage.latency = spec_.latency;
+  passage.leaves = begin + wait + plan.first - rates.first_on_link - spec_.latency;
+  passage.left = begin + wait + plan.last - spec_.latency;
+  if (passage.protocol == Protocol::kDirect)
+    passage.complete = begin + plan.complete + driver().finish_cost();
+  fail(passage, plan.error);
   wire_ += plan.wire;
-  if (observed()) {
-    fate.epoch = {};  // the same once more, at its place in time
-    (void)plans_.runner().send(transfer.bytes, begin, fate, watch(transfer));
-  }
-  return departure;
 }
 
-Stamp CcloBackend::match(const Transfer& transfer, const Stamp& departure, Time posted) {
-  const std::uint64_t failed = departure.detail & (Stamp::kFailed | kErrorMask);
-  if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
-  if ((departure.detail & kRendezvous) != 0) {
+/// In front of the data, both ends have to be ready: the sender's call waits for the address.
+void CcloBackend::depart_write(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
+  passage.begin = passage.requested = sender.occupy(kSendCalls, passage.begin, plan.ready).begin;
+  if (faults_.any()) fail(passage, with_faults(transfer, passage).error);
+  if (transfer.bytes > kBuffered || transfer.synchronous) return;
+  // In the card's memory until the receiver announces an address.
+  const Time ready = passage.begin + plan.ready;
+  const Time copied = configuration_.host.staged ? Time() : plans_.copy(transfer.bytes);
+  passage.complete = ready + copied + driver().finish_cost();
+  observe_host(transfer, transfer.source, "copy to buffer", ready, ready + copied);
+}
+
+void CcloBackend::grant(const Transfer& transfer, Passage& passage) {
+  passage.answered = passage.granted;
+  if (passage.posted >= Time())
+    passage.answered = later(passage.granted, passage.posted + driver().start_cost() +
+                                                  plans_.rendezvous(transfer.bytes).announce);
+}
+
+/// The way of the data begins in the sender's memory.
+void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
+  const Plans::Rates rates = plans_.rates(transfer.bytes);
+  const Plans::Write write = plans_.write(transfer.bytes, plan);
+  const Time ready = later(passage.begin + plan.ready, passage.answered);
+  const Time go = sender.occupy(kSendCalls, ready, plan.complete).begin;
+  Time wait = wait_for_memory(sender, rates, go, plan.complete);
+  wait += wait_for_engine(sender, go + wait + write.departs, write.engine, write.link);
+  Time repairs;
+  if (faults_.any()) repairs = later(with_faults(transfer, passage).last - plan.last, {});
+  passage.latency = plan.first - rates.first_on_link;
+  passage.leaves = go + wait;
+  passage.left = go + wait + plan.last + repairs - passage.latency;
+  passage.complete = go + plan.complete + repairs + driver().finish_cost();
+}
+
+void CcloBackend::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) {
+  if ((transfer.detail & kOfCall) != 0) return land(transfer, passage, receiver);
+  const Plans::Rates rates = plans_.rates(transfer.bytes);
+  const Time port = is_write(transfer) ? plans_.write_port(transfer.bytes) : plans_.eager(transfer.bytes).port;
+  const Time on_port = passage.first + rates.first_on_link - rates.first_packet;
+  const Time landed = receiver.occupy(index_of(Unit::kLinkIn), later(on_port, {}), port, transfer.bytes).end;
+  passage.stored = later(landed, passage.last);
+}
+
+Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time at, bool /*kept*/) {
+  if (transfer.source == transfer.destination) return at;
+  if (passage.failed)
+    return later(at, later(passage.last, passage.posted) + spec_.timeout + driver().finish_cost());
+  Engine& own = engine(transfer.destination);
+  Time begin = passage.posted + own.driver.start_cost();
+  const std::uint32_t communicator = communicator_with(own, transfer.destination, transfer.source, begin);
+  call(own, Scenario::kReceive, transfer, transfer.source, communicator);
+  const Time first = passage.first + plans_.rates(transfer.bytes).first_on_link;
+  if (is_write(transfer)) {
     const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
-    const Time go = later(departure.first, posted + driver_.start_cost() + plan.announce);
-    return {go, go + plan.complete + (departure.last - departure.first), kRendezvous | failed};
+    const Time done = passage.stored + (plan.received - plan.last) + own.driver.finish_cost();
+    if (records()) observe_landing(transfer, passage, begin);
+    return later(at, stage_out(own, transfer, done));
   }
   const Plan& plan = plans_.eager(transfer.bytes);
-  const Time begin = departure.first - plan.first;
-  const Time shift = back_pressure(transfer, departure, posted);
-  // What of the message is still to go then, and when it has gone: nothing, when buffers took all of it.
-  const Time complete = begin + plan.complete + shift;
-  Stamp reply{waits_for_buffers(transfer, plan) ? begin + plan.overflow + shift : complete, complete, failed};
-  if ((departure.detail & kSynchronous) != 0) {
-    // The engine does not acknowledge a match: the receiver's driver answers with an empty message. Waiting
-    // for it takes no unit.
+  // Repetitions of lost packets, and other traffic; and the wait for buffers.
+  const Time slower = later(passage.stored - first - (plan.last - plan.first), {});
+  const Time shift = slower + back_pressure(transfer, first, passage.posted);
+  Time done = later(begin + plan.late, first + shift + plan.waiting);
+  // The call works on segments as they come: of those that come slowly, beside other calls.
+  const Time works = later(begin, done - plan.late - slower);
+  done = later(done, own.receive_calls.acquire(works, plan.late).end);
+  if (begin > passage.last) done += wait_in_buffers(own, transfer, first, done);
+  if (spans_ != nullptr) observe_receive(transfer, plan, first, begin);
+  return later(at, stage_out(own, transfer, done + own.driver.finish_cost()));
+}
+
+void CcloBackend::confirm(const Transfer& transfer, Passage& passage) {
+  const Time first = passage.first + plans_.rates(transfer.bytes).first_on_link;
+  const Time shift = back_pressure(transfer, first, passage.posted);
+  const Plan& plan = plans_.eager(transfer.bytes);
+  passage.complete = first - plan.first + plan.complete + shift;
+  if (transfer.synchronous) {
+    // The engine does not acknowledge a match: the receiver's driver answers with an empty message.
     const Plan& answer = plans_.eager(0);
-    const Time matched = later(posted, departure.first) + driver_.start_cost();
-    const Time wait = later(matched + answer.first + answer.waiting - reply.last, {});
-    reply.first += wait;
-    reply.last += wait;
+    const Time matched = later(passage.posted, first) + driver().start_cost();
+    passage.complete = later(passage.complete, matched + answer.first + answer.waiting);
   }
-  return reply;
+  passage.complete += driver().finish_cost();
 }
 
-Time CcloBackend::receive(const Transfer& transfer, const Stamp& departure, Time posted, Units&) {
-  if ((departure.detail & kLocal) != 0) return later(departure.last, posted) + driver_.finish_cost();
-  if (departure.failed()) return later(departure.last, posted) + spec_.timeout + driver_.finish_cost();
-  Time begin = posted + driver_.start_cost();
-  const std::uint32_t communicator = communicator_with(transfer.source, begin);
-  const bool rendezvous = (departure.detail & kRendezvous) != 0;
-  call(Scenario::kReceive, transfer, transfer.source, communicator);
-  if (rendezvous) {
-    const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
-    const Time go = later(departure.first, begin + plan.announce);
-    if (observed()) observe_landing(transfer, departure, begin, go + plan.first, go + plan.last);
-    if (tap_ != nullptr && transfer.bytes <= kBuffered && !transfer.synchronous) {
-      // The sender has learnt of nothing.
-      Watch packets = watch(transfer);
-      packets.spans = nullptr;
-      plans_.runner().watch_write(transfer.bytes, go, fate_of(transfer, {}), packets);
-    }
-    const Time repairs = departure.last - departure.first;
-    const Time landed = land(transfer.bytes, plans_.write_port(transfer.bytes), go + plan.first + repairs);
-    const Time shift = later(landed - (go + plan.last + repairs), {});
-    return stage_out(transfer, go + plan.received + repairs + shift + driver_.finish_cost());
-  }
-  const Plan& plan = plans_.eager(transfer.bytes);
-  // Repetitions of lost packets, and the wait for buffers.
-  Time shift = later((departure.last - departure.first) - (plan.last - plan.first), {});
-  shift += back_pressure(transfer, departure, posted);
-  shift += later(land(transfer.bytes, plan.port, departure.first) - departure.last, {});
-  Time done = later(begin + plan.late, departure.first + shift + plan.waiting);
-  done = receive_calls_.acquire(done - plan.late, plan.late).end;
-  if (begin > departure.last) done += wait_in_buffers(transfer, plan, departure.first, done);
-  if (spans_ != nullptr) observe_receive(transfer, plan, departure, begin);
-  return stage_out(transfer, done + driver_.finish_cost());
+/// Within the card.
+Time CcloBackend::copy_time(std::size_t bytes) const {
+  return plans_.copy(bytes) + driver().finish_cost();
 }
 
-Time CcloBackend::complete_send(const Transfer& transfer, const Stamp& reply, Units& units) {
-  // What waited for receivers shares the engine like the rest: one after the other.
-  const Time late = units[kLateSends].acquire(reply.first, reply.last - reply.first).end;
-  if (observed() && (reply.detail & kRendezvous) != 0) {
-    const Time begin = reply.first + later(late - reply.last, {});
-    plans_.runner().watch_write(transfer.bytes, begin, fate_of(transfer, {}), watch(transfer));
-  }
-  return later(reply.last, late) + driver_.finish_cost();
+void CcloBackend::count(const Transfer& transfer, const Passage& passage) {
+  wire_ += faults_.any() ? with_faults(transfer, passage).wire : plans_.rendezvous(transfer.bytes).wire;
 }
 
-std::uint32_t CcloBackend::communicator_with(int peer, Time& clock) {
+CcloBackend::Engine& CcloBackend::engine(int rank) {
+  std::optional<Engine>& engine = engines_[rank];
+  if (!engine) engine.emplace(configuration_, spec_, rank, ranks_);
+  return *engine;
+}
+
+std::uint32_t CcloBackend::communicator_with(Engine& engine, int rank, int peer, Time& clock) {
   const Driver::Placed placed =
-      driver_.place(world_fits_ ? static_cast<std::uint32_t>(ranks_) : 2U, static_cast<std::uint32_t>(rank_),
-                    world_fits_ ? 0U : static_cast<std::uint32_t>(peer) + 1U);
+      engine.driver.place(world_fits_ ? static_cast<std::uint32_t>(ranks_) : 2U,
+                          static_cast<std::uint32_t>(rank), world_fits_ ? 0U : static_cast<std::uint32_t>(peer) + 1U);
   clock += placed.cost;
   return placed.address;
 }
 
-void CcloBackend::call(Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address) {
-  driver_.message(scenario,
-                  call_words(spec_.generation, scenario, transfer.bytes, static_cast<std::uint32_t>(peer),
-                             address, 0, static_cast<std::uint32_t>(transfer.tag)),
-                  spec_, world_fits_ ? static_cast<std::uint32_t>(peer) : 1U);
+void CcloBackend::call(Engine& engine, Scenario scenario, const Transfer& transfer, int peer,
+                       std::uint32_t address) {
+  engine.driver.message(scenario,
+                        call_words(spec_.generation, scenario, transfer.bytes,
+                                   static_cast<std::uint32_t>(peer), address, 0,
+                                   static_cast<std::uint32_t>(transfer.tag)),
+                        spec_, world_fits_ ? static_cast<std::uint32_t>(peer) : 1U);
+}
+
+void CcloBackend::fail(Passage& passage, Error error) {
+  if (error == Error::kNone) return;
+  passage.failed = true;
+  passage.reason = static_cast<std::uint8_t>(error);
 }
 
 Fate CcloBackend::fate_of(const Transfer& transfer, Time epoch) const {
   return {faults_, transfer.source, transfer.destination, std::uint64_t{transfer.number} << 34, epoch};
 }
 
-Time CcloBackend::stage_out(const Transfer& transfer, Time at) {
+MessageRunner::Rendezvous CcloBackend::with_faults(const Transfer& transfer, const Passage& passage) {
+  return plans_.runner().rendezvous(transfer.bytes, fate_of(transfer, passage.begin));
+}
+
+Time CcloBackend::stage_out(Engine& engine, const Transfer& transfer, Time at) {
   if (transfer.bytes == 0) return at;
   const Time duration = plans_.rates(transfer.bytes).pcie;
-  if (spec_.host_memory) return later(at, pcie_up_.acquire(later(at - duration, {}), duration).end);
+  if (spec_.host_memory)
+    return later(at, engine.from_card.acquire(later(at - duration, {}), duration).end);
   if (!configuration_.host.staged) return at;
-  const Time end = pcie_up_.acquire(at, duration).end + spec_.pcie_latency;
-  observe_host(transfer, "copy from card", at, end);
+  const Time end = engine.from_card.acquire(at, duration).end + spec_.pcie_latency;
+  observe_host(transfer, transfer.destination, "copy from card", at, end);
   return end;
 }
 
-Departure CcloBackend::depart_local(const Transfer& transfer, Departure departure, Units& units) {
-  const Time copy = plans_.runner().copy(transfer.bytes);
-  const Time done = units[kSendCalls].acquire(departure.host_free, copy).end;
-  departure.complete = done + driver_.finish_cost();
-  departure.stamp = {departure.host_free, done, kLocal};
-  return departure;
-}
-
-Departure CcloBackend::depart_rendezvous(const Transfer& transfer, Departure departure, Units& units) {
-  const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
-  const Time ready = units[kSendCalls].acquire(departure.host_free, plan.complete).begin + plan.ready;
-  Time repairs;
-  Error error = Error::kNone;
-  WireCounters wire = plan.wire;
-  if (faults_.any()) {
-    const MessageRunner::Rendezvous faulty =
-        plans_.runner().rendezvous(transfer.bytes, fate_of(transfer, ready - plan.ready));
-    repairs = later(faulty.last - plan.last, {});
-    error = faulty.error;
-    wire = faulty.wire;
-  }
-  wire_ += wire;
-  const bool buffered = transfer.bytes <= kBuffered && !transfer.synchronous;
-  departure.handshake = !buffered;
-  if (buffered) {  // in the card's memory until the receiver announces an address
-    const Time copied = configuration_.host.staged ? Time() : plans_.runner().copy(transfer.bytes);
-    departure.complete = ready + copied + driver_.finish_cost();
-    observe_host(transfer, "copy to buffer", ready, ready + copied);
-  }
-  departure.stamp = {ready, ready + repairs, kRendezvous | failure_detail(error)};
-  return departure;
-}
-
-bool CcloBackend::waits_for_buffers(const Transfer& transfer, const Plan& plan) const {
-  return plan.segments > spec_.rx_buffers && transfer.bytes > kBuffered;
-}
-
-Time CcloBackend::back_pressure(const Transfer& transfer, const Stamp& departure, Time posted) {
-  if (spec_.segments(transfer.bytes) <= spec_.rx_buffers || transfer.bytes <= kBuffered) return {};
+Time CcloBackend::back_pressure(const Transfer& transfer, Time first, Time posted) {
+  if (!waits_for_buffers(transfer)) return {};
   const Plan segment = plans_.eager(spec_.rx_buffer_bytes);
   const Plan& plan = plans_.eager(transfer.bytes);
-  const Time begin = departure.first - plan.first;
-  const Time claimed = later(posted + driver_.start_cost() + segment.late, departure.first + segment.waiting);
+  const Time begin = first - plan.first;
+  const Time claimed = later(posted + driver().start_cost() + segment.late, first + segment.waiting);
   return later(claimed + spec_.latency - (begin + plan.overflow), {});
 }
 
-Time CcloBackend::wait_for_engine(Time at, const Plan& plan, Units& units) const {
-  const auto unit = [&units](Unit which) -> Arbiter& { return units[index_of(which)]; };
-  const Time on_link = unit(Unit::kEngine).acquire(at, plan.engine).begin;
-  return unit(Unit::kLinkOut).acquire(on_link, plan.link).begin - at;
+Time CcloBackend::wait_for_memory(const Resources& sender, const Plans::Rates& rates, Time begin,
+                                  Time complete) const {
+  const bool host = spec_.host_memory;
+  Arbiter& unit = sender[index_of(host ? Unit::kPcieDown : Unit::kMemory)].timeline;
+  return later(share(unit, begin, host ? rates.pcie : rates.memory) - (begin + complete), {});
 }
 
-Time CcloBackend::land(std::uint64_t bytes, Time duration, Time first) {
-  const Time begin = first - plans_.rates(bytes).first_packet;
-  return link_in_.acquire(later(begin, {}), duration).end;
+Time CcloBackend::wait_for_engine(const Resources& sender, Time at, Time engine, Time link) {
+  const Time on_link = sender.occupy(index_of(Unit::kEngine), at, engine).begin;
+  return sender.occupy(index_of(Unit::kLinkOut), on_link, link).begin - at;
 }
 
-Time CcloBackend::wait_in_buffers(const Transfer& transfer, const Plan& plan, Time first, Time done) {
-  const std::uint64_t segments = plan.segments;
+Time CcloBackend::wait_in_buffers(Engine& engine, const Transfer& transfer, Time first, Time done) {
+  const std::uint64_t segments = spec_.segments(transfer.bytes);
   const std::uint64_t wanted = std::min<std::uint64_t>(segments, spec_.rx_buffers);
   std::uint64_t taken = 0;
-  for (const Waiting& other : waiting_) {
+  for (const Engine::Waiting& other : engine.waiting) {
     if (other.first <= first && first < other.done) taken += other.buffers;
   }
   const std::uint64_t got =
       std::min(wanted, spec_.rx_buffers - std::min<std::uint64_t>(taken, spec_.rx_buffers));
-  if (waiting_.size() == kMostWaiting) waiting_.pop_front();
-  waiting_.push_back({first, done, got});
-  const std::uint64_t displaced = (waits_for_buffers(transfer, plan) ? wanted : segments) - got;
+  if (engine.waiting.size() == Engine::kMostWaiting) engine.waiting.pop_front();
+  engine.waiting.push_back({first, done, got});
+  const std::uint64_t displaced = (waits_for_buffers(transfer) ? wanted : segments) - got;
   if (displaced == 0) return {};
   const std::uint64_t bytes = transfer.bytes / segments * displaced;
   return spec_.pcie_latency * 2 + spec_.pcie_time(bytes);
 }
 
-Watch CcloBackend::watch(const Transfer& transfer) const {
-  return {spans_, transfer.operation, tap_.get(), static_cast<std::uint32_t>(transfer.tag), transfer.data};
+Watch CcloBackend::watch(const Transfer& transfer, int rank) const {
+  return {spans_, transfer.operation, tap_.get(), static_cast<std::uint32_t>(transfer.tag), transfer.data,
+          rank};
 }
 
-void CcloBackend::observe_host(const Transfer& transfer, std::string_view what, Time begin, Time end) const {
-  if (spans_ != nullptr && end > begin) spans_->record({"pcie", what, begin, end, transfer.operation});
+void CcloBackend::observe_host(const Transfer& transfer, int rank, std::string_view what, Time begin,
+                               Time end) const {
+  if (spans_ != nullptr && end > begin) spans_->record({"pcie", what, begin, end, transfer.operation, rank});
 }
 
-void CcloBackend::observe_receive(const Transfer& transfer, const Plan& plan, const Stamp& departure,
-                                  Time begin) {
-  const Watch tag{nullptr, 0, nullptr, static_cast<std::uint32_t>(transfer.tag)};
-  std::vector<Stamp> segments =
-      plans_.runner().send(transfer.bytes, departure.first - plan.first, {}, tag).segments;
-  (void)plans_.runner().receive(transfer.bytes, begin, segments, watch(transfer));
-}
-
-void CcloBackend::observe_landing(const Transfer& transfer, const Stamp& departure, Time begin, Time first,
-                                  Time last) {
+/// The same once more, at its place in time.
+void CcloBackend::record_sender(const Transfer& transfer, const Passage& passage) {
   const Fate fate = fate_of(transfer, {});  // all clocks show modelled time here
-  const Time repairs = departure.last - departure.first;
-  plans_.runner().watch_announcement(begin, fate, watch(transfer));
-  plans_.runner().watch_landing(transfer.bytes, first + repairs, last + repairs, fate, watch(transfer));
+  const Watch seen = watch(transfer, transfer.source);
+  if (is_write(transfer)) return plans_.runner().watch_write(transfer.bytes, passage.leaves, fate, seen);
+  (void)plans_.runner().send(transfer.bytes, passage.begin, fate, seen);
+}
+
+void CcloBackend::observe_receive(const Transfer& transfer, const Plan& plan, Time first, Time begin) {
+  const Watch tag{nullptr, 0, nullptr, static_cast<std::uint32_t>(transfer.tag)};
+  std::vector<Stamp> segments = plans_.runner().send(transfer.bytes, first - plan.first, {}, tag).segments;
+  (void)plans_.runner().receive(transfer.bytes, begin, segments, watch(transfer, transfer.destination));
+}
+
+void CcloBackend::observe_landing(const Transfer& transfer, const Passage& passage, Time begin) {
+  const Fate fate = fate_of(transfer, {});
+  const Watch seen = watch(transfer, transfer.destination);
+  const Time first = passage.first + plans_.rates(transfer.bytes).first_on_link;
+  plans_.runner().watch_announcement(begin, fate, seen);
+  plans_.runner().watch_landing(transfer.bytes, first, passage.last, fate, seen);
 }
 
 }  // namespace offramp::cclo

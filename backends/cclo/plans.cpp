@@ -51,6 +51,13 @@ Plan Plans::compute(std::uint64_t bytes) {
   return plan;
 }
 
+Plans::Write Plans::write(std::uint64_t bytes, const MessageRunner::Rendezvous& plan) const {
+  const PacketCut packets = cut(bytes);
+  const std::uint64_t first = packets.full > 0 ? packets.full_bytes : packets.last_bytes;
+  return {spec_.engine_time(packets), spec_.link_time(packets),
+          later(plan.first - spec_.latency - spec_.link_time(first) - spec_.engine_time(first), {})};
+}
+
 Plan Plans::eager(std::uint64_t bytes, const Fate& fate) {
   Plan plan = eager(bytes);
   send_into(plan, runner_.send(bytes, {}, fate));

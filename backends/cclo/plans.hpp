@@ -1,4 +1,4 @@
-// Point-to-point messages as the backend's four questions need them: what a SEND and a RECV call take.
+// Point-to-point messages as the backend's stages need them: what a SEND and a RECV call take.
 //
 // Everything that the two engines do is a sum or a maximum of times, so a receiver that is late or early
 // only chooses between two figures: done = max(call + late, arrival + waiting). Without faults they depend on
@@ -45,22 +45,39 @@ class Plans {
   [[nodiscard]] Time write_port(std::uint64_t bytes) const {
     return spec_.port_time(cut(bytes), bytes, true);
   }
+  /// And the sender's engine and link; and when they get to the engine, from the write's beginning.
+  struct Write {
+    Time engine;
+    Time link;
+    Time departs;
+  };
+  [[nodiscard]] Write write(std::uint64_t bytes, const MessageRunner::Rendezvous& plan) const;
+  /// A message of a rank to itself.
+  Time copy(std::uint64_t bytes) {
+    return copies_.get(bytes, [&] { return runner_.copy(bytes); });
+  }
   /// What so many bytes take on PCIe and in the device's memory, and their first packet on the receiver's
-  /// port.
+  /// port and on the link.
   struct Rates {
     Time pcie;
     Time memory;
     Time first_packet;
+    Time first_on_link;
   };
   Rates rates(std::uint64_t bytes) {
     return rates_.get(bytes, [&] {
       return Rates{spec_.pcie_time(bytes), spec_.memory_time(bytes),
-                   spec_.port_time_of_first(cut(spec_.segment_bytes(bytes, 0)))};
+                   spec_.port_time_of_first(cut(first_segment(bytes))),
+                   spec_.first_on_link(first_segment(bytes))};
     });
   }
   MessageRunner& runner() { return runner_; }
 
  private:
+  /// A write has one.
+  [[nodiscard]] std::uint64_t first_segment(std::uint64_t bytes) const {
+    return is_rendezvous(spec_, Scenario::kSend, bytes) ? bytes : spec_.segment_bytes(bytes, 0);
+  }
   Plan compute(std::uint64_t bytes);
   void send_into(Plan& plan, const SendResult& sent) const;
   void occupy(Plan& plan, std::uint64_t bytes) const;
@@ -72,6 +89,7 @@ class Plans {
   MessageRunner runner_;
   DirectMappedCache<std::uint64_t, Rates> rates_;
   DirectMappedCache<std::uint64_t, Plan> eager_;
+  DirectMappedCache<std::uint64_t, Time> copies_;
   DirectMappedCache<std::uint64_t, MessageRunner::Rendezvous, 31> rendezvous_;
 };
 

@@ -127,7 +127,7 @@ void add_network(Table& table) {
   EngineUnits sending;
   EngineUnits receiving;
   const Flow in{Time::us(1), Time::us(1)};
-  const Passage passage = Transmitter(spec, sending).send(in, 0);
+  const Crossing passage = Transmitter(spec, sending).send(in, 0);
   const Time there = Receiver(spec, receiving).land(passage.first, passage.last, 0);
   table.add("64 B over UDP and one switch, one way", 1380,
             (there - spec.cycles(spec.memory_cycles) - in.first).nanoseconds(), "ns", kFitted,

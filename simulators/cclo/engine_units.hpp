@@ -5,9 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "offramp/kernel/arbiter.hpp"
-#include "simulators/model/units.hpp"
+#include "offramp/model/resource.hpp"
 
 namespace offramp::cclo {
 
@@ -35,6 +36,31 @@ enum class Unit : std::uint8_t {
   kNumber
 };
 
+/// Behind the units of the engine's calls: messages have the control processor's time for themselves.
+inline constexpr std::size_t kSendCalls = static_cast<std::size_t>(Unit::kNumber);
+inline constexpr std::size_t kResources = kSendCalls + 1;
+inline constexpr std::array<ResourceDescription, kResources> kEngineResources{{{"cclo.control processor"},
+                                                                               {"cclo.move decoder"},
+                                                                               {"cclo.dma read 0"},
+                                                                               {"cclo.dma read 1"},
+                                                                               {"cclo.dma write"},
+                                                                               {"cclo.arithmetic"},
+                                                                               {"cclo.lane 0"},
+                                                                               {"cclo.lane 1"},
+                                                                               {"cclo.lane 2"},
+                                                                               {"cclo.port in"},
+                                                                               {"cclo.port out"},
+                                                                               {"cclo.packetizer"},
+                                                                               {"cclo.protocol engine"},
+                                                                               {"cclo.link"},
+                                                                               {"cclo.link in"},
+                                                                               {"cclo.depacketizer"},
+                                                                               {"cclo.rx buffers"},
+                                                                               {"cclo.memory"},
+                                                                               {"cclo.pcie"},
+                                                                               {"cclo.pcie up"},
+                                                                               {"cclo.send calls"}}};
+
 /// Uses a unit that serves many at a time (a memory, a bus) for `duration` of its time, from `at` on. Returns
 /// when it has done that, beside all else.
 inline Time share(Arbiter& unit, Time at, Time duration) {
@@ -47,20 +73,20 @@ class EngineUnits {
  public:
   static constexpr std::size_t kCount = static_cast<std::size_t>(Unit::kNumber);
 
-  /// shared: the first kCount of a rank's units; null: an idle engine of its own.
-  explicit EngineUnits(Units* shared = nullptr) : shared_(shared) {}
+  /// shared: those of a rank, described by kEngineResources; nothing: an idle engine of its own.
+  explicit EngineUnits(std::optional<Resources> shared = {}) : shared_(shared) {}
 
   Arbiter& operator[](Unit unit) {
     const auto index = static_cast<std::size_t>(unit);
-    return shared_ != nullptr ? (*shared_)[index] : own_[index];
+    return shared_ ? (*shared_)[index].timeline : own_[index];
   }
   /// share(), among the rank's calls. What one message takes on an idle engine is known without it.
   Time share_until(Unit unit, Time at, Time duration) {
-    return shared_ != nullptr ? share((*this)[unit], at, duration) : at;
+    return shared_ ? share((*this)[unit], at, duration) : at;
   }
 
  private:
-  Units* shared_;
+  std::optional<Resources> shared_;
   std::array<Arbiter, kCount> own_;
 };
 

@@ -202,6 +202,7 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
   const Spec& spec = processor.spec();
   const Generation generation = spec.generation;
   const Time begin = processor.now();
+  co_await processor.turn();
   processor.spend(spec.firmware.fetch);
   const auto scenario = scenario_of(generation, word(words, Argument::kScenario));
   constexpr std::uint32_t kMostRanks = 0x7fffffff;

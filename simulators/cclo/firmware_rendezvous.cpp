@@ -37,11 +37,13 @@ using Missing = Processor::Missing;
 
 Task<void> wait_address(Processor& p, int peer, Missing missing = Missing::kSpin) {
   const Time at = co_await p.address_of(peer, missing);
+  co_await p.turn(at);
   p.take_notification(at);
 }
 
 Task<void> wait_written(Processor& p, int peer, MutableBytes into, Missing missing = Missing::kSpin) {
   const Time at = co_await p.written_by(peer, into, missing);
+  co_await p.turn(at);
   p.take_notification(at);
 }
 
@@ -49,20 +51,20 @@ Task<void> wait_written(Processor& p, int peer, MutableBytes into, Missing missi
 template <typename Into>
 Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into) {
   struct Write {
-    Stamp stamp;
+    Team::Arrival arrival;
     int peer;
   };
   std::vector<Write> all;
   for (const int peer : peers) {
-    const Stamp stamp = co_await p.write_of(peer, into(peer));
-    all.push_back({stamp, peer});
+    const Team::Arrival arrival = co_await p.write_of(peer, into(peer));
+    all.push_back({arrival, peer});
   }
   std::stable_sort(all.begin(), all.end(),
-                   [](const Write& a, const Write& b) { return a.stamp.first < b.stamp.first; });
+                   [](const Write& a, const Write& b) { return a.arrival.stamp.first < b.arrival.stamp.first; });
   std::vector<Notice> notices;
   notices.reserve(all.size());
   for (const Write& write : all)
-    notices.push_back(notice_of(p, p.land_write(write.stamp, into(write.peer).size()), write.peer));
+    notices.push_back(notice_of(p, p.land_write(write.arrival, into(write.peer).size()), write.peer));
   std::sort(notices.begin(), notices.end());
   co_return notices;
 }
@@ -90,16 +92,19 @@ Task<std::vector<Notice>> addresses(Processor& p, Missing missing = Missing::kSp
 
 Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
   if (p.rank() != root) {
+    co_await p.turn();
     p.announce(root);
     co_await wait_written(p, root, buffer);
     co_return;
   }
   const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
+    co_await p.turn(notice.at);
     p.take_notification(notice.at);
+    co_await p.room();
     p.write(notice.peer, buffer);
   }
-  p.finish_moves();
+  co_await p.finish();
 }
 
 Task<void> bcast_tree(Processor& p, int root, MutableBytes buffer) {
@@ -113,10 +118,12 @@ Task<void> bcast_tree(Processor& p, int root, MutableBytes buffer) {
     if (holds && relative % (2 * distance) == 0 && peer < ranks) {
       const int child = (peer + root) % ranks;
       co_await wait_address(p, child);
+      co_await p.room();
       p.write(child, buffer);
-      p.finish_moves();
+      co_await p.finish();
     } else if (!holds && relative % distance == 0) {
       const int parent = (relative - distance + root) % ranks;
+      co_await p.turn();
       p.announce(parent);
       co_await wait_written(p, parent, buffer);
       holds = true;
@@ -135,17 +142,21 @@ Task<void> bcast(Processor& p, int root, MutableBytes buffer) {
 /// send: at the root all blocks in rank order.
 Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std::uint64_t block) {
   if (p.rank() != root) {
+    co_await p.turn();
     p.announce(root);
     co_await wait_written(p, root, receive);
     co_return;
   }
+  co_await p.room();
   if (!receive.empty()) p.copy(block_of(send, block, root), receive);
   const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
+    co_await p.turn(notice.at);
     p.take_notification(notice.at);
+    co_await p.room();
     p.write(notice.peer, block_of(send, block, notice.peer));
   }
-  p.finish_moves();
+  co_await p.finish();
 }
 
 /// The root announces to as many peers as its fan-in allows and to the next one with each that is done.
@@ -153,10 +164,12 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
   const std::uint64_t block = m.send.size();
   if (p.rank() != root) {
     co_await wait_address(p, root, Missing::kRetry);
+    co_await p.room();
     p.write(root, m.send);
-    p.finish_moves();
+    co_await p.finish();
     co_return;
   }
+  co_await p.room();
   p.copy(m.send, block_of(m.receive, block, root));
   const bool limited = block > p.word(kGatherMaximumBytes);
   const int fan_in = limited ? std::max(1, static_cast<int>(p.word(kGatherMaximumFanIn))) : p.size();
@@ -167,6 +180,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
   for (int served = 0; served + 1 < p.size();) {
     for (; next < p.size() && announced - served < fan_in; ++next) {
       if (next == root) continue;
+      co_await p.turn();
       p.announce(next);
       asked.push_back(next);
       ++announced;
@@ -175,9 +189,11 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
     const std::vector<Notice> written = co_await writes(p, std::exchange(asked, {}), slot);
     done.insert(done.end(), written.begin(), written.end());
     std::sort(done.begin() + served, done.end());
-    p.take_notification(done[static_cast<std::size_t>(served++)].at);
+    const Time first = done[static_cast<std::size_t>(served++)].at;
+    co_await p.turn(first);
+    p.take_notification(first);
   }
-  p.finish_moves();
+  co_await p.finish();
 }
 
 Task<void> allgather(Processor& p, CallMemory m) {
@@ -186,29 +202,35 @@ Task<void> allgather(Processor& p, CallMemory m) {
   const int previous = (p.rank() - 1 + ranks) % ranks;
   const std::uint64_t block = m.send.size();
   const MutableBytes own = block_of(m.receive, block, p.rank());
+  co_await p.room();
   p.copy(m.send, own);
-  if (ranks == 1) co_return p.finish_moves();
+  if (ranks == 1) co_return co_await p.finish();
+  co_await p.turn();
   p.announce(previous);
   co_await wait_address(p, next, Missing::kRetry);
+  co_await p.room();
   p.write(next, m.send);
   for (int i = 1; i < ranks; ++i) {
     const MutableBytes slot = block_of(m.receive, block, (p.rank() - i + ranks) % ranks);
     co_await wait_written(p, previous, slot);
+    co_await p.room();
     if (i + 1 < ranks) p.write(next, slot);
   }
-  p.finish_moves();
+  co_await p.finish();
 }
 
 /// All to the root, which sums up in order of arrival.
 Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
   if (p.rank() != root) {
     co_await wait_address(p, root);
+    co_await p.room();
     p.write(root, own);
-    p.finish_moves();
+    co_await p.finish();
     co_return;
   }
   std::vector<MutableBytes> parts(static_cast<std::size_t>(p.size()));
   for (const int peer : others(p)) {
+    co_await p.turn();
     p.announce(peer);
     parts[static_cast<std::size_t>(peer)] = p.team().scratch(own.size());
   }
@@ -217,10 +239,12 @@ Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
   // The first sum of the hardware has this rank's own memory as an operand: no copy of it is charged.
   p.team().copy(own, result);
   for (const Notice& notice : notices) {
+    co_await p.turn(notice.at);
     p.take_notification(notice.at);
+    co_await p.room();
     p.combine(parts[static_cast<std::size_t>(notice.peer)], result);
   }
-  p.finish_moves();
+  co_await p.finish();
 }
 
 /// Binomial: the sums of 2^n ranks go to the lowest of them.
@@ -235,17 +259,20 @@ Task<void> reduce_tree(Processor& p, int root, Bytes own, MutableBytes result) {
     if (relative % (2 * distance) != 0) {
       const int parent = (relative - distance + root) % ranks;
       co_await wait_address(p, parent);
+      co_await p.room();
       p.write(parent, sum);
       break;
     }
     if (child >= ranks) continue;
     const int peer = (child + root) % ranks;
+    co_await p.turn();
     p.announce(peer);
     if (part.empty()) part = p.team().scratch(own.size());
     co_await wait_written(p, peer, part);
+    co_await p.room();
     p.combine(part, sum);
   }
-  p.finish_moves();
+  co_await p.finish();
 }
 
 Task<void> reduce(Processor& p, int root, Bytes own, MutableBytes result) {
@@ -276,44 +303,58 @@ Task<void> alltoall(Processor& p, CallMemory m) {
   Bytes out = m.send;
   if (out.data() == m.receive.data()) {  // what comes would overwrite what is still to go
     const MutableBytes saved = p.team().scratch(out.size());
+    co_await p.room();
     p.copy(out, saved);
     out = saved;
   }
+  co_await p.room();
   p.copy(block_of(out, block, p.rank()), block_of(m.receive, block, p.rank()));
   for (int peer = 0; peer < p.size(); ++peer) {
+    co_await p.turn();
     if (peer != p.rank()) p.announce(peer);
   }
   const std::vector<Notice> notices = co_await addresses(p);
   for (const Notice& notice : notices) {
+    co_await p.turn(notice.at);
     p.take_notification(notice.at);
+    co_await p.room();
     p.write(notice.peer, block_of(out, block, notice.peer));
   }
   const std::vector<Notice> done =
       co_await writes(p, others(p), [&](int peer) { return block_of(m.receive, block, peer); });
-  for (const Notice& notice : done) p.take_notification(notice.at);
-  p.finish_moves();
+  for (const Notice& notice : done) {
+    co_await p.turn(notice.at);
+    p.take_notification(notice.at);
+  }
+  co_await p.finish();
 }
 
 /// Rank 0 hears of every rank in order and answers all.
 Task<void> barrier(Processor& p) {
   if (p.rank() != 0) {
+    co_await p.turn();
     p.announce(0);
     co_await wait_address(p, 0);
     co_return;
   }
   for (int peer = 1; peer < p.size(); ++peer) co_await wait_address(p, peer);
-  for (int peer = 1; peer < p.size(); ++peer) p.announce(peer);
+  for (int peer = 1; peer < p.size(); ++peer) {
+    co_await p.turn();
+    p.announce(peer);
+  }
 }
 
 }  // namespace
 
 Task<void> send_by_rendezvous(Processor& p, int peer, Bytes data) {
   co_await wait_address(p, peer, Missing::kRetry);
+  co_await p.room();
   p.write(peer, data);
-  p.finish_moves();
+  co_await p.finish();
 }
 
 Task<void> receive_by_rendezvous(Processor& p, int peer, MutableBytes into) {
+  co_await p.turn();
   p.announce(peer);
   co_await wait_written(p, peer, into, Missing::kRetry);
 }
@@ -321,7 +362,7 @@ Task<void> receive_by_rendezvous(Processor& p, int peer, MutableBytes into) {
 Task<void> run_rendezvous(Processor& p, Scenario scenario, int root, CallMemory m) {
   if (p.size() == 1 && scenario != Scenario::kBarrier) {
     if (scenario != Scenario::kBcast) p.copy(m.send, m.receive);
-    co_return p.finish_moves();
+    co_return co_await p.finish();
   }
   switch (scenario) {
     case Scenario::kBcast:

@@ -443,7 +443,7 @@ void Engine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Fl
   const int number = current_->team->engine_of(peer);
   if (number < 0 || number >= static_cast<int>(machine_.engines_.size())) return;
   Engine& other = machine_.engine(number);
-  EngineUnits units(&other.units_);
+  EngineUnits units(other.units_.view(kEngineResources));
   const Time last = Receiver(other.spec_, units).land(when.first, when.last, data.size(), true);
   const std::uint32_t destination = stream & 0xffU;  // in the stream switch
   if (other.kernel_ != nullptr && destination >= kFirstStream)

@@ -49,8 +49,11 @@ MessageRunner::MessageRunner(const Spec& spec, const Layout& layout) : spec_(spe
 }
 
 CallContext MessageRunner::context_of(SoloTeam& team, const Fate& fate, const Watch& watch, Bytes memory) {
-  return {spec_,           space_,    team,      communicator_, fate.rates,    fate.first_packet, watch.spans,
-          watch.operation, watch.tap, watch.tag, watch.data,    memory.data(), fate.epoch};
+  CallContext context{spec_,       space_,          team,      communicator_, fate.rates, fate.first_packet,
+                      watch.spans, watch.operation, watch.tap, watch.tag,     watch.data, memory.data(),
+                      fate.epoch};
+  context.place = watch.place;
+  return context;
 }
 
 MessageRunner::Run MessageRunner::run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,

@@ -52,6 +52,7 @@ struct Watch {
   PacketTap* tap = nullptr;
   std::uint32_t tag = kTagAny;
   Bytes data = {};  // what the message carries, for the tap
+  int place = 0;    // world rank whose engine it is, for spans
   [[nodiscard]] bool any() const { return spans != nullptr || tap != nullptr; }
 };
 

@@ -55,7 +55,7 @@ class PacketNetwork {
     scheduler.spawn("receiver", receive(), {});
   }
 
-  Passage result;
+  Crossing result;
   Time engine_free;
   Time link_free;
 
@@ -157,7 +157,7 @@ class PacketNetwork {
   }
 
  public:
-  Passage finish() {
+  Crossing finish() {
     const bool complete = std::all_of(there_.begin(), there_.end(), [](bool b) { return b; });
     if (!complete && result.error == Error::kNone) result.error = Error::kReceiveTimeout;
     if (!reliable_ && complete && disordered_) result.error = Error::kDmaUnexpectedBytes;
@@ -185,7 +185,7 @@ class PacketNetwork {
 
 }  // namespace
 
-Passage Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate,
+Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate,
                           std::vector<SentPacket>* packets) {
   if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate, packets);
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
@@ -210,10 +210,10 @@ void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector
 
 /// Two servers in a row, engine and link. Where each stands after the first packet, after the last full one
 /// and after the last one says everything, since packets never come faster later on.
-Passage Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
+Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   Time engine = units_[Unit::kEngine].free_at();
   Time link = units_[Unit::kLinkOut].free_at();
-  Passage passage;
+  Crossing passage;
   if (cut.full > 0) {
     const Time e = spec_.engine_time(cut.full_bytes);
     const Time w = spec_.link_time(cut.full_bytes);
@@ -239,7 +239,7 @@ Passage Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   return passage;
 }
 
-Passage Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
                                   std::vector<SentPacket>* packets) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   Scheduler scheduler;
@@ -262,16 +262,14 @@ Time Receiver::land(Time first, Time last, std::uint64_t payload, bool rendezvou
   const Time first_on_link = first - spec_.port_time_of_first(cut);
   Arbiter& link = units_[Unit::kLinkIn];
   Arbiter& depacketizer = units_[Unit::kDepacketizer];
-  occupy(link, first_on_link, later(later(first_on_link, link.free_at()) + occupied, last));
-  Time carried = link.free_at();
-  if (shared_ != nullptr) carried = later(carried, shared_->acquire(later(first_on_link, {}), occupied).end);
+  const Time carried = later(link.acquire(first_on_link, occupied).end, last);
   // The depacketizer takes a word per cycle, faster than the link: it ends with the last packet's words.
-  const Time all = later(first, depacketizer.free_at()) + spec_.stream_time(cut.bytes());
-  occupy(depacketizer, first, later(all, carried + spec_.stream_time(cut.last_bytes)));
+  const Time all = depacketizer.acquire(first, spec_.stream_time(cut.bytes())).end;
+  const Time passed = later(all, carried + spec_.stream_time(cut.last_bytes));
   const Time shared = rendezvous && spec_.host_memory
                           ? Time()
                           : units_.share_until(Unit::kMemory, first, spec_.memory_time(payload));
-  return later(depacketizer.free_at(), shared) + spec_.cycles(spec_.memory_cycles);
+  return later(passed, shared) + spec_.cycles(spec_.memory_cycles);
 }
 
 }  // namespace offramp::cclo

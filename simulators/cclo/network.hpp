@@ -12,7 +12,6 @@
 
 #include "offramp/kernel/scheduler.hpp"
 #include "offramp/kernel/wire.hpp"
-#include "simulators/cclo/calendar.hpp"
 #include "simulators/cclo/codes.hpp"
 #include "simulators/cclo/data_plane.hpp"
 #include "simulators/cclo/spec.hpp"
@@ -21,7 +20,7 @@
 namespace offramp::cclo {
 
 /// What became of one message (segment).
-struct Passage {
+struct Crossing {
   Time accepted;  // the sender's protocol engine has all of it
   Time first;     // its first packet is at the receiving engine
   Time last;      // and its last one; everything before it too
@@ -44,14 +43,14 @@ class Transmitter {
   Transmitter(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
   /// in: as it leaves the packetizer, header included.
   /// packets: gets when each of them leaves, also those that are repeated.
-  Passage send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
+  Crossing send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
                std::vector<SentPacket>* packets = nullptr);
   /// The same, packet by packet; for tests.
-  Passage send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+  Crossing send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
                        std::vector<SentPacket>* packets = nullptr);
 
  private:
-  Passage send_closed(const Flow& in, const PacketCut& cut);
+  Crossing send_closed(const Flow& in, const PacketCut& cut);
   void list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const;
 
   /// The protocol engine and its link have this message until then.
@@ -64,10 +63,7 @@ class Transmitter {
 /// The receiving side: engine, depacketizer and the write channel into RX buffers.
 class Receiver {
  public:
-  /// shared: the link's time among calls and messages that are not asked in the order in which they come;
-  /// null: there are none beside these calls.
-  Receiver(const Spec& spec, EngineUnits& units, Calendar* shared = nullptr)
-      : spec_(spec), units_(units), shared_(shared) {}
+  Receiver(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
   /// A message of `payload` bytes between its first and last packet; returns when its last word is in device
   /// memory. It cannot come faster than the link carries it, so messages of several senders queue.
   /// rendezvous: it goes where it belongs, without an RX buffer.
@@ -76,7 +72,6 @@ class Receiver {
  private:
   const Spec& spec_;
   EngineUnits& units_;
-  Calendar* shared_;
 };
 
 }  // namespace offramp::cclo

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulators/cclo/move.hpp"
+#include "simulators/model/units.hpp"
 
 namespace offramp::cclo {
 namespace {
@@ -18,18 +19,26 @@ MoveOpcode opcode_of(const Primitive& p, const Datapath* datapath) {
       .with(MoveField::kRemote, p.sends() ? 1U : 0U);
 }
 
+/// Nothing: a call all by itself.
+std::optional<Resources> units_of(Team& team) {
+  if (WorldDevices* const world = team.devices()) return world->resources(team.world_rank(team.rank()));
+  if (const Units* const units = team.units()) return units->view(kEngineResources);
+  return {};
+}
+
 }  // namespace
 
 Processor::Processor(const CallContext& context, Time begin)
     : context_(context),
+      world_(context.team.devices()),
       spec_(context.spec),
       communicator_(context.space, context.communicator),
       pool_(context.space),
       now_(begin),
-      units_(context.team.units()),
+      units_(units_of(context.team)),
       plane_(spec_, units_),
       transmitter_(spec_, units_),
-      receiver_(spec_, units_, context.link_in),
+      receiver_(spec_, units_),
       packets_(context.first_packet) {}
 
 std::uint32_t Processor::window() const {
@@ -62,10 +71,14 @@ void Processor::issue_header() {
   access(2);
 }
 
+void Processor::spend_move(const Primitive& primitive) {
+  if (second())
+    spend(spec_.firmware.move + move_words(opcode_of(primitive, context_.datapath)) * spec_.firmware.word);
+}
+
 Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, bool header) {
   Commands commands;
   if (second()) {
-    spend(spec_.firmware.move + move_words(opcode_of(primitive, context_.datapath)) * spec_.firmware.word);
     const Time decoded =
         units_[Unit::kDecoder].acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
     return {decoded, decoded, decoded, decoded};
@@ -102,13 +115,17 @@ Flow Processor::source(const Primitive& primitive, const Commands& commands, std
 }
 
 /// The message of one segment goes into an RX buffer; returns when it is RESERVED.
-Time Processor::land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& flight) {
+Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from, Flight& flight) {
+  const Stamp& stamp = arrival.stamp;
+  const bool charged = arrival.stored >= Time();
   const auto source = static_cast<std::uint32_t>(from);
   const std::uint32_t slots = std::min(spec_.rx_buffers, kSlots);
   flight.slot = landed_++ % slots;
   // No buffer: the DMA stalls until one is claimed.
-  const Time stall = later(slot_free_[flight.slot] - stamp.first, {});
-  const Time landed = receiver_.land(stamp.first + stall, stamp.last + stall, bytes);
+  const Time first = charged ? stamp.first + spec_.first_on_link(bytes) : stamp.first;
+  const Time stall = later(slot_free_[flight.slot] - first, {});
+  const Time landed =
+      charged ? arrival.stored + stall : receiver_.land(first + stall, stamp.last + stall, bytes);
   if (context_.ports != nullptr && !second()) {
     land_in_posted(bytes, flight);
     const Arbiter::Grant service =
@@ -187,13 +204,13 @@ void Processor::retire() {
   if (context_.ports != nullptr && !second()) post_buffers();
 }
 
-Passage Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
+Crossing Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                             MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
   const Fate fate{context_.faults, rank(), to, packets_, context_.epoch};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
   std::vector<SentPacket> packets;
-  const Passage passage =
+  const Crossing passage =
       transmitter_.send(words, bytes, &fate, context_.tap != nullptr ? &packets : nullptr);
   if (context_.tap != nullptr) tap(to, bytes, data, type, packets);
   wire_ += passage.wire;
@@ -215,9 +232,9 @@ void Processor::tap(int to, std::uint64_t bytes, Bytes data, MessageType type,
   context_.tap->message(message, packets);
 }
 
-Stamp Processor::stamp_of(const Passage& passage, MessageType type) const {
+Stamp Processor::stamp_of(const Crossing& passage, MessageType type) const {
   Stamp stamp{passage.first, passage.last,
-              std::uint64_t{context_.tag} << kTagShift | static_cast<std::uint64_t>(type) << kTypeShift};
+              kOfCall | std::uint64_t{context_.tag} << kTagShift | static_cast<std::uint64_t>(type) << kTypeShift};
   if (passage.error != Error::kNone) {
     stamp.detail |= Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
   } else if (error_ != Error::kNone) {  // what this rank sends is wrong already
@@ -226,15 +243,28 @@ Stamp Processor::stamp_of(const Passage& passage, MessageType type) const {
   return stamp;
 }
 
+/// A world's network has messages from the first byte on.
+Team::PendingToken Processor::send_token(int to, Bytes data, Stamp stamp) {
+  if (world_ == nullptr) return team().send_token(to, data, stamp);
+  team().clock = now_;
+  stamp.first -= spec_.first_on_link(data.size());
+  return team().send_crossing(to, data, stamp, spec_.latency);
+}
+
+Team::PendingToken Processor::receive_token(int from, MutableBytes data) {
+  if (world_ != nullptr) team().clock = now_;
+  return team().receive_token(from, data);
+}
+
 /// Returns the message's number.
-std::uint32_t Processor::send(int to, Bytes data, const Passage& passage, MutableBytes scratch) {
+std::uint32_t Processor::send(int to, Bytes data, const Crossing& passage, MutableBytes scratch) {
   const std::uint32_t number = communicator_.next_outbound(static_cast<std::uint32_t>(to));
   if (context_.ports != nullptr) {
     context_.ports->outgoing(
         {static_cast<std::uint32_t>(data.size()), context_.tag, communicator_.local_rank(), number});
     if (!second()) context_.state->sent.push_back(number);
   }
-  outgoing_.emplace_back(team().send_token(to, data, stamp_of(passage)), scratch);
+  outgoing_.emplace_back(send_token(to, data, stamp_of(passage)), scratch);
   return number;
 }
 
@@ -272,8 +302,9 @@ Task<void> Processor::run(Primitive p) {
   if (unwound_) co_return;
   if (has_lanes()) co_return co_await run_lanes(p);
   if (second() && !p.sends() && !p.receives()) {  // one move, whatever the length
+    co_await room();
     copy(p.own, p.into);
-    co_return finish_moves();
+    co_return co_await finish();
   }
   const std::uint64_t segments = spec_.segments(p.bytes);
   const Time begin = now_;
@@ -289,8 +320,10 @@ Task<void> Processor::run(Primitive p) {
   for (std::uint64_t i = 0; i < segments; ++i) {
     const std::uint64_t bytes = spec_.segment_bytes(p.bytes, i);
     const std::uint64_t offset = i * spec_.rx_buffer_bytes;
+    co_await room();
     if (in_flight() == window()) retire();
     if (unwound_) break;
+    spend_move(p);
     Flight flight;
     flight.sends = p.sends();
     flight.receives = p.receives();
@@ -305,14 +338,15 @@ Task<void> Processor::run(Primitive p) {
       if (p.sends() || in_place) scratch = take_scratch(bytes);
       landing = scratch.empty() ? into : scratch.first(bytes);
       wanted_ = {};
-      const Team::Arrival arrival = co_await team().receive_token(p.from, landing);
+      const Team::Arrival arrival = co_await receive_token(p.from, landing);
       note_arrival(arrival);
       if (context_.ports != nullptr && arrival.stamp.failed()) {
         unwound_ = !second();
         break;
       }
-      reserved = land(arrival.stamp, bytes, p.from, flight);
+      reserved = land(arrival, bytes, p.from, flight);
       if (unwound_) break;
+      co_await turn(reserved);
       if (p.reduces()) in_place ? team().combine(landing, into) : team().combine(own, landing);
     } else if (!p.sends()) {
       team().copy(own, into);
@@ -321,7 +355,7 @@ Task<void> Processor::run(Primitive p) {
     const Flow flow = source(p, commands, bytes);
     if (p.sends()) {
       const Bytes sent = p.receives() ? Bytes(landing) : own;
-      const Passage passage = transmit(p.to, flow, commands.header, bytes, sent);
+      const Crossing passage = transmit(p.to, flow, commands.header, bytes, sent);
       flight.data = flow.last;
       flight.packet = passage.accepted;
       flight.sequence = send(p.to, sent, passage, scratch);
@@ -334,7 +368,7 @@ Task<void> Processor::run(Primitive p) {
     if (context_.ports != nullptr) command(p, own, into, flight);
     push(flight);
   }
-  finish_moves();
+  co_await finish();
   if (p.reduces()) finish_arithmetic();
   span("control processor", "primitive", begin, now_);
 }
@@ -362,12 +396,15 @@ Task<void> Processor::fan_out(Slots slots, int root) {
           static_cast<std::uint64_t>(peer) * slots.stride + i * spec_.rx_buffer_bytes;
       const Bytes data = slots.data.subspan(offset, bytes);
       const Primitive one = Primitive::send(peer, data);
+      co_await turn();
+      spend_move(one);
       const Commands commands = issue(one, {}, true);
       const Flow flow = source(one, commands, bytes);
-      const Passage passage = transmit(peer, flow, commands.header, bytes, data);
+      const Crossing passage = transmit(peer, flow, commands.header, bytes, data);
       const std::uint32_t number = send(peer, data, passage);
       co_await reap();
       if (!second()) {
+        co_await turn(flow.last);
         wait(flow.last);  // the read blocks
         spend(status);
       }
@@ -387,6 +424,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
     for (const Flight& flight : sent) acknowledge(flight);
     for (const Time at : accepted) {
       wait(at + (second() ? spec_.cycles(spec_.firmware.retire) : Time()));
+      co_await turn();
       spend(status);
     }
   }
@@ -398,17 +436,17 @@ Task<void> Processor::fan_out(Slots slots, int root) {
 void Processor::announce(int peer) {
   spend(7 * spec_.firmware.word + spec_.firmware.step);
   const Flow header{now_ + spec_.cycles(1), now_ + spec_.cycles(1)};
-  const Passage passage = transmit(peer, header, now_, 0, {}, MessageType::kRendezvousInit);
+  const Crossing passage = transmit(peer, header, now_, 0, {}, MessageType::kRendezvousInit);
   const Stamp stamp = stamp_of(passage, MessageType::kRendezvousInit);
-  outgoing_.emplace_back(team().send_token(peer, {}, stamp), MutableBytes());
+  outgoing_.emplace_back(send_token(peer, {}, stamp), MutableBytes());
 }
 
 Task<Time> Processor::address_of(int peer, Missing missing) {
   wanted_ = {MessageType::kRendezvousInit, missing};
-  const Team::Arrival arrival = co_await team().receive_token(peer, {});
+  const Team::Arrival arrival = co_await receive_token(peer, {});
   note_arrival(arrival);
   co_await reap();
-  co_return arrival.stamp.last + spec_.stream_time(kHeaderBytes);
+  co_return arrival.stored >= Time() ? arrival.stored : spec_.notified_at(arrival.stamp.last);
 }
 
 /// Type, source, tag, address, place and count: seven words.
@@ -420,10 +458,11 @@ void Processor::take_notification(Time at) {
 void Processor::write(int peer, Bytes data) {
   if (in_flight() == window()) retire();
   const Primitive p = Primitive::send(peer, data);
+  spend_move(p);
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, data.size());
   // The write carries no header of this engine; its done message, a header, follows on the same connection.
-  const Passage passage =
+  const Crossing passage =
       transmit(peer, flow, commands.header, data.size(), data, MessageType::kRendezvousData);
   Flight flight;
   flight.sends = true;
@@ -432,12 +471,13 @@ void Processor::write(int peer, Bytes data) {
   if (context_.ports != nullptr) command(p, data, {}, flight);
   push(flight);
   const Stamp stamp = stamp_of(passage, MessageType::kWriteDone);
-  outgoing_.emplace_back(team().send_token(peer, data, stamp), MutableBytes());
+  outgoing_.emplace_back(send_token(peer, data, stamp), MutableBytes());
 }
 
 void Processor::combine(Bytes in, MutableBytes inout) {
   if (in_flight() == window()) retire();
   const Primitive p = Primitive::receive_reduce(rank(), in, inout);
+  spend_move(p);
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, in.size());
   Flight flight;
@@ -487,6 +527,7 @@ void Processor::combine_memory(Bytes in, MutableBytes inout) {
 void Processor::copy(Bytes from, MutableBytes into) {
   if (in_flight() == window()) retire();
   const Primitive p = Primitive::copy(from, into);
+  spend_move(p);
   const Commands commands = issue(p, {}, true);
   Flight flight;
   flight.data =
@@ -496,16 +537,18 @@ void Processor::copy(Bytes from, MutableBytes into) {
   team().copy(from, into);
 }
 
-Task<Stamp> Processor::write_of(int peer, MutableBytes into, Missing missing) {
+Task<Team::Arrival> Processor::write_of(int peer, MutableBytes into, Missing missing) {
   wanted_ = {MessageType::kWriteDone, missing};
-  const Team::Arrival arrival = co_await team().receive_token(peer, into);
+  const Team::Arrival arrival = co_await receive_token(peer, into);
   note_arrival(arrival);
   co_await reap();
-  co_return arrival.stamp;
+  co_return arrival;
 }
 
 /// Data land in place; the notification goes to the control processor.
-Time Processor::land_write(const Stamp& stamp, std::uint64_t bytes) {
+Time Processor::land_write(const Team::Arrival& arrival, std::uint64_t bytes) {
+  if (arrival.stored >= Time()) return arrival.stored;
+  const Stamp& stamp = arrival.stamp;
   const Time landed = receiver_.land(stamp.first, stamp.last, bytes, true);
   if (user_memory(bytes) == Place::kDevice) return landed;
   return later(landed, units_.share_until(Unit::kPcieUp, stamp.first, spec_.pcie_time(bytes))) +
@@ -513,12 +556,19 @@ Time Processor::land_write(const Stamp& stamp, std::uint64_t bytes) {
 }
 
 Task<Time> Processor::written_by(int peer, MutableBytes into, Missing missing) {
-  const Stamp stamp = co_await write_of(peer, into, missing);
-  co_return land_write(stamp, into.size());
+  const Team::Arrival arrival = co_await write_of(peer, into, missing);
+  co_return land_write(arrival, into.size());
 }
 
 void Processor::finish_moves() {
   while (in_flight() > 0 && !unwound_) retire();
+}
+
+Task<void> Processor::finish() {
+  while (in_flight() > 0 && !unwound_) {
+    co_await turn(retires_at());
+    retire();
+  }
 }
 
 }  // namespace offramp::cclo

@@ -4,10 +4,13 @@
 // The firmware is a coroutine. Where the hardware polls for a message it waits for a token of the team; the
 // token's stamp says when the message's packets reach this engine. Everything else is charged here, in the
 // order in which the firmware issues its commands: they go into FIFOs, so the processor runs ahead of the
-// units until its window of segments in flight is full. The units are the rank's: concurrent calls queue.
+// units until its window of segments in flight is full. The units are the rank's: concurrent calls queue. In a
+// world the firmware waits for its turn before each segment, so that the calls of all ranks come to what they
+// share in the order of modelled time, and messages are charged at their receiver when they come.
 #pragma once
 
 #include <array>
+#include <coroutine>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -54,6 +57,25 @@ struct Primitive {
   static Primitive relay(int from, int to, std::uint64_t bytes) { return {from, to, false, {}, {}, bytes}; }
 };
 
+/// Until a world has come to a moment. Without one there is nothing to wait for.
+class Turn final : private WorldDevices::Work {
+ public:
+  Turn(WorldDevices* world, Time at) : world_(world), at_(at) {}
+  [[nodiscard]] bool await_ready() const { return world_ == nullptr; }
+  void await_suspend(std::coroutine_handle<> waiter) {
+    waiter_ = waiter;
+    world_->schedule(at_, *this, 0);
+  }
+  void await_resume() const {}
+
+ private:
+  void step(Time, std::uint32_t) override { waiter_.resume(); }
+
+  WorldDevices* world_;
+  Time at_;
+  std::coroutine_handle<> waiter_;
+};
+
 /// The surroundings of a call. References outlive it.
 struct CallContext {
   const Spec& spec;
@@ -72,7 +94,7 @@ struct CallContext {
   const std::byte* shown_at = nullptr;
   Time epoch = {};               // see Fate
   EngineState* state = nullptr;  // null: as after a driver's set-up
-  Calendar* link_in = nullptr;   // see Receiver
+  int place = 0;                 // world rank, for spans
   // An engine with memory of its own has these (simulators/cclo/machine.hpp); all null, or none.
   EnginePorts* ports = nullptr;
   const Datapath* datapath = nullptr;
@@ -86,6 +108,7 @@ inline constexpr std::uint64_t kErrorMask = 0xff;
 inline constexpr std::uint64_t kLost = 0x100;
 inline constexpr unsigned kTagShift = 16;
 inline constexpr unsigned kTypeShift = 48;  // MessageType
+inline constexpr std::uint64_t kOfCall = std::uint64_t{1} << 60;
 constexpr MessageType type_of(const Stamp& stamp) {
   return static_cast<MessageType>(stamp.detail >> kTypeShift & 3U);
 }
@@ -101,6 +124,10 @@ class Processor {
   void spend(std::int64_t cycles) { now_ = units_[Unit::kProcessor].acquire(now_, spec_.cycles(cycles)).end; }
   void wait(Time t) { now_ = later(now_, t); }
   void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
+  /// Before the processor or its units do something then.
+  [[nodiscard]] Turn turn(Time at = {}) const { return {world_, later(now_, at)}; }
+  /// Before the next move: when the processor can issue it.
+  [[nodiscard]] Turn room() const { return turn(in_flight() == window() ? retires_at() : now_); }
 
   // --- primitives ---
   Task<void> run(Primitive primitive);
@@ -139,13 +166,15 @@ class Processor {
   void combine(Bytes in, MutableBytes inout);
   void copy(Bytes from, MutableBytes into);
   /// The two halves of written_by(), for data of several peers: they land in the order of their arrival.
-  Task<Stamp> write_of(int peer, MutableBytes into, Missing missing = Missing::kSpin);
-  Time land_write(const Stamp& stamp, std::uint64_t bytes);
+  Task<Team::Arrival> write_of(int peer, MutableBytes into, Missing missing = Missing::kSpin);
+  Time land_write(const Team::Arrival& arrival, std::uint64_t bytes);
   /// When a peer's data and write-done are here. The clock stays.
   Task<Time> written_by(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   /// Takes a notification: waits until it is there and reads it.
   void take_notification(Time at);
   void finish_moves();
+  /// The same, each at its time.
+  Task<void> finish();
 
   /// Until every token of this call has left; modelled time does not move.
   Task<void> drain();
@@ -179,7 +208,8 @@ class Processor {
   [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
-    if (context_.spans != nullptr) context_.spans->record({unit, what, begin, end, context_.operation});
+    if (context_.spans != nullptr)
+      context_.spans->record({unit, what, begin, end, context_.operation, context_.place});
   }
 
  private:
@@ -235,11 +265,18 @@ class Processor {
   }
   [[nodiscard]] std::uint32_t window() const;
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
+  /// When the firmware looks at the acknowledgements of the oldest segment in flight.
+  [[nodiscard]] Time retires_at() const {
+    const Flight& oldest = flights_[flight_head_];
+    return later(now_, second() ? later(oldest.data, oldest.packet) : oldest.data);
+  }
   void configure_switch(const Primitive& primitive);
+  void spend_move(const Primitive& primitive);
+  /// Second generation: behind spend_move().
   Commands issue(const Primitive& primitive, Time reserved, bool header);
   void issue_header();
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
-  Time land(const Stamp& stamp, std::uint64_t bytes, int from, Flight& flight);
+  Time land(const Team::Arrival& arrival, std::uint64_t bytes, int from, Flight& flight);
   void seek(int from, std::uint32_t sequence, Flight& flight);
   void land_in_posted(std::uint64_t bytes, Flight& flight);
   void command(const Primitive& primitive, Bytes own, Bytes into, Flight& flight);
@@ -258,14 +295,17 @@ class Processor {
   void note_arrival(const Team::Arrival& arrival);
   void retire();
   void push(const Flight& flight);
-  Passage transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
+  Crossing transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                    MessageType type = MessageType::kEager);
   void tap(int to, std::uint64_t bytes, Bytes data, MessageType type, const std::vector<SentPacket>& packets);
-  [[nodiscard]] Stamp stamp_of(const Passage& passage, MessageType type = MessageType::kEager) const;
-  std::uint32_t send(int to, Bytes data, const Passage& passage, MutableBytes scratch = {});
+  [[nodiscard]] Stamp stamp_of(const Crossing& passage, MessageType type = MessageType::kEager) const;
+  Team::PendingToken send_token(int to, Bytes data, Stamp stamp);
+  Team::PendingToken receive_token(int from, MutableBytes data);
+  std::uint32_t send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
   Task<void> reap();
   MutableBytes take_scratch(std::uint64_t bytes);
   CallContext context_;
+  WorldDevices* world_;
   const Spec& spec_;
   Communicator communicator_;
   RxPool pool_;

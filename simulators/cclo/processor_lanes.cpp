@@ -99,6 +99,7 @@ void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, 
 void Processor::copy_through_lanes(Bytes from, MutableBytes into) {
   const Datapath& path = *context_.datapath;
   if (in_flight() == window()) retire();
+  spend_move(Primitive::copy(from, into));
   const Commands commands = issue(Primitive::copy(from, into), {}, true);
   Piece piece;
   piece.elements = from.size() /
@@ -118,6 +119,7 @@ void Processor::copy_through_lanes(Bytes from, MutableBytes into) {
 void Processor::combine_through_lanes(Bytes a, Bytes b, MutableBytes into) {
   const Datapath& path = *context_.datapath;
   if (in_flight() == window()) retire();
+  spend_move(Primitive::receive_reduce(rank(), a, into));
   const Commands commands = issue(Primitive::receive_reduce(rank(), a, into), {}, true);
   Piece piece;
   const std::uint64_t unit = std::uint64_t{1} << path.record.ratio_log;
@@ -174,11 +176,12 @@ Task<void> Processor::run_lanes(Primitive p) {
       const Team::Arrival arrival = co_await team().receive_token(p.from, landing);
       note_arrival(arrival);
       if (arrival.stamp.failed()) break;
-      reserved = land(arrival.stamp, bytes, p.from, flight);
+      reserved = land(arrival, bytes, p.from, flight);
       piece.has_second = piece.second_is_message = true;
       piece.second = landing;
       piece.second_compressed = message_compressed;
     }
+    spend_move(p);
     const Commands commands = issue(p, reserved, true);
     const std::uint64_t bytes = record.bytes(n, result_compressed);
     const bool in_memory = !p.sends() && !path.streamed(kResultStream);
@@ -186,7 +189,7 @@ Task<void> Processor::run_lanes(Primitive p) {
                                           : team().scratch(bytes).first(bytes);
     const Flow flow = produce(piece, commands, result, flight);
     if (p.sends()) {
-      const Passage passage = transmit(p.to, flow, commands.header, bytes, result);
+      const Crossing passage = transmit(p.to, flow, commands.header, bytes, result);
       flight.data = flow.last;
       flight.packet = passage.accepted;
       if (to_kernel) {

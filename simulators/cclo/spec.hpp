@@ -116,6 +116,13 @@ struct Spec {
     const std::uint32_t bytes = cut.full == 0 ? cut.last_bytes : cut.full_bytes;
     return later(engine_time(bytes), link_time(bytes));
   }
+  /// For how long its first packet is on the link.
+  [[nodiscard]] Time first_on_link(std::uint64_t payload) const {
+    const PacketCut cut = cut_message(generation, transport, max_packet, payload);
+    return link_time(cut.full == 0 ? cut.last_bytes : cut.full_bytes);
+  }
+  /// When the processor sees a message that is a header only.
+  [[nodiscard]] Time notified_at(Time last) const { return last + stream_time(kHeaderBytes); }
   [[nodiscard]] std::uint64_t segments(std::uint64_t bytes) const {
     return bytes == 0 || rx_buffer_bytes == 0 ? 1 : (bytes + rx_buffer_bytes - 1) / rx_buffer_bytes;
   }

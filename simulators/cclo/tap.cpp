@@ -23,7 +23,7 @@ void PacketTap::message(const TappedMessage& message, const std::vector<SentPack
   header.set(HeaderField::kCount, message.bytes);
   header.set(HeaderField::kTag, message.tag);
   header.set(HeaderField::kSource, static_cast<std::uint64_t>(message.source));
-  header.set(HeaderField::kSequence, ++sequence_[message.destination]);
+  header.set(HeaderField::kSequence, ++sequence_[{message.source, message.destination}]);
   header.set(HeaderField::kDestination, static_cast<std::uint64_t>(message.destination));
   // A write into a peer's memory has no header; its done message, a header, follows it.
   const bool write = message.type == MessageType::kRendezvousData;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "offramp/kernel/packet.hpp"
@@ -29,7 +30,7 @@ struct TappedMessage {
   MessageType type = MessageType::kEager;
 };
 
-/// One engine's. Numbers its messages per peer, as the firmware does for each communicator.
+/// Numbers the messages of each pair of ranks, as the firmware does for each communicator.
 class PacketTap {
  public:
   PacketTap(PacketSink& sink, const Spec& spec) : sink_(sink), spec_(spec) {}
@@ -38,7 +39,7 @@ class PacketTap {
  private:
   PacketSink& sink_;
   const Spec& spec_;
-  std::map<int, std::uint32_t> sequence_;  // of the last message to a rank
+  std::map<std::pair<int, int>, std::uint32_t> sequence_;  // of the last message
   std::uint64_t messages_ = 0;
 };
 

@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint64_t kRendezvous = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLocal = std::uint64_t{1} << 61;
 constexpr std::uint64_t kGranted = std::uint64_t{1} << 60;
-constexpr std::uint64_t kSpanMask = kGranted - 1;
+constexpr std::uint64_t kConfirmed = std::uint64_t{1} << 59;
+constexpr std::uint64_t kSpanMask = kConfirmed - 1;
+constexpr std::uint64_t kReasonMask = 0xff;
 
 std::uint64_t span(Time begin, Time end) {
   return std::min(static_cast<std::uint64_t>(later(end - begin, {}).count()), kSpanMask);
@@ -21,8 +23,10 @@ std::uint64_t span(Time begin, Time end) {
 Time span_of(const Stamp& stamp) {
   return Time::ps(static_cast<std::int64_t>(stamp.detail & kSpanMask));
 }
-std::uint64_t failure(bool failed) {
-  return failed ? Stamp::kFailed : 0;
+/// Of a message that has failed for a reason, that takes the place of the span.
+std::uint64_t failure(const Passage& passage, std::uint64_t span) {
+  if (!passage.failed) return span;
+  return Stamp::kFailed | (passage.reason != 0 ? passage.reason : span);
 }
 
 /// Serves what a stamp says. Stamps come from other processes: whatever they hold, times stay within 64 bits.
@@ -43,7 +47,6 @@ void cross(Passage& passage) {
 
 LiveMessages::LiveMessages(Backend& backend)
     : backend_(backend),
-      old_(backend.issue_order()),
       resources_(backend.resources()),
       late_(resources_.size()),
       sender_hold_(held(resources_, Occupation::kBySender)),
@@ -52,7 +55,6 @@ LiveMessages::LiveMessages(Backend& backend)
       idle_(resources_.size()) {}
 
 Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& units) {
-  if (old_ != nullptr) return old_->depart(transfer, issued, units);
   Passage passage;
   passage.issued = issued;
   backend_.issue(transfer, passage);
@@ -62,30 +64,32 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   backend_.depart(transfer, passage, own);
   Departure departure;
   departure.host_free = passage.host_free;
-  if (passage.protocol == Protocol::kDirect) {
+  departure.complete = passage.complete;
+  if (!passage.asks()) {
     cross(passage);
-    departure.stamp = {passage.first, passage.last, failure(passage.failed)};
+    departure.handshake = passage.protocol == Protocol::kConfirmed;
+    departure.stamp = {passage.first, passage.last,
+                       failure(passage, 0) | (departure.handshake ? kConfirmed : 0)};
   } else {
     passage.granted = passage.requested;
-    departure.stamp = {passage.begin, {}, failure(passage.failed) | kRendezvous};
     idle_.clear();
     backend_.answer(transfer, passage, idle_.view(resources_));
     backend_.transmit(transfer, passage, own);
     cross(passage);
-    departure.handshake = passage.protocol == Protocol::kRendezvous;
-    if (departure.handshake) {
-      departure.stamp.last = passage.leaves;
-      departure.stamp.detail |= span(passage.begin, passage.requested);
+    if (passage.protocol == Protocol::kRendezvous) {
+      departure.handshake = departure.complete < Time();
+      departure.stamp = {passage.begin, passage.leaves,
+                         failure(passage, span(passage.begin, passage.requested)) | kRendezvous};
     } else {
-      backend_.count(transfer, passage);
+      departure.complete = passage.complete;
       departure.stamp = {passage.first, passage.last,
-                         failure(passage.failed) | kGranted | span(passage.granted, passage.first)};
+                         failure(passage, span(passage.granted, passage.first)) | kGranted};
     }
+    if (!departure.handshake) backend_.count(transfer, passage);
   }
-  departure.complete = passage.complete;
   if (sender_hold_ != kNoResource)
     units[sender_hold_].acquire(passage.begin, passage.free_at() - passage.begin);
-  if (records_ && !departure.handshake) backend_.record_sender(transfer, passage);
+  if (records_ && !(departure.handshake && passage.asks())) backend_.record_sender(transfer, passage);
   return departure;
 }
 
@@ -101,6 +105,7 @@ Departure LiveMessages::depart_local(const Transfer& transfer, Passage& passage)
 void LiveMessages::resume(const Transfer& transfer, const Stamp& departure, Time posted, Passage& passage) {
   passage.protocol = Protocol::kRendezvous;
   passage.failed = departure.failed();
+  passage.posted = posted;
   passage.begin = departure.first;
   passage.requested = departure.first + span_of(departure);
   passage.granted = later(passage.requested, posted);
@@ -114,17 +119,23 @@ void LiveMessages::resume(const Transfer& transfer, const Stamp& departure, Time
 }
 
 Stamp LiveMessages::match(const Transfer& transfer, const Stamp& departure, Time posted) {
-  if (old_ != nullptr) return old_->match(transfer, departure, posted);
   if ((departure.detail & kLocal) != 0) return {posted, later(departure.last, posted), 0};
   Passage passage;
+  if ((departure.detail & kConfirmed) != 0) {
+    passage.protocol = Protocol::kConfirmed;
+    passage.posted = posted;
+    passage.first = departure.first;
+    passage.last = departure.last;
+    backend_.confirm(transfer, passage);
+    return {passage.complete, passage.complete, departure.detail & (Stamp::kFailed | kReasonMask)};
+  }
   resume(transfer, departure, posted, passage);
   backend_.count(transfer, passage);
-  return {passage.leaves, passage.complete, span(passage.begin, passage.granted) | failure(passage.failed)};
+  return {passage.leaves, passage.complete, failure(passage, span(passage.begin, passage.granted))};
 }
 
 Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Time posted, Time now,
                            Units& units) {
-  if (old_ != nullptr) return old_->receive(transfer, departure, posted, units);
   Passage passage;
   const Time there = later(posted, now);
   if ((departure.detail & kLocal) != 0)
@@ -133,6 +144,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
     resume(transfer, departure, posted, passage);
   } else {
     passage.failed = departure.failed();
+    passage.posted = posted;
     passage.first = departure.first;
     passage.last = departure.last;
     if ((departure.detail & kGranted) != 0) {
@@ -141,7 +153,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
     }
   }
   backend_.arrive(transfer, passage, units.view(resources_));
-  if (receiver_hold_ != kNoResource && passage.protocol != Protocol::kDirect) {
+  if (receiver_hold_ != kNoResource && passage.asks()) {
     const Arbiter::Grant held = serve(units[receiver_hold_], passage.granted, passage.last);
     passage.stored = later(passage.stored, held.end);
   }
@@ -150,8 +162,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
 
 Time LiveMessages::complete_send(const Transfer& transfer, const Stamp& departure, const Stamp& reply,
                                  Units& units) {
-  if (old_ != nullptr) return old_->complete_send(transfer, reply, units);
-  if ((departure.detail & kLocal) != 0) return reply.last;
+  if ((departure.detail & (kLocal | kConfirmed)) != 0) return reply.last;
   const Arbiter::Grant data = serve(units[late_], reply.first, reply.last);
   if (records_) {
     Passage passage;

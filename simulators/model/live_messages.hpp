@@ -16,10 +16,16 @@
 #include <span>
 
 #include "offramp/model/backend.hpp"
-#include "simulators/model/issue_order.hpp"
 #include "simulators/model/units.hpp"
 
 namespace offramp {
+
+struct Departure {
+  Time host_free;          // when a nonblocking call returns to the program
+  Time complete;           // when the send is complete at the sender (no handshake)
+  bool handshake = false;  // completion needs the receiver: match() there, complete_send() here
+  Stamp stamp;
+};
 
 class LiveMessages {
  public:
@@ -27,7 +33,7 @@ class LiveMessages {
   explicit LiveMessages(Backend& backend);
 
   /// How many units depart() and the others use.
-  [[nodiscard]] std::size_t units() const { return old_ != nullptr ? old_->units() : late_ + 1; }
+  [[nodiscard]] std::size_t units() const { return late_ + 1; }
 
   Departure depart(const Transfer& transfer, Time issued, Units& units);
   /// posted: the host clock at which the receive was issued. Only after a handshake departure.
@@ -42,7 +48,6 @@ class LiveMessages {
   void resume(const Transfer& transfer, const Stamp& departure, Time posted, Passage& passage);
 
   Backend& backend_;
-  IssueOrderMessages* old_;
   std::span<const ResourceDescription> resources_;
   std::size_t late_;  // the unit of data whose receivers were late
   std::size_t sender_hold_;

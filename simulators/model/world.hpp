@@ -202,8 +202,6 @@ class RankHandle {
   }
   RankRequest start(const PersistentMessage& message);
 
-  // Messages of backends without stages (simulators/model/issue_order.hpp) count as arrived once their sender
-  // is free, and take their time when they are received: test(), wait_any() and probe() see them too early.
   Task<Received> wait(RankRequest& request);
   /// Observed in the order of the list, which is empty afterwards. received: what each request found, the
   /// empty ones nothing.

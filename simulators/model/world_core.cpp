@@ -61,9 +61,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   if (description.is_one_machine) has_wires_of_its_own(description);
   member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
                                        options_.packets, options_.ranks_per_node});
-  member.old = member.backend->issue_order() != nullptr;
-  if (!member.old)
-    member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
+  member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
   member.receiver_hold = held(member.resources, Occupation::kByReceiver);
@@ -102,19 +100,6 @@ Device& Core::further_device(int rank, std::size_t backend) {
 }
 
 void Core::make_device(Device& device, Member& member, int rank) {
-  if (member.old) {
-    device.old = std::make_unique<OldDevice>();
-    OldDevice& old = *device.old;
-    old.settings = member.settings;
-    if (options_.spans != nullptr) old.spans.emplace(*options_.spans, rank);
-    old.backend = member.description->create({rank, options_.ranks, old.settings, options_.faults,
-                                              old.spans ? &*old.spans : nullptr, options_.packets,
-                                              options_.ranks_per_node});
-    old.messages = old.backend->issue_order();
-    old.units = std::make_unique<Units>(old.messages->units());
-    device.backend = old.backend.get();
-    return;
-  }
   device.backend = member.backend.get();
   for (std::size_t scope = 0; scope < member.extents.size(); ++scope) {
     if (member.extents[scope] == 0) continue;
@@ -150,8 +135,7 @@ Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
   const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), last_);
   const Handling handling = chosen == primary_ ? Handling::kOffloaded : Handling::kRouted;
   if (last_ > 0 && chosen == 0) return told(rank, operation, {0, handling});  // the host declines nothing
-  const Backend& backend = members_[chosen].old ? *device(rank, chosen).backend : *members_[chosen].backend;
-  const Verdict verdict = backend.supports(operation);
+  const Verdict verdict = members_[chosen].backend->supports(operation);
   if (verdict.yes()) return told(rank, operation, {chosen, handling});
   if (last_ == 0 && declined_.empty())
     declined_ = fmt::format("{} declines {}: {}", members_[0].description->name, to_string(operation.kind),
@@ -304,19 +288,7 @@ std::string Core::deadlock() const {
 
 WireCounters Core::wire() const {
   WireCounters sum;
-  const auto add = [&sum](std::span<const Device> devices) {
-    for (const Device& device : devices) {
-      if (device.old != nullptr) sum += device.old->backend->wire();
-    }
-  };
   for (const Member& member : members_) sum += member.backend->wire();
-  for (const auto& rank : ranks_) {
-    if (rank == nullptr) continue;
-    add(rank->first_devices());
-  }
-  for (const auto& devices : further_devices_) {
-    if (devices != nullptr) add(std::span(devices.get(), members_.size() - kInline));
-  }
   return sum;
 }
 

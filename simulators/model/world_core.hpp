@@ -15,7 +15,6 @@
 #include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/operation_id.hpp"
 #include "simulators/model/audit.hpp"
-#include "simulators/model/live_messages.hpp"
 #include "simulators/model/match_queue.hpp"
 #include "simulators/model/rank_table.hpp"
 #include "simulators/model/world.hpp"
@@ -57,15 +56,6 @@ class Pages {
   std::vector<std::unique_ptr<T[]>> pages_;
 };
 
-/// A rank's own instance of a backend whose messages pass no stages.
-struct OldDevice {
-  Settings settings;
-  std::optional<RankSpans> spans;
-  std::unique_ptr<Backend> backend;
-  IssueOrderMessages* messages = nullptr;
-  std::unique_ptr<Units> units;
-};
-
 /// Worlds have few backends. What ranks have of the first ones lies in them, of further ones elsewhere.
 inline constexpr std::size_t kInline = 2;
 
@@ -73,9 +63,8 @@ inline constexpr std::size_t kInline = 2;
 struct Device {
   Backend* backend = nullptr;  // null: not used yet
   std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};
-  Hold* sending = nullptr;         // null: no resource is held by senders
-  Hold* receiving = nullptr;       // null: none by receivers
-  std::unique_ptr<OldDevice> old;  // null: its messages pass stages
+  Hold* sending = nullptr;    // null: no resource is held by senders
+  Hold* receiving = nullptr;  // null: none by receivers
 };
 
 /// Messages of a rank to another one that have not been matched with a receive or put among the unexpected
@@ -103,17 +92,16 @@ struct Message : Matchable {
   bool arrived = false;    // its envelope is there
   bool is_stored = false;  // passage.stored is known
   bool token = false;
+  bool crosses = false;   // of a token: like any message
   bool was_kept = false;  // in the receiver's memory until it could be matched
   bool local = false;     // to the rank itself
-  bool old = false;
   bool was_requested = false;
   bool holds_sender = false;
   bool holds_receiver = false;
   bool parked = false;  // gave up the sender's device while it waited for the receiver
   Time held_since;      // the sender's device
   Time shared;          // as MessageWait has it
-  Stamp stamp;          // of tokens and old backends
-  bool handshake = false;
+  Stamp stamp;          // of a token
 };
 
 /// A send, a receive, or a collective of one rank; or a message of a collective.
@@ -161,6 +149,7 @@ struct SendArguments {
   Handling handling = Handling::kOffloaded;
   bool failed = false;           // descends from a message that failed
   const Stamp* token = nullptr;  // priced by its algorithm
+  Time latency = Time::ps(-1);   // of a token that crosses the network
   std::uint64_t collective = 0;  // that it is part of, where anything is observed
 };
 
@@ -168,7 +157,7 @@ struct SendArguments {
 enum class EventKind : std::uint8_t {
   kRelease,  // of a sender's hold
   kReleaseReceiver,
-  kArrive,     // of data, tokens and messages of old backends
+  kArrive,     // of data and tokens
   kRequested,  // a request
   kGranted,    // a receive was posted: the receiver's device may answer
   kAnswered,   // the answer is at the sender
@@ -244,7 +233,7 @@ class Core final : private NetworkWorld {
     return later(at, send.done_at);
   }
   /// Instead of observe_receive(), for a token.
-  Stamp take_token(Operation& receive, const Team& team);
+  Team::Arrival take_token(Operation& receive, const Team& team);
   /// The number-th meeting of a communicator: all its members go on together.
   void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
@@ -265,7 +254,7 @@ class Core final : private NetworkWorld {
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
   [[nodiscard]] std::vector<LinkUse> links() const;
   [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
-  /// All devices of a backend. Null: its messages pass no stages.
+  /// All devices of a backend.
   [[nodiscard]] WorldDevices* devices(std::uint8_t backend) { return members_[backend].devices.get(); }
 
  private:
@@ -284,8 +273,7 @@ class Core final : private NetworkWorld {
   struct Member {
     const BackendDescription* description = nullptr;
     Settings settings;
-    std::unique_ptr<Backend> backend;  // serves all ranks, unless `old`
-    bool old = false;
+    std::unique_ptr<Backend> backend;  // serves all ranks
     std::size_t sender_hold = kNoResource;
     std::size_t receiver_hold = kNoResource;
     int group = 0;  // ranks of a kGroup
@@ -339,12 +327,12 @@ class Core final : private NetworkWorld {
   Time learn_observed(Operation& receive, Time at, const Team* collective);
   void note_send(const Operation& send, Time at, const Team* collective) const;
   void note_meeting(std::span<Meeting* const> members, Time latest) const;
-  /// A backend whose messages do not pass the network: there must be none.
+  /// A backend whose tokens do not pass the network: there must be none.
   void has_wires_of_its_own(const BackendDescription& backend);
-  Time send_old(Message& message, Time at);
   Time send_local(Message& message);
   void depart(Message& message);
   void cross(Message& message);
+  void cross_token(Message& message, Time latency);
   void requested(Message& message);
   void park(Message& message);
   void grant(Message& message);
@@ -361,7 +349,6 @@ class Core final : private NetworkWorld {
   void deliver(Message& message);
   void deliver_early(Flow& flow);
   void attach(Message& message, Operation& receive);
-  void attach_old(Message& message, Operation& receive);
   [[nodiscard]] std::string deadlock() const;
   void make_communicator(std::span<Meeting* const> members);
   void discard(Operation& operation);

@@ -89,15 +89,12 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   if (arguments.token != nullptr) {
     message.token = true;
     message.stamp = *arguments.token;
-    if (transfer.source != transfer.destination)
-      has_wires_of_its_own(*members_[arguments.backend].description);
     if (arguments.failed) message.stamp.detail |= Stamp::kFailed;
-    push(now_, *message.destination, EventKind::kArrive, message);
+    cross_token(message, arguments.latency);
     sent(message, at);
     return at;
   }
   const Device& own = device(source, arguments.backend);
-  if (own.old != nullptr) return send_old(message, at);
   own.backend->issue(transfer, passage);
   if (transfer.source == transfer.destination) return send_local(message);
   push(later(passage.begin, now_), source, EventKind::kDepart, &message,
@@ -129,22 +126,6 @@ void Core::has_wires_of_its_own(const BackendDescription& backend) {
       "what it carries "
       "so to the host by a route",
       backend.name);
-}
-
-Time Core::send_old(Message& message, Time at) {
-  has_wires_of_its_own(*members_[message.backend].description);
-  message.old = true;
-  const Device& own = message.source->device(message.backend);
-  const Departure departure = own.old->messages->depart(message.transfer, at, *own.old->units);
-  message.stamp = departure.stamp;
-  if (message.passage.failed) message.stamp.detail |= Stamp::kFailed;
-  message.passage.failed = message.stamp.failed();
-  if (departure.stamp.failed()) count_failure(*message.source);
-  message.handshake = departure.handshake;
-  message.passage.host_free = later(at, departure.host_free);
-  push(later(now_, message.passage.host_free), *message.destination, EventKind::kArrive, message);
-  if (!departure.handshake) sent(message, departure.complete);
-  return later(at, departure.host_free);
 }
 
 /// The receiver's answer is there; the send is complete then, or later.
@@ -190,16 +171,19 @@ void Core::depart(Message& message) {
   }
   passage.begin = now_;
   const bool was_failed = passage.failed;
+  const bool was_taken = passage.complete >= Time();
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
   if (passage.failed && !was_failed) count_failure(*message.source);
-  if (passage.protocol != Protocol::kDirect) {
+  if (passage.asks()) {
     passage.requested += farther(message.transfer);
-    return push(passage.requested, *message.destination, EventKind::kRequested, message);
+    push(passage.requested, *message.destination, EventKind::kRequested, message);
+    if (passage.complete >= Time() && !was_taken) sent(message, passage.complete);
+    return;
   }
   cross(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
-  sent(message, passage.complete);
+  if (passage.protocol == Protocol::kDirect) sent(message, passage.complete);
 }
 
 void Core::record_sender(const Message& message) const {
@@ -221,6 +205,22 @@ void Core::cross(Message& message) {
                       &message};
   if (options_.network != nullptr) return options_.network->carry(parcel, *this);
   arrived(parcel, passage.leaves + passage.latency, passage.left + passage.latency, Time());
+}
+
+/// One that crosses nothing is there at once.
+void Core::cross_token(Message& message, Time latency) {
+  Passage& passage = message.passage;
+  message.crosses = latency >= Time();
+  if (message.crosses) {
+    message.transfer.detail = message.stamp.detail;
+    passage.latency = latency;
+    passage.leaves = message.stamp.first - latency;
+    passage.left = message.stamp.last - latency;
+    return cross(message);
+  }
+  if (message.source != message.destination)
+    has_wires_of_its_own(*members_[message.backend].description);
+  push(now_, *message.destination, EventKind::kArrive, message);
 }
 
 void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
@@ -289,7 +289,7 @@ void Core::answered(Message& message) {
 }
 
 void Core::arrive(Message& message) {
-  if (message.token || message.old || message.local) return envelope(message);
+  if ((message.token && !message.crosses) || message.local) return envelope(message);
   const Device& other = device(*message.destination, message.backend);
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
@@ -300,7 +300,7 @@ void Core::arrive(Message& message) {
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
          order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
-  if (passage.protocol == Protocol::kDirect) return envelope(message);
+  if (!passage.asks()) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
 }
 
@@ -420,35 +420,21 @@ void Core::attach(Message& message, Operation& receive) {
   message.receive = &receive;
   receive.message = &message;
   if (message.transfer.bytes > receive.bytes) receive.outcome = Outcome::kTruncated;
-  const Passage& passage = message.passage;
+  Passage& passage = message.passage;
+  passage.posted = receive.posted;
   if (message.token) return done(receive, now_);
-  if (message.old) return attach_old(message, receive);
   if (message.is_stored) {
+    if (passage.protocol == Protocol::kConfirmed) {
+      device(*message.destination, message.backend).backend->confirm(message.transfer, passage);
+      passage.complete += farther(message.transfer);
+    }
     const Time complete = later(passage.complete, receive.posted);
-    if (message.local) note_answer(message, complete);
+    if (message.local || passage.protocol == Protocol::kConfirmed) note_answer(message, complete);
     sent(message, complete);
     return done(receive, later(passage.stored, receive.posted));
   }
   if (passage.protocol == Protocol::kRendezvous && message.was_requested)
     push(later(now_, receive.posted), *message.destination, EventKind::kGranted, message);
-}
-
-void Core::attach_old(Message& message, Operation& receive) {
-  const Device& other = device(*message.destination, message.backend);
-  if (message.handshake) {
-    const Stamp reply = other.old->messages->match(message.transfer, message.stamp, receive.posted);
-    if (reply.failed()) {
-      message.passage.failed = true;
-      count_failure(*message.destination);
-    }
-    const Device& own = message.source->device(message.backend);
-    const Time complete = reply.failed()
-                              ? reply.last
-                              : own.old->messages->complete_send(message.transfer, reply, *own.old->units);
-    note_answer(message, reply.last);
-    sent(message, complete);
-  }
-  done(receive, later(message.passage.host_free, receive.posted));
 }
 
 void Core::note_send(const Operation& send, Time at, const Team* collective) const {
@@ -459,7 +445,6 @@ void Core::note_send(const Operation& send, Time at, const Team* collective) con
 
 /// Whether the receiver was ready before the message came, and waited for it.
 static bool came_late(const Message& message, Time posted) {
-  if (message.old) return message.stamp.last > posted;
   const Passage& passage = message.passage;
   if (message.local) return passage.complete > posted;
   return (passage.protocol == Protocol::kRendezvous ? passage.requested : passage.last) > posted;
@@ -500,30 +485,28 @@ Time Core::learn(Operation& receive, Time at) {
   receive.key.tag = message.key.tag;
   receive.bytes = std::min(receive.bytes, message.transfer.bytes);
   const Time there = later(at, receive.posted);
-  Time done;
-  if (message.old) {
-    done = own.old->messages->receive(message.transfer, message.stamp, receive.posted, *own.old->units);
-  } else {
-    if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
-    const bool kept = !message.local && (message.was_kept || passage.came_before(receive.posted));
-    done = own.backend->receive(message.transfer, passage, later(there, passage.stored), kept);
-  }
+  if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
+  const bool kept = !message.local && (message.was_kept || passage.came_before(receive.posted));
+  const Time done = own.backend->receive(message.transfer, passage, later(there, passage.stored), kept);
   free(message);
   return later(at, done);
 }
 
-Stamp Core::take_token(Operation& receive, const Team& team) {
+Team::Arrival Core::take_token(Operation& receive, const Team& team) {
   Message& message = *std::exchange(receive.message, nullptr);
-  const Stamp stamp = message.stamp;
+  const Passage& passage = message.passage;
+  Stamp stamp = message.stamp;
+  if (message.crosses) stamp = {passage.first, passage.last, stamp.detail};
   if (options_.log != nullptr) {
     const int rank = receive.rank->number();
     options_.log->part(rank, message.transfer.operation, team.operation);
     if (stamp.last > team.clock)
       options_.log->waited(
-          rank, {message.passage.issued, stamp.last, message.transfer.bytes, message.transfer.source});
+          rank, {passage.issued, stamp.last, message.transfer.bytes, message.transfer.source, message.shared});
   }
+  const Team::Arrival arrival{receive.outcome, stamp, message.crosses ? passage.stored : Time::ps(-1)};
   free(message);
-  return stamp;
+  return arrival;
 }
 
 }  // namespace offramp::world

@@ -62,7 +62,6 @@ class Rank {
   [[nodiscard]] Device& device(std::size_t backend) {
     return backend < kInline ? devices_[backend] : core_.further_device(number_, backend);
   }
-  [[nodiscard]] std::span<const Device> first_devices() const { return devices_; }
 
   // What its program waits for, besides an operation.
   std::uint32_t wakes = 0;          // asked for so far

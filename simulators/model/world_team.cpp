@@ -111,6 +111,7 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   arguments.backend = backend_;
   arguments.failed = failed_;
   arguments.token = stamp;
+  arguments.latency = latency_;
   arguments.collective = Team::operation;
   clock = later(clock, core().send(own(), *send, arguments, clock));
   return send;
@@ -137,7 +138,7 @@ Team::Arrival Collective::take(Handle handle) {
   const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
   arrival.outcome = part->outcome;
-  if (part->kind == Kind::kReceive) arrival.stamp = core().take_token(*part, *this);
+  if (part->kind == Kind::kReceive) arrival = core().take_token(*part, *this);
   failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
   return arrival;
 }

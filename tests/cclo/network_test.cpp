@@ -78,8 +78,8 @@ TEST(CcloTransmitter, TakesTheSameTimeForAMessageAndForItsPackets) {
         for (int message = 0; message < 3; ++message) {  // the later ones find the engine busy
           const Time begin = Time::ns(100) + Time::ns(700) * message;
           const Flow in{begin, begin + spread};
-          const Passage a = closed.send(in, bytes);
-          const Passage b = packets.send_packets(in, bytes, {});
+          const Crossing a = closed.send(in, bytes);
+          const Crossing b = packets.send_packets(in, bytes, {});
           EXPECT_EQ(a.first, b.first) << bytes << " bytes over " << to_string(spec.transport);
           EXPECT_EQ(a.last, b.last) << bytes << " bytes over " << to_string(spec.transport);
           EXPECT_EQ(a.accepted, b.accepted);
@@ -104,7 +104,7 @@ TEST(CcloTransmitter, ListsThePacketsOfTheClosedFormWithTheTimesOfSinglePackets)
       for (int message = 0; message < 2; ++message) {  // the second one finds the engine busy
         std::vector<SentPacket> a;
         std::vector<SentPacket> b;
-        const Passage passage = closed.send(in, bytes, nullptr, &a);
+        const Crossing passage = closed.send(in, bytes, nullptr, &a);
         (void)packets.send_packets(in, bytes, {}, &b);
         ASSERT_EQ(a.size(), cut.packets());
         ASSERT_EQ(b.size(), a.size());
@@ -167,12 +167,12 @@ Faulty play(const Spec& spec, double loss, double duplication, double reordering
   const Flow in{Time::ns(100), Time::ns(100) + spec.stream_time(20000)};
   EngineUnits clean_units;
   Transmitter clean(spec, clean_units);
-  const Passage whole = clean.send(in, 20000);
+  const Crossing whole = clean.send(in, 20000);
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     EngineUnits transmitter_units;
     Transmitter transmitter(spec, transmitter_units);
     const Fate fate{{seed, loss, duplication, reordering}, 0, 1, 0, {}};
-    const Passage passage = transmitter.send(in, 20000, &fate);
+    const Crossing passage = transmitter.send(in, 20000, &fate);
     EXPECT_GE(passage.last, passage.first);
     const bool touched = passage.wire.lost + passage.wire.duplicated + passage.wire.reordered > 0;
     if (passage.error != Error::kNone) {
@@ -224,7 +224,7 @@ TEST(CcloTcp, PaysTheTimerForALostLastPacketAndLessForOneInTheMiddle) {
     EngineUnits transmitter_units;
     Transmitter transmitter(spec, transmitter_units);
     const Fate fate{{seed, 0.03, 0, 0}, 0, 1, 0, {}};
-    const Passage passage = transmitter.send(in, 20000, &fate);
+    const Crossing passage = transmitter.send(in, 20000, &fate);
     if (passage.wire.lost != 1 || passage.wire.retransmissions != 1) continue;
     shortest = earlier(shortest, passage.last - whole);
     longest = later(longest, passage.last - whole);

@@ -53,7 +53,7 @@ TEST(CcloPublished, UdpTakes1380NanosecondsOneWay) {  // fitted: the latency
   Receiver receiver(spec, receiver_units);
   // 64 bytes at the application: one word in, one word out of the depacketizer.
   const Flow in{Time::us(1), Time::us(1)};
-  const Passage passage = transmitter.send(in, 0);
+  const Crossing passage = transmitter.send(in, 0);
   const Time there = receiver.land(passage.first, passage.last, 0) - spec.cycles(spec.memory_cycles);
   EXPECT_LT(row("64 B over UDP and one switch, one way, ns", 1380, (there - Time::us(1)).nanoseconds()), 1);
 }

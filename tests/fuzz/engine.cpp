@@ -14,23 +14,26 @@ namespace {
 constexpr int kRanks = 3;
 constexpr std::uint64_t kContext = 77;
 
-/// Everything takes no time. Large and synchronous messages need an answer.
-class Instant final : public IssueOrderBackend {
+/// Everything takes no time. Synchronous messages need an answer.
+class Instant final : public Backend {
  public:
-  using IssueOrderBackend::depart;
-  using IssueOrderBackend::receive;
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     return Verdict::accept(operation, kRegularOperations);
   }
-  Departure depart(const Transfer& transfer, Time issued, Units&) override {
-    return {issued, issued, transfer.synchronous, {issued, issued, 0}};
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {}; }
+  void issue(const Transfer& transfer, Passage& passage) override {
+    passage.host_free = passage.begin = passage.issued;
+    if (transfer.synchronous) passage.protocol = Protocol::kConfirmed;
   }
-  Stamp match(const Transfer&, const Stamp& departure, Time) override { return departure; }
-  Time receive(const Transfer&, const Stamp& departure, Time posted, Units&) override {
-    return later(departure.last, posted);
+  void depart(const Transfer&, Passage& passage, const Resources&) override {
+    passage.leaves = passage.left = passage.complete = passage.begin;
   }
-  [[nodiscard]] std::size_t units() const override { return 0; }
-  Time complete_send(const Transfer&, const Stamp& reply, Units&) override { return reply.last; }
+  void arrive(const Transfer&, Passage& passage, const Resources&) override { passage.stored = passage.last; }
+  Time receive(const Transfer&, const Passage&, Time at, bool) override { return at; }
+  void confirm(const Transfer&, Passage& passage) override {
+    passage.complete = later(passage.last, passage.posted);
+  }
+  [[nodiscard]] Time copy_time(std::size_t) const override { return {}; }
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
   Task<Outcome> collective(const Operation&, Team&, CollectiveBuffers) override { co_return Outcome::kOk; }
   [[nodiscard]] WireCounters wire() const override { return {}; }

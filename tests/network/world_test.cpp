@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 #include "lib/core/registry.hpp"
@@ -29,6 +30,8 @@ Played played(const char* backend, const std::string& topology, int ranks, const
   auto setting = world_setting(configuration, registry, *registry.find(backend));
   EXPECT_TRUE(setting) << setting.error();
   (*setting).check = true;
+  if (std::string_view(backend) == "cclo")
+    (*setting).settings.set("data", {0, "device"});  // the engines alone
   WorldOptions options;
   options.shuffle_seed = shuffle;
   auto world = make_world(*setting, ranks, options);
@@ -49,7 +52,7 @@ Task<void> everything(RankHandle& rank) {
 }
 
 class Backends : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Over, Backends, testing::Values("host", "zrlmpi"),
+INSTANTIATE_TEST_SUITE_P(Over, Backends, testing::Values("host", "zrlmpi", "cclo"),
                          [](const auto& backend) { return std::string(backend.param); });
 
 TEST_P(Backends, KeepTheirInvariantsOnEveryTopologyAndInEveryOrder) {
@@ -82,6 +85,53 @@ TEST(Host, TakesTheTimeOfAnOversubscribedTree) {
   EXPECT_EQ(full, star + 3 * 2 * Time::ns(150));
   EXPECT_GE(quarter, full + 3 * message);
   EXPECT_LE(quarter, full + 3 * message + Time::us(4));
+}
+
+/// Eight broadcasts at once, each to a rank behind another switch: the segments of four of them share a link.
+TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
+  constexpr std::size_t kBytes = 1 << 20;
+  const auto pairs = [](RankHandle& rank) -> Task<void> {
+    const int first = rank.rank() % 8;
+    const std::array<int, 2> members = {first, first + 8};
+    Operation operation;
+    operation.kind = OperationKind::kBcast;
+    operation.bytes = kBytes;
+    operation.ranks = 2;
+    (void)co_await rank.collective(rank.communicator(members, static_cast<std::uint64_t>(first)), operation);
+  };
+  const Time star = played("cclo", "star", 16, pairs).end;
+  const Time full = played("cclo", "fat-tree:8", 16, pairs).end;
+  const Played quarter = played("cclo", "fat-tree:8:4", 16, pairs);
+  const Time message = Bandwidth::gigabits_per_second(100).bytes(kBytes);
+  EXPECT_EQ(full, star + 2 * Time::ns(150));
+  EXPECT_GE(quarter.end, full + 3 * message - Time::us(10)) << "the engine is slower than the link";
+  EXPECT_LE(quarter.end, full + 3 * message + Time::us(4));
+  EXPECT_THAT(quarter.violations, IsEmpty());
+  std::uint64_t bytes = 0;
+  Time waited;
+  for (const LinkUse& link : quarter.links) {
+    EXPECT_GE(quarter.end, link.busy);
+    waited += link.waited;
+    bytes += link.bytes;
+  }
+  EXPECT_GT(waited, Time());
+  EXPECT_EQ(bytes, 2 * 8 * kBytes) << "each message passes a link up and one down, once";
+}
+
+/// The receiver's port is the bound, as without a network: nothing is charged twice.
+TEST(Cclo, AnIncastTakesTheTimeOfTheReceiversPort) {
+  constexpr std::size_t kBytes = 1 << 20;
+  const auto incast = [](RankHandle& rank) -> Task<void> {
+    if (rank.rank() > 0) co_return (void)co_await rank.send(0, kBytes);
+    std::vector<RankRequest> requests;
+    for (int peer = 1; peer < rank.size(); ++peer) requests.push_back(rank.irecv(peer, kBytes));
+    co_await rank.wait_all(requests);
+  };
+  const Time star = played("cclo", "star", 16, incast).end;
+  const Time tree = played("cclo", "fat-tree:4", 16, incast).end;
+  EXPECT_GE(star, 15 * Bandwidth::bits_per_second(91'500'000'000).bytes(kBytes));
+  EXPECT_GE(tree, star);
+  EXPECT_LE(tree, star + Time::us(2));
 }
 
 /// Collects what a world tells of shared links.

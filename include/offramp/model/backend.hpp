@@ -9,6 +9,7 @@
 //   transmit()  the answer is at the sender: the data leaves      (not where the data leaves at once)
 //   arrive()    the data is at the receiver's device
 //   receive()   the receiver's program learns of it
+//   confirm()   the sender learns that it was taken           (only where its send depends on that)
 //
 // A world calls the stages of all messages in the order of modelled time, with the resources that ranks
 // really share. The live clock of a run calls the same stages rank by rank, with the resources of that rank
@@ -41,8 +42,7 @@
 
 namespace offramp {
 
-class PacketSink;          // offramp/kernel/packet.hpp
-class IssueOrderMessages;  // simulators/model/issue_order.hpp
+class PacketSink;  // offramp/kernel/packet.hpp
 
 class Backend {
  public:
@@ -60,7 +60,7 @@ class Backend {
   /// taken).
   virtual void issue(const Transfer& transfer, Passage& passage) = 0;
   /// At passage.begin. Sets leaves, left, latency (and complete if it is unknown) of a direct message, and
-  /// requested of any other.
+  /// requested of one that asks; complete of such a one if it does not depend on the receiver.
   virtual void depart(const Transfer& transfer, Passage& passage, const Resources& sender) = 0;
   /// At passage.granted. Sets answered.
   virtual void grant(const Transfer& /*transfer*/, Passage& /*passage*/) {}
@@ -70,6 +70,8 @@ class Backend {
   }
   /// At passage.answered. Sets leaves, left, latency and complete.
   virtual void transmit(const Transfer& /*transfer*/, Passage& /*passage*/, const Resources& /*sender*/) {}
+  /// Of a confirmed message that has come and whose receive was posted (passage.posted). Sets complete.
+  virtual void confirm(const Transfer& /*transfer*/, Passage& /*passage*/) {}
   /// At passage.first. Sets stored.
   virtual void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) = 0;
   /// The receiver's program, whose clock shows `at`, learns of the message: not before it is stored and the
@@ -106,9 +108,6 @@ class Backend {
   [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
     return "the modelled protocol could not repair a fault";
   }
-
-  /// Not null: a backend of the first interface, whose messages do not pass stages.
-  [[nodiscard]] virtual IssueOrderMessages* issue_order() { return nullptr; }
 };
 
 /// What a backend is created with. The references outlive it.

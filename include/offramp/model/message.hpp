@@ -27,6 +27,7 @@ struct Transfer {
   bool signal = false;       // says that a rank has come so far, and carries nothing: of a barrier
   std::uint32_t number = 0;
   std::uint64_t operation = 0;  // for spans
+  std::uint64_t detail = 0;     // of a token that crosses the network (Team::send_crossing()): Stamp::detail
   Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known
 };
 
@@ -35,6 +36,7 @@ enum class Protocol : std::uint8_t {
   kDirect,      // the sender's device alone: the data leaves at once
   kGranted,     // the receiver's device answers a request by itself, and keeps the data for a later receive
   kRendezvous,  // the receiver's device answers a request once a receive was posted
+  kConfirmed,   // as kDirect, but the send is complete only once the receiver has taken the message
 };
 
 /// One message on its way: the moments of modelled time at which it passes the stages of the hardware. Each
@@ -45,6 +47,7 @@ struct Passage {
   Time begin;      // the sender's device begins with it
   // Between the devices, unless the data leaves at once.
   Time requested;  // the request is at the receiver's device
+  Time posted = Time::ps(-1);  // the receive that the message is for; negative: not known, taken to be early
   Time granted;    // the receiver's device answers
   Time answered;   // the answer is at the sender's device
   // The data: at the sender's port, how long the way is, at the receiver's port.
@@ -58,12 +61,17 @@ struct Passage {
   Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
   Protocol protocol = Protocol::kDirect;
   bool failed = false;  // the protocol gave up on the message: both ends get an error
+  std::uint8_t reason = 0;  // of a failure: the low byte of the stamp that Backend::failure() gets
 
   /// When a resource that is held by senders is free again.
   [[nodiscard]] Time free_at() const { return freed >= Time() ? freed : complete; }
   /// Whether the data came before the receive and had to be kept.
-  [[nodiscard]] bool came_before(Time posted) const {
-    return protocol == Protocol::kDirect ? posted > last : protocol == Protocol::kGranted && posted > granted;
+  [[nodiscard]] bool came_before(Time receive) const {
+    return asks() ? protocol == Protocol::kGranted && receive > granted : receive > last;
+  }
+  /// Whether the data waits for an answer.
+  [[nodiscard]] bool asks() const {
+    return protocol == Protocol::kGranted || protocol == Protocol::kRendezvous;
   }
 };
 

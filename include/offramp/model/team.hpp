@@ -55,7 +55,7 @@ class Team {
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
   /// In a live run the rank's units as they were when the operation was issued, joined with the rank's when
-  /// the program sees its completion. Null in a world, but for backends whose messages do not pass stages.
+  /// the program sees its completion. Null in a world.
   [[nodiscard]] virtual Units* units() { return nullptr; }
   /// Null in a live run, where no rank knows the others' devices.
   [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
@@ -92,10 +92,12 @@ class Team {
   Pending send(int peer, Bytes data) { return {*this, start_send(peer, data, nullptr)}; }
   Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data, false)}; }
 
-  /// What came with a token: the stamp that its sender gave it.
+  /// What came with a token: the stamp that its sender gave it. Of one that has crossed a network, first and
+  /// last are when it came, and stored is what Backend::arrive() said; otherwise that is negative.
   struct Arrival {
     Outcome outcome = Outcome::kOk;
     Stamp stamp;
+    Time stored = Time::ps(-1);
   };
   class [[nodiscard]] PendingToken {
    public:
@@ -116,6 +118,16 @@ class Team {
   /// as a token.
   PendingToken send_token(int peer, Bytes data, const Stamp& stamp) {
     return {*this, start_send(peer, data, &stamp)};
+  }
+  /// The same, but in a world the token crosses its network as a message does, and is there at its time: the
+  /// receiver's device is charged then (Backend::arrive()). stamp: when its first and its last byte are there
+  /// if others leave it the way, which takes `latency` of that. Not to be sent before the world has come to
+  /// the moment at which it leaves.
+  PendingToken send_crossing(int peer, Bytes data, const Stamp& stamp, Time latency) {
+    latency_ = latency;
+    const Handle handle = start_send(peer, data, &stamp);
+    latency_ = Time::ps(-1);
+    return {*this, handle};
   }
   PendingToken receive_token(int peer, MutableBytes data) { return {*this, start_receive(peer, data, true)}; }
 
@@ -142,6 +154,8 @@ class Team {
   virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
   virtual Outcome finish(Handle handle) = 0;
   virtual Arrival take(Handle handle) = 0;
+
+  Time latency_ = Time::ps(-1);  // of the token that is being sent; negative: it crosses nothing
 
  private:
   int rank_;
