@@ -42,7 +42,7 @@ ldd linked | grep -F 'libofframp.so.0 =>' | grep -v 'not found'
 mpirun --oversubscribe -n 2 -x OFFRAMP_BACKEND=cclo ./linked
 cmake -S /usr/share/doc/offramp/examples/tinsel -B tinsel && cmake --build tinsel
 cmake -S /usr/share/doc/offramp/examples/plugin -B plugin && cmake --build plugin
-fish -c 'complete -C "offramp run --backend zr"' | grep -x zrlmpi
+fish -c 'complete -C "offramp run --backend zr"' | grep '^zrlmpi'
 zsh -c 'autoload -Uz compinit; compinit -u -D; echo $_comps[offramp]' | grep -x _offramp
 dpkg --purge libofframp-dev offramp-doc offramp libofframp0
 test -z "$(find /usr -path '*offramp*' -not -path "$3/*" -not -path "$2/*")"

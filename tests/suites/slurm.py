@@ -86,7 +86,7 @@ def documented(jobs, block):
     batch = block.text[0] == "#!/bin/sh"
     environment = {**jobs.environment, "PATH": f"{os.path.dirname(jobs.offramp)}:{jobs.environment['PATH']}"}
     command = ["sbatch", "--wait", "--output", "job-%a.txt", script] if batch else ["bash", "-e", script]
-    result = launch(command, environment, LIMIT, cwd=folder)
+    result = launch(command, environment, 3 * LIMIT, cwd=folder)  # sbatch looks for the end of a job ever more rarely
     written = sorted(os.listdir(folder))
     for name in written:
         if name.startswith("job-"):
