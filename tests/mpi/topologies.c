@@ -37,11 +37,19 @@ static void cart(int periodic) {
 
 static void graph(void) {
   MPI_Comm comm;
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
+  int before[left_kinds], after[left_kinds];
+  free_numbers(before);
+#endif
   int *index = malloc((size_t)np * sizeof *index), *edges = malloc((size_t)np * sizeof *edges);
   for (int i = 0; i < np; ++i) index[i] = i + 1, edges[i] = right_of(i, np);
   MPI_Graph_create(MPI_COMM_WORLD, np, index, edges, 0, &comm);
   comm_traffic(comm, 3);
   MPI_Comm_free(&comm);
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
+  free_numbers(after);
+  check_tolerated[left_group] += after[left_group] - before[left_group];  // Open MPI 5.0 keeps a group
+#endif
   free(index);
   free(edges);
 }

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from launch import lacks_processes, mpirun, starts_several_programs
+from launch import lacks_processes, mpirun, openmpi_release, starts_several_programs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
@@ -117,7 +117,9 @@ def dynamic(arguments, tally, binding, backend):
         output += result.output
         seconds += result.seconds
     silent = [] if backend is None else sorted(name for name in wanted if f"MPI_{name}" not in seen)
-    ok = ok and spawned == (0 if backend is None else 3 if several else 2)  # those that are spawned have reports of their own
+    # Those that are spawned have reports of their own. Over Open MPI 5 they run without Offramp: they get no variables of mpirun's -x.
+    with_it = backend is not None and openmpi_release() < 5
+    ok = ok and spawned == (3 if several else 2) * with_it
     tally.record(label, ok and not absent and not silent, f"{spawned} reports of others, not called: {absent}, not seen: {silent}\n{output}", seconds)
 
 

@@ -37,7 +37,7 @@ def transports(arguments, backend, ranks):
     """That it is two hosts, as UCX sees it: with less than that, the other tests would say nothing."""
     result = on_two_hosts(arguments, backend, ranks, ["-x", "UCX_LOG_LEVEL=info",
                                                       os.path.join(arguments.build, "tests/mpi/fixed_pattern")])
-    lanes = re.findall(r"ep_cfg\[\d+\]: am\((.*)\)", result.output)
+    lanes = re.findall(r"(?:ep_cfg\[\d+\]:|-node cfg#\d+) am\((.*)\)", result.output)
     between = [lane for lane in lanes if "tcp/eth0" in lane and "memory" not in lane]
     within = [lane for lane in lanes if "posix/memory" in lane and "tcp" not in lane]
     return result.ok and bool(between) and bool(within) and len(between) + len(within) == len(lanes), result
