@@ -55,7 +55,8 @@ void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resourc
   EngineUnits units(receiver);
   passage.stored = Receiver(spec_, units).land(first, passage.last, transfer.bytes, write);
   if (!write || !spec_.host_memory || transfer.bytes == 0) return;
-  const Time written = engine(transfer.destination).from_card.acquire(first, spec_.pcie_time(transfer.bytes)).end;
+  const Time written =
+      engine(transfer.destination).from_card.acquire(first, spec_.pcie_time(transfer.bytes)).end;
   passage.stored = later(passage.stored, written) + spec_.pcie_latency;
 }
 
@@ -83,7 +84,7 @@ Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, Co
                                                        : lane->function == ReduceFunction::kMaximum);
   const Driver::Started started =
       driver.start(call_words(spec_.generation, scenario_of_kind(operation.kind), operation.bytes / unit,
-                               static_cast<std::uint32_t>(operation.root), placed.address, function));
+                              static_cast<std::uint32_t>(operation.root), placed.address, function));
   const std::uint64_t first_packet = kCollectivePackets | (++own.collectives << 34);
   CallContext context{spec_,        driver.space(), team,           placed.address, faults_,
                       first_packet, spans_,         team.operation, tap_.get()};

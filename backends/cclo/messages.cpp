@@ -1,5 +1,5 @@
-// Point-to-point messages: their stages, priced by plans (plans.hpp) and by what of the engine other calls and
-// messages use.
+// Point-to-point messages: their stages, priced by plans (plans.hpp) and by what of the engine other calls
+// and messages use.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -62,8 +62,8 @@ void CcloBackend::depart_write(const Transfer& transfer, Passage& passage, const
 void CcloBackend::grant(const Transfer& transfer, Passage& passage) {
   passage.answered = passage.granted;
   if (passage.posted >= Time())
-    passage.answered = later(passage.granted, passage.posted + driver().start_cost() +
-                                                  plans_.rendezvous(transfer.bytes).announce);
+    passage.answered = later(
+        passage.granted, passage.posted + driver().start_cost() + plans_.rendezvous(transfer.bytes).announce);
 }
 
 /// The way of the data begins in the sender's memory.
@@ -86,7 +86,8 @@ void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Res
 void CcloBackend::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) {
   if ((transfer.detail & kOfCall) != 0) return land(transfer, passage, receiver);
   const Plans::Rates rates = plans_.rates(transfer.bytes);
-  const Time port = is_write(transfer) ? plans_.write_port(transfer.bytes) : plans_.eager(transfer.bytes).port;
+  const Time port =
+      is_write(transfer) ? plans_.write_port(transfer.bytes) : plans_.eager(transfer.bytes).port;
   const Time on_port = passage.first + rates.first_on_link - rates.first_packet;
   const Time landed = receiver.occupy(index_of(Unit::kLinkIn), later(on_port, {}), port, transfer.bytes).end;
   passage.stored = later(landed, passage.last);
@@ -150,20 +151,20 @@ CcloBackend::Engine& CcloBackend::engine(int rank) {
 }
 
 std::uint32_t CcloBackend::communicator_with(Engine& engine, int rank, int peer, Time& clock) {
-  const Driver::Placed placed =
-      engine.driver.place(world_fits_ ? static_cast<std::uint32_t>(ranks_) : 2U,
-                          static_cast<std::uint32_t>(rank), world_fits_ ? 0U : static_cast<std::uint32_t>(peer) + 1U);
+  const Driver::Placed placed = engine.driver.place(world_fits_ ? static_cast<std::uint32_t>(ranks_) : 2U,
+                                                    static_cast<std::uint32_t>(rank),
+                                                    world_fits_ ? 0U : static_cast<std::uint32_t>(peer) + 1U);
   clock += placed.cost;
   return placed.address;
 }
 
 void CcloBackend::call(Engine& engine, Scenario scenario, const Transfer& transfer, int peer,
                        std::uint32_t address) {
-  engine.driver.message(scenario,
-                        call_words(spec_.generation, scenario, transfer.bytes,
-                                   static_cast<std::uint32_t>(peer), address, 0,
-                                   static_cast<std::uint32_t>(transfer.tag)),
-                        spec_, world_fits_ ? static_cast<std::uint32_t>(peer) : 1U);
+  engine.driver.message(
+      scenario,
+      call_words(spec_.generation, scenario, transfer.bytes, static_cast<std::uint32_t>(peer), address, 0,
+                 static_cast<std::uint32_t>(transfer.tag)),
+      spec_, world_fits_ ? static_cast<std::uint32_t>(peer) : 1U);
 }
 
 void CcloBackend::fail(Passage& passage, Error error) {
@@ -183,8 +184,7 @@ MessageRunner::Rendezvous CcloBackend::with_faults(const Transfer& transfer, con
 Time CcloBackend::stage_out(Engine& engine, const Transfer& transfer, Time at) {
   if (transfer.bytes == 0) return at;
   const Time duration = plans_.rates(transfer.bytes).pcie;
-  if (spec_.host_memory)
-    return later(at, engine.from_card.acquire(later(at - duration, {}), duration).end);
+  if (spec_.host_memory) return later(at, engine.from_card.acquire(later(at - duration, {}), duration).end);
   if (!configuration_.host.staged) return at;
   const Time end = engine.from_card.acquire(at, duration).end + spec_.pcie_latency;
   observe_host(transfer, transfer.destination, "copy from card", at, end);

@@ -59,8 +59,9 @@ Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into
     const Team::Arrival arrival = co_await p.write_of(peer, into(peer));
     all.push_back({arrival, peer});
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Write& a, const Write& b) { return a.arrival.stamp.first < b.arrival.stamp.first; });
+  std::stable_sort(all.begin(), all.end(), [](const Write& a, const Write& b) {
+    return a.arrival.stamp.first < b.arrival.stamp.first;
+  });
   std::vector<Notice> notices;
   notices.reserve(all.size());
   for (const Write& write : all)

@@ -186,7 +186,7 @@ class PacketNetwork {
 }  // namespace
 
 Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate,
-                          std::vector<SentPacket>* packets) {
+                           std::vector<SentPacket>* packets) {
   if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate, packets);
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   if (packets != nullptr) list_packets(in, cut, *packets);
@@ -240,7 +240,7 @@ Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
 }
 
 Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
-                                  std::vector<SentPacket>* packets) {
+                                   std::vector<SentPacket>* packets) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   Scheduler scheduler;
   PacketNetwork network(scheduler, spec_, cut, in, fate, packets);

@@ -44,10 +44,10 @@ class Transmitter {
   /// in: as it leaves the packetizer, header included.
   /// packets: gets when each of them leaves, also those that are repeated.
   Crossing send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
-               std::vector<SentPacket>* packets = nullptr);
+                std::vector<SentPacket>* packets = nullptr);
   /// The same, packet by packet; for tests.
   Crossing send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
-                       std::vector<SentPacket>* packets = nullptr);
+                        std::vector<SentPacket>* packets = nullptr);
 
  private:
   Crossing send_closed(const Flow& in, const PacketCut& cut);

@@ -205,7 +205,7 @@ void Processor::retire() {
 }
 
 Crossing Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
-                            MessageType type) {
+                             MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
   const Fate fate{context_.faults, rank(), to, packets_, context_.epoch};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
@@ -233,8 +233,9 @@ void Processor::tap(int to, std::uint64_t bytes, Bytes data, MessageType type,
 }
 
 Stamp Processor::stamp_of(const Crossing& passage, MessageType type) const {
-  Stamp stamp{passage.first, passage.last,
-              kOfCall | std::uint64_t{context_.tag} << kTagShift | static_cast<std::uint64_t>(type) << kTypeShift};
+  Stamp stamp{
+      passage.first, passage.last,
+      kOfCall | std::uint64_t{context_.tag} << kTagShift | static_cast<std::uint64_t>(type) << kTypeShift};
   if (passage.error != Error::kNone) {
     stamp.detail |= Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
   } else if (error_ != Error::kNone) {  // what this rank sends is wrong already

@@ -4,9 +4,9 @@
 // The firmware is a coroutine. Where the hardware polls for a message it waits for a token of the team; the
 // token's stamp says when the message's packets reach this engine. Everything else is charged here, in the
 // order in which the firmware issues its commands: they go into FIFOs, so the processor runs ahead of the
-// units until its window of segments in flight is full. The units are the rank's: concurrent calls queue. In a
-// world the firmware waits for its turn before each segment, so that the calls of all ranks come to what they
-// share in the order of modelled time, and messages are charged at their receiver when they come.
+// units until its window of segments in flight is full. The units are the rank's: concurrent calls queue. In
+// a world the firmware waits for its turn before each segment, so that the calls of all ranks come to what
+// they share in the order of modelled time, and messages are charged at their receiver when they come.
 #pragma once
 
 #include <array>
@@ -296,7 +296,7 @@ class Processor {
   void retire();
   void push(const Flight& flight);
   Crossing transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
-                   MessageType type = MessageType::kEager);
+                    MessageType type = MessageType::kEager);
   void tap(int to, std::uint64_t bytes, Bytes data, MessageType type, const std::vector<SentPacket>& packets);
   [[nodiscard]] Stamp stamp_of(const Crossing& passage, MessageType type = MessageType::kEager) const;
   Team::PendingToken send_token(int to, Bytes data, Stamp stamp);

@@ -218,8 +218,7 @@ void Core::cross_token(Message& message, Time latency) {
     passage.left = message.stamp.last - latency;
     return cross(message);
   }
-  if (message.source != message.destination)
-    has_wires_of_its_own(*members_[message.backend].description);
+  if (message.source != message.destination) has_wires_of_its_own(*members_[message.backend].description);
   push(now_, *message.destination, EventKind::kArrive, message);
 }
 
@@ -501,8 +500,8 @@ Team::Arrival Core::take_token(Operation& receive, const Team& team) {
     const int rank = receive.rank->number();
     options_.log->part(rank, message.transfer.operation, team.operation);
     if (stamp.last > team.clock)
-      options_.log->waited(
-          rank, {passage.issued, stamp.last, message.transfer.bytes, message.transfer.source, message.shared});
+      options_.log->waited(rank, {passage.issued, stamp.last, message.transfer.bytes, message.transfer.source,
+                                  message.shared});
   }
   const Team::Arrival arrival{receive.outcome, stamp, message.crosses ? passage.stored : Time::ps(-1)};
   free(message);

@@ -164,7 +164,8 @@ TEST(CcloWorld, DoesNotDependOnTheOrderInWhichSimultaneousEventsAreInserted) {
   for (const char* const profile : {"seed", "gen2"}) {
     const Values values = {{"profile", word(profile)}};
     const double time = end_of(8, many, values);
-    for (const std::uint64_t shuffle : {1, 2, 3}) EXPECT_EQ(end_of(8, many, values, shuffle), time) << profile;
+    for (const std::uint64_t shuffle : {1, 2, 3})
+      EXPECT_EQ(end_of(8, many, values, shuffle), time) << profile;
   }
 }
 

@@ -122,7 +122,7 @@ TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
 TEST(Cclo, AnIncastTakesTheTimeOfTheReceiversPort) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto incast = [](RankHandle& rank) -> Task<void> {
-    if (rank.rank() > 0) co_return (void)co_await rank.send(0, kBytes);
+    if (rank.rank() > 0) co_return (void) co_await rank.send(0, kBytes);
     std::vector<RankRequest> requests;
     for (int peer = 1; peer < rank.size(); ++peer) requests.push_back(rank.irecv(peer, kBytes));
     co_await rank.wait_all(requests);

@@ -46,10 +46,10 @@ struct Passage {
   Time host_free;  // a nonblocking call returns to the program
   Time begin;      // the sender's device begins with it
   // Between the devices, unless the data leaves at once.
-  Time requested;  // the request is at the receiver's device
+  Time requested;              // the request is at the receiver's device
   Time posted = Time::ps(-1);  // the receive that the message is for; negative: not known, taken to be early
-  Time granted;    // the receiver's device answers
-  Time answered;   // the answer is at the sender's device
+  Time granted;                // the receiver's device answers
+  Time answered;               // the answer is at the sender's device
   // The data: at the sender's port, how long the way is, at the receiver's port.
   Time leaves;  // first byte
   Time left;    // last byte
@@ -60,7 +60,7 @@ struct Passage {
   Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
   Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
   Protocol protocol = Protocol::kDirect;
-  bool failed = false;  // the protocol gave up on the message: both ends get an error
+  bool failed = false;      // the protocol gave up on the message: both ends get an error
   std::uint8_t reason = 0;  // of a failure: the low byte of the stamp that Backend::failure() gets
 
   /// When a resource that is held by senders is free again.
