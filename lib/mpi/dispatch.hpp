@@ -44,14 +44,14 @@ void fill_forms(MpiTable& table) {
   fill_buffered<Form>(table);
   fill_windows<Form>(table);
 }
-/// Instantiates one of them, behind its definition.
+/// Instantiates one, behind its definition. NOLINTBEGIN(bugprone-macro-parentheses)
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
 #define OFFRAMP_IN_BOTH_FORMS(fill)              \
   template void fill<IntForm>(MpiTable & table); \
   template void fill<LargeForm>(MpiTable & table);
 #else
 #define OFFRAMP_IN_BOTH_FORMS(fill) template void fill<IntForm>(MpiTable & table);
-#endif
+#endif  // NOLINTEND(bugprone-macro-parentheses)
 
 /// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
 class NativeCall {

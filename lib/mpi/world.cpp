@@ -13,29 +13,29 @@ namespace {
 struct OwnWorld {
   MPI_Session session = MPI_SESSION_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
-} own;
+} apart;
 }  // namespace
 
 MPI_Comm world() {
-  return own.comm != MPI_COMM_NULL ? own.comm : MPI_COMM_WORLD;
+  return apart.comm != MPI_COMM_NULL ? apart.comm : MPI_COMM_WORLD;
 }
 
 bool open_own_world() {
   MPI_Group all = MPI_GROUP_NULL;
-  if (native.Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own.session) != MPI_SUCCESS) return false;
+  if (native.Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &apart.session) != MPI_SUCCESS) return false;
   MPI_Comm made = MPI_COMM_NULL;
-  const bool works = pmpi::Group_from_session_pset(own.session, "mpi://WORLD", &all) == MPI_SUCCESS &&
+  const bool works = pmpi::Group_from_session_pset(apart.session, "mpi://WORLD", &all) == MPI_SUCCESS &&
                      native.Comm_create_from_group(all, "offramp", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
                                                    &made) == MPI_SUCCESS;
   if (all != MPI_GROUP_NULL) pmpi::Group_free(&all);
-  own.comm = made;
+  apart.comm = made;
   if (!works) close_own_world();
   return works;
 }
 
 void close_own_world() {
-  if (own.comm != MPI_COMM_NULL) native.Comm_free(&own.comm);
-  if (own.session != MPI_SESSION_NULL) native.Session_finalize(&own.session);
+  if (apart.comm != MPI_COMM_NULL) native.Comm_free(&apart.comm);
+  if (apart.session != MPI_SESSION_NULL) native.Session_finalize(&apart.session);
 }
 
 #else

@@ -14,7 +14,7 @@ COUNTED = {
     "large_counts": {"MPI_Send_c": "carried", "MPI_Isend_c": "carried", "MPI_Bcast_c": "carried", "MPI_Alltoallv_c": "carried",
                      "MPI_Ialltoallv_c": "carried", "MPI_Reduce_scatter_c": "carried", "MPI_Neighbor_alltoallv_c": "native"},
     "partitioned": {"MPI_Psend_init": "native", "MPI_Precv_init": "native", "MPI_Pready": "native", "MPI_Parrived": "native"},
-    "persistent_collectives": {"MPI_Bcast_init": "carried", "MPI_Alltoallw_init": "carried", "MPI_Neighbor_alltoall_init": "native"},
+    "persistent_collectives": {"MPI_Bcast_init": "carried", "MPI_Alltoallw_init": "carried", "MPI_Neighbor_allgather_init": "native"},
     "sessions_alone": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_before_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_after_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
