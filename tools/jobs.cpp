@@ -36,19 +36,6 @@ std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std
   return {text.substr(0, colon), std::move(nodes)};
 }
 
-/// "0-3,8"
-std::string text_of_nodes(const std::vector<int>& nodes) {
-  std::string text;
-  for (std::size_t i = 0; i < nodes.size();) {
-    std::size_t end = i + 1;
-    while (end < nodes.size() && nodes[end] == nodes[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", nodes[i]);
-    if (end - i > 1) text += fmt::format("-{}", nodes[end - 1]);
-    i = end;
-  }
-  return text;
-}
-
 /// All jobs, placed; and the world that they are in.
 class Jobs {
  public:
@@ -71,6 +58,16 @@ class Jobs {
   [[nodiscard]] const std::deque<Job>& all() const { return jobs_; }
   [[nodiscard]] const NetworkOptions& network() const { return network_; }
   [[nodiscard]] std::size_t background_nodes() const { return background_.ranks.size(); }
+
+  /// All of them, for the report: their ranks, without those of the background.
+  [[nodiscard]] recording::Description description() const {
+    recording::Description all;
+    const ReplayJob& last = jobs_.back().ranks;
+    all.ranks = last.first + last.ranks;
+    for (const Job& job : jobs_)
+      all.facts.emplace_back("program", (all.facts.empty() ? "" : "+ ") + job.name);
+    return all;
+  }
 
   /// Of one job alone, or of all with what is in the background.
   [[nodiscard]] ReplaySource source(const Job* alone) const {
@@ -121,15 +118,9 @@ class Jobs {
   int ranks_ = 0;
 };
 
-struct Outcome {
-  std::string_view backend;
-  ReplayResult together;
-  std::vector<Time> alone;  // by job
-};
-
 /// Nothing: interrupted.
-std::optional<Outcome> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
-                                   const Setup& setup, const Jobs& jobs, int& code) {
+std::optional<Replayed> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
+                                    const Setup& setup, const Jobs& jobs, int& code) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend);
   if (!setting) throw Misuse{setting.error()};
   (*setting).check = options.check;
@@ -138,7 +129,9 @@ std::optional<Outcome> replay_over(const BackendDescription& backend, const Repl
   const auto run = [&](const Job* alone, ReplayObserver* observer) {
     ReplayOptions how;
     how.compute = setup.configuration->compute;
+    how.details = setup.configuration->details && alone == nullptr;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
+    how.compare_undisturbed = alone == nullptr;
     how.observer = observer;
     how.progress = [&](const ReplayProgress& now) {
       progress.say("{}: {}: {} events", backend.name, alone == nullptr ? "all jobs" : alone->name,
@@ -153,89 +146,93 @@ std::optional<Outcome> replay_over(const BackendDescription& backend, const Repl
       setup.backends.size() > 1 ? options.records.of_backend(backend.name) : options.records;
   to_files.check();
   const std::unique_ptr<ReplayRecords> records = to_files.records(jobs.source(nullptr).ranks);
-  Outcome outcome{backend.name, run(nullptr, records.get()), {}};
-  bool stopped = outcome.together.stopped;
-  if (!stopped && records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
+  Replayed replayed{backend.name, run(nullptr, records.get()), {}, {}};
+  if (replayed.result.stopped) return std::nullopt;
+  if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
+  if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
   for (const Job& job : jobs.all()) {
-    if (stopped) return std::nullopt;
     const ReplayResult alone = run(&job, nullptr);
-    stopped = alone.stopped;
-    outcome.alone.push_back(alone.end(job.ranks));
+    if (alone.stopped) return std::nullopt;
+    replayed.jobs.push_back({job.name, job.ranks, job.nodes, alone.end(job.ranks)});
   }
-  return stopped ? std::nullopt : std::optional<Outcome>(std::move(outcome));
+  return replayed;
 }
 
-double slowdown(Time together, Time alone) {
-  return alone > Time() ? together.seconds() / alone.seconds() : 1;
-}
-
-void print_table(const Outcome& outcome, const Jobs& jobs) {
-  const ReplayResult& together = outcome.together;
-  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", outcome.backend, microseconds(together.modelled_time),
-             jobs.all().size(),
+void print_table(const Replayed& replayed, const Jobs& jobs) {
+  const ReplayResult& together = replayed.result;
+  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend, microseconds(together.modelled_time),
+             replayed.jobs.size(),
              jobs.background_nodes() > 0
                  ? fmt::format(", traffic between {} other nodes", jobs.background_nodes())
                  : std::string());
   fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16} {:>16} {:>9}\n", "job", "program", "ranks", "nodes",
              "modelled (us)", "alone (us)", "slowdown");
-  for (std::size_t i = 0; i < jobs.all().size(); ++i) {
-    const Job& job = jobs.all()[i];
-    const Time end = together.end(job.ranks);
-    fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16.3f} {:>16.3f} {:>9.3f}\n", i + 1, printable(job.name),
-               job.ranks.ranks, text_of_nodes(job.nodes), microseconds(end), microseconds(outcome.alone[i]),
-               slowdown(end, outcome.alone[i]));
+  for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
+    const SettledJob& job = replayed.jobs[i];
+    fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16.3f} {:>16.3f} {:>9.3f}\n", i + 1, printable(job.program),
+               job.ranks.ranks, text_of_nodes(job.nodes), microseconds(together.end(job.ranks)),
+               microseconds(job.alone), job.slowdown(together));
   }
   print_resources(together);
   print_links(together);
+  print_disturbance(together);
 }
 
-Json json_of(const Outcome& outcome, const Jobs& jobs) {
+Json json_of_jobs(const Replayed& replayed, const Jobs& jobs) {
+  const ReplayResult& together = replayed.result;
   Json each = Json::array();
-  for (std::size_t i = 0; i < jobs.all().size(); ++i) {
-    const Job& job = jobs.all()[i];
-    const Time end = outcome.together.end(job.ranks);
-    std::vector<Time> clocks = outcome.together.clocks();
+  for (const SettledJob& job : replayed.jobs) {
+    const Time end = together.end(job.ranks);
+    std::vector<Time> clocks = together.clocks();
     clocks = {clocks.begin() + job.ranks.first, clocks.begin() + job.ranks.first + job.ranks.ranks};
-    each.push_back({{"program", job.name},
-                    {"ranks", job.ranks.ranks},
-                    {"nodes", job.nodes},
-                    {"modelled_time_ps", end.count()},
-                    {"modelled_time_ns", end.nanoseconds()},
-                    {"alone_ns", outcome.alone[i].nanoseconds()},
-                    {"slowdown", slowdown(end, outcome.alone[i])},
-                    {"per_rank_ns", nanoseconds_of(clocks)},
-                    {"calls", calls_of(outcome.together, outcome.together.total(job.ranks))}});
+    Json one = {{"program", job.program},
+                {"first_rank", job.ranks.first},
+                {"ranks", job.ranks.ranks},
+                {"nodes", job.nodes},
+                {"modelled_time_ps", end.count()},
+                {"modelled_time_ns", end.nanoseconds()},
+                {"alone_ns", job.alone.nanoseconds()},
+                {"slowdown", job.slowdown(together)},
+                {"per_rank_ns", nanoseconds_of(clocks)},
+                {"calls", calls_of(together, together.total(job.ranks))}};
+    if (const auto disturbance = together.disturbance(job.ranks))
+      one["stragglers"] = json_of(*disturbance, end);
+    each.push_back(std::move(one));
   }
-  return {{"backend", outcome.backend},
-          {"modelled_time_ns", outcome.together.modelled_time.nanoseconds()},
-          {"jobs", each},
-          {"background_nodes", jobs.background_nodes()},
-          {"resources", resources_of(outcome.together)},
-          {"links", links_of(outcome.together)},
-          {"events", outcome.together.events},
-          {"messages", outcome.together.messages},
-          {"unfinished", outcome.together.unfinished}};
+  Json json = {{"backend", replayed.backend},
+               {"modelled_time_ns", together.modelled_time.nanoseconds()},
+               {"jobs", each},
+               {"background_nodes", jobs.background_nodes()},
+               {"resources", resources_of(together)},
+               {"links", links_of(together)},
+               {"events", together.events},
+               {"messages", together.messages},
+               {"unfinished", together.unfinished}};
+  if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
+  return json;
 }
 
 }  // namespace
 
 int replay_jobs(const ReplayToolOptions& options) {
-  if (!options.report.empty() || !options.html.empty() || options.records.receipts.any())
-    throw Misuse{"--report, --html and --receipts are of one program: leave out --job and --background"};
+  check_reports(options);
   const Setup setup(options.overrides, options.backends);
   const Jobs jobs(options, *setup.configuration);
   watch_for_interrupt();
   int code = kDone;
   Json results = Json::array();
+  std::vector<Replayed> all;
   for (const BackendDescription* backend : setup.backends) {
-    const std::optional<Outcome> outcome = replay_over(*backend, options, setup, jobs, code);
-    if (!outcome) break;
-    options.json ? results.push_back(json_of(*outcome, jobs)) : print_table(*outcome, jobs);
+    std::optional<Replayed> replayed = replay_over(*backend, options, setup, jobs, code);
+    if (!replayed) break;
+    options.json ? results.push_back(json_of_jobs(*replayed, jobs)) : print_table(*replayed, jobs);
+    all.push_back(std::move(*replayed));
   }
   if (options.json)
     fmt::print("{}\n", Json{{"results", results}, {"interrupted", is_interrupted()}}.dump(
                            2, ' ', false, Json::error_handler_t::replace));
   for (const std::string& note : setup.notes()) complain(note);
+  if (write_reports(options, all, jobs.description(), setup) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
   complain("interrupted: the backends that are left out were not replayed");
   return kInterrupted;

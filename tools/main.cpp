@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <tuple>
 
 #include "lib/core/names.hpp"
 #include "lib/core/pattern.hpp"
@@ -55,6 +56,8 @@ constexpr Shortcut kShortcuts[] = {
     {"--backend", "backend", "BACKEND", false},
     {"--compare", "compare", "BACKEND,...", false},
     {"--network", "network.topology", "TOPOLOGY", false},
+    {"--noise", "stragglers.noise", "PERIOD:LENGTH[:JITTER]", false},
+    {"--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--config", "config", "FILE", true},
@@ -219,6 +222,16 @@ class SettingOptions {
                    "the switches between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2 and "
                    "others, or a SimGrid platform file (FILE.xml); the keys network.link and so on say more")
         ->type_name("TOPOLOGY");
+    app.add_option("--noise", noise_,
+                   "once in each PERIOD the operating system takes each rank's processor for LENGTH: "
+                   "1ms:25us; JITTER, "
+                   "0 to 1, of the rest of the period is what it varies by")
+        ->type_name("PERIOD:LENGTH[:JITTER]");
+    app.add_option("--slow-nodes", slow_nodes_,
+                   "nodes on which the program computes so many times longer: 3,8-11:1.5, or random:4:1.5 "
+                   "for four that "
+                   "are drawn")
+        ->type_name("NODES:FACTOR");
   }
 
   /// The first --set that is none, or nothing.
@@ -228,13 +241,21 @@ class SettingOptions {
       if (!add_setting(setting, backends, overrides))
         return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
     }
-    if (!network_.empty()) overrides.push_back({"network.topology", network_, "--network"});
+    const std::tuple<const std::string&, const char*, const char*> own[] = {
+        {network_, "network.topology", "--network"},
+        {noise_, "stragglers.noise", "--noise"},
+        {slow_nodes_, "stragglers.slow_nodes", "--slow-nodes"}};
+    for (const auto& [value, key, option] : own) {
+      if (!value.empty()) overrides.push_back({key, value, option});
+    }
     return {};
   }
 
  private:
   std::vector<std::string> settings_;
   std::string network_;
+  std::string noise_;
+  std::string slow_nodes_;
   std::string config_;
 };
 

@@ -149,7 +149,8 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
           {},
           {},
           {},
-          setup.configuration->network};
+          setup.configuration->network,
+          setup.configuration->stragglers};
 }
 
 /// code: kNotWritten where a file could not be.

@@ -6,10 +6,8 @@
 
 #include "lib/core/names.hpp"
 #include "lib/core/replay.hpp"
-#include "lib/report/report.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
-#include "tools/report.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
@@ -42,7 +40,7 @@ std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& 
     Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
     if (!result) throw Misuse{fmt::format("{}: {}", options.file, lines_of(result.error()))};
     if ((*result).stopped) break;
-    all.push_back({backend->name, std::move(*result), {}});
+    all.push_back({backend->name, std::move(*result), {}, {}});
     if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
     if (options.records.receipts.any()) all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
@@ -63,32 +61,6 @@ void print_json(const std::vector<Replayed>& all, const recording::Description& 
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-/// As a run writes it, with the backends in their order.
-std::string report_of(std::vector<Replayed>& all, const recording::Description& description,
-                      const Setup& setup) {
-  std::vector<Settled> settled;
-  for (Replayed& replayed : all)
-    settled.push_back(
-        {std::string(replayed.backend), std::move(replayed.result), {}, std::move(replayed.receipts)});
-  RunFacts facts = offramp::facts_of(description);
-  facts.settings = settings_in_force(*setup.configuration, setup.registry);
-  return replay_report(description.ranks, facts, *setup.configuration, settled);
-}
-
-/// Returns the exit code. Nothing is left of `all`.
-int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
-                  const recording::Description& description, const Setup& setup) {
-  if (all.empty() || (options.report.empty() && options.html.empty())) return kDone;
-  const std::string text = report_of(all, description, setup);
-  const int code = options.report.empty() ? kDone : write_file(options.report, text);
-  if (options.html.empty() || code != kDone) return code;
-  Result<RunReport> report = parse_report(text, options.file);
-  if (!report) throw Misuse{report.error()};
-  std::vector<RunReport> reports;
-  reports.push_back(std::move(*report));
-  return write_file(options.html, report_page(reports));
-}
-
 void print_comparison(const std::vector<Replayed>& all) {
   const Time first = all.front().result.modelled_time;
   fmt::print("{:<10} {:>18} {:>8}\n", "# backend", "modelled (us)", "ratio");
@@ -107,10 +79,7 @@ int replay(const ReplayToolOptions& options) try {
   if (options.backends.empty() && !setup.configuration->compared.empty())
     setup = Setup(options.overrides, setup.configuration->settled_backends());
   const Played played(options.file);
-  for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
-    if (path->empty()) continue;
-    if (const std::string problem = option_problem(option, *path); !problem.empty()) throw Misuse{problem};
-  }
+  check_reports(options);
   watch_for_interrupt();
   int code = kDone;
   std::vector<Replayed> all = replay_all(options, setup, played, code);

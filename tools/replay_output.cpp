@@ -8,6 +8,8 @@
 
 #include "lib/core/names.hpp"
 #include "lib/core/pattern.hpp"
+#include "tools/report.hpp"
+#include "tools/tool.hpp"
 
 namespace offramp::tool {
 
@@ -99,6 +101,12 @@ Json links_of(const ReplayResult& result) {
   return links;
 }
 
+Json json_of(const ReplayResult::Disturbance& disturbance, Time end) {
+  return {{"undisturbed_ns", disturbance.undisturbed.nanoseconds()},
+          {"cost_ns", (end - disturbance.undisturbed).nanoseconds()},
+          {"longest_held_up_ns", disturbance.longest.nanoseconds()}};
+}
+
 Json json_of(const Replayed& replayed) {
   const ReplayResult& result = replayed.result;
   const Counters counters = result.total();
@@ -139,6 +147,8 @@ Json json_of(const Replayed& replayed) {
                {"events", result.events},
                {"messages", result.messages},
                {"unfinished", result.unfinished}};
+  if (const auto disturbance = result.disturbance())
+    json["stragglers"] = json_of(*disturbance, result.modelled_time);
   if (result.path)
     json["critical_path"] = {{"on_ranks_ns", result.path->on_ranks.nanoseconds()},
                              {"in_messages_ns", result.path->in_messages.nanoseconds()},
@@ -150,6 +160,41 @@ Json json_of(const Replayed& replayed) {
 
 double microseconds(Time time) {
   return time.nanoseconds() / 1000;
+}
+
+void check_reports(const ReplayToolOptions& options) {
+  for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
+    if (path->empty()) continue;
+    if (const std::string problem = option_problem(option, *path); !problem.empty()) throw Misuse{problem};
+  }
+}
+
+/// As a run writes it, with the backends in their order.
+static std::string report_of(std::vector<Replayed>& all, const recording::Description& description,
+                             const Setup& setup) {
+  std::vector<Settled> settled;
+  for (Replayed& replayed : all)
+    settled.push_back({std::string(replayed.backend),
+                       std::move(replayed.result),
+                       {},
+                       std::move(replayed.receipts),
+                       std::move(replayed.jobs)});
+  RunFacts facts = offramp::facts_of(description);
+  facts.settings = settings_in_force(*setup.configuration, setup.registry);
+  return replay_report(description.ranks, facts, *setup.configuration, settled);
+}
+
+int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
+                  const recording::Description& description, const Setup& setup) {
+  if (all.empty() || (options.report.empty() && options.html.empty())) return kDone;
+  const std::string text = report_of(all, description, setup);
+  const int code = options.report.empty() ? kDone : write_file(options.report, text);
+  if (options.html.empty() || code != kDone) return code;
+  Result<RunReport> report = parse_report(text, "the report");
+  if (!report) throw Misuse{report.error()};
+  std::vector<RunReport> reports;
+  reports.push_back(std::move(*report));
+  return write_file(options.html, report_page(reports));
 }
 
 static void print_calls(const ReplayResult& result, const Counters& counters) {
@@ -214,6 +259,16 @@ void print_links(const ReplayResult& result) {
     fmt::print("  {} links used; messages waited {:.3f} us for them\n", busiest.size(), microseconds(waited));
 }
 
+void print_disturbance(const ReplayResult& result) {
+  const auto disturbance = result.disturbance();
+  if (!disturbance) return;
+  const Time cost = result.modelled_time - disturbance->undisturbed;
+  fmt::print(
+      "  stragglers: {:+.3f} us ({:+.1f}%) against the same without them; one processor was held up for "
+      "{:.3f} us\n",
+      microseconds(cost), share(cost, disturbance->undisturbed), microseconds(disturbance->longest));
+}
+
 static void print_path(const ReplayResult& result) {
   if (!result.path) return;
   const CriticalPath& path = *result.path;
@@ -256,6 +311,7 @@ void print_result(const Replayed& replayed) {
                microseconds(phase.longest()));
   print_resources(result);
   print_links(result);
+  print_disturbance(result);
   print_path(result);
   print_notes(result, counters);
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lib/core/replay.hpp"
+#include "lib/report/report.hpp"
 #include "tools/replay.hpp"
 #include "tools/setup.hpp"
 
@@ -17,7 +18,8 @@ using Json = nlohmann::ordered_json;
 struct Replayed {
   std::string_view backend;
   ReplayResult result;
-  std::string receipts;  // JSON; empty: not wanted
+  std::string receipts;          // JSON; empty: not wanted
+  std::vector<SettledJob> jobs;  // empty: one program
 };
 
 /// What is replayed: a recording, or a pattern.
@@ -43,6 +45,8 @@ Json nanoseconds_of(const std::vector<Time>& times);
 Json calls_of(const ReplayResult& result, const Counters& counters);
 Json resources_of(const ReplayResult& result);
 Json links_of(const ReplayResult& result);
+/// What stragglers cost what ends then.
+Json json_of(const ReplayResult::Disturbance& disturbance, Time end);
 Json json_of(const Replayed& replayed);
 
 // Tables.
@@ -50,7 +54,15 @@ double microseconds(Time time);
 void print_resources(const ReplayResult& result);
 /// The busiest links of the network, and what sharing cost.
 void print_links(const ReplayResult& result);
+/// What stragglers cost, if there are any.
+void print_disturbance(const ReplayResult& result);
 void print_result(const Replayed& replayed);
+
+/// Throws Misuse for a report that cannot be written.
+void check_reports(const ReplayToolOptions& options);
+/// --report and --html. Returns the exit code. Nothing is left of `all`.
+int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
+                  const recording::Description& description, const Setup& setup);
 
 /// `offramp replay --job ...`: several programs in one world.
 int replay_jobs(const ReplayToolOptions& options);

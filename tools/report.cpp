@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -198,6 +199,19 @@ double waited_for(const std::vector<ReportLink>& links) {
   return waited;
 }
 
+std::string ranks_of(const ReportJob& job) {
+  return job.ranks == 1 ? fmt::format("{}", job.first_rank)
+                        : fmt::format("{}-{}", job.first_rank, job.first_rank + job.ranks - 1);
+}
+
+std::string stragglers_of(const ReportLane& lane) {
+  const double cost = lane.modelled_ns - lane.stragglers->undisturbed_ns;
+  return fmt::format(
+      "stragglers: {} {} than without them, {} of the time; one processor was held up for up to {}",
+      time_text(std::abs(cost)), cost < 0 ? "shorter" : "longer",
+      percent_text(std::abs(cost), lane.modelled_ns), time_text(lane.stragglers->longest_ns));
+}
+
 const ReportPhase* phase_of(const ReportLane& lane, const std::string& name) {
   const auto found = std::find_if(lane.phases.begin(), lane.phases.end(),
                                   [&](const ReportPhase& phase) { return phase.name == name; });
@@ -299,6 +313,21 @@ void print_links(const ShownLane& shown) {
   table.print();
 }
 
+void print_jobs(const ShownLane& shown) {
+  if (shown.lane->jobs.empty()) return;
+  fmt::print("\n{}: {} at the same time\n", printable(shown.label),
+             counted(shown.lane->jobs.size(), "program"));
+  Columns table({"program", "ranks", "nodes", "modelled time", "alone", "slowdown"});
+  for (const ReportJob& job : shown.lane->jobs)
+    table.add({printable(job.program), ranks_of(job), printable(job.nodes), time_text(job.modelled_ns),
+               time_text(job.alone_ns), ratio_text(job.modelled_ns, job.alone_ns)});
+  table.print();
+}
+
+void print_stragglers(const ShownLane& shown) {
+  if (shown.lane->stragglers) fmt::print("{}: {}\n", printable(shown.label), stragglers_of(*shown.lane));
+}
+
 void print_path(const ShownLane& shown) {
   if (!shown.lane->path) return;
   const ReportPath& path = *shown.lane->path;
@@ -325,7 +354,9 @@ void print_text(const std::vector<RunReport>& reports) {
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
   print_phases(lanes);
+  for (const ShownLane& shown : lanes) print_jobs(shown);
   for (const ShownLane& shown : lanes) print_links(shown);
+  for (const ShownLane& shown : lanes) print_stragglers(shown);
   for (const ShownLane& shown : lanes) print_path(shown);
   for (const ShownLane& shown : lanes) {
     for (const ReportDecline& decline : shown.lane->declines)

@@ -48,6 +48,10 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 /// Null: the program has none of this name there.
 /// By how much messages came later for others on their links, all together.
 double waited_for(const std::vector<ReportLink>& links);
+/// "4-7"
+std::string ranks_of(const ReportJob& job);
+/// What stragglers cost. The lane has some.
+std::string stragglers_of(const ReportLane& lane);
 const ReportPhase* phase_of(const ReportLane& lane, const std::string& name);
 
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".

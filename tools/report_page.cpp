@@ -46,6 +46,8 @@ class Page {
     balance();
     shares();
     units();
+    jobs();
+    stragglers();
     links();
     paths();
     places();
@@ -407,6 +409,38 @@ class Page {
     add("<div class=\"cards\">\n");
     for (std::size_t i = 0; i < lanes_.size(); ++i) path_card(i);
     add("</div>\n");
+    end_section();
+  }
+
+  void jobs() {
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return !shown.lane->jobs.empty(); });
+    if (!any) return;
+    section("Programs at the same time",
+            "Each program beside the others, and what it takes with nothing beside it on the same nodes.");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const std::vector<ReportJob>& jobs = lanes_[i].lane->jobs;
+      if (jobs.empty()) continue;
+      add("<h3>{}</h3>\n", dotted(i));
+      heads({"program", "ranks", "nodes", "modelled time", "alone", "slowdown"});
+      for (const ReportJob& job : jobs)
+        add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            escaped(job.program), ranks_of(job), escaped(job.nodes), time_text(job.modelled_ns),
+            time_text(job.alone_ns), ratio_text(job.modelled_ns, job.alone_ns));
+      end_table();
+    }
+    end_section();
+  }
+
+  void stragglers() {
+    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
+                                 [](const ShownLane& shown) { return shown.lane->stragglers.has_value(); });
+    if (!any) return;
+    section("Stragglers",
+            "What interrupted processors and slow nodes cost, against the same run without them.");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (lanes_[i].lane->stragglers) add("<p>{}: {}.</p>\n", dotted(i), stragglers_of(*lanes_[i].lane));
+    }
     end_section();
   }
 

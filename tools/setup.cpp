@@ -25,7 +25,7 @@ Setup::Setup(const std::vector<Override>& overrides, std::vector<std::string> na
 }
 
 std::vector<std::string> Setup::notes() const {
-  std::vector<std::string> all;
+  std::vector<std::string> all = settings_without_effect(*configuration);
   for (const BackendDescription* backend : backends) {
     for (std::string& text : settings_without_effect(*configuration, *backend))
       all.push_back(std::move(text));

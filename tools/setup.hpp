@@ -24,7 +24,7 @@ struct Setup {
   /// names: of the backends; "all", or none for the configured one. Throws Misuse.
   Setup(const std::vector<Override>& overrides, std::vector<std::string> names);
 
-  /// Settings of these backends that change nothing.
+  /// Settings that change nothing: general ones, and of these backends.
   [[nodiscard]] std::vector<std::string> notes() const;
 };
 

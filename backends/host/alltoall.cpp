@@ -1,4 +1,6 @@
 // Alltoall, with blocks of equal and of different sizes.
+#include <algorithm>
+
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
@@ -54,27 +56,26 @@ Task<Outcome> bruck(Call call) {
     return all.subspan(block * static_cast<std::size_t>(index), block);
   };
   const MutableBytes turned = team.scratch(block * static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i)
-    local_copy(team, costs, call.send_block(wrap(rank + i, size)), at(turned, i));
+  local_copies(team, costs, size, block,
+               [&](int i) { team.copy(call.send_block(wrap(rank + i, size)), at(turned, i)); });
   const std::size_t half = block * static_cast<std::size_t>((size + 1) / 2);
   const MutableBytes outgoing = team.scratch(half);
   const MutableBytes incoming = team.scratch(half);
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < size; distance *= 2) {
-    int count = 0;
-    for (int i = distance; i < size; ++i) {
-      if ((i & distance) != 0) local_copy(team, costs, at(turned, i), at(outgoing, count++));
-    }
+    // The blocks whose numbers have this power of two, and how many there are.
+    const auto number = [distance](int i) { return i / distance * 2 * distance + distance + i % distance; };
+    const int count = size / (2 * distance) * distance + std::max(0, size % (2 * distance) - distance);
+    local_copies(team, costs, count, block,
+                 [&](int i) { team.copy(at(turned, number(i)), at(outgoing, i)); });
     const std::size_t bytes = block * static_cast<std::size_t>(count);
     note(outcome, co_await exchange(team, wrap(rank + distance, size), outgoing.first(bytes),
                                     wrap(rank - distance, size), incoming.first(bytes)));
-    count = 0;
-    for (int i = distance; i < size; ++i) {
-      if ((i & distance) != 0) local_copy(team, costs, at(incoming, count++), at(turned, i));
-    }
+    local_copies(team, costs, count, block,
+                 [&](int i) { team.copy(at(incoming, i), at(turned, number(i))); });
   }
-  for (int i = 0; i < size; ++i)
-    local_copy(team, costs, at(turned, i), call.receive_block(wrap(rank - i, size)));
+  local_copies(team, costs, size, block,
+               [&](int i) { team.copy(at(turned, i), call.receive_block(wrap(rank - i, size))); });
   co_return outcome;
 }
 

@@ -33,6 +33,13 @@ inline void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableB
   team.copy(from, to);
 }
 
+/// `count` copies of `bytes` each, one after the other, which copy(0) and so on do where there is data.
+template <typename Copy>
+void local_copies(Team& team, const LocalCosts& costs, int count, std::size_t bytes, Copy copy) {
+  spend(team, costs, "copy", costs.copy.bytes(static_cast<std::int64_t>(bytes)) * count);
+  for (int i = 0; team.carries_data() && i < count; ++i) copy(i);
+}
+
 inline void local_combine(Team& team, const LocalCosts& costs, Bytes in, MutableBytes inout) {
   spend(team, costs, "combine", costs.combine.bytes(static_cast<std::int64_t>(in.size())));
   team.combine(in, inout);

@@ -49,7 +49,7 @@ Task<void> BackgroundTraffic::play(RankHandle& rank, std::function<bool()> is_ov
       sends.push_back(
           rank.isend(rank.world(), ranks[static_cast<std::size_t>(to)], kBytes, 0, ElementType::kByte, true));
     const Time next = period * static_cast<std::int64_t>(round + 1);
-    if (rank.clock() < next) rank.compute(next - rank.clock());
+    rank.rest_until(next);
   }
   for (std::deque<RankRequest>* const left : {&sends, &receives}) {
     for (RankRequest& request : *left) rank.give_up(request);

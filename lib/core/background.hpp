@@ -15,7 +15,7 @@ struct BackgroundTraffic {
   static constexpr std::size_t kBytes = 65536;  // of a message
   /// Messages that one node sends, and that one takes, at a time: where the network or a port cannot take the
   /// rate, it carries what it can, as with any transport that has a window.
-  static constexpr std::size_t kWindow = 16;
+  static constexpr std::size_t kWindow = 4;
 
   enum class Kind : std::uint8_t {
     kUniform,  // each message to a node that is drawn

@@ -283,7 +283,7 @@ class Loader {
   /// What can stand at the top of a file: sections, and keys if asked for.
   [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
     std::vector<string_view> names = registry_.names();
-    names.insert(names.end(), {"faults", "network", "route"});
+    names.insert(names.end(), {"faults", "network", "route", "stragglers"});
     for (const Row& row : configuration_rows()) {
       if (keys && !row.path.empty() && section_of(row.path).empty()) names.push_back(row.path);
     }
@@ -324,6 +324,7 @@ class Loader {
         configuration_.notes.push_back(
             fmt::format("{} has no effect without a report; add --report FILE", key));
     }
+    for (string& text : settings_without_effect(c)) configuration_.notes.push_back(std::move(text));
     for (const string& name : backends_in_use(c)) {
       for (string& text : settings_without_effect(c, *registry_.find(name)))
         configuration_.notes.push_back(std::move(text));
@@ -457,6 +458,32 @@ std::vector<string> settings_without_effect(const Configuration& configuration,
     texts.push_back(fmt::format("{}: {}.{} = {} {}", written->second.origin, description.name, parameter,
                                 written->second.text, reason));
   }
+  return texts;
+}
+
+std::vector<string> settings_without_effect(const Configuration& configuration) {
+  std::vector<string> texts;
+  const auto note = [&](std::initializer_list<const char*> keys, const string& reason) {
+    for (const char* key : keys) {
+      const auto written = configuration.written.find(key);
+      if (written != configuration.written.end())
+        texts.push_back(
+            fmt::format("{}: {} = {} {}", written->second.origin, key, written->second.text, reason));
+    }
+  };
+  const NetworkOptions& network = configuration.network;
+  if (network.is_star())
+    note({"network.link", "network.hop", "network.routing", "network.sharing"},
+         "has no effect in a star, which is the backend's own wires; see --network");
+  if (network.platform != nullptr)
+    note({"network.link", "network.hop", "network.routing"},
+         fmt::format("has no effect beside {}, which has rates, latencies and routes of its own",
+                     printable(network.topology)));
+  const StragglerOptions& stragglers = configuration.stragglers;
+  if (!stragglers.noise.any()) note({"stragglers.noise_phase"}, "has no effect without stragglers.noise");
+  if (!stragglers.any()) note({"stragglers.seed"}, "has no effect without stragglers");
+  if (stragglers.slow.any() && configuration.compute.kind == Compute::Kind::kNone)
+    note({"stragglers.slow_nodes"}, "has no effect: slow nodes compute longer, and compute is \"none\"");
   return texts;
 }
 

@@ -16,6 +16,7 @@
 
 #include "lib/core/registry.hpp"
 #include "offramp/model/backend.hpp"
+#include "simulators/model/stragglers.hpp"
 #include "simulators/network/make_network.hpp"
 
 namespace offramp {
@@ -64,6 +65,7 @@ struct Configuration {
   Reductions reductions = Reductions::kHardware;
   std::vector<Route> routes;
   NetworkOptions network;
+  StragglerOptions stragglers;
   FaultRates faults;
   std::string fault_script;  // its text, which may have come from a file
   std::string fault_record;  // a path; empty: none
@@ -148,6 +150,8 @@ std::string agreed_settings(const Configuration& configuration);
 /// instead.
 std::vector<std::string> settings_without_effect(const Configuration& configuration,
                                                  const BackendDescription& description);
+/// The same of general keys: those of a network and of stragglers that other keys decide.
+std::vector<std::string> settings_without_effect(const Configuration& configuration);
 
 /// One row of the table of keys. A key without a variable can only stand in a file, one without a path only
 /// in the environment. default_text and allowed are for people; quoted says whether the file wants the value

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "lib/core/names.hpp"
+#include "lib/core/straggler_text.hpp"
 
 namespace offramp {
 namespace {
@@ -153,6 +154,27 @@ bool set_topology(string& where, const RawValue& value) {
   return set_text(where, value) && (is_platform_file(where) || check_topology(where).empty());
 }
 
+/// Keeps what other keys say of the noise.
+bool set_noise(Noise& where, const RawValue& value) {
+  const std::optional<Noise> noise = parse_noise(value.text);
+  if (!noise) return false;
+  const bool is_aligned = where.is_aligned;
+  where = *noise;
+  where.is_aligned = is_aligned;
+  return true;
+}
+
+bool set_phase(bool& is_aligned, const RawValue& value) {
+  is_aligned = value.text == "same";
+  return is_aligned || value.text == "random";
+}
+
+bool set_slow_nodes(SlowNodes& where, const RawValue& value) {
+  std::optional<SlowNodes> slow = parse_slow_nodes(value.text);
+  if (slow) where = std::move(*slow);
+  return slow.has_value();
+}
+
 bool set_operation(std::optional<OperationKind>& where, const RawValue& value) {
   where = parse_operation(value.text);
   return where.has_value() || value.text == "any";
@@ -287,6 +309,32 @@ constexpr Row kRows[] = {
       "for the groups that routing draws"},
      [](Target& t, const RawValue& v) { return set_seed(t.all.network.seed, v); },
      text_of_network<&NetworkOptions::seed>},
+    {{"stragglers.noise", "OFFRAMP_STRAGGLERS_NOISE", "none", true,
+      "none, PERIOD:LENGTH, PERIOD:LENGTH:JITTER, times in us or with a unit (\"1ms:25us\"), LENGTH up to "
+      "0.99 "
+      "of PERIOD, JITTER 0 .. 1",
+      "once in each period the operating system takes each rank's processor for so long"},
+     [](Target& t, const RawValue& v) { return set_noise(t.all.stragglers.noise, v); },
+     [](const Configuration& c) {
+       const Noise& noise = c.stragglers.noise;
+       return fmt::format("{} {} {}", noise.period.count(), noise.length.count(), noise.jitter);
+     }},
+    {{"stragglers.noise_phase", "OFFRAMP_STRAGGLERS_NOISE_PHASE", "random", true, "random, same",
+      "whether this comes to each rank at times of its own, or to all at the same ones"},
+     [](Target& t, const RawValue& v) { return set_phase(t.all.stragglers.noise.is_aligned, v); },
+     [](const Configuration& c) { return plain(c.stragglers.noise.is_aligned); }},
+    {{"stragglers.slow_nodes", "OFFRAMP_STRAGGLERS_SLOW_NODES", "none", true,
+      "none, A,B-C,...:FACTOR, random:N:FACTOR, FACTOR 1 .. 1000",
+      "nodes on which the program computes so many times longer: these, or so many that are drawn"},
+     [](Target& t, const RawValue& v) { return set_slow_nodes(t.all.stragglers.slow, v); },
+     [](const Configuration& c) {
+       const SlowNodes& slow = c.stragglers.slow;
+       return fmt::format("{} {} {}", fmt::join(slow.nodes, ","), slow.drawn, slow.factor);
+     }},
+    {{"stragglers.seed", "OFFRAMP_STRAGGLERS_SEED", "0", false, "a whole number from 0",
+      "for all that stragglers draw; the same seed gives the same times"},
+     [](Target& t, const RawValue& v) { return set_seed(t.all.stragglers.seed, v); },
+     [](const Configuration& c) { return plain(c.stragglers.seed); }},
     {{"faults.seed", "OFFRAMP_FAULTS_SEED", "0", false, "a whole number from 0",
       "the same seed gives the same faults on every run"},
      [](Target& t, const RawValue& v) { return set_seed(t.all.faults.seed, v); },
@@ -367,7 +415,7 @@ const Row* find_row(string_view path) {
 }
 
 bool is_section(string_view name) {
-  return name == "faults" || name == "network" || name == "route";
+  return name == "faults" || name == "network" || name == "route" || name == "stragglers";
 }
 
 string_view section_of(string_view path) {

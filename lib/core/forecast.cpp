@@ -55,8 +55,8 @@ Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Ou
   }
 }
 
-Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat,
-                          ReplayObserver* observer) {
+Result<Forecast> in_one_world(const ForecastSetting& setting, const Operation& operation, int repeat,
+                              ReplayObserver* observer) {
   WorldOptions observed;
   if (observer != nullptr) {
     observed.spans = observer->spans();
@@ -81,6 +81,21 @@ Result<Forecast> in_world(const ForecastSetting& setting, const Operation& opera
   forecast.engine = world->engine_time();
   forecast.wire = world->wire();
   return forecast;
+}
+
+/// With stragglers, the note says what they cost.
+Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat,
+                          ReplayObserver* observer) {
+  Result<Forecast> result = in_one_world(setting, operation, repeat, observer);
+  if (!result || !setting.stragglers.any()) return result;
+  ForecastSetting undisturbed = setting;
+  undisturbed.stragglers = {};
+  Result<Forecast> without = in_one_world(undisturbed, operation, repeat, nullptr);
+  if (!without) return without;
+  result->note =
+      fmt::format("{} of {} bytes on {} ranks: {:.3f} us without stragglers", to_string(operation.kind),
+                  operation.bytes, operation.ranks, without->time.nanoseconds() / 1000);
+  return result;
 }
 
 /// A verdict without the backend that gave it.
@@ -150,7 +165,8 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
   Result<Forecast> result = in_world(larger, operation, repeat, observer);
   if (result) {
     result->what_if = true;
-    result->note = fmt::format("what if: {}: {}", reason, done);
+    const std::string note = fmt::format("what if: {}: {}", reason, done);
+    result->note = result->note.empty() ? note : note + "; " + result->note;
   }
   return result;
 }

@@ -166,13 +166,16 @@ std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   return text;
 }
 
-void collect(ReplayRun& run, const World& world) {
+/// background: ranks that have no program, and no end.
+void collect(ReplayRun& run, const World& world, const std::vector<int>& background) {
   ReplayResult& result = run.result;
   for (int rank = 0; rank < world.ranks(); ++rank) {
     ReplayedRank& replayed = result.ranks[static_cast<std::size_t>(rank)];
     replayed.clock = world.clock(rank);
+    replayed.held_up = world.held_up(rank);
     replayed.counters.calls.resize(result.functions.size());
   }
+  for (const int rank : background) result.ranks[static_cast<std::size_t>(rank)].clock = Time();
   for (const ReplayJob& job : run.jobs) result.modelled_time = later(result.modelled_time, result.end(job));
   result.wire = world.wire();
   result.messages = world.messages();
@@ -192,8 +195,8 @@ std::vector<int> working_ranks(const ReplayRun& run, const ReplaySource& source)
 
 }  // namespace
 
-Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,
-                            const ReplayOptions& options) {
+static Result<ReplayResult> replay_once(const WorldSetting& setting, const ReplaySource& source,
+                                        const ReplayOptions& options) {
   using Failure = Result<ReplayResult>;
   if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
     return Failure::failure(fmt::format("a recording of {} ranks", source.ranks));
@@ -220,9 +223,26 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
     return Failure::failure(
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
-  collect(run, *world);
+  collect(run, *world, source.background.ranks);
   run.result.path = run.log.take_path();
   return std::move(run.result);
+}
+
+Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,
+                            const ReplayOptions& options) {
+  Result<ReplayResult> result = replay_once(setting, source, options);
+  if (!result || result->stopped || !options.compare_undisturbed || !setting.stragglers.any()) return result;
+  WorldSetting undisturbed = setting;
+  undisturbed.stragglers = {};
+  ReplayOptions alike;
+  alike.compute = options.compute;
+  alike.arrival = options.arrival;
+  alike.progress = options.progress;
+  Result<ReplayResult> without = replay_once(undisturbed, source, alike);
+  if (!without) return Result<ReplayResult>::failure(without.error());
+  result->stopped = without->stopped;
+  result->undisturbed = without->clocks();
+  return result;
 }
 
 }  // namespace offramp

@@ -66,6 +66,8 @@ struct ReplayOptions {
   bool sizes = false;        // ReplayedRank::sizes
   bool details = false;      // ReplayedRank::units, ReplayResult::path
   bool certificate = false;  // ReplayedRank::certificate
+  /// With stragglers: once more without them, for ReplayResult::undisturbed.
+  bool compare_undisturbed = true;
   ReplayObserver* observer = nullptr;
   /// Called now and then. False: the replay ends where it is.
   std::function<bool(const ReplayProgress& progress)> progress;

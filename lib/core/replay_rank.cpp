@@ -334,7 +334,7 @@ void ReplayRank::open(RankRequest&& request, std::uint64_t bytes) {
 
 /// A receive that was cancelled, or that no message ever came for.
 void ReplayRank::leave_open() {
-  rank_.compute(rank_.post_cost());
+  rank_.work(rank_.post_cost());
   if (has(recording::kBlocking)) {
     end_early("no message ever came");
   } else if (taken_ == Taken::kNothing) {

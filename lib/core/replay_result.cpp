@@ -32,4 +32,19 @@ Time ReplayResult::end(const ReplayJob& job) const {
   return end;
 }
 
+std::optional<ReplayResult::Disturbance> ReplayResult::disturbance(const ReplayJob& job) const {
+  if (undisturbed.empty()) return std::nullopt;
+  Disturbance all;
+  for (auto rank = static_cast<std::size_t>(job.first);
+       rank < static_cast<std::size_t>(job.first + job.ranks); ++rank) {
+    all.undisturbed = later(all.undisturbed, undisturbed[rank]);
+    all.longest = later(all.longest, ranks[rank].held_up);
+  }
+  return all;
+}
+
+std::optional<ReplayResult::Disturbance> ReplayResult::disturbance() const {
+  return disturbance({0, static_cast<int>(ranks.size())});
+}
+
 }  // namespace offramp

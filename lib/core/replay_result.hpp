@@ -41,6 +41,7 @@ struct ReplayedRank {
   Counters counters;
   std::unique_ptr<SizeTable> sizes;  // null: not asked for
   std::unique_ptr<UnitTimes> units;  // the same
+  Time held_up = {};                 // its processor by stragglers, whether or not anything waited for it
   /// Of what the rank did and took, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
 };
@@ -55,6 +56,7 @@ struct ReplayResult {
   Time modelled_time;                  // the latest clock
   std::vector<std::string> functions;  // names of Counters::calls, which are alike for all ranks
   std::vector<ReplayedRank> ranks;
+  std::vector<Time> undisturbed;     // the ranks' clocks without stragglers; empty: there are none
   std::optional<CriticalPath> path;  // with details, if it is known
   std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
   WireCounters wire;
@@ -72,6 +74,14 @@ struct ReplayResult {
   /// The same of one job, and its latest clock.
   [[nodiscard]] Counters total(const ReplayJob& job) const;
   [[nodiscard]] Time end(const ReplayJob& job) const;
+  /// What stragglers cost, where there are any: the end without them, and of how long they held up ranks'
+  /// processors, the longest.
+  struct Disturbance {
+    Time undisturbed;
+    Time longest;
+  };
+  [[nodiscard]] std::optional<Disturbance> disturbance(const ReplayJob& job) const;
+  [[nodiscard]] std::optional<Disturbance> disturbance() const;
 };
 
 }  // namespace offramp

@@ -25,6 +25,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   if (!settings) return Failure::failure(settings.error());
   WorldSetting setting{backend, std::move(*settings), configuration.faults, configuration.ranks_per_node};
   setting.network = configuration.network;
+  setting.stragglers = configuration.stragglers;
   setting.host = registry.find("host");
   if (setting.host == nullptr) return Failure::failure("there is no backend host");
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
@@ -49,6 +50,14 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   return setting;
 }
 
+static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {
+  using Made = Result<std::shared_ptr<const Stragglers>>;
+  auto machine = place_in_machine(setting.network, ranks, setting.ranks_per_node);
+  if (!machine) return Made::failure(machine.error());
+  auto made = Stragglers::make(setting.stragglers, machine->places, machine->nodes, setting.ranks_per_node);
+  return made ? made : Made::failure("stragglers.slow_nodes: " + made.error());
+}
+
 Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
                                           const WorldOptions& observed) {
   WorldOptions options = observed;
@@ -59,6 +68,11 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
   auto network = make_network(setting.network, ranks, setting.ranks_per_node);
   if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
   options.network = std::move(*network);
+  if (setting.stragglers.any()) {
+    auto stragglers = make_stragglers(setting, ranks);
+    if (!stragglers) return Result<std::unique_ptr<World>>::failure(stragglers.error());
+    options.stragglers = std::move(*stragglers);
+  }
   WorldBackend hardware(setting.backend, setting.settings);
   hardware.host = setting.host;
   hardware.host_settings = setting.host_settings;

@@ -21,6 +21,7 @@ struct WorldSetting {
   std::vector<WorldBackend::Further> further = {};
   std::vector<RouteRule> rules = {};  // as WorldBackend has them
   NetworkOptions network = {};        // between the nodes
+  StragglerOptions stragglers = {};
 };
 
 /// A backend with the host behind it, and the routes with the backends to which they lead, as in a run.

@@ -151,6 +151,17 @@ ReportLane read_lane(const Node& node) {
       lane.phases.push_back({n.at("name").text(), n.at("count").whole(), n.at("longest_ps").picoseconds()});
     });
   if (node.has("critical_path")) lane.path = read_path(node.at("critical_path"));
+  if (node.has("stragglers")) {
+    const Node& stragglers = node.at("stragglers");
+    lane.stragglers = {stragglers.at("undisturbed_ps").picoseconds(),
+                       stragglers.at("longest_held_up_ps").picoseconds()};
+  }
+  if (node.has("jobs"))
+    node.at("jobs").each_element(kMostRanks, [&](const Node& n) {
+      lane.jobs.push_back({n.at("program").text(), n.at("first_rank").whole(), n.at("ranks").whole(),
+                           n.at("nodes").text(), n.at("modelled_time_ps").picoseconds(),
+                           n.at("alone_ps").picoseconds()});
+    });
   if (node.has("links"))
     node.at("links").each_element(kMostLinks, [&](const Node& n) {
       lane.links.push_back({n.at("name").text(), n.at("busy_ps").picoseconds(),

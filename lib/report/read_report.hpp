@@ -89,6 +89,22 @@ struct ReportLink {
   std::uint64_t bytes = 0;
 };
 
+/// What stragglers cost.
+struct ReportDisturbance {
+  double undisturbed_ns = 0;  // the end without them
+  double longest_ns = 0;      // for which they held up one rank's processor
+};
+
+/// One of several programs that were replayed at the same time.
+struct ReportJob {
+  std::string program;
+  std::uint64_t first_rank = 0;
+  std::uint64_t ranks = 0;
+  std::string nodes;  // "0-3,8"
+  double modelled_ns = 0;
+  double alone_ns = 0;  // with nothing beside it
+};
+
 /// The run over one backend.
 struct ReportLane {
   std::string backend;
@@ -104,6 +120,8 @@ struct ReportLane {
   std::vector<ReportRank> ranks;
   std::vector<ReportPhase> phases;  // none: the program names none, or the times are live
   std::optional<ReportPath> path;
+  std::optional<ReportDisturbance> stragglers;
+  std::vector<ReportJob> jobs;    // none: one program
   std::vector<ReportLink> links;  // the busiest first; none: no network, or the times are live
 };
 

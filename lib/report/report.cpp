@@ -656,7 +656,7 @@ std::string summary(const std::string& text) {
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
-  out += time_spent(report) + phases_text(report) + links_text(report);
+  out += time_spent(report) + phases_text(report) + links_text(report) + stragglers_text(report);
   if (!report.at("compared").empty()) out += comparison(report);
   if (whole(report, "arrival_order_dependences") > 0) out += places_text(report);
   const Json& wire = report.at("wire");

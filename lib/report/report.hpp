@@ -28,12 +28,29 @@ struct RankNotes {
 /// What one rank contributes, as a JSON text. names: of the functions that the counters number.
 std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes);
 
+/// One of several programs that ran at the same time.
+struct SettledJob {
+  std::string program;
+  ReplayJob ranks;         // of the result
+  std::vector<int> nodes;  // of the machine
+  Time alone;              // its end with nothing beside it, on the same nodes
+
+  /// How many times longer it takes beside the others.
+  [[nodiscard]] double slowdown(const ReplayResult& together) const {
+    return alone > Time() ? together.end(ranks).seconds() / alone.seconds() : 1;
+  }
+};
+
+/// "0-3,8": the nodes in this order.
+std::string text_of_nodes(const std::vector<int>& nodes);
+
 /// A run over one backend, as a world simulates it.
 struct Settled {
   std::string backend;
   std::optional<ReplayResult> result;
-  std::string problem = {};   // why there is no result
-  std::string receipts = {};  // a JSON array, see ReplayRecords; empty: none were asked for
+  std::string problem = {};           // why there is no result
+  std::string receipts = {};          // a JSON array, see ReplayRecords; empty: none were asked for
+  std::vector<SettledJob> jobs = {};  // empty: the result is of one program
 };
 
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not

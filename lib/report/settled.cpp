@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -90,7 +91,51 @@ Json links_json(const ReplayResult& result) {
   return links;
 }
 
+Json disturbance_json(const ReplayResult::Disturbance& disturbance) {
+  return {{"undisturbed_ps", disturbance.undisturbed.count()},
+          {"longest_held_up_ps", disturbance.longest.count()}};
+}
+
+Json jobs_json(const Settled& settled) {
+  const ReplayResult& result = *settled.result;
+  Json jobs = Json::array();
+  for (const SettledJob& job : settled.jobs) {
+    Json calls = Json::object();
+    const Counters counters = result.total(job.ranks);
+    for (std::size_t i = 0; i < result.functions.size(); ++i) {
+      const CallCounter& counter = counters.calls[i];
+      if (counter.count > 0)
+        calls[result.functions[i]] = {
+            {"count", counter.count}, {"bytes", counter.bytes}, {"modelled_ps", counter.modelled.count()}};
+    }
+    Json one = {{"program", job.program},
+                {"first_rank", job.ranks.first},
+                {"ranks", job.ranks.ranks},
+                {"nodes", text_of_nodes(job.nodes)},
+                {"modelled_time_ps", result.end(job.ranks).count()},
+                {"alone_ps", job.alone.count()},
+                {"slowdown", job.slowdown(result)}};
+    if (const auto disturbance = result.disturbance(job.ranks))
+      one["stragglers"] = disturbance_json(*disturbance);
+    one["calls"] = std::move(calls);
+    jobs.push_back(std::move(one));
+  }
+  return jobs;
+}
+
 }  // namespace
+
+std::string text_of_nodes(const std::vector<int>& nodes) {
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size();) {
+    std::size_t end = i + 1;
+    while (end < nodes.size() && nodes[end] == nodes[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", nodes[i]);
+    if (end - i > 1) text += fmt::format("-{}", nodes[end - 1]);
+    i = end;
+  }
+  return text;
+}
 
 void add_settled(Json& lane, const Settled& settled) {
   const ReplayResult& result = *settled.result;
@@ -98,6 +143,8 @@ void add_settled(Json& lane, const Settled& settled) {
   lane["phases"] = phases_json(result);
   lane["resources"] = resources_json(result);
   if (!result.links.empty()) lane["links"] = links_json(result);
+  if (const auto disturbance = result.disturbance()) lane["stragglers"] = disturbance_json(*disturbance);
+  if (!settled.jobs.empty()) lane["jobs"] = jobs_json(settled);
 }
 
 std::string phases_text(const Json& report) {
@@ -111,6 +158,17 @@ std::string phases_text(const Json& report) {
   if (phases.size() > kNamed)
     out += fmt::format("offramp: {} more\n", counted(phases.size() - kNamed, "phase"));
   return out;
+}
+
+std::string stragglers_text(const Json& report) {
+  if (!report.contains("stragglers")) return {};
+  const Json& stragglers = report.at("stragglers");
+  const double run = report.at("modelled_time_ps").get<double>();
+  const double cost = run - stragglers.at("undisturbed_ps").get<double>();
+  return fmt::format(
+      "offramp: stragglers made the run {} {}, {} of it; they held up one processor for up to {}\n",
+      time_text(std::abs(cost) / 1000), cost < 0 ? "shorter" : "longer", percent_text(std::abs(cost), run),
+      time_of(stragglers, "longest_held_up_ps"));
 }
 
 std::string links_text(const Json& report) {

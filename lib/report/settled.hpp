@@ -15,5 +15,7 @@ void add_settled(nlohmann::ordered_json& lane, const Settled& settled);
 std::string phases_text(const nlohmann::ordered_json& report);
 /// The busiest links of the network, and what sharing them cost.
 std::string links_text(const nlohmann::ordered_json& report);
+/// What stragglers cost.
+std::string stragglers_text(const nlohmann::ordered_json& report);
 
 }  // namespace offramp

@@ -71,6 +71,8 @@ class Network {
   [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
   /// Why what passed it means nothing: two nodes between which there is no way. Empty: nothing is wrong.
   [[nodiscard]] virtual std::string problem() const { return {}; }
+  /// step(what) comes soon: fetches into the caches what it will need.
+  virtual void prefetch(const void* /*what*/) const {}
 };
 
 }  // namespace offramp

@@ -31,6 +31,7 @@
 #include "offramp/model/backend.hpp"
 #include "simulators/model/network.hpp"
 #include "simulators/model/routing.hpp"
+#include "simulators/model/stragglers.hpp"
 #include "simulators/model/world_log.hpp"
 
 namespace offramp {
@@ -81,9 +82,10 @@ struct WorldOptions {
   int ranks_per_node = 1;            // neighbouring ranks share a node's resources
   FaultRates faults;                 // of the modelled wires
   std::shared_ptr<Network> network;  // null: the backend's own wires, with nothing shared between ports
-  bool check = false;                // verify the invariants all the time: see World::violations()
-  std::uint64_t shuffle_seed = 0;    // not 0: simultaneous events are inserted in an order drawn from it
-  Time poll = Time::ns(100);         // what a question that may find nothing (test, iprobe) costs the program
+  std::shared_ptr<const Stragglers> stragglers = {};  // null: there are none
+  bool check = false;              // verify the invariants all the time: see World::violations()
+  std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
+  Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
   // These live as long as the world; null: not told.
   Choices* choices = nullptr;
   SpanSink* spans = nullptr;
@@ -170,8 +172,12 @@ class RankHandle {
   /// The rank's position in modelled time.
   [[nodiscard]] Time clock() const;
   [[nodiscard]] const Communicator& world() const;
-  /// The program computes for a while.
+  /// The program computes for a while: longer where its node is slow or its processor is disturbed.
   void compute(Time duration);
+  /// The program does something that only a disturbed processor makes longer.
+  void work(Time duration);
+  /// The program does nothing until then.
+  void rest_until(Time at);
 
   Task<Outcome> send(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
                      ElementType element = ElementType::kByte);
@@ -289,6 +295,9 @@ class World {
   [[nodiscard]] const std::string& declined() const;
   [[nodiscard]] int ranks() const;
   [[nodiscard]] Time clock(int rank) const;
+  /// By how much stragglers have held up the rank's processor so far, what hardware or waiting hid of it
+  /// included.
+  [[nodiscard]] Time held_up(int rank) const;
   /// The latest one.
   [[nodiscard]] Time end() const;
   /// The part of it that is counted in cycles of the modelled engine, usually all of it.

@@ -10,7 +10,9 @@
 namespace offramp::world {
 namespace {
 
-constexpr std::size_t kFetched = 4;  // events
+constexpr std::string_view kHost = "host";  // the backend whose algorithms run on the ranks' processors
+constexpr std::size_t kFetched = 4;         // events
+constexpr std::size_t kNext = 2;            // of these: what they refer to is there
 
 /// Or of a rank; either way its object is worth fetching.
 constexpr bool is_of_message(EventKind kind) {
@@ -22,6 +24,7 @@ constexpr bool is_of_message(EventKind kind) {
 Core::Core(const WorldOptions& options, const WorldBackend& backend)
     : options_(options),
       rules_(backend.rules),
+      has_host_(backend.host != nullptr || backend.backend->name == kHost),
       faulty_(options.faults.any()),
       is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
       shuffle_(options.shuffle_seed),
@@ -169,13 +172,17 @@ Rank& Core::rank(int rank) {
 
 void Core::push(Time at, const Rank& rank, EventKind kind, void* object, std::uint64_t order,
                 std::uint32_t number) {
+  push(at, rank.number(), kind, object, order, number);
+}
+
+void Core::push(Time at, int rank, EventKind kind, void* object, std::uint64_t order, std::uint32_t number) {
   assert(at >= now_);
   const Event event{object, kind, number};
   if (options_.shuffle_seed != 0) {
-    staged_.push_back({at, std::uint64_t{static_cast<std::uint32_t>(rank.number())} << 40 | order, event});
+    staged_.push_back({at, std::uint64_t{static_cast<std::uint32_t>(rank)} << 40 | order, event});
     return;
   }
-  queue_.push(at, static_cast<std::uint32_t>(rank.number()), order, event);
+  queue_.push(at, static_cast<std::uint32_t>(rank), order, event);
 }
 
 void Core::push(Time at, const Rank& rank, EventKind kind, Message& message) {
@@ -257,6 +264,14 @@ void Core::prefetch() {
   const std::size_t count = std::min(soon.size(), kFetched);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& entry = soon[i];
+    if (entry.event.kind == EventKind::kNetwork) {
+      if (i < kNext) {
+        options_.network->prefetch(entry.event.object);
+      } else {
+        __builtin_prefetch(entry.event.object);
+      }
+      continue;
+    }
     if (!is_of_message(entry.event.kind)) continue;  // of no message
     const auto* const object = static_cast<const char*>(entry.event.object);
     for (std::size_t line = 0; line < sizeof(Message); line += 64) __builtin_prefetch(object + line);

@@ -16,6 +16,7 @@
 #include "offramp/kernel/operation_id.hpp"
 #include "simulators/model/audit.hpp"
 #include "simulators/model/match_queue.hpp"
+#include "simulators/model/pool.hpp"
 #include "simulators/model/rank_table.hpp"
 #include "simulators/model/world.hpp"
 
@@ -145,6 +146,7 @@ struct SendArguments {
   ElementType element = ElementType::kByte;
   bool synchronous = false;
   bool signal = false;
+  bool by_processor = true;  // the rank's own, which stragglers disturb
   std::uint8_t backend = 0;
   Handling handling = Handling::kOffloaded;
   bool failed = false;           // descends from a message that failed
@@ -199,6 +201,13 @@ class Core final : private NetworkWorld {
   [[nodiscard]] Rank& rank(int rank);
   [[nodiscard]] Rank* rank_if_used(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
+  /// When the rank's processor, which begins at `begin`, has done so much work; and that it was held up.
+  Time processed(Rank& rank, Time begin, Time work);
+  /// When the rank has its processor.
+  Time resumed(Rank& rank, Time at) { return processed(rank, at, Time()); }
+  /// The processors of the ranks do what a collective over this backend needs.
+  [[nodiscard]] bool is_by_processor(std::uint8_t backend) const { return has_host_ && backend == 0; }
+
   /// What posting a receive costs the program.
   [[nodiscard]] Time post_cost(Rank& rank) { return device(rank, primary_).backend->post_receive_cost(); }
 
@@ -223,14 +232,18 @@ class Core final : private NetworkWorld {
   /// posted: when the receive is there for the receiver's device.
   void receive(Operation& receive, Time posted);
   /// The program, or the algorithm of a collective, whose clock shows `at`, learns that a receive is done.
-  /// Returns when it goes on.
-  Time observe_receive(Operation& receive, Time at, const Team* collective = nullptr) {
-    return log() == nullptr ? learn(receive, at) : learn_observed(receive, at, collective);
+  /// Returns when it goes on. by_processor: as SendArguments has it.
+  Time observe_receive(Operation& receive, Time at, const Team* collective = nullptr,
+                       bool by_processor = true) {
+    return log() == nullptr ? learn(receive, at, by_processor)
+                            : learn_observed(receive, at, collective, by_processor);
   }
   /// The same of a send or a meeting.
-  Time observe_send(const Operation& send, Time at, const Team* collective = nullptr) const {
+  Time observe_send(const Operation& send, Time at, const Team* collective = nullptr,
+                    bool by_processor = true) {
     if (log() != nullptr) note_send(send, at, collective);
-    return later(at, send.done_at);
+    const Time done = later(at, send.done_at);
+    return by_processor ? resumed(*send.rank, done) : done;
   }
   /// Instead of observe_receive(), for a token.
   Team::Arrival take_token(Operation& receive, const Team& team);
@@ -313,6 +326,7 @@ class Core final : private NetworkWorld {
                                        : Time();
   }
 
+  void push(Time at, int rank, EventKind kind, void* object, std::uint64_t order, std::uint32_t number = 0);
   void push(Time at, const Rank& rank, EventKind kind, void* object, std::uint64_t order,
             std::uint32_t number = 0);
   void push(Time at, const Rank& rank, EventKind kind, Message& message);
@@ -323,8 +337,9 @@ class Core final : private NetworkWorld {
 
   Time issue(Rank& source, Operation& send, const SendArguments& arguments, Time at);
   Time send_observed(Rank& source, Operation& send, const SendArguments& arguments, Time at);
-  Time learn(Operation& receive, Time at);
-  Time learn_observed(Operation& receive, Time at, const Team* collective);
+  Time learn(Operation& receive, Time at, bool by_processor);
+  Time learn_observed(Operation& receive, Time at, const Team* collective, bool by_processor);
+  void hold_up(Rank& rank, Passage& passage);
   void note_send(const Operation& send, Time at, const Team* collective) const;
   void note_meeting(std::span<Meeting* const> members, Time latest) const;
   /// A backend whose tokens do not pass the network: there must be none.
@@ -361,6 +376,7 @@ class Core final : private NetworkWorld {
   std::uint8_t last_ = 0;
   std::uint32_t numbers_apart_ = kInline;  // so that messages of different backends differ
   std::vector<RouteRule> rules_;
+  bool has_host_;  // and it is the first member
   bool faulty_;
   bool is_observed_;
   std::string declined_;
@@ -374,8 +390,7 @@ class Core final : private NetworkWorld {
   std::unordered_map<std::uint64_t, std::shared_ptr<const Communicator::Group>> named_;  // by id
   std::uint64_t messages_ = 0;
   std::uint64_t events_ = 0;
-  std::vector<std::unique_ptr<Message[]>> chunks_;
-  Message* unused_ = nullptr;
+  Pool<Message> pool_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   Communicator everyone_;
   World::Program program_;

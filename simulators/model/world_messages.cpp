@@ -10,19 +10,9 @@
 
 namespace offramp::world {
 
-constexpr std::size_t kChunk = 256;  // messages
-
 Message& Core::make_message() {
-  if (unused_ == nullptr) {
-    chunks_.push_back(std::make_unique<Message[]>(kChunk));
-    for (std::size_t i = kChunk; i-- > 0;) {
-      chunks_.back()[i].next_in_flow = unused_;
-      unused_ = &chunks_.back()[i];
-    }
-  }
-  Message* const place = std::exchange(unused_, unused_->next_in_flow);
   static_assert(std::is_trivially_destructible_v<Message>);
-  Message& message = *std::construct_at(place);
+  Message& message = *std::construct_at(&pool_.take());
   ++messages_;
   if (audit_ != nullptr) audit_->sent();
   return message;
@@ -30,8 +20,7 @@ Message& Core::make_message() {
 
 void Core::free(Message& message) {
   if (audit_ != nullptr) audit_->received();
-  message.next_in_flow = unused_;
-  unused_ = &message;
+  pool_.give_back(message);
 }
 
 inline std::uint32_t Core::next_number(Flow& flow, const SendArguments& arguments, int source) {
@@ -96,6 +85,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   }
   const Device& own = device(source, arguments.backend);
   own.backend->issue(transfer, passage);
+  if (options_.stragglers != nullptr && arguments.by_processor) hold_up(source, passage);
   if (transfer.source == transfer.destination) return send_local(message);
   push(later(passage.begin, now_), source, EventKind::kDepart, &message,
        static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
@@ -103,6 +93,15 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   const Time host_free = passage.host_free;
   if (passage.complete >= Time() && !faulty_) sent(message, passage.complete);
   return host_free;
+}
+
+/// What issuing the message takes the sender's processor, which is disturbed: all of it comes later.
+void Core::hold_up(Rank& rank, Passage& passage) {
+  const Time free = processed(rank, passage.issued, passage.host_free - passage.issued);
+  const Time delay = free - passage.host_free;
+  passage.host_free = free;
+  passage.begin += delay;
+  if (passage.complete >= Time()) passage.complete += delay;
 }
 
 /// A message of a rank to itself is a copy in its memory.
@@ -235,7 +234,7 @@ void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
 
 /// Of the network.
 void Core::call(Time at, const Parcel& parcel, void* what) {
-  push(at, *rank_if_used(parcel.source), EventKind::kNetwork, what,
+  push(at, parcel.source, EventKind::kNetwork, what,
        order_of(EventKind::kRelease, parcel.destination, parcel.number));
 }
 
@@ -449,7 +448,7 @@ static bool came_late(const Message& message, Time posted) {
   return (passage.protocol == Protocol::kRendezvous ? passage.requested : passage.last) > posted;
 }
 
-Time Core::learn_observed(Operation& receive, Time at, const Team* collective) {
+Time Core::learn_observed(Operation& receive, Time at, const Team* collective, bool by_processor) {
   if (receive.cancelled) return at;
   WorldLog* const log = options_.log;
   const Message& message = *receive.message;
@@ -464,7 +463,7 @@ Time Core::learn_observed(Operation& receive, Time at, const Team* collective) {
   } else {
     log->used(rank, transfer.operation);
   }
-  const Time done = learn(receive, at);
+  const Time done = learn(receive, at, by_processor);
   if (done > at && was_late) log->waited(rank, {issued, done, transfer.bytes, transfer.source, shared});
   if (!receive.claimed) {
     const Time posting = device(*receive.rank, backend).backend->post_receive_cost();
@@ -473,7 +472,7 @@ Time Core::learn_observed(Operation& receive, Time at, const Team* collective) {
   return done;
 }
 
-Time Core::learn(Operation& receive, Time at) {
+Time Core::learn(Operation& receive, Time at, bool by_processor) {
   if (receive.cancelled) return at;
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
@@ -486,8 +485,10 @@ Time Core::learn(Operation& receive, Time at) {
   const Time there = later(at, receive.posted);
   if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
   const bool kept = !message.local && (message.was_kept || passage.came_before(receive.posted));
-  const Time done = own.backend->receive(message.transfer, passage, later(there, passage.stored), kept);
+  const Time begin = later(there, passage.stored);  // of what the processor does
+  Time done = own.backend->receive(message.transfer, passage, begin, kept);
   free(message);
+  if (by_processor && options_.stragglers != nullptr) done = processed(*receive.rank, begin, done - begin);
   return later(at, done);
 }
 

@@ -44,7 +44,7 @@ void Rank::start_receive(Operation& receive, const Communicator& communicator, i
                          int tag) {
   receive.key = key_of(communicator, from, tag);
   receive.bytes = bytes;
-  clock += core_.post_cost(*this);
+  clock = core_.processed(*this, clock, core_.post_cost(*this));
   core_.receive(receive, clock);
 }
 
@@ -65,7 +65,7 @@ Received Rank::observe(Operation& operation) {
       break;
     case Operation::Kind::kCollective:
       if (core_.log() != nullptr) core_.log()->used(number_, id_of(operation));
-      clock = static_cast<Collective&>(operation).observe(clock);
+      clock = core_.resumed(*this, static_cast<Collective&>(operation).observe(clock));
       break;
   }
   received.outcome = operation.outcome;
@@ -139,7 +139,16 @@ const Communicator& RankHandle::world() const {
   return rank_.everyone();
 }
 void RankHandle::compute(Time duration) {
-  rank_.clock += duration;
+  const Stragglers* const stragglers = rank_.core().options().stragglers.get();
+  const Time taken = stragglers != nullptr ? stragglers->computed(rank_.number(), duration) : duration;
+  rank_.held_up += taken - duration;
+  work(taken);
+}
+void RankHandle::work(Time duration) {
+  rank_.clock = rank_.core().processed(rank_, rank_.clock, duration);
+}
+void RankHandle::rest_until(Time at) {
+  rank_.clock = later(rank_.clock, at);
 }
 
 Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::size_t bytes, int tag,
@@ -284,7 +293,7 @@ Task<void> RankHandle::let_world_come_up() {
 }
 
 Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
-  rank_.clock += rank_.core().options().poll;
+  work(rank_.core().options().poll);
   co_await Until{rank_, rank_.clock};
   if (!request.operation_->done || request.operation_->done_at > rank_.clock) co_return std::nullopt;
   const Received received = rank_.observe(*request.operation_);
@@ -338,7 +347,7 @@ Time RankHandle::post_cost() const {
 }
 
 Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
-  rank_.clock += rank_.core().options().poll;
+  work(rank_.core().options().poll);
   co_await Until{rank_, rank_.clock};
   co_return look(rank_, world::Rank::key_of(communicator, from, tag));
 }
@@ -469,6 +478,10 @@ int World::ranks() const {
 Time World::clock(int rank) const {
   const world::Rank* const used = core_->rank_if_used(rank);
   return used != nullptr ? used->clock : Time();
+}
+Time World::held_up(int rank) const {
+  const world::Rank* const used = core_->rank_if_used(rank);
+  return used != nullptr ? used->held_up : Time();
 }
 Time World::end() const {
   return core_->end();

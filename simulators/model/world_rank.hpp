@@ -55,6 +55,7 @@ class Rank {
   Time clock;
   std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
   std::uint32_t operations = 0;    // begun, where anything is observed
+  Time held_up;                    // as World::held_up() has it
   std::uint64_t departures = 0;    // messages and work that it gave to its devices
   Task<void> program;
   MatchQueue posted;
@@ -105,6 +106,14 @@ class Rank {
   Flow first_flow_;
   std::unique_ptr<RankTable<Flow>> flows_;
 };
+
+inline Time Core::processed(Rank& rank, Time begin, Time work) {
+  if (options_.stragglers == nullptr) [[likely]]
+    return begin + work;
+  const Time end = options_.stragglers->end_of(rank.number(), begin, work);
+  rank.held_up += end - begin - work;
+  return end;
+}
 
 inline Device& Core::device(Rank& rank, std::uint8_t backend) {
   Device& device = rank.device(backend);

@@ -11,7 +11,9 @@ Collective::Collective(Rank& rank, const Communicator& communicator, std::uint8_
       Team(communicator.rank(), communicator.size(), false),
       group_(communicator.group_),
       backend_(backend),
-      tag_(tag) {
+      tag_(tag),
+      by_processor_(tag < tag_of_exchange(0) && rank.core().is_by_processor(backend)),
+      left_(rank.clock) {
   clock = rank.clock;
   if (core().is_observed()) number = ++rank.operations;
   Team::operation = rank.id_of(*this);
@@ -73,15 +75,22 @@ void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
   }
 }
 
+void Collective::settle_work() {
+  if (by_processor_) clock = core().processed(own(), left_, clock - left_);
+  left_ = clock;
+}
+
 void Collective::ended() {
+  settle_work();
   outcome = task_.result();
   if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
   core().done(*this, clock);
 }
 
-Time Collective::observe(Time at) const {
-  const Time host_done = later(at, host_begin) + host_work;
-  return later(later(at, clock), host_work > Time() ? host_done : Time());
+Time Collective::observe(Time at) {
+  const Time complete = later(at, clock);
+  if (host_work == Time()) return complete;
+  return later(complete, core().processed(own(), later(at, host_begin), host_work));
 }
 
 Operation* Collective::begin(Kind part_kind) {
@@ -99,6 +108,7 @@ std::unique_ptr<Operation> Collective::end(Handle handle) {
 }
 
 Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
+  settle_work();
   Operation* const send = begin(Kind::kSend);
   SendArguments arguments;
   arguments.destination = world_rank(peer);
@@ -108,33 +118,38 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   arguments.bytes = data.size();
   arguments.synchronous = synchronous;
   arguments.signal = signals;
+  arguments.by_processor = by_processor_;
   arguments.backend = backend_;
   arguments.failed = failed_;
   arguments.token = stamp;
   arguments.latency = latency_;
   arguments.collective = Team::operation;
-  clock = later(clock, core().send(own(), *send, arguments, clock));
+  left_ = clock = later(clock, core().send(own(), *send, arguments, clock));
   return send;
 }
 
 Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) {
+  settle_work();
   Operation* const receive = begin(Kind::kReceive);
   receive->key = {context(), world_rank(peer), tag_};
   receive->bytes = data.size();
   if (!token) clock += own_backend().post_receive_cost();
+  settle_work();
   core().receive(*receive, clock);
   return receive;
 }
 
 Outcome Collective::finish(Handle handle) {
+  settle_work();
   const std::unique_ptr<Operation> part = end(handle);
-  clock = part->kind == Kind::kSend ? core().observe_send(*part, clock, this)
-                                    : core().observe_receive(*part, clock, this);
+  left_ = clock = part->kind == Kind::kSend ? core().observe_send(*part, clock, this, by_processor_)
+                                            : core().observe_receive(*part, clock, this, by_processor_);
   failed_ = failed_ || part->outcome == Outcome::kFault;
   return part->outcome;
 }
 
 Team::Arrival Collective::take(Handle handle) {
+  settle_work();
   const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
   arrival.outcome = part->outcome;

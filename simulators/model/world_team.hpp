@@ -25,7 +25,7 @@ class Collective final : public Operation, public Team {
   void start(Task<Outcome> algorithm);
   void start(const offramp::Operation& question, const CollectiveSizes& sizes);
   /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
-  [[nodiscard]] Time observe(Time at) const;
+  [[nodiscard]] Time observe(Time at);
 
   [[nodiscard]] int world_rank(int rank) const override { return Communicator::world_of(*group_, rank); }
   [[nodiscard]] std::uint64_t context() const override { return group_->context + 1; }
@@ -48,6 +48,8 @@ class Collective final : public Operation, public Team {
   Core& core() { return own().core(); }
   Backend& own_backend() { return *core().device(own(), backend_).backend; }
   void ended();
+  /// The algorithm has moved the clock since it was left: that was work of the processor, if it has one.
+  void settle_work();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
   Operation* begin(Kind kind);
@@ -58,6 +60,8 @@ class Collective final : public Operation, public Team {
   std::shared_ptr<const Communicator::Group> group_;
   std::uint8_t backend_;
   int tag_;
+  bool by_processor_;    // what the algorithm does is done by the rank's own
+  Time left_;            // the clock when the algorithm went on
   bool failed_ = false;  // a message has: the algorithm goes on, and those it sends to get to know
   NoMemory no_memory_;
   std::vector<Bytes> send_blocks_;

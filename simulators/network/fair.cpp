@@ -17,13 +17,14 @@ FairNetwork::FairNetwork(NetworkSetting setting)
 
 void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Parcel slowed = parcel;
-  Way way = this->way(slowed);
-  if (way.links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, way, world);
+  Route links;
+  const Way way = this->way(slowed, links);
+  if (links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, way, world);
   Flow& flow = flows_[++numbers_];
   flow.number = numbers_;
   flow.parcel = slowed;
   flow.parcel.latency += way.latency;
-  flow.route = std::move(way.links);
+  flow.route = std::move(links);
   flow.left = static_cast<Wide>(parcel.bytes) * 8 * kScale;
   const Wide span = (slowed.left - slowed.leaves).count();
   flow.own = static_cast<std::int64_t>(
@@ -32,7 +33,9 @@ void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
 }
 
 void FairNetwork::call(Time at, Flow& flow, NetworkWorld& world) {
-  world.call(at, flow.parcel, &turns_.take(flow.number, ++flow.turn));
+  Turn& turn = turns_.take();
+  turn = {flow.number, ++flow.turn};
+  world.call(at, flow.parcel, &turn);
 }
 
 void FairNetwork::step(void* what, NetworkWorld& world) {

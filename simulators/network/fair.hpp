@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "simulators/network/pool.hpp"
+#include "simulators/model/pool.hpp"
 #include "simulators/network/routed_network.hpp"
 
 namespace offramp {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "offramp/kernel/result.hpp"
 #include "offramp/kernel/time.hpp"
@@ -33,6 +34,15 @@ struct NetworkOptions {
 [[nodiscard]] inline bool is_platform_file(std::string_view topology) {
   return topology.ends_with(".xml");
 }
+
+/// The machine that the network makes, and the node of it on which each node of the ranks is. An error names
+/// the key that is wrong.
+struct Machine {
+  std::shared_ptr<const Topology> topology;  // null: a star
+  int nodes = 0;
+  std::vector<int> places;
+};
+Result<Machine> place_in_machine(const NetworkOptions& options, int ranks, int ranks_per_node);
 
 /// Null: a star, which is what the backends' own wires are. An error names the key that is wrong.
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node);

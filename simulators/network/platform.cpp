@@ -1,5 +1,7 @@
 #include "simulators/network/platform.hpp"
 
+#include <fmt/core.h>
+
 namespace offramp {
 namespace {
 
@@ -40,7 +42,7 @@ void Platform::through(const Cluster& cluster, const Point& from, const Point& t
 
 /// Between two points of one zone. first, last: the hosts or routers at the ends.
 bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first,
-                     std::int32_t last, std::vector<std::size_t>& links) const {
+                     std::int32_t last, std::vector<std::size_t>& links, Gap& gap) const {
   if (zone.kind == Kind::kCluster) {
     through(*zone.cluster, point(from), point(to), links);
     return true;
@@ -48,35 +50,56 @@ bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::
   std::vector<std::int32_t> stops = {to};  // backwards
   while (zone.kind == Kind::kShortest && stops.back() != from) {
     const auto before = zone.at.find(pair(from, stops.back()));
-    if (before == zone.at.end()) return false;
+    if (before == zone.at.end()) {
+      gap = {&zone, from, to};
+      return false;
+    }
     stops.push_back(before->second);
   }
   if (zone.kind == Kind::kFull) stops.push_back(from);
   std::int32_t at = first;
   for (std::size_t i = stops.size() - 1; i-- > 0;) {
     const auto found = zone.hops.find(pair(stops[i + 1], stops[i]));
-    if (found == zone.hops.end()) return false;
+    if (found == zone.hops.end()) {
+      gap = {&zone, stops[i + 1], stops[i]};
+      return false;
+    }
     const Hop& hop = found->second;
-    if (!find(at, hop.leaves, links) || links.size() > kLongestRoute) return false;
+    if (!find(at, hop.leaves, links, gap) || links.size() > kLongestRoute) return false;
     links.insert(links.end(), hop.links.begin(), hop.links.end());
     at = hop.enters;
   }
-  return find(at, last, links);
+  return find(at, last, links, gap);
 }
 
 /// Gateways are deeper in the zones than what they stand for, and every hop has a link, so this ends.
-bool Platform::find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links) const {
+bool Platform::find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links, Gap& gap) const {
   if (from == to) return true;
   std::int32_t a = from;
   std::int32_t b = to;
   const std::int32_t common = meet(a, b);
-  return a != b && cross(zone(common), a, b, from, to, links);
+  return a != b && cross(zone(common), a, b, from, to, links, gap);
 }
 
 bool Platform::route(const Way& way, Routing /*routing*/, const LinkLoads& /*loads*/,
                      std::vector<std::size_t>& links) const {
+  Gap gap;
   return find(hosts_[static_cast<std::size_t>(way.source)], hosts_[static_cast<std::size_t>(way.destination)],
-              links);
+              links, gap);
+}
+
+std::string Platform::missing(const Way& way) const {
+  std::vector<std::size_t> links;
+  Gap gap;
+  (void)find(hosts_[static_cast<std::size_t>(way.source)], hosts_[static_cast<std::size_t>(way.destination)],
+             links, gap);
+  const std::string hosts = fmt::format("{} to {}", node_name(way.source), node_name(way.destination));
+  if (gap.zone == nullptr)
+    return fmt::format("{}: the way from {} has more than {} links", place_, hosts, kLongestRoute);
+  const std::string own = gap.zone->point == kNone ? "" : " " + point(gap.zone->point).id;
+  const std::string ends = fmt::format("{} to {}", point(gap.from).id, point(gap.to).id);
+  return fmt::format("{}:{}: the zone{} has no route from {}{}", file_, gap.zone->line, own, ends,
+                     ends == hosts ? "" : fmt::format(", on the way from {}", hosts));
 }
 
 std::string Platform::node_name(int node) const {

@@ -34,6 +34,8 @@ class Platform final : public Topology {
   bool route(const Way& way, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override;
   [[nodiscard]] std::string node_name(int node) const override;
+  /// "FILE:7: the zone z has no route from a to b"
+  [[nodiscard]] std::string missing(const Way& way) const override;
   /// "FILE:7", of the element that has the hosts.
   [[nodiscard]] const std::string& place() const { return place_; }
 
@@ -69,6 +71,7 @@ class Platform final : public Topology {
   struct Zone {
     std::int32_t point = kNone;  // in its parent
     std::int32_t depth = 0;
+    int line = 0;
     Kind kind = Kind::kFull;
     std::unordered_map<std::uint64_t, Hop> hops;         // by source and destination
     std::unordered_map<std::uint64_t, std::int32_t> at;  // kShortest: the last point before the destination
@@ -82,9 +85,15 @@ class Platform final : public Topology {
   [[nodiscard]] const Zone& zone(std::int32_t at) const { return zones_[static_cast<std::size_t>(at)]; }
   /// The zone that both are in, and what they are in there: themselves or zones.
   std::int32_t meet(std::int32_t& a, std::int32_t& b) const;
-  bool find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links) const;
+  /// A zone without a route between two of its points.
+  struct Gap {
+    const Zone* zone = nullptr;
+    std::int32_t from = kNone;
+    std::int32_t to = kNone;
+  };
+  bool find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links, Gap& gap) const;
   bool cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first, std::int32_t last,
-             std::vector<std::size_t>& links) const;
+             std::vector<std::size_t>& links, Gap& gap) const;
   static void through(const Cluster& cluster, const Point& from, const Point& to,
                       std::vector<std::size_t>& links);
 
@@ -92,6 +101,7 @@ class Platform final : public Topology {
   std::vector<Point> points_;
   std::vector<Zone> zones_;
   std::vector<std::int32_t> hosts_;  // points
+  std::string file_;
   std::string place_;
 };
 

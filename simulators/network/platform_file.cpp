@@ -250,7 +250,7 @@ class PlatformReader {
 
   void read_zone(const XmlElement& element, std::int32_t parent) {
     const auto number = static_cast<std::int32_t>(p_.zones_.size());
-    p_.zones_.emplace_back();
+    p_.zones_.emplace_back().line = element.line;
     if (parent != Platform::kNone) {
       zone(number).depth = zone(parent).depth + 1;
       const std::int32_t point = add_point(element, required(element, "id"), parent);
@@ -511,6 +511,7 @@ Result<std::shared_ptr<const Platform>> Platform::read(string_view text, const s
   try {
     PlatformReader reader(*platform);
     reader.read(*root);
+    platform->file_ = file;
     platform->place_ = fmt::format("{}:{}", file, reader.line());
   } catch (const Wrong& wrong) {
     return Read::failure(fmt::format("{}:{}: {}", file, wrong.line, wrong.what));

@@ -1,7 +1,5 @@
 #include "simulators/network/routed_network.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -25,35 +23,35 @@ RoutedNetwork::RoutedNetwork(NetworkSetting setting)
   }
 }
 
-RoutedNetwork::Route RoutedNetwork::route(int from, int to, std::uint32_t number) const {
+/// Replaces what is in `links`.
+void RoutedNetwork::find_route(int from, int to, std::uint32_t number, Route& links) const {
+  links.clear();
   const int source = place(from);
   const int destination = place(to);
-  Route links;
-  if (source == destination) return links;
-  const std::uint64_t draw =
-      splitmix_finaliser(splitmix_finaliser(setting_.seed + pair_of(from, to)) + number);
+  if (source == destination) return;
+  Topology::Way way{source, destination, 0};
+  if (setting_.routing == Routing::kValiant)
+    way.draw = splitmix_finaliser(splitmix_finaliser(setting_.seed + pair_of(from, to)) + number);
   const Topology& topology = *setting_.topology;
-  if (!topology.route({source, destination, draw}, setting_.routing, *this, links) && problem_.empty())
-    problem_ = fmt::format("network.topology: there is no way from {} to {}", topology.node_name(source),
-                           topology.node_name(destination));
-  return links;
+  if (!topology.route(way, setting_.routing, *this, links) && problem_.empty())
+    problem_ = "network.topology: " + topology.missing(way);
 }
 
-RoutedNetwork::Way RoutedNetwork::way(Parcel& parcel) const {
+RoutedNetwork::Way RoutedNetwork::way(Parcel& parcel, Route& links) const {
+  find_route(parcel.source, parcel.destination, parcel.number, links);
   Way way;
-  way.links = route(parcel.source, parcel.destination, parcel.number);
   if (own_.empty()) {
-    way.latency = setting_.hop * static_cast<std::int64_t>(way.links.size());
+    way.latency = setting_.hop * static_cast<std::int64_t>(links.size());
     return way;
   }
-  for (const std::size_t link : way.links) {
+  for (const std::size_t link : links) {
     const Topology::Link& own = own_[link];
     way.latency += own.latency;
     if (own.shared) continue;
     way.apart += own.latency;
     parcel.left = later(parcel.left, parcel.leaves + own.rate.bytes(static_cast<std::int64_t>(parcel.bytes)));
   }
-  std::erase_if(way.links, [&](std::size_t link) { return !own_[link].shared; });
+  std::erase_if(links, [&](std::size_t link) { return !own_[link].shared; });
   return way;
 }
 
@@ -67,8 +65,9 @@ Bandwidth RoutedNetwork::slowest(const Route& route) const {
 
 Time RoutedNetwork::farther(int source, int destination) const {
   return farther_.get(pair_of(source, destination), [&] {
+    find_route(source, destination, 0, looked_at_);
     Time sum;
-    for (const std::size_t link : route(source, destination, 0)) sum += latency(link);
+    for (const std::size_t link : looked_at_) sum += latency(link);
     return sum;
   });
 }

@@ -39,17 +39,18 @@ class RoutedNetwork : public Network, protected LinkLoads {
     Time waited;
     Time longest;
     std::uint64_t bytes = 0;
+    Time free;  // from when on it has nothing to carry, where it carries one thing at a time
   };
   using Route = std::vector<std::size_t>;
   struct Way {
-    Route links;   // that messages share; empty: both nodes are behind one switch
     Time latency;  // of all links
     Time apart;    // the part of it of links on which each message is for itself
   };
 
-  /// Of a message that leaves now. Links on which each message is for itself are like a slower port: what
-  /// comes from it leaves as slowly as the slowest of them lets it.
-  [[nodiscard]] Way way(Parcel& parcel) const;
+  /// Of a message that leaves now, with its links into `links`: those that messages share; none: both nodes
+  /// are behind one switch. Links on which each message is for itself are like a slower port: what comes from
+  /// it leaves as slowly as the slowest of them lets it.
+  [[nodiscard]] Way way(Parcel& parcel, Route& links) const;
   [[nodiscard]] Time latency(std::size_t link) const {
     return own_.empty() ? setting_.hop : own_[link].latency;
   }
@@ -59,6 +60,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
   [[nodiscard]] Bandwidth slowest(const Route& route) const;
   [[nodiscard]] std::size_t size() const { return carried_.size(); }
   Carried& carried(std::size_t link) { return carried_[link]; }
+  [[nodiscard]] const Carried& carried(std::size_t link) const { return carried_[link]; }
   /// At once, as over a wire.
   static void pass(const Parcel& parcel, const Way& way, NetworkWorld& world) {
     const Time latency = parcel.latency + way.latency;
@@ -69,12 +71,13 @@ class RoutedNetwork : public Network, protected LinkLoads {
   [[nodiscard]] int place(int rank) const {
     return setting_.places[static_cast<std::size_t>(rank / setting_.ranks_per_node)];
   }
-  [[nodiscard]] Route route(int from, int to, std::uint32_t number) const;
+  void find_route(int from, int to, std::uint32_t number, Route& links) const;
 
   NetworkSetting setting_;
   std::vector<Topology::Link> own_;  // empty: all are alike
   std::vector<Carried> carried_;
   mutable DirectMappedCache<std::uint64_t, Time, 4099> farther_;  // by source and destination
+  mutable Route looked_at_;                                       // by farther(); its memory is used again
   mutable std::string problem_;
 };
 

@@ -63,6 +63,10 @@ class Topology {
   /// switch. False: there is no way.
   virtual bool route(const Way& way, Routing routing, const LinkLoads& loads,
                      std::vector<std::size_t>& links) const = 0;
+  /// Of a way that there is not: what is missing, and where.
+  [[nodiscard]] virtual std::string missing(const Way& way) const {
+    return "there is no way from " + node_name(way.source) + " to " + node_name(way.destination);
+  }
 };
 
 /// "star", "fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION]" (nodes per switch, switches per switch of the next

@@ -8,29 +8,35 @@ namespace {
 
 /// bytes of all, as a part of a span.
 Time part(Time span, std::size_t bytes, std::size_t all) {
-  if (all == 0) return {};
+  if (bytes == 0) return {};
   const auto exact = static_cast<detail::Wide>(span.count()) * static_cast<detail::Wide>(bytes);
   return Time::ps(static_cast<std::int64_t>(exact / static_cast<detail::Wide>(all)));
 }
 
 }  // namespace
 
-TrainNetwork::TrainNetwork(NetworkSetting setting) : RoutedNetwork(std::move(setting)), free_(size()) {}
+TrainNetwork::TrainNetwork(NetworkSetting setting) : RoutedNetwork(std::move(setting)) {}
 
 void TrainNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Parcel slowed = parcel;
-  Way way = this->way(slowed);
-  if (way.links.empty()) return pass(slowed, way, world);
-  const Time alone =
-      later(slowed.left, slowed.leaves + serial(slowest(way.links), slowed.bytes)) + way.latency;
-  begin_next(
-      passing_.take(slowed, std::move(way.links), std::size_t{0}, std::size_t{0}, Time(), alone, way.apart),
-      world);
+  Passing& message = passing_.take();
+  const Way way = this->way(slowed, message.route);
+  if (message.route.empty()) {
+    passing_.give_back(message);
+    return pass(slowed, way, world);
+  }
+  message.parcel = slowed;
+  message.begun = message.there = 0;
+  message.alone =
+      later(slowed.left, slowed.leaves + serial(slowest(message.route), slowed.bytes)) + way.latency;
+  message.apart = way.apart;
+  begin_next(message, world);
 }
 
 Time TrainNetwork::serial(Bandwidth rate, std::size_t bytes) {
   const auto trains = static_cast<std::int64_t>(bytes / kTrainBytes);
-  return rate.bytes(kTrainBytes) * trains + rate.bytes(static_cast<std::int64_t>(bytes % kTrainBytes));
+  const Time rest = rate.bytes(static_cast<std::int64_t>(bytes % kTrainBytes));
+  return trains > 0 ? rate.bytes(kTrainBytes) * trains + rest : rest;
 }
 
 /// A train comes to the first link as the sender's port lets it go.
@@ -42,29 +48,34 @@ void TrainNetwork::begin_next(Passing& message, NetworkWorld& world) {
   message.begun += bytes;
   const bool is_last = message.begun == parcel.bytes;
   const Time last = is_last ? parcel.left : parcel.leaves + part(span, message.begun, parcel.bytes);
-  Train& train = trains_.take(&message, bytes, is_last, std::size_t{0}, first, last);
+  Train& train = trains_.take();
+  train = {&message, static_cast<std::uint32_t>(bytes), is_last, 0, 0, Time(), first, last};
   approach(train, world);
 }
 
-Time TrainNetwork::whole(const Train& train, Time taken) {
-  return later(train.first, train.last - taken);
+void TrainNetwork::approach(Train& train, NetworkWorld& world) {
+  train.link = train.message->route[train.hop];
+  train.taken = rate(train.link).bytes(train.bytes);
+  world.call(later(world.now(), whole(train)), train.message->parcel, &train);
 }
 
-void TrainNetwork::approach(Train& train, NetworkWorld& world) {
-  world.call(later(world.now(), whole(train, taken_by(train))), train.message->parcel, &train);
+void TrainNetwork::prefetch(const void* what) const {
+  const Train& train = *static_cast<const Train*>(what);
+  const auto* const message = reinterpret_cast<const char*>(train.message);
+  for (std::size_t line = 0; line < sizeof(Passing); line += 64) __builtin_prefetch(message + line);
+  __builtin_prefetch(&carried(train.link));
 }
 
 void TrainNetwork::step(void* what, NetworkWorld& world) {
   Train& train = *static_cast<Train*>(what);
   Passing& message = *train.message;
-  const std::size_t link = message.route[train.hop];
-  const Time taken = taken_by(train);
-  const Time asked = whole(train, taken);
-  const Time start = later(asked, free_[link]);
+  Carried& use = carried(train.link);
+  const Time taken = train.taken;
+  const Time asked = whole(train);
+  const Time start = later(asked, use.free);
   const Time waited = start - asked;
-  free_[link] = start + taken;
-  if (taken > Time()) world.carries(link, start, start + taken, rate(link));
-  Carried& use = carried(link);
+  use.free = start + taken;
+  if (taken > Time()) world.carries(train.link, start, start + taken, rate(train.link));
   use.busy += taken;
   use.bytes += train.bytes;
   if (train.is_last) {
@@ -72,8 +83,8 @@ void TrainNetwork::step(void* what, NetworkWorld& world) {
     use.longest = later(use.longest, waited);
   }
   if (train.hop == 0 && message.begun < message.parcel.bytes) begin_next(message, world);
-  train.first += waited + latency(link);
-  train.last = start + taken + latency(link);
+  train.first += waited + latency(train.link);
+  train.last = start + taken + latency(train.link);
   if (++train.hop < message.route.size()) return approach(train, world);
   end(train, world);
 }

@@ -429,28 +429,6 @@ class Replay(CliTest):
         shared = self.replay("--ranks-per-node", "2", "--check", "--arrival", "modelled")["results"][0]
         self.assertNotEqual(shared["modelled_time_ns"], times[0])
 
-    def test_plays_several_programs_on_one_network(self):
-        tree = ("--backend", "host", "--network", "fat-tree:2;4,2;1,1;1,1")
-        jobs = ("--job", "pattern:shift:2:4:1MiB:0,1,4,5", "--job", "pattern:shift:2:4:1MiB")
-        one = json.loads(self.offramp("replay", *jobs, *tree, "--json").stdout)["results"][0]
-        self.assertEqual([job["nodes"] for job in one["jobs"]], [[0, 1, 4, 5], [2, 3, 6, 7]])
-        for job in one["jobs"]:
-            self.assertAlmostEqual(job["slowdown"], 2, delta=0.1)  # one link for both
-            self.assertEqual(job["calls"]["MPI_Isend"]["count"], 4)
-        alone = json.loads(self.offramp("replay", *jobs[:2], *tree, "--json").stdout)["results"][0]["jobs"][0]
-        self.assertEqual(alone["slowdown"], 1)
-        busy = json.loads(self.offramp("replay", *jobs[:2], *tree, "--background", "shift:20", "--json").stdout)["results"][0]
-        self.assertGreater(busy["jobs"][0]["slowdown"], 1.2)
-        self.assertEqual(busy["background_nodes"], 4)
-        for arguments, says in (((*jobs, "--job", "pattern:incast:2:8", *tree), "room for 8 nodes, and there are 10"),
-                                ((*jobs[:2], *jobs[:2], *tree), "job 2: node 0 is taken already"),
-                                ((*jobs[:2], "--background", "storm:1", *tree), "is not uniform:RATE"),
-                                ((*jobs[:2], "--background", "shift:1", "--backend", "host"), "needs a network"),
-                                ((*jobs, *tree, "--report", "r.json"), "are of one program"),
-                                ((*jobs, "--backend", "host", "--network", "no.xml"), "cannot read no.xml")):
-            refused = self.offramp("replay", *arguments, code=2)
-            self.assertIn(says, refused.stderr)
-
     def test_follows_routes_to_several_backends(self):
         self.recording(4, 3)
         (self.folder / "offramp.toml").write_text("[[route]]\noperation = 'send'\nbackend = 'tinsel'\n"

@@ -553,6 +553,9 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
                                                      {"network.routing", "adaptive"},
                                                      {"network.sharing", "fair"},
                                                      {"network.placement", "scattered"},
+                                                     {"stragglers.noise", "1ms:25us"},
+                                                     {"stragglers.noise_phase", "same"},
+                                                     {"stragglers.slow_nodes", "0:2"},
                                                      {"faults.script", "lose 0>1 packet 3"}};
   const std::string before = agreed_settings(*load());
   std::vector<std::string> free;

@@ -93,6 +93,24 @@ TEST_P(Sharings, StayBelowTheBisectionOfATorus) {
   EXPECT_GE(last, taken(std::size_t{16} * 16 * 65536 / 8) + kHop);  // two links in each of four rows
 }
 
+/// All to all: half of the bytes of each half cross to the other one.
+TEST_P(Sharings, StayBelowTheBisectionInAnAllToAll) {
+  struct Case {
+    const char* topology;
+    int across;  // links from one half to the other, each way
+  };
+  for (const Case& one : {Case{"torus:16", 2}, {"torus:4x4", 8}, {"fat-tree:8", 8}, {"fat-tree:8:4", 2}}) {
+    Play play(network(one.topology, 16, GetParam()));
+    for (int shift = 1; shift < 16; ++shift) {
+      for (int node = 0; node < 16; ++node) play.send(node, (node + shift) % 16, 65536);
+    }
+    const Time bound = taken(std::size_t{8} * 8 * 65536 / static_cast<std::size_t>(one.across));
+    const Time last = latest(play.run());
+    EXPECT_GE(last, bound) << one.topology;
+    EXPECT_LE(last, bound * 3) << one.topology;
+  }
+}
+
 TEST_P(Sharings, KeepWithinTheRateOfEachLink) {
   std::mt19937 random(5);
   Play play(network("torus:4x4", 16, GetParam()));

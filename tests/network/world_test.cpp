@@ -217,7 +217,7 @@ TEST(AWorld, SaysBetweenWhichNodesThereIsNoWay) {
   auto setting = world_setting(configuration, registry, *registry.find("host"));
   auto world = std::move(*make_world(*setting, 2));
   EXPECT_EQ(world->run([](RankHandle& rank) -> Task<void> { (void)co_await rank.barrier(); }),
-            "network.topology: there is no way from a to b");
+            "network.topology: p.xml:1: the zone has no route from a to b");
 }
 
 TEST(ABackendWithWiresOfItsOwn, SaysSo) {

@@ -13,6 +13,7 @@ def run(arguments, tally):
     for label, script in (("cli/offramp command", "cli_test.py"), ("cli/the documents name every key", "docs_test.py"),
                           ("cli/manual pages and reference", "manual_test.py"),
                           ("cli/completion in bash, fish and zsh", "completion_test.py"),
+                          ("cli/replays with networks and several programs", "network_test.py"),
                           ("cli/the fit of the dpu backend", "fit_test.py")):
         if tally.wants(label):
             result = launch([sys.executable, os.path.join(HERE, "cli", script)], env, 300)
