@@ -124,8 +124,12 @@ Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from
   // No buffer: the DMA stalls until one is claimed.
   const Time first = charged ? stamp.first + spec_.first_on_link(bytes) : stamp.first;
   const Time stall = later(slot_free_[flight.slot] - first, {});
-  const Time landed =
-      charged ? arrival.stored + stall : receiver_.land(first + stall, stamp.last + stall, bytes);
+  Time landed = arrival.stored;
+  if (!charged) landed = receiver_.land(first + stall, stamp.last + stall, bytes);
+  if (charged && stall > Time()) {  // what waited was carried before
+    EngineUnits idle;
+    landed = later(landed, Receiver(spec_, idle).land(first + stall, stamp.last + stall, bytes));
+  }
   if (context_.ports != nullptr && !second()) {
     land_in_posted(bytes, flight);
     const Arbiter::Grant service =

@@ -143,7 +143,7 @@ class Figures(unittest.TestCase):
         ("docs/backends/cclo.md", "packets of 1536 bytes (gen2 4096)", "simulators/cclo/spec.hpp", "? 1536 : 4096;"),
         ("docs/backends/cclo.md", "after three duplicate acknowledgements", "simulators/cclo/network.cpp",
          "kDuplicatesBeforeRepeat = 3;"),
-        ("docs/backends/cclo.md", "sends up to 64 KiB never wait", "backends/cclo/messages.cpp", "kBuffered = 64 * 1024;"),
+        ("docs/backends/cclo.md", "sends up to 64 KiB never wait", "backends/cclo/backend.hpp", "kBuffered = 64 * 1024;"),
         ("docs/backends/cclo.md", "up to 16 MiB; no hardware", "backends/cclo/parameters.cpp", "16777216"),
         ("docs/backends/zrlmpi.md", "takes two cycles (initiation interval 2)", "simulators/zrlmpi/protocol.hpp",
          "kInitiationInterval = 2;"),
