@@ -2,6 +2,7 @@
 // does with such lists. Lists without any go to the library; those that wait do so by its testing function,
 // with turns of Offramp's fabric in between.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -72,10 +73,13 @@ int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
   }
 }
 
+std::atomic<bool> has_partitioned = false;
+
 /// MPI_Testall of the library's. Its own says that there is an error in a status without one when a request
-/// of partitioned communication is complete. ended: how many at the beginning of the list are, by an earlier
-/// answer.
+/// of partitioned communication is complete, so a program with such asks one by one; requests of files get on
+/// in its own alone. ended: how many at the beginning of the list are, by an earlier answer.
 int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int* flag, int& ended) {
+  if (!has_partitioned) return library.Testall(count, requests, flag, statuses);
   *flag = 0;
   for (; ended < count; ++ended) {
     int complete = 1;
@@ -446,6 +450,16 @@ int start_all(int count, MPI_Request requests[]) {
 }
 
 #ifdef OFFRAMP_HAS_Parrived
+template <auto Entry, typename Pointer>
+struct Partitioned;
+template <auto Entry, typename... Arguments>
+struct Partitioned<Entry, int (*)(Arguments...)> {
+  static int init(Arguments... arguments) {
+    has_partitioned = true;
+    return (library.*Entry)(arguments...);
+  }
+};
+
 /// A program may ask until it is true, and only our fabric has what the sender waits for before.
 int has_arrived(MPI_Request request, int partition, int* flag) {
   if (has_progress()) turn();
@@ -491,6 +505,8 @@ void stand_in_for_completion(MpiTable& table) {
   table.Startall = start_all;
 #ifdef OFFRAMP_HAS_Parrived
   table.Parrived = has_arrived;
+  table.Psend_init = Partitioned<&MpiTable::Psend_init, decltype(table.Psend_init)>::init;
+  table.Precv_init = Partitioned<&MpiTable::Precv_init, decltype(table.Precv_init)>::init;
 #endif
   table.Mrecv = receive_matched<IntForm>;
   table.Imrecv = start_receive_matched<IntForm>;
