@@ -10,8 +10,9 @@
 
 namespace offramp {
 
-extern MpiTable native;    // the MPI library's functions
-extern MpiTable dispatch;  // what the exported functions do now
+// Hidden, or their addresses would be loaded first in every call.
+extern MpiTable native __attribute__((visibility("hidden")));    // the MPI library's functions
+extern MpiTable dispatch __attribute__((visibility("hidden")));  // what the exported functions do now
 
 /// find(name) gives the next definition of a symbol after this library.
 void resolve_natives(MpiTable& table, void* (*find)(const char* name));

@@ -291,9 +291,10 @@ void on_exit_of_process(int code, void*) {
 __attribute__((constructor)) void load() {
   if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
-  if (native.Init != nullptr) stand_in_for_natives(native);
+  const bool off = native.Init == nullptr || is_off_by_environment();
+  if (!off) stand_in_for_natives(native);  // off, the program has the library's own functions
   resolve_dispatch_to_native();
-  if (native.Init == nullptr || is_off_by_environment()) return;
+  if (off) return;
   (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;

@@ -14,7 +14,7 @@ enum { kOfframpRequestBytes = 32, kOfframpRequestAlignment = 64, kOfframpHandleB
 static const unsigned kOfframpHandleMask = (1U << kOfframpHandleBits) - 1;
 
 /* Where requests lie; a handle counts cache lines from here. It never moves. */
-extern char* offramp_mpich_requests;
+extern char* offramp_mpich_requests __attribute__((visibility("hidden")));
 
 /* What is kept of a request before its body. */
 typedef struct offramp_mpich_request { /* NOLINT(readability-identifier-naming): a name of C */
@@ -51,8 +51,8 @@ static inline int offramp_native_status_cancelled(const MPI_Status* status) {
 }
 
 /* Where the code of libmpich lies. */
-extern uintptr_t offramp_mpich_code_begin;
-extern uintptr_t offramp_mpich_code_bytes;
+extern uintptr_t offramp_mpich_code_begin __attribute__((visibility("hidden")));
+extern uintptr_t offramp_mpich_code_bytes __attribute__((visibility("hidden")));
 /* Whether a call that goes on at this address comes from within the library (ROMIO is in it, and calls
  * PMPI_X), which is to reach the library's own functions. */
 static inline int offramp_native_is_inside(const void* address) {

@@ -133,7 +133,8 @@ COARRAY_TESTS = ("co_reduce_test", "atomics", "get_with_offset_1d", "teams_coarr
 def coarrays(arguments, backend, ranks):
     """OpenCoarrays' own tests, over windows, locks and atomics of the MPI library."""
     verdicts, folder = [], glob.glob(COARRAYS.format(family(arguments)))[0]
-    for name in COARRAY_TESTS:
+    # The last one fails natively over MPICH 4.0.
+    for name in COARRAY_TESTS if family(arguments) == "openmpi" else COARRAY_TESTS[:-1]:
         command = [os.path.join(folder, name)]
         result = start(arguments, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
         verdicts.append((name, "test passed" in result.output.lower()))

@@ -1,6 +1,9 @@
 """Instructions per 8-byte operation and backend, counted by callgrind: the same on every run, whatever the machine does.
 More than 5 % above bench/instructions.json fails. Another compiler than the one that those figures are of gives others: then each
-backend's are held against the host's of the same build. After a change that is worth it: tests/suites/speed.py BUILD --write"""
+backend's are held against the host's of the same build. After a change that is worth it: tests/suites/speed.py BUILD --write
+
+And of a message while the backend is off, over each MPI library that there are programs for: 2 % more than natively at most. It is
+one of 8 bytes to the rank itself, the cheapest there is: nothing is waited for, so of any other one it is less."""
 
 import json
 import os
@@ -8,6 +11,10 @@ import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from launch import base_environment, mpi_of  # noqa: E402  # pylint: disable=wrong-import-position
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIGURES = os.path.join(ROOT, "bench/instructions.json")
@@ -17,18 +24,21 @@ FEW, MANY = 1000, 3000
 TOLERANCE = 1.05
 
 
-def instructions(build, backend, operation, count):
+OFF_TOLERANCE = 1.02
+FEW_MESSAGES, MANY_MESSAGES = 1000, 21000
+
+
+def counted(command, settings=None):
+    """The instructions of a run; none if it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
-                   os.path.join(build, "bench/operation_cost"), backend, operation, str(BYTES), str(count)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        line = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *map(str, command)]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, env=base_environment(settings))
     found = re.search(r"Collected : (\d+)", done.stderr)
     return int(found.group(1)) if done.returncode == 0 and found else None
 
 
 def per_operation(build, backend, operation):
-    few = instructions(build, backend, operation, FEW)
-    many = instructions(build, backend, operation, MANY)
+    few, many = (counted([os.path.join(build, "bench/operation_cost"), backend, operation, BYTES, count]) for count in (FEW, MANY))
     return None if few is None or many is None else round((many - few) / (MANY - FEW))
 
 
@@ -51,7 +61,27 @@ def scale(arguments, tally, operation, expected):
     return None if seen is None else seen / expected[operation]["host"]
 
 
+def per_message(build, settings=None):
+    """Over the MPI library of the build."""
+    few, many = (counted([os.path.join(build, "tests/messages"), count], settings) for count in (FEW_MESSAGES, MANY_MESSAGES))
+    return None if few is None or many is None else (many - few) / (MANY_MESSAGES - FEW_MESSAGES)
+
+
+def off_costs_nothing(build, preload, label, tally):
+    if not tally.wants(label):
+        return
+    native = per_message(build)
+    off = per_message(build, {"LD_PRELOAD": os.path.join(build, "lib", preload), "OFFRAMP_BACKEND": "off"})
+    ok = native is not None and off is not None and off <= native * OFF_TOLERANCE
+    tally.record(f"{label}: {native} instructions, and {off}", ok, "more than 2 %, or a run failed")
+
+
 def run(arguments, tally):
+    own = mpi_of(arguments.build).family
+    off_costs_nothing(arguments.build, "libofframp.so", f"speed/a message while the backend is off, {own}", tally)
+    other = os.path.join(arguments.build, "mpich")
+    if os.path.exists(os.path.join(other, "mpi.json")):
+        off_costs_nothing(other, "libofframp-mpich.so", "speed/a message while the backend is off, mpich", tally)
     with open(FIGURES, encoding="utf-8") as file:
         expected = json.load(file)
     for operation in OPERATIONS:
