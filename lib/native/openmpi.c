@@ -14,6 +14,9 @@
 #include "ompi_config.h"
 #include "opal/datatype/opal_datatype.h"
 #include "opal/runtime/opal_progress.h"
+#if OMPI_MAJOR_VERSION >= 5
+#include "ompi/mca/coll/base/coll_base_util.h"
+#endif
 
 static offramp_request_callbacks callbacks;
 
@@ -126,8 +129,30 @@ void offramp_native_request_drop(MPI_Request library) {
   ompi_request_free(&library);
 }
 
+#if OMPI_MAJOR_VERSION >= 5
+typedef ompi_coll_base_nbc_request_t longest_request;
+#define LONGEST_REQUEST_CLASS ompi_coll_base_nbc_request_t_class
+
+/* The functions for Fortran allocate arrays of datatypes that a collective needs to its end. Those of a
+ * persistent one stay: there they may be the program's own. */
+static void free_arrays(ompi_request_t* request) {
+  void** arrays = ((longest_request*)request)->data.release_arrays;
+  const int count = request->req_persistent ? 0 : OMPI_REQ_NB_RELEASE_ARRAYS;
+  for (int i = 0; i < count && arrays[i] != NULL; ++i) free(arrays[i]);
+  if (arrays[0] != NULL) arrays[0] = NULL;
+}
+#else
+typedef ompi_request_t longest_request;
+#define LONGEST_REQUEST_CLASS ompi_request_t_class
+
+static void free_arrays(ompi_request_t* request) {
+  (void)request;
+}
+#endif
+
 static void let_go(ompi_request_t** handle, int active) {
   ompi_request_t* r = *handle;
+  free_arrays(r);
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
   callbacks.released(offramp_native_request_body(r), active);
@@ -331,8 +356,9 @@ int offramp_native_supports(int (*get_library_version)(char* version, int* lengt
  * release, and if its requests are as long. */
 const char* offramp_native_check(void) {
   if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI " SUPPORTED;
-  if (sizeof(ompi_request_t) != kOfframpRequestBytes ||
-      ompi_request_t_class.cls_sizeof != sizeof(ompi_request_t))
+  if (sizeof(longest_request) > kOfframpRequestBytes ||
+      ompi_request_t_class.cls_sizeof != sizeof(ompi_request_t) ||
+      LONGEST_REQUEST_CLASS.cls_sizeof != sizeof(longest_request))
     return "the MPI library's request objects have another layout";
   return NULL;
 }
