@@ -129,30 +129,8 @@ void offramp_native_request_drop(MPI_Request library) {
   ompi_request_free(&library);
 }
 
-#if OMPI_MAJOR_VERSION >= 5
-typedef ompi_coll_base_nbc_request_t longest_request;
-#define LONGEST_REQUEST_CLASS ompi_coll_base_nbc_request_t_class
-
-/* The functions for Fortran allocate arrays of datatypes that a collective needs to its end. Those of a
- * persistent one stay: there they may be the program's own. */
-static void free_arrays(ompi_request_t* request) {
-  void** arrays = ((longest_request*)request)->data.release_arrays;
-  const int count = request->req_persistent ? 0 : OMPI_REQ_NB_RELEASE_ARRAYS;
-  for (int i = 0; i < count && arrays[i] != NULL; ++i) free(arrays[i]);
-  if (arrays[0] != NULL) arrays[0] = NULL;
-}
-#else
-typedef ompi_request_t longest_request;
-#define LONGEST_REQUEST_CLASS ompi_request_t_class
-
-static void free_arrays(ompi_request_t* request) {
-  (void)request;
-}
-#endif
-
 static void let_go(ompi_request_t** handle, int active) {
   ompi_request_t* r = *handle;
-  free_arrays(r);
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
   callbacks.released(offramp_native_request_body(r), active);
@@ -351,6 +329,14 @@ int offramp_native_supports(int (*get_library_version)(char* version, int* lengt
   version[sizeof version - 1] = '\0';
   return code == MPI_SUCCESS && strstr(version, "Open MPI v" SUPPORTED ".") != NULL;
 }
+
+#if OMPI_MAJOR_VERSION >= 5
+typedef ompi_coll_base_nbc_request_t longest_request;
+#define LONGEST_REQUEST_CLASS ompi_coll_base_nbc_request_t_class
+#else
+typedef ompi_request_t longest_request;
+#define LONGEST_REQUEST_CLASS ompi_request_t_class
+#endif
 
 /* The layout that this file was compiled for is the running library's, if that says that it is of the same
  * release, and if its requests are as long. */
