@@ -161,14 +161,16 @@ void on_fatal_error(const char* function) {
   leave_parts(fmt::format("fatal MPI error in {}", function != nullptr ? function : "an MPI call").c_str());
 }
 
-/// The program has no use for the signal. The MPI library may have one: its handler has its turn afterwards.
+/// The program has no use for the signal. The MPI library may have one, or UCX, with which Open MPI is linked
+/// from 5.0 on: its handler has its turn afterwards.
 bool is_free(const struct sigaction& action) {
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return true;
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN) return false;
   Dl_info handler{};
   Dl_info library{};
   return dladdr(reinterpret_cast<void*>(action.sa_sigaction), &handler) != 0 &&
-         dladdr(offramp_native_inner_library(), &library) != 0 && handler.dli_fbase == library.dli_fbase;
+         dladdr(offramp_native_inner_library(), &library) != 0 &&
+         (handler.dli_fbase == library.dli_fbase || std::strstr(handler.dli_fname, "/libucs.so") != nullptr);
 }
 
 }  // namespace

@@ -15,6 +15,9 @@
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_datatype.h"
 #include "opal/runtime/opal_progress.h"
+#if OMPI_MAJOR_VERSION >= 5
+#include "ompi/mca/coll/base/coll_base_util.h"
+#endif
 
 static offramp_request_callbacks callbacks;
 
@@ -342,12 +345,21 @@ int offramp_native_supports(int (*get_library_version)(char* version, int* lengt
   return code == MPI_SUCCESS && strstr(version, "Open MPI v" SUPPORTED ".") != NULL;
 }
 
+#if OMPI_MAJOR_VERSION >= 5
+typedef ompi_coll_base_nbc_request_t longest_request;
+#define LONGEST_REQUEST_CLASS ompi_coll_base_nbc_request_t_class
+#else
+typedef ompi_request_t longest_request;
+#define LONGEST_REQUEST_CLASS ompi_request_t_class
+#endif
+
 /* The layout that this file was compiled for is the running library's, if that says that it is of the same
  * release, and if its requests are as long. */
 const char* offramp_native_check(void) {
   if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI " SUPPORTED;
-  if (sizeof(ompi_request_t) != kOfframpRequestBytes ||
-      ompi_request_t_class.cls_sizeof != sizeof(ompi_request_t))
+  if (sizeof(longest_request) > kOfframpRequestBytes ||
+      ompi_request_t_class.cls_sizeof != sizeof(ompi_request_t) ||
+      LONGEST_REQUEST_CLASS.cls_sizeof != sizeof(longest_request))
     return "the MPI library's request objects have another layout";
   return NULL;
 }

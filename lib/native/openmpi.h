@@ -6,8 +6,15 @@
 #include <stddef.h>
 
 /* The body lies behind what the library knows of. The objects begin at a cache line: what the library changes
- * of them is in the second, and the body begins in the third, beside the communicator. */
+ * of them is in the second, and the body begins in the third, beside the communicator. From Open MPI 5 on it
+ * is 128 bytes further: the functions for Fortran take the request of a nonblocking collective for one of the
+ * library's own, which is longer, and leave arrays in it. Some are the program's, so that they cannot be
+ * freed; nor does the library, unless the collective has derived types. */
+#if OMPI_MAJOR_VERSION < 5
 enum { kOfframpRequestBytes = 160, kOfframpRequestAlignment = 64 };
+#else
+enum { kOfframpRequestBytes = 288, kOfframpRequestAlignment = 64 };
+#endif
 static inline void* offramp_native_request_body(MPI_Request own) {
   return (char*)own + kOfframpRequestBytes;
 }

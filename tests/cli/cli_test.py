@@ -508,11 +508,12 @@ class Check(CliTest):
         _, functions = self.functions(BUILD / "tests/mpi/other_collectives", "--backend", "zrlmpi")
         self.assertEqual(functions["MPI_Exscan"], "host algorithm")
 
-    def test_knows_extensions_of_open_mpi(self):
+    def test_knows_persistent_collectives_which_are_an_extension_in_open_mpi_4(self):
         _, functions = self.functions(BUILD / "tests/mpi/persistent_collectives")
-        self.assertEqual(functions["MPIX_Bcast_init"], "offloaded")
+        prefix = "MPIX" if "MPIX_Bcast_init" in functions else "MPI"
+        self.assertEqual(functions[f"{prefix}_Bcast_init"], "offloaded")
         self.assertEqual(functions["MPI_Start"], "carried")
-        self.assertEqual(functions["MPIX_Neighbor_allgather_init"], "native")
+        self.assertEqual(functions[f"{prefix}_Neighbor_allgather_init"], "native")
 
     def test_spawning_is_no_risk(self):
         _, functions = self.functions(BUILD / "tests/mpi/dynamic_processes")
