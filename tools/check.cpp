@@ -49,11 +49,6 @@ constexpr std::pair<std::string_view, OperationKind> kOperations[] = {
     {"mrecv", OperationKind::kSend},
     {"sendrecv", OperationKind::kSend},
     {"sendrecv_replace", OperationKind::kSend},
-    {"send_init", OperationKind::kSend},
-    {"bsend_init", OperationKind::kSend},
-    {"ssend_init", OperationKind::kSend},
-    {"rsend_init", OperationKind::kSend},
-    {"recv_init", OperationKind::kSend},
     {"bcast", OperationKind::kBcast},
     {"reduce", OperationKind::kReduce},
     {"gather", OperationKind::kGather},
@@ -101,7 +96,7 @@ bool is_extension(std::string_view name) {
 /// Persistent and nonblocking forms ask for the operation of the blocking one.
 std::optional<OperationKind> operation_of(std::string_view name) {
   std::string_view plain = name.substr(name.find('_') + 1);
-  if (is_extension(name) && plain.ends_with("_init")) plain.remove_suffix(5);
+  if (plain.ends_with("_init")) plain.remove_suffix(5);
   for (const std::string_view candidate : {plain, plain.starts_with('i') ? plain.substr(1) : plain}) {
     for (const auto& [known, kind] : kOperations) {
       if (known == candidate) return kind;
