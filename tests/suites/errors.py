@@ -7,10 +7,11 @@ import re
 from launch import mpi_of, mpirun
 from mpi_programs import in_turn
 
-# Program -> what its mistakes are about, and at least how many there are.
-TABLES = {"errors": ("in messages and collectives", 100),
-          "errors_more": ("with freed handles and in lists of requests", 60),
-          "errors_beside": ("with windows and files", 110)}
+# Program -> what its mistakes are about, and at least how many there are; over MPICH without those in lists of requests, of which
+# Offramp tells more than MPICH, which the standard allows.
+TABLES = {"errors": ("in messages and collectives", {"openmpi": 100, "mpich": 100}),
+          "errors_more": ("with freed handles and in lists of requests", {"openmpi": 140, "mpich": 60}),
+          "errors_beside": ("with windows and files", {"openmpi": 110, "mpich": 110})}
 
 
 def classes(arguments, program, backend):
@@ -18,7 +19,7 @@ def classes(arguments, program, backend):
     result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi", program)], 60,
                     {"OFFRAMP_SUMMARY": "false"})
     rows = [line for line in result.output.splitlines() if line.startswith("class-table ")]
-    if mpi_of(arguments.build).family == "mpich":  # of lists of requests Offramp tells more than MPICH, which the standard allows
+    if mpi_of(arguments.build).family == "mpich":
         rows = [row for row in rows if "(" in row]
     return result, rows
 
@@ -57,6 +58,6 @@ def run(arguments, tally):
                 continue
             result, rows = classes(arguments, program, backend)
             other = [f"natively {a}\nhere     {b}" for a, b in zip(native, rows) if a != b]
-            ok = result.ok and len(native) >= enough and len(rows) == len(native) and not other
+            ok = result.ok and len(native) >= enough[mpi_of(arguments.build).family] and len(rows) == len(native) and not other
             tally.record(label, ok, "\n".join([*other, f"{len(native)} and {len(rows)} lines", result.output]),
                          result.seconds)
