@@ -105,32 +105,10 @@ struct Ways {
   bool begun = false;
 } ways;
 
-/// MPI_Init is over.
-void begin_world(bool threads) {
-  const std::scoped_lock guard(ways.mutex);
-  ways.world = true;
-  if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
-    session->share(threads || session->has_threads());
-    const auto lock = session->lock();
-    session->communicators.add_predefined();
-  } else if (!std::exchange(ways.begun, true)) {
-    begin(threads);
-  }
-}
-
 #ifdef OFFRAMP_HAS_Session_init
-bool has_threads(MPI_Session session) {
-  MPI_Info info = MPI_INFO_NULL;
-  char level[MPI_MAX_INFO_VAL + 1] = "";
-  int found = 0;
-  if (pmpi::Session_get_info(session, &info) != MPI_SUCCESS) return true;
-  pmpi::Info_get(info, "thread_level", MPI_MAX_INFO_VAL, level, &found);
-  pmpi::Info_free(&info);
-  return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
-}
-
-/// The first session of MPI, before MPI_Init: the MPI library has waited for all ranks to come here.
-void begin_with_session(bool threads) {
+/// The MPI library is up by the first session of MPI, here or on other ranks: all meet in a communicator of
+/// Offramp's own.
+void begin_apart(bool threads) {
   ways.begun = true;
   if (!open_own_world()) {
     say_once(
@@ -139,6 +117,16 @@ void begin_with_session(bool threads) {
   }
   begin(threads);
   if (Session::current == nullptr) close_own_world();  // off
+}
+
+bool has_threads(MPI_Session session) {
+  MPI_Info info = MPI_INFO_NULL;
+  char level[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  if (pmpi::Session_get_info(session, &info) != MPI_SUCCESS) return true;
+  pmpi::Info_get(info, "thread_level", MPI_MAX_INFO_VAL, level, &found);
+  pmpi::Info_free(&info);
+  return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
 /// Some rank has sessions that outlive MPI_Finalize: what Offramp has to say at the end it says in one of its
@@ -152,6 +140,22 @@ bool sessions_remain() {
   return false;
 }
 #endif
+
+/// MPI_Init is over. In a program with sessions other ranks may begin with one.
+void begin_world(bool threads) {
+  const std::scoped_lock guard(ways.mutex);
+  ways.world = true;
+#ifdef OFFRAMP_HAS_Session_init
+  if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(threads);
+#endif
+  if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
+    session->share(threads || session->has_threads());
+    const auto lock = session->lock();
+    session->communicators.add_predefined();
+  } else if (!std::exchange(ways.begun, true)) {
+    begin(threads);
+  }
+}
 
 /// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
 void refuse_opened_mpi() {
@@ -206,7 +210,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session* made) {
   if (code != MPI_SUCCESS) return code;
   const std::scoped_lock guard(ways.mutex);
   const bool threads = has_threads(*made);
-  if (!ways.begun) begin_with_session(threads);
+  if (!ways.begun) begin_apart(threads);
   if (Session::current != nullptr && threads) Session::current->share(true);
   ++ways.sessions;
   return code;

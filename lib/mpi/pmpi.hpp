@@ -55,6 +55,7 @@ inline constexpr auto Add_error_string = &::PMPI_Add_error_string;
 inline constexpr auto Get_processor_name = &::PMPI_Get_processor_name;
 inline constexpr auto Get_library_version = &::PMPI_Get_library_version;
 inline constexpr auto Query_thread = &::PMPI_Query_thread;
+inline constexpr auto Initialized = &::PMPI_Initialized;
 inline constexpr auto T_category_get_info = &::PMPI_T_category_get_info;
 // NOLINTEND(readability-identifier-naming)
 

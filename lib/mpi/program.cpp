@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,14 +30,37 @@ struct Object {
   std::vector<std::string> needed;
 };
 
-/// The loader has turned offsets into addresses, but for objects whose dynamic section is read-only.
-const char* string_table(const link_map& map) {
+/// A value of the dynamic section; 0: there is none.
+ElfW(Addr) dynamic_value(const link_map& map, ElfW(Sxword) tag) {
   for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag != DT_STRTAB) continue;
-    const ElfW(Addr) at = entry->d_un.d_ptr;
-    return reinterpret_cast<const char*>(at < map.l_addr ? at + map.l_addr : at);
+    if (entry->d_tag == tag) return entry->d_un.d_ptr;
   }
-  return nullptr;
+  return 0;
+}
+
+/// A table that the dynamic section names; null: there is none. The loader has turned offsets into addresses,
+/// but for objects whose dynamic section is read-only.
+template <typename Element>
+const Element* table_of(const link_map& map, ElfW(Sxword) tag) {
+  const ElfW(Addr) at = dynamic_value(map, tag);
+  return reinterpret_cast<const Element*>(at != 0 && at < map.l_addr ? at + map.l_addr : at);
+}
+
+const char* string_table(const link_map& map) {
+  return table_of<char>(map, DT_STRTAB);
+}
+
+/// Whether one of the relocations in a table is for a function of that name.
+bool relocates(const link_map& map, ElfW(Sxword) table, ElfW(Sxword) bytes, std::string_view function) {
+  const auto* const relocations = table_of<ElfW(Rela)>(map, table);
+  const auto* const symbols = table_of<ElfW(Sym)>(map, DT_SYMTAB);
+  const char* const strings = string_table(map);
+  if (relocations == nullptr || symbols == nullptr || strings == nullptr) return false;
+  return std::any_of(relocations, relocations + dynamic_value(map, bytes) / sizeof *relocations,
+                     [&](const ElfW(Rela) & one) {
+                       const auto symbol = ELF64_R_SYM(one.r_info);
+                       return symbol != 0 && strings + symbols[symbol].st_name == function;
+                     });
 }
 
 Object object_of(const link_map& map) {
@@ -142,6 +166,15 @@ std::string other_mpi_of_program() {
 
 std::string other_mpi_loaded() {
   return first_other_mpi(loaded_objects());
+}
+
+bool program_calls(std::string_view function) {
+  const std::vector<Object> objects = loaded_objects();
+  if (objects.empty() || objects.front().map->l_ld == nullptr) return false;
+  const link_map& program = *objects.front().map;
+  // The addresses of functions are in one table or the other: bound when they are called first, or at once.
+  return relocates(program, DT_JMPREL, DT_PLTRELSZ, function) ||
+         relocates(program, DT_RELA, DT_RELASZ, function);
 }
 
 std::string interposer_for(const std::string& other_mpi) {

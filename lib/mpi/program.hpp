@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace offramp {
 
@@ -14,6 +15,9 @@ std::string other_mpi_of_program();
 
 /// The same of all libraries that are loaded by now, those that the program opened while it ran included.
 std::string other_mpi_loaded();
+
+/// Whether the program itself, apart from the libraries that it needs, calls a function or has its address.
+bool program_calls(std::string_view function);
 
 /// The file beside this library that goes in front of programs of that other MPI library; empty: none was
 /// built.

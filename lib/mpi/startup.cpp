@@ -52,7 +52,9 @@ void fix_folder_of_files(Configuration& configuration) {
 /// Processes that the program spawns are a run of their own, and write files of their own: the local number
 /// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
 void name_files_of_spawned(Configuration& configuration) {
-  if (world() != MPI_COMM_WORLD) return;  // the parent is part of what MPI_Init makes
+  int initialized = 0;
+  pmpi::Initialized(&initialized);
+  if (initialized == 0) return;  // the parent is part of what MPI_Init makes
   MPI_Comm parent = MPI_COMM_NULL;
   pmpi::Comm_get_parent(&parent);
   if (parent == MPI_COMM_NULL) return;

@@ -18,6 +18,7 @@ COUNTED = {
     "sessions_alone": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_before_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_after_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
+    "sessions_on_some": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
 }
 # A recording of each, by MPICH alone and while Offramp carries, is replayed.
 RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone"]
