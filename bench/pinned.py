@@ -16,9 +16,9 @@ class Stopwatch:
     def __init__(self):
         self.seconds = 0.0
 
-    def __call__(self, build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None):
+    def __call__(self, build, backend, ranks, command, limit=60, settings=None, options=(), **more):
         if ranks <= len(os.sched_getaffinity(0)):
             options = (*options, "--bind-to", "core")
-        result = launch.mpirun(build, backend, ranks, command, 4 * limit, settings, options, cwd)
+        result = launch.mpirun(build, backend, ranks, command, 4 * limit, settings, options, **more)
         self.seconds += result.seconds
         return result
