@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from launch import base_environment, descendants, run as launch
+from launch import base_environment, descendants, mpi_of, run as launch
 from mpi_programs import programs
 from replays import replay
 
@@ -24,6 +24,9 @@ NEAR = 0.25
 # threads communicate at once in calls that wait longer on some hardware: a recording holds them in one order, in which it may not get on.
 NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm",
                 "threads_beside"}
+# What MPICH 4.0 does not get right by itself (docs/compatibility.md): these programs leave parts of it out then, or the status says of a
+# message what it was not. Recorded while Offramp carries them, they are whole.
+NOT_BY_MPICH = {"persistent_collectives", "isendrecv"}
 # But the hardware that carried it gets on in its order.
 THREADS = "threads_beside"
 
@@ -65,13 +68,18 @@ class Folder:
         return replay(self.arguments.build, file, *options)
 
 
+def recorders(arguments, name):
+    """The MPI library by itself, where that is right."""
+    return [] if name in NOT_BY_MPICH and mpi_of(arguments.build).family == "mpich" else [None]
+
+
 def same_whatever_carries(arguments, tally, name, ranks):
     label = f"recording/{name} is the same over every backend {ranks} ranks"
     if not tally.wants(label):
         return
     with Folder(arguments) as here:
         texts, seconds, prints = "", 0.0, {}
-        for backend in [None, *arguments.backends]:
+        for backend in [*recorders(arguments, name), *arguments.backends]:
             file = here.path(f"{backend}.rec")
             result = here.record(name, ranks, backend, file)
             seconds += result.seconds
@@ -119,7 +127,8 @@ def every_program(arguments, tally, name, ranks):
         return
     with Folder(arguments) as here:
         file = here.path("a.rec")
-        result = here.record(name, ranks, None, file)
+        recorder = (recorders(arguments, name) or arguments.backends)[0]
+        result = here.record(name, ranks, recorder, file)
         ok, text = result.ok, result.output
         if ok:
             replay = here.replay(file, "--compare", ",".join(arguments.backends), "--check")
