@@ -36,7 +36,6 @@ void* open_first(std::initializer_list<const char*> names) {
   return nullptr;
 }
 
-/// "Open MPI v4.1.4", the first part of what the library says of itself.
 void tell_mpi_version(int to) {
   void* const library = kMpiFamily == "mpich" ? open_first({"libmpich.so.12", "libmpi.so.12"})
                                               : open_first({"libmpi.so.40", "libmpi.so"});
@@ -45,8 +44,7 @@ void tell_mpi_version(int to) {
   std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING is 256 to 8192 by implementation
   int length = 0;
   if (get == nullptr || get(text.data(), &length) != 0) return;
-  const std::string_view all(text.data());
-  say(to, all.substr(0, all.find_first_of(",\n")));
+  say(to, release_of_mpi_library(text.data()));
 }
 
 void tell_ucx_version(int to) {

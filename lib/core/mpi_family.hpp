@@ -25,4 +25,15 @@ inline std::string interposer_of_family(std::string_view family) {
   return "libofframp-" + std::string(family) + ".so";
 }
 
+/// "Open MPI v4.1.4" or "MPICH 4.0.2", from what MPI_Get_library_version says.
+inline std::string release_of_mpi_library(std::string_view said) {
+  constexpr std::string_view kBefore = " Version:";  // MPICH's
+  const std::string_view first = said.substr(0, said.find_first_of(",\n"));
+  const std::size_t at = first.find(kBefore);
+  if (at == std::string_view::npos) return std::string(first);
+  const std::size_t number = first.find_first_not_of(" \t", at + kBefore.size());
+  if (number == std::string_view::npos) return std::string(first.substr(0, at));
+  return std::string(first.substr(0, at)) + " " + std::string(first.substr(number));
+}
+
 }  // namespace offramp

@@ -28,7 +28,7 @@ void MpiReducer::combine(Bytes in, MutableBytes inout) {
     const std::size_t part = std::min(step, in.size() - done);
     const auto count = static_cast<int>(part / type_.size);
     if (type_.contiguous(count) && type_.true_lb == 0) {
-      pmpi::Reduce_local(in.data() + done, inout.data() + done, count, type_.type, op_);
+      offramp_native_reduce_local(in.data() + done, inout.data() + done, count, type_.type, op_);
     } else {
       combine_with_gaps(in.subspan(done, part), inout.subspan(done, part), count);
     }
@@ -47,7 +47,7 @@ void MpiReducer::combine_with_gaps(Bytes in, MutableBytes inout, int count) cons
   std::byte* const upper_base = upper.get() - first;
   unpack_elements(in.data(), in.size(), lower_base, type_);
   unpack_elements(inout.data(), inout.size(), upper_base, type_);
-  pmpi::Reduce_local(lower_base, upper_base, count, type_.type, op_);
+  offramp_native_reduce_local(lower_base, upper_base, count, type_.type, op_);
   pack_elements(upper_base, count, type_, inout.data());
 }
 

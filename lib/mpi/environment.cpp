@@ -107,10 +107,10 @@ struct Ways {
 
 #ifdef OFFRAMP_HAS_Session_init
 /// The MPI library is up by the first session of MPI, here or on other ranks: all meet in a communicator of
-/// Offramp's own.
-void begin_apart(bool threads) {
+/// Offramp's own, whose session asks for a level of thread support.
+void begin_apart(bool threads, int level) {
   ways.begun = true;
-  if (!open_own_world()) {
+  if (!open_own_world(level)) {
     say_once(
         "the MPI library makes no communicator of all ranks in a session; the program runs without Offramp");
     return;
@@ -133,21 +133,27 @@ bool has_threads(MPI_Session session) {
 /// own.
 bool sessions_remain() {
   if (largest_of_all(ways.sessions) == 0) return false;
-  return world() != MPI_COMM_WORLD || open_own_world();
+  return world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
+}
+
+/// In a program with sessions other ranks may begin with one, and meet this one before they call MPI_Init,
+/// which waits for all.
+void meet_sessions(int level) {
+  const std::scoped_lock guard(ways.mutex);
+  if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(level == MPI_THREAD_MULTIPLE, level);
 }
 #else
 bool sessions_remain() {
   return false;
 }
+
+void meet_sessions(int) {}
 #endif
 
-/// MPI_Init is over. In a program with sessions other ranks may begin with one.
+/// MPI_Init is over.
 void begin_world(bool threads) {
   const std::scoped_lock guard(ways.mutex);
   ways.world = true;
-#ifdef OFFRAMP_HAS_Session_init
-  if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(threads);
-#endif
   if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
     session->share(threads || session->has_threads());
     const auto lock = session->lock();
@@ -174,6 +180,7 @@ namespace face {
 
 int Init(int* argc, char*** argv) {
   refuse_opened_mpi();
+  meet_sessions(MPI_THREAD_SINGLE);
   const int code = native.Init(argc, argv);
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
@@ -184,6 +191,7 @@ int Init(int* argc, char*** argv) {
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   refuse_opened_mpi();
+  meet_sessions(required);
   const int code = native.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) begin_world(*provided == MPI_THREAD_MULTIPLE);
   return code;
@@ -210,7 +218,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session* made) {
   if (code != MPI_SUCCESS) return code;
   const std::scoped_lock guard(ways.mutex);
   const bool threads = has_threads(*made);
-  if (!ways.begun) begin_apart(threads);
+  if (!ways.begun) begin_apart(threads, MPI_THREAD_SINGLE);
   if (Session::current != nullptr && threads) Session::current->share(true);
   ++ways.sessions;
   return code;

@@ -37,6 +37,8 @@ inline constexpr auto Group_free = &::PMPI_Group_free;
 inline constexpr auto Group_from_session_pset = &::PMPI_Group_from_session_pset;
 inline constexpr auto Session_get_info = &::PMPI_Session_get_info;
 inline constexpr auto Info_get = &::PMPI_Info_get;
+inline constexpr auto Info_set = &::PMPI_Info_set;
+inline constexpr auto Info_create = &::PMPI_Info_create;
 inline constexpr auto Info_free = &::PMPI_Info_free;
 #endif
 inline constexpr auto Win_get_group = &::PMPI_Win_get_group;

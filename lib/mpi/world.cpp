@@ -1,9 +1,11 @@
 #include "lib/mpi/world.hpp"
 
 #include <cstdio>
+#include <utility>
 
 #include "lib/mpi/dispatch.hpp"
 #include "lib/mpi/pmpi.hpp"
+#include "lib/native/native.h"
 
 namespace offramp {
 
@@ -20,20 +22,31 @@ MPI_Comm world() {
   return apart.comm != MPI_COMM_NULL ? apart.comm : MPI_COMM_WORLD;
 }
 
-bool open_own_world() {
+bool open_own_world(int level) {
+  constexpr std::pair<int, const char*> kLevels[] = {{MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"},
+                                                     {MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"},
+                                                     {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}};
   MPI_Group all = MPI_GROUP_NULL;
-  if (native.Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &apart.session) != MPI_SUCCESS) return false;
+  MPI_Info info = MPI_INFO_NULL;
+  for (const auto& [value, name] : kLevels) {
+    if (value == level && pmpi::Info_create(&info) == MPI_SUCCESS) pmpi::Info_set(info, "thread_level", name);
+  }
+  const int code = native.Session_init(info, MPI_ERRORS_RETURN, &apart.session);
+  if (info != MPI_INFO_NULL) pmpi::Info_free(&info);
+  if (code != MPI_SUCCESS) return false;
   MPI_Comm made = MPI_COMM_NULL;
   const bool works = pmpi::Group_from_session_pset(apart.session, "mpi://WORLD", &all) == MPI_SUCCESS &&
                      native.Comm_create_from_group(all, "offramp", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
                                                    &made) == MPI_SUCCESS;
   if (all != MPI_GROUP_NULL) pmpi::Group_free(&all);
   apart.comm = made;
+  offramp_native_reduce_apart(made);
   if (!works) close_own_world();
   return works;
 }
 
 void close_own_world() {
+  offramp_native_reduce_apart(MPI_COMM_NULL);
   if (apart.comm != MPI_COMM_NULL) native.Comm_free(&apart.comm);
   if (apart.session != MPI_SESSION_NULL) native.Session_finalize(&apart.session);
 }

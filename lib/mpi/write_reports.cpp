@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "lib/core/mpi_family.hpp"
 #include "lib/core/output_file.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
@@ -13,7 +14,6 @@
 #include "lib/report/report.hpp"
 
 namespace offramp {
-namespace {}  // namespace
 
 RunFacts facts_of(Session& session) {
   RunFacts facts;
@@ -22,8 +22,7 @@ RunFacts facts_of(Session& session) {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   if (pmpi::Get_library_version(text.data(), &length) == MPI_SUCCESS) {
-    const std::string_view version(text.data());
-    facts.mpi = version.substr(0, version.find_first_of(",\n"));
+    facts.mpi = release_of_mpi_library(text.data());
   }
   facts.ucx = session.fabric().version();
   facts.settings = session.settings;

@@ -229,6 +229,12 @@ const char* offramp_native_name(void) {
   return "MPICH 4";
 }
 
+int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
+  return PMPI_Reduce_local(in, inout, count, type, op);
+}
+
+void offramp_native_reduce_apart(MPI_Comm) {}
+
 const char* offramp_native_check(void) {
   if (offramp_native_supports(PMPI_Get_library_version) == 0) return "the MPI library is not MPICH 4";
   if (!reserve() || !grow(1)) return "there are no addresses for its requests";

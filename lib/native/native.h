@@ -38,6 +38,11 @@ void offramp_native_progress(void);
  * there are more ranks than cores. */
 int offramp_native_yields(void);
 
+/* MPI_Reduce_local, also where the program has only sessions of MPI. */
+int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);
+/* A communicator that it may use there, or MPI_COMM_NULL when that one goes away. */
+void offramp_native_reduce_apart(MPI_Comm comm);
+
 /* requests */
 typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-naming): a name of C */
   /* The handle goes away: after completion was reported to the program, or by MPI_Request_free. When

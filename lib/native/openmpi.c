@@ -345,6 +345,23 @@ int offramp_native_supports(int (*get_library_version)(char* version, int* lengt
   return code == MPI_SUCCESS && strstr(version, "Open MPI v" SUPPORTED ".") != NULL;
 }
 
+/* The function is that of MPI_COMM_WORLD, which has none without MPI_Init (5.0.7). */
+static MPI_Comm reduces_apart = MPI_COMM_NULL;
+
+void offramp_native_reduce_apart(MPI_Comm comm) {
+  reduces_apart = comm;
+}
+
+int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
+#if OMPI_MAJOR_VERSION >= 5
+  if (reduces_apart != MPI_COMM_NULL) {
+    const mca_coll_base_comm_coll_t* coll = reduces_apart->c_coll;
+    return coll->coll_reduce_local(in, inout, count, type, op, coll->coll_reduce_local_module);
+  }
+#endif
+  return PMPI_Reduce_local(in, inout, count, type, op);
+}
+
 #if OMPI_MAJOR_VERSION >= 5
 typedef ompi_coll_base_nbc_request_t longest_request;
 #define LONGEST_REQUEST_CLASS ompi_coll_base_nbc_request_t_class

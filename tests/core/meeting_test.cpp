@@ -96,11 +96,9 @@ TEST(AMeeting, AmongNeighboursHearsOnlyOfThem) {
   const std::vector<Time> entered = {Time::us(5), Time::us(2), Time::us(9), Time::us(1)};
   for (int rank = 0; rank < 4; ++rank) {
     members.clock(rank) = entered[static_cast<std::size_t>(rank)];
-    std::vector<int> to;
-    std::vector<int> from;
-    if (rank < 3) to = {rank + 1};
-    if (rank > 0) from = {rank - 1};
-    members.meeting(rank).meet(to, from);
+    std::vector<int> to(rank < 3 ? 1 : 0, rank + 1);
+    std::vector<int> from(rank > 0 ? 1 : 0, rank - 1);
+    members.meeting(rank).meet(std::move(to), std::move(from));
   }
   members.ranks().settle();
   for (int rank = 0; rank < 4; ++rank) members.meeting(rank).observe();

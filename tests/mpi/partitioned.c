@@ -19,7 +19,7 @@ static void make_ready(int round, MPI_Request request) {
 }
 
 static void wait_in_way(int round, int count, MPI_Request* r) {
-  int flag = 0, index, done = 0, indices[3];
+  int flag = 0, index, done = 0, indices[4];
   if (round == 0) {
     MPI_Waitall(count, r, MPI_STATUSES_IGNORE);
   } else if (round == 1) {
@@ -35,31 +35,26 @@ static void wait_in_way(int round, int count, MPI_Request* r) {
   }
 }
 
-// Half of what rank 0 sends goes by Offramp, half by the library.
+// Around a ring; half of it goes by Offramp, half by the library. All ranks take part: the progress of Open
+// MPI 5.0.7 makes communicators of all for the first of these messages, and waits for ranks that have none.
 static void mixed(void) {
-  static int token[2], got[2];
-  MPI_Request r[3];
-  for (int i = 0; i < 3; ++i) r[i] = MPI_REQUEST_NULL;
-  if (me == 0) {
-    MPI_Psend_init(out, parts, each, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
-    MPI_Send_init(&token[0], 1, MPI_INT, 1, 8, MPI_COMM_WORLD, &r[1]);
-    MPI_Recv_init(&got[0], 1, MPI_INT, 1, 9, MPI_COMM_WORLD, &r[2]);
-  } else if (me == 1) {
-    MPI_Precv_init(in, parts, each, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
-    MPI_Recv_init(&got[1], 1, MPI_INT, 0, 8, MPI_COMM_WORLD, &r[1]);
-    MPI_Send_init(&token[1], 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &r[2]);
+  static int token, got;
+  MPI_Request r[4];
+  const int right = right_of(me, np), left = left_of(me, np);
+  MPI_Psend_init(out, parts, each, MPI_INT, right, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
+  MPI_Precv_init(in, parts, each, MPI_INT, left, 7, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]);
+  MPI_Send_init(&token, 1, MPI_INT, right, 8, MPI_COMM_WORLD, &r[2]);
+  MPI_Recv_init(&got, 1, MPI_INT, left, 8, MPI_COMM_WORLD, &r[3]);
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < parts * each; ++i) out[i] = 1000 * (me + round) + i, in[i] = -1;
+    token = me + round;
+    MPI_Startall(4, r);
+    make_ready(round, r[0]);
+    wait_in_way(round, 4, r);
+    CHECK_EQ(got, left + round);
+    for (int i = 0; i < parts * each; ++i) CHECK_EQ(in[i], 1000 * (left + round) + i);
   }
-  for (int round = 0; round < rounds && me < 2; ++round) {
-    for (int i = 0; i < parts * each; ++i) out[i] = 1000 * round + i, in[i] = -1;
-    token[0] = token[1] = round;
-    MPI_Startall(3, r);
-    if (me == 0) make_ready(round, r[0]);
-    wait_in_way(round, 3, r);
-    CHECK_EQ(got[me], round);
-    if (me == 1)
-      for (int i = 0; i < parts * each; ++i) CHECK_EQ(in[i], 1000 * round + i);
-  }
-  for (int i = 0; i < 3 && me < 2; ++i) MPI_Request_free(&r[i]);
+  for (int i = 0; i < 4; ++i) MPI_Request_free(&r[i]);
 }
 
 // While rank 1 asks for a partition, rank 0 sends it a message that is too long to leave without it.
@@ -91,6 +86,9 @@ static void asking(void) {
 
 CASE(partitioned) {
   if (np < 2) SKIP("partitioned communication needs two ranks");
+#ifdef OPEN_MPI
+  check_tolerated[left_comm] = 2;  // which the library makes for all of it
+#endif
   mixed();
   asking();
   MPI_Barrier(MPI_COMM_WORLD);
