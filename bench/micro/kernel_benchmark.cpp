@@ -185,7 +185,7 @@ void BurstServe(benchmark::State& state) {
   const Meter meter(state, 1);
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        serve(in, service, free, [](const Burst& out) { benchmark::DoNotOptimize(out); }));
+        serve(in, service, free, [](Burst out) { benchmark::DoNotOptimize(out); }));
   }
 }
 BENCHMARK(BurstServe)->Arg(0)->Arg(1)->Arg(2);

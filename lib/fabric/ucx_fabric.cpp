@@ -333,6 +333,7 @@ class UcxFabric final : public UcxFabricBase {
     const Config config(raw);
     set_transports(raw, options);
     set_threshold(raw, options);
+    set_protocols(raw);
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME |
                         UCP_PARAM_FIELD_REQUEST_SIZE;
@@ -409,6 +410,13 @@ class UcxFabric final : public UcxFabricBase {
     const bool one_way = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr;
     if (one_way && options.shared_memory != SharedMemory::kNone && std::getenv("UCX_RNDV_THRESH") == nullptr)
       (void)ucp_config_modify(config, "RNDV_THRESH", kCrossMemoryThreshold);
+  }
+
+  /// The second generation of UCX's protocols, which is the default from 1.16 on, sends 4 MiB through buffers
+  /// where ranks cannot read each other's memory, so that the receiver has to keep them; and there messages
+  /// that are to stay at their sender do not arrive (1.18.1).
+  static void set_protocols(ucp_config_t* config) {
+    if (std::getenv("UCX_PROTO_ENABLE") == nullptr) (void)ucp_config_modify(config, "PROTO_ENABLE", "n");
   }
 
   ucp_ep_h endpoint_of(int peer) {

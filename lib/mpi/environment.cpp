@@ -86,6 +86,7 @@ void end() {
   session.engine.drop_unreceived();  // their senders are told, and let go of them
   native.Barrier(world());
   let_sends_leave(session);
+  native.Barrier(world());  // a rank that has told senders turns the fabric until they have heard it
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries) offramp_native_progress_unregister(on_library_progress);
@@ -136,11 +137,15 @@ bool sessions_remain() {
   return world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
 }
 
-/// In a program with sessions other ranks may begin with one, and meet this one before they call MPI_Init,
-/// which waits for all.
+/// In a program with sessions other ranks may begin with one. The thread level is the one to ask for.
 void meet_sessions(int level) {
-  const std::scoped_lock guard(ways.mutex);
   if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(level == MPI_THREAD_MULTIPLE, level);
+}
+
+/// MPI_Init follows, which may wait for the ranks that wait here.
+void meet_before_init(int level) {
+  const std::scoped_lock guard(ways.mutex);
+  if (offramp_native_session_meets_init() == 0) meet_sessions(level);
 }
 #else
 bool sessions_remain() {
@@ -148,12 +153,15 @@ bool sessions_remain() {
 }
 
 void meet_sessions(int) {}
+void meet_before_init(int) {}
 #endif
 
 /// MPI_Init is over.
-void begin_world(bool threads) {
+void begin_world(int level) {
+  const bool threads = level == MPI_THREAD_MULTIPLE;
   const std::scoped_lock guard(ways.mutex);
   ways.world = true;
+  meet_sessions(level);
   if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
     session->share(threads || session->has_threads());
     const auto lock = session->lock();
@@ -180,20 +188,20 @@ namespace face {
 
 int Init(int* argc, char*** argv) {
   refuse_opened_mpi();
-  meet_sessions(MPI_THREAD_SINGLE);
+  meet_before_init(MPI_THREAD_SINGLE);
   const int code = native.Init(argc, argv);
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
   pmpi::Query_thread(&level);  // Open MPI's own variable may raise it
-  begin_world(level == MPI_THREAD_MULTIPLE);
+  begin_world(level);
   return code;
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   refuse_opened_mpi();
-  meet_sessions(required);
+  meet_before_init(required);
   const int code = native.Init_thread(argc, argv, required, provided);
-  if (code == MPI_SUCCESS) begin_world(*provided == MPI_THREAD_MULTIPLE);
+  if (code == MPI_SUCCESS) begin_world(*provided);
   return code;
 }
 

@@ -229,6 +229,10 @@ const char* offramp_native_name(void) {
   return "MPICH 4";
 }
 
+int offramp_native_session_meets_init(void) {
+  return 1;
+}
+
 int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
   return PMPI_Reduce_local(in, inout, count, type, op);
 }

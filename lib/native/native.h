@@ -38,6 +38,9 @@ void offramp_native_progress(void);
  * there are more ranks than cores. */
 int offramp_native_yields(void);
 
+/* Whether the first MPI_Session_init waits for ranks that call MPI_Init instead, as MPICH's does. A session
+ * that is older than MPI_Init makes MPICH 4.2.1 end in MPI_Finalize with a fault. */
+int offramp_native_session_meets_init(void);
 /* MPI_Reduce_local, also where the program has only sessions of MPI. */
 int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);
 /* A communicator that it may use there, or MPI_COMM_NULL when that one goes away. */

@@ -345,6 +345,10 @@ int offramp_native_supports(int (*get_library_version)(char* version, int* lengt
   return code == MPI_SUCCESS && strstr(version, "Open MPI v" SUPPORTED ".") != NULL;
 }
 
+int offramp_native_session_meets_init(void) {
+  return 0;
+}
+
 /* The function is that of MPI_COMM_WORLD, which has none without MPI_Init (5.0.7). */
 static MPI_Comm reduces_apart = MPI_COMM_NULL;
 

@@ -151,7 +151,9 @@ CASE(truncation) {
   too_long(3000, 1);
   too_long(100000, 50000);
   if (!mpich_alone()) ends_the_wait();  // MPICH first waits for all, which the standard allows
-  too_long_block(8, 3);
-  too_long_block(3000, 1);
+  if (!mpich_alone()) {                 // 4.2 takes it for a success
+    too_long_block(8, 3);
+    too_long_block(3000, 1);
+  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
