@@ -184,8 +184,7 @@ void BurstServe(benchmark::State& state) {
   benchmark::DoNotOptimize(free);
   const Meter meter(state, 1);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        serve(in, service, free, [](Burst out) { benchmark::DoNotOptimize(out); }));
+    benchmark::DoNotOptimize(serve(in, service, free, [](Burst out) { benchmark::DoNotOptimize(out); }));
   }
 }
 BENCHMARK(BurstServe)->Arg(0)->Arg(1)->Arg(2);
