@@ -89,6 +89,11 @@ def stack_traces(pids):
 
 
 def run(command, env, limit, cwd=None):
+    result = run_once(command, env, limit, cwd)
+    return run_once(command, env, limit, cwd) if not result.ok and lost_its_folder(result.output) else result
+
+
+def run_once(command, env, limit, cwd):
     global launches
     launches += any(os.path.basename(word).startswith("mpirun") or word.endswith("two_hosts.py") for word in command)
     begin = time.monotonic()
@@ -187,5 +192,4 @@ def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), 
                       "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
     line = mpi_of(build).start(ranks, variables, options)
     result = run(line + list(command), env, limit, cwd)
-    again = lost_by_mpirun(result.output) or (not result.ok and lost_its_folder(result.output))
-    return run(line + list(command), env, limit, cwd) if again else result
+    return run(line + list(command), env, limit, cwd) if lost_by_mpirun(result.output) else result
