@@ -99,6 +99,7 @@ bool crashed(const ChildResult& child) {
     for (const char gap : {' ', '\n'}) {
       if (contains(child.output, fmt::format("exited on{}signal {} ", gap, signal))) return true;
     }
+    if (contains(child.output, fmt::format(" (signal {})\n", signal))) return true;  // Hydra's words
   }
   return child.status > 128 && child.status != 128 + 15;
 }

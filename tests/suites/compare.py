@@ -379,6 +379,9 @@ def million_calls(arguments, tally):
 
 def run(arguments, tally):
     for name in PROGRAMS:
+        if not os.path.exists(*program(arguments, name)):
+            tally.skip(f"compare/{name}", "it is built for Open MPI alone")
+            continue
         compared_equal_own_runs(arguments, tally, name)
         for backend in arguments.backends:
             settled_is_replayed(arguments, tally, name, backend)

@@ -42,11 +42,16 @@ def went_well(result):
     return result.ok and clean(result) and "ok process_fault" in result.output
 
 
+def failed(arguments, fault, result):
+    """Hydra's exit code is that of the rank, also of one that leaves MPI out at its end."""
+    return not result.ok or fault == "exit" and mpi_of(arguments.build).family == "mpich"
+
+
 def fatal(arguments, fault, backend, ranks, traffic):
     victim = ranks - 1
     result = run_alone(arguments, backend, ranks, [fault, victim, traffic])
     said = FATAL[fault] or KILLED[mpi_of(arguments.build).family]
-    return not result.ok and clean(result) and said.format(victim) in result.output, result
+    return failed(arguments, fault, result) and clean(result) and said.format(victim) in result.output, result
 
 
 # What the report says of the rank that suffers it; nothing: it is missing.
@@ -121,7 +126,7 @@ def incomplete(arguments, fault, backend, ranks):
         in_page = page.returncode == 0 and "did not come to MPI_Finalize" in open(f"{folder}/page.html", encoding="utf-8").read()
         # From Open MPI 5 on mpirun hands on nothing more once it has got SIGTERM.
         heard = {"the report in", "offramp replay"} <= set(said) or openmpi_release() >= 5 and fault in ("interrupt", "finalize")
-        ok = (not result.ok and clean(result) and not problem and heard and in_page and
+        ok = (failed(arguments, fault, result) and clean(result) and not problem and heard and in_page and
               "warning: incomplete: the program did not come to MPI_Finalize" in told.stdout)
         result.output += f"\n{problem}\n{told.stdout}{told.stderr}"
         return ok, result

@@ -286,6 +286,9 @@ def run(arguments, tally):
             continue
         for ranks in counts[-1:] if name in ONE_COUNT else counts:
             result, native = execute(arguments, None, ranks)
+            if native is None and family(arguments) != "openmpi":
+                tally.skip(f"programs/{name} {ranks} ranks", "it does not come to its end natively over this library")
+                continue
             tally.record(f"programs/{name} native {ranks} ranks", result.ok and native is not None, result.output, result.seconds)
             elsewhere = everywhere(arguments, tally, name, execute, ranks, native)
             for backend in arguments.backends:

@@ -27,7 +27,9 @@ def unit_tests(arguments):
 
 
 def clean(result):
-    return result.ok and "\n==" not in result.output
+    """valgrind has nothing to say, but for what it cannot do itself."""
+    said = [line for line in result.output.splitlines() if line.startswith("==") and "WARNING: valgrind ignores" not in line]
+    return result.ok and not said
 
 
 def run(arguments, tally):
