@@ -6,10 +6,13 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from launch import base_environment, compiler_cache, mpi_of, run as launch
+from launch import base_environment, compiler_cache, mpi_of, openmpi_release, run as launch
 from mpi_programs import Run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Open MPI 5's PMIx wants shared memory at addresses that ThreadSanitizer has taken.
+ELSEWHERE = {"PMIX_MCA_gds": "hash"} if openmpi_release() >= 5 else {}
 
 # Name, compiler flag, runtime to preload, unit tests (None: all), programs that run under it, and options of the
 # runtime. The device models have no threads: ThreadSanitizer looks at what is beneath them.
@@ -20,7 +23,7 @@ KINDS = [
      {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}),
     ("thread", "thread", "libtsan.so", ["kernel_test", "fabric_test", "zrlmpi_test"], ["threads"],
      {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66:"
-                      f"suppressions={ROOT}/tests/races.supp"}),
+                      f"suppressions={ROOT}/tests/races.supp", **ELSEWHERE}),
 ]
 
 
