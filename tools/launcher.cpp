@@ -18,7 +18,7 @@ namespace {
 
 using Kind = Launcher::Kind;
 
-bool contains(std::string_view text, std::initializer_list<std::string_view> words) {
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
@@ -30,12 +30,12 @@ Kind kind_of(const std::string& path) {
   const std::string target = std::filesystem::canonical(path, ignored).filename().string();
   for (const std::string& text : {name, target}) {
     if (text == "srun") return Kind::kSlurm;
-    if (contains(text, {"hydra", "mpich"})) return Kind::kHydra;
-    if (contains(text, {"orterun", "prterun", "prte", "openmpi"})) return Kind::kOpenMpi;
+    if (contains_any(text, {"hydra", "mpich"})) return Kind::kHydra;
+    if (contains_any(text, {"orterun", "prterun", "prte", "openmpi"})) return Kind::kOpenMpi;
   }
   const std::string said = version_said_by(path);
-  if (contains(said, {"HYDRA", "Hydra"})) return Kind::kHydra;
-  if (contains(said, {"slurm"})) return Kind::kSlurm;
+  if (contains_any(said, {"HYDRA", "Hydra"})) return Kind::kHydra;
+  if (contains_any(said, {"slurm"})) return Kind::kSlurm;
   return Kind::kOpenMpi;
 }
 

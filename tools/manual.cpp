@@ -240,7 +240,7 @@ void print_command(const CommandEntry& command, bool program) {
     fmt::print("\nExit codes: {}.\n", cell(fmt::format("{}", fmt::join(command.exit_codes, "; "))));
 }
 
-void print_keys(const Registry& registry) {
+void print_keys_of_file(const Registry& registry) {
   fmt::print("\n## Keys of offramp.toml\n\n");
   print_table_head({"key", "variable", "default", "allowed", "what"});
   for (const Key& key : configuration_keys()) {
@@ -271,7 +271,7 @@ int print_reference(const std::vector<CommandEntry>& all) {
   fmt::print("\n## Exit codes\n\n");
   print_table_head({"code", "when"});
   for (const ExitText& exit : exit_texts()) print_row({std::string(exit.code), cell(exit.text)});
-  print_keys(registry);
+  print_keys_of_file(registry);
   for (const BackendDescription* backend : registry.all()) {
     if (!backend->parameters.empty()) print_parameters(*backend);
   }

@@ -12,10 +12,6 @@
 
 namespace offramp::aie {
 
-inline std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 inline MutableBytes only_sent(Bytes data) {
   return {const_cast<std::byte*>(data.data()), data.size()};  // NOLINT
 }

@@ -72,17 +72,17 @@ int open_aside(const string& target, string& aside, Readers readers = Readers::k
 }
 
 /// The last file aside. It stays when that has got its name: nothing else has this one.
-std::array<char, PATH_MAX> unfinished{};
+std::array<char, PATH_MAX> unfinished_path{};
 
 /// A signal handler sees the whole name, or none.
 void note_unfinished(const string& aside) {
-  if (aside.empty() || aside.size() >= unfinished.size()) return;
-  unfinished.front() = '\0';
+  if (aside.empty() || aside.size() >= unfinished_path.size()) return;
+  unfinished_path.front() = '\0';
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::copy(aside.begin() + 1, aside.end(), unfinished.begin() + 1);
-  *(unfinished.begin() + aside.size()) = '\0';
+  std::copy(aside.begin() + 1, aside.end(), unfinished_path.begin() + 1);
+  *(unfinished_path.begin() + aside.size()) = '\0';
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  unfinished.front() = aside.front();
+  unfinished_path.front() = aside.front();
 }
 
 std::atomic<pid_t> loser = 0;
@@ -199,7 +199,7 @@ string OutputFile::leave(string& aside) {
 }
 
 void unlink_unfinished() {
-  if (unfinished.front() != '\0') (void)unlink(unfinished.data());
+  if (unfinished_path.front() != '\0') (void)unlink(unfinished_path.data());
 }
 
 string write_output(const string& path, std::string_view text, Readers readers) {

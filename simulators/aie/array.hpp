@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,11 @@
 #include <vector>
 
 namespace offramp::aie {
+
+/// A count or a number of a tile, as the index of a vector.
+inline std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 struct Tile {
   int column = 0;

@@ -10,10 +10,6 @@
 namespace offramp::aie {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 enum Class : int { kShared, kSource, kTarget, kClasses };
 
 /// A double-buffered pair that has to lie somewhere.

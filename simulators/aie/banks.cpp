@@ -10,10 +10,6 @@
 namespace offramp::aie {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// The first and the second buffers of windows, which kernels use in turns.
 enum Phase : std::size_t { kPing, kPong, kPhases };
 

@@ -8,10 +8,6 @@
 namespace offramp::aie {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

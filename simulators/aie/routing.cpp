@@ -10,10 +10,6 @@
 namespace offramp::aie {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 class Router {
  public:
   explicit Router(const ArraySpec& array)

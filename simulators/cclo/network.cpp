@@ -10,7 +10,7 @@
 namespace offramp::cclo {
 namespace {
 
-struct Packet {
+struct Segment {
   std::uint32_t index = 0;
   std::uint32_t bytes = 0;
 };
@@ -96,7 +96,7 @@ class PacketNetwork {
     Process& self = co_await this_process();
     self.clock = later(at, link_free);
     if (sent_ != nullptr) sent_->push_back({index, self.clock});
-    Packet packet{index, bytes_of(index)};
+    Segment packet{index, bytes_of(index)};
     co_await forth_.send(packet, packet.bytes);
     link_free = self.clock;
     self.clock = at;  // the engine stages the next packet while this one is on the link
@@ -136,7 +136,7 @@ class PacketNetwork {
     std::uint32_t whole = 0;
     std::uint32_t expected = 0;
     for (;;) {
-      const Packet packet = co_await forth_.receive();
+      const Segment packet = co_await forth_.receive();
       if (expected == 0 || self.clock < result.first) result.first = self.clock;
       if (!reliable_) {
         // The depacketizer counts bytes only: anything but the next packet spoils the message.
@@ -175,7 +175,7 @@ class PacketNetwork {
   std::uint32_t packets_;
   bool reliable_;
   Channel<std::uint32_t> staged_;
-  Wire<Packet> forth_;
+  Wire<Segment> forth_;
   Wire<Acknowledgement> back_;
   std::vector<bool> there_;
   std::vector<SentPacket>* sent_;

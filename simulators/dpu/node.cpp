@@ -38,7 +38,7 @@ NodeResources::NodeResources(const PlatformSpec& spec)
   const auto add = [&](std::string_view name, std::int64_t rate) {
     ResourceDescription description;
     description.name = name;
-    description.scope = Scope::kGroup;
+    description.scope = offramp::Scope::kGroup;
     description.ranks = spec.ranks_per_node;
     description.bits_per_second = rate;
     descriptions_.push_back(description);

@@ -22,7 +22,7 @@ using std::string;
 using std::string_view;
 
 constexpr std::size_t kMostHosts = std::size_t{1} << 20;
-constexpr std::size_t kMostLinks = std::size_t{1} << 22;
+constexpr std::size_t kMostFileLinks = std::size_t{1} << 22;
 constexpr std::size_t kMostHops = std::size_t{1} << 22;      // of all routes: links
 constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // by Floyd and Dijkstra: points x hops
 
@@ -154,10 +154,10 @@ Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
     throw Wrong{element.line,
                 fmt::format("a chassis has {} routers, and {} groups need one each", n[4], n[0])};
   const std::int64_t routers = n[0] * n[2] * n[4];
-  if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostLinks) ||
+  if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostFileLinks) ||
       routers * n[6] > static_cast<std::int64_t>(kMostHosts))
     throw Wrong{element.line,
-                fmt::format("there are more than {} links or {} hosts", kMostLinks, kMostHosts)};
+                fmt::format("there are more than {} links or {} hosts", kMostFileLinks, kMostHosts)};
   return {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
 }
 
@@ -223,8 +223,8 @@ class PlatformReader {
   }
 
   std::int32_t add_link(const XmlElement& element, string name, const Topology::Link& link) {
-    if (p_.links_.size() == kMostLinks)
-      throw Wrong{element.line, fmt::format("there are more than {} links", kMostLinks)};
+    if (p_.links_.size() == kMostFileLinks)
+      throw Wrong{element.line, fmt::format("there are more than {} links", kMostFileLinks)};
     p_.links_.push_back({std::move(name), link});
     return static_cast<std::int32_t>(p_.links_.size() - 1);
   }
@@ -366,8 +366,8 @@ class PlatformReader {
       throw Wrong{element.line,
                   fmt::format("the radical has {} hosts, and topo_parameters={} has room for {}", hosts,
                               shown(parameters), inner->nodes())};
-    if (inner->links() > kMostLinks - p_.links_.size())
-      throw Wrong{element.line, fmt::format("there are more than {} links", kMostLinks)};
+    if (inner->links() > kMostFileLinks - p_.links_.size())
+      throw Wrong{element.line, fmt::format("there are more than {} links", kMostFileLinks)};
     Platform::Cluster& cluster = *zone(number).cluster;
     cluster.first_inner = p_.links_.size();
     for (std::size_t i = 0; i < inner->links(); ++i) {
