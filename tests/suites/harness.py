@@ -2,6 +2,7 @@
 
 import copy
 import os
+import tempfile
 import types
 
 from launch import Result, mpi_of, mpirun
@@ -97,7 +98,19 @@ def fallen_suites(arguments, tally):
     tally.record(label, ok and set(costs) == {"throws", "good", "quiet"}, f"{seen}\n{costs}")
 
 
+def own_sessions(arguments, tally):
+    label = "harness/no mpirun can take another one's session folder"
+    if not tally.wants(label) or mpi_of(arguments.build).skips(tally, label, "openmpi", "Hydra has no such folder"):
+        return
+    results = [mpirun(arguments.build, None, 1, ["printenv", "PMIX_SERVER_TMPDIR"]) for _ in range(2)]
+    folders = [os.path.dirname(os.path.relpath(result.output.strip(), tempfile.gettempdir())) for result in results]
+    outer = {folder.split("/")[0] for folder in folders}
+    gone = not any(os.path.exists(os.path.join(tempfile.gettempdir(), folder)) for folder in outer)
+    tally.record(label, all(result.ok for result in results) and len(outer - {"", ".", ".."}) == 2 and gone, f"{results}\n{folders}")
+
+
 def run(arguments, tally):
+    own_sessions(arguments, tally)
     nothing_stays(arguments, tally)
     fallen_cases(arguments, tally)
     fallen_suites(arguments, tally)
