@@ -472,6 +472,12 @@ class Forecasts(unittest.TestCase):
         told = subprocess.run([sys.executable, ROOT / "scripts/insert-made.py", OFFRAMP, "--check"], capture_output=True, text=True)
         self.assertEqual((told.returncode, told.stdout + told.stderr), (0, ""))
 
+    def test_the_picture_of_the_readme_shows_what_a_replay_says(self):
+        with tempfile.NamedTemporaryFile(suffix=".svg") as drawn:
+            subprocess.run([sys.executable, ROOT / "scripts/draw-hpcc.py", OFFRAMP, drawn.name], check=True)
+            now = pathlib.Path(drawn.name).read_text(encoding="utf-8")
+        self.assertEqual((ROOT / "docs/images/hpcc.svg").read_text(encoding="utf-8"), now, "run scripts/update-docs")
+
     def test_the_validation_of_zrlmpi_says_what_it_misses(self):
         rows_ = self.table("docs/backends/zrlmpi.md", "<!-- made by: offramp explain validation --backend zrlmpi -->")
         self.assertGreater(len(rows_), 25)
