@@ -12,11 +12,19 @@ import time
 from dataclasses import dataclass
 
 
+# Lines of hwloc, which is beneath every MPI library, and of UCX about a machine without /sys, and the like.
+OF_OTHER_LIBRARIES = re.compile(r"\[hwloc/|\[\d+\.\d+\] \[[^]]*\] +\S+:\d+ +UCX +[A-Z]+ ")
+
+
 @dataclass
 class Result:
     ok: bool
     output: str
     seconds: float
+
+    def lines(self):
+        """What the program and Offramp have said."""
+        return [line.rstrip() for line in self.output.splitlines() if not OF_OTHER_LIBRARIES.match(line)]
 
 
 @functools.cache

@@ -14,6 +14,7 @@ import time
 import unittest
 
 from manual_test import ENVIRONMENT, OFFRAMP, FolderTest
+from terminals import needs_terminals
 
 WITH_COMMAND = {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.environ['PATH']}"}
 
@@ -149,6 +150,7 @@ class Fish(OffersOfShell, FolderTest):
         self.assertEqual(done.stdout, "--ranks\tnumber of processes; by default mpirun decides\n")
 
 
+@needs_terminals
 class Zsh(OffersOfShell, FolderTest):
     shell = "zsh"
     # Control-T puts all that is offered into the line; Control-P writes the line to a file and empties it.

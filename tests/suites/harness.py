@@ -109,7 +109,20 @@ def own_sessions(arguments, tally):
     tally.record(label, all(result.ok for result in results) and len(outer - {"", ".", ".."}) == 2 and gone, f"{results}\n{folders}")
 
 
+def other_libraries(tally):
+    """Lines as hwloc 2.9 and UCX 1.13 print them where there is no /sys."""
+    label = "harness/lines of other libraries are told apart"
+    if not tally.wants(label):
+        return
+    theirs = ["[hwloc/linux] failed to find sysfs cpu topology directory, aborting linux discovery.",
+              "[1795486618.281340] [vm:1775 :0]       tcp_iface.c:816  UCX  ERROR opendir(/sys/class/net) failed: No such file"]
+    ours = ["[0] x", "", "offramp: UCX  ERROR", "a [hwloc/linux]"]
+    seen = Result(True, "\n".join([theirs[0], *ours, theirs[1]]), 0.0).lines()
+    tally.record(label, seen == ours, f"{seen}")
+
+
 def run(arguments, tally):
+    other_libraries(tally)
     own_sessions(arguments, tally)
     nothing_stays(arguments, tally)
     fallen_cases(arguments, tally)

@@ -166,15 +166,11 @@ class Scratch:
         return launch(command, self.environment, LIMIT, self.page_folder(page)) if lost else result
 
 
-def lines_of(result):
-    return [line.rstrip() for line in result.output.splitlines()]
-
-
 def run_console(scratch, block):
     """What is not as shown, or nothing."""
     for command, expected in steps_of(block):
         result = scratch.execute(block.page, command)
-        if not result.ok or not shown_as_expected(expected, lines_of(result)):
+        if not result.ok or not shown_as_expected(expected, result.lines()):
             return "\n".join([f"$ {command}", *expected, "--- now:", result.output])
     return ""
 
@@ -337,7 +333,7 @@ def current(scratch, block):
         result = scratch.execute(block.page, command)
         if not result.ok:
             sys.exit(f"{block.label}: {command}\n{result.output}")
-        actual = sorted_by_source(lines_of(result))
+        actual = sorted_by_source(result.lines())
         lines += ("$ " + command.replace("\n", "\n> ")).splitlines()
         lines += expected if shown_as_expected(expected, actual) else with_gaps(expected, actual)
     return lines
