@@ -124,6 +124,7 @@ class Figures(unittest.TestCase):
          "tests/suites/layers.py", 'KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")'),
         ("docs/architecture.md", "Only that file includes Open MPI's internal headers", "tests/suites/layers.py",
          'KNOWS_OPEN_MPI = "lib/native/openmpi.c"'),
+        ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", "NEAR = 0.25"),
         ("docs/write-a-backend.md", "plugin was built for, 4 at present", "include/offramp/model/backend.hpp", "kAbi = 4;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
