@@ -14,7 +14,7 @@ import time
 import unittest
 
 from manual_test import ENVIRONMENT, OFFRAMP, FolderTest
-from terminals import needs_terminals
+from terminals import why_not
 
 WITH_COMMAND = {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.environ['PATH']}"}
 
@@ -23,6 +23,8 @@ class Terminal:
     """A shell that somebody types into."""
 
     def __init__(self, test, *command):
+        if why_not():
+            test.skipTest(why_not())
         child, self.end = pty.fork()
         if child == 0:
             os.chdir(test.folder)
@@ -150,7 +152,6 @@ class Fish(OffersOfShell, FolderTest):
         self.assertEqual(done.stdout, "--ranks\tnumber of processes; by default mpirun decides\n")
 
 
-@needs_terminals
 class Zsh(OffersOfShell, FolderTest):
     shell = "zsh"
     # Control-T puts all that is offered into the line; Control-P writes the line to a file and empties it.
