@@ -98,6 +98,7 @@ def run(command, env, limit, cwd=None):
     """By default all mpiruns of a user have their session folders in one folder. One that ends removes that folder while another is
     making its own in it, which then fails, or waits for its end forever. So each run has a place of its own."""
     with tempfile.TemporaryDirectory(prefix="offramp_session_", ignore_cleanup_errors=True) as folder:
+        os.chmod(folder, 0o1777)  # as /tmp: a program may be another user's
         places = {"OMPI_MCA_orte_tmpdir_base": folder, "PRTE_MCA_prte_tmpdir_base": folder}  # of Open MPI 4, and of 5
         return run_in_session(command, {**places, **env}, limit, cwd)
 
