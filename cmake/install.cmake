@@ -37,6 +37,13 @@ install(CODE [[
 install(FILES ${COMPLETION}/_offramp DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${OFFRAMP_ZSH_FUNCTIONS}" COMPONENT tools
         OPTIONAL)
 install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)
+# Wireshark 4.4 runs no Lua script as root but those in this folder, which Debian's has below /usr.
+install(CODE "
+  set(plugins \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/${CMAKE_LIBRARY_ARCHITECTURE}/wireshark/plugins\")
+  if(CMAKE_INSTALL_PREFIX MATCHES \"/usr/*$\" AND EXISTS /etc/debian_version)
+    file(MAKE_DIRECTORY \"\${plugins}\")
+    file(CREATE_LINK ../../../../${CMAKE_INSTALL_DATADIR}/offramp/wireshark/offramp.lua \"\${plugins}/offramp.lua\" SYMBOLIC)
+  endif()" COMPONENT tools)
 
 # Below /usr everything is found without a module, so no package has it.
 file(RELATIVE_PATH PREFIX_FROM_MODULEFILE /prefix/${CMAKE_INSTALL_DATADIR}/modulefiles/offramp /prefix)

@@ -1,10 +1,9 @@
 """Runs hpcc (the HPC Challenge benchmark) natively and over every backend, and compares.
 
-usage: demo.py BUILD [PICTURE.svg]
+usage: demo.py BUILD
 """
 
 import json
-import math
 import os
 import re
 import subprocess
@@ -44,32 +43,6 @@ def run(command, folder):
     return answers, time.monotonic() - begin
 
 
-def picture(rows):
-    """Bars over a logarithmic scale: backend, milliseconds, share carried in percent."""
-    low = math.floor(math.log10(min(ms for _, ms, _ in rows)))
-    high = math.ceil(math.log10(max(ms for _, ms, _ in rows)))
-    height = 128 + 34 * len(rows)
-    text = "; ".join(f"{name} {ms:.1f} ms" for name, ms, _ in rows)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" role="img" font-family="system-ui, '
-           'sans-serif" font-size="14">', f"<title>Modelled communication time of hpcc on {RANKS} ranks: {text}</title>",
-           "<style>svg{color:#1f2328;background:#fbfbf8}@media(prefers-color-scheme:dark)"
-           "{svg{color:#e6e6e6;background:#1b1b1b}}</style>", '<g fill="currentColor">',
-           f'<text x="24" y="34" font-size="16" font-weight="bold">hpcc, {RANKS} ranks, unmodified, from Debian</text>',
-           '<text x="24" y="56" opacity=".7">modelled communication time (logarithmic), and the share of operations that '
-           'the hardware carries</text>']
-    for power in range(low, high + 1):
-        x = 100 + 470 * (power - low) / (high - low)
-        out.append(f'<path d="M{x:.0f} 74V{height - 44}" stroke="currentColor" stroke-opacity=".15"/>'
-                   f'<text x="{x:.0f}" y="{height - 24}" text-anchor="middle" opacity=".7">{10 ** power:g} ms</text>')
-    for i, (name, ms, share) in enumerate(rows):
-        y = 82 + 34 * i
-        width = 470 * (math.log10(ms) - low) / (high - low)
-        out.append(f'<text x="24" y="{y + 16}" font-weight="bold">{name}</text>'
-                   f'<rect x="100" y="{y}" width="{width:.1f}" height="22" fill="#2f6f9f"/>'
-                   f'<text x="{108 + width:.1f}" y="{y + 16}">{ms:.1f} ms, {percent(*share, digits=0)}</text>')
-    return "\n".join([*out, "</g>", "</svg>", ""])
-
-
 def main():
     build = os.path.abspath(sys.argv[1])
     offramp = os.path.join(build, "bin/offramp")
@@ -81,7 +54,6 @@ def main():
         native, seconds = run(["mpirun", "--oversubscribe", "-n", str(RANKS), "hpcc"], folder)
         print(f"{'native':10} {f'{len(native)} checks':>18} {seconds:9.2f}s {'-':>24} {'-':>10} {'-':>10}")
         agree = True
-        rows = []
         for backend in backends:
             path = os.path.join(folder, "report.json")
             command = [offramp, "run", "-n", str(RANKS), "--backend", backend, "--report", path, "--", "hpcc"]
@@ -93,13 +65,9 @@ def main():
             totals = {key: sum(call[key] for call in report["calls"].values())
                       for key in ("offloaded", "declined", "native")}
             share = totals["offloaded"], sum(totals.values())
-            rows.append((backend, report["modelled_time_ns"] / 1e6, share))
             print(f"{backend:10} {'agree with native' if same else 'DIFFER':>18} {seconds:9.2f}s "
                   f"{report['modelled_time_ns'] / 1e6:21.3f} ms {percent(*share):>10} {report['wire']['packets']:10}")
     print("\nmodelled communication: the largest host clock at MPI_Finalize, without the program's own computing")
-    if len(sys.argv) > 2:
-        with open(sys.argv[2], "w", encoding="utf-8") as file:
-            file.write(picture(rows))
     if not agree:
         sys.exit("the answers differ")
 

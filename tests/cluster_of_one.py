@@ -56,7 +56,10 @@ def why_not():
     missing = [name for name in DAEMONS if find(name) is None]
     if missing:
         return f"{', '.join(missing)} not installed"
-    return None if os.geteuid() == 0 else "slurmd needs root"
+    if os.geteuid() != 0:
+        return "slurmd needs root"
+    groups = "/sys/fs/cgroup"
+    return None if os.path.isdir(groups) and os.listdir(groups) else f"slurmd needs control groups, and {groups} is empty"
 
 
 class Cluster:
@@ -87,14 +90,14 @@ class Cluster:
                 self.daemons.append(subprocess.Popen([find(name), "-D"], env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                                      start_new_session=True))
         end = time.monotonic() + 30
-        while time.monotonic() < end:
+        while time.monotonic() < end and all(daemon.poll() is None for daemon in self.daemons):
             state = subprocess.run(["sinfo", "-h", "-o", "%T"], env=env, capture_output=True, text=True, timeout=30, check=False)
             if state.stdout.strip() == "idle":
                 return self
             time.sleep(0.2)
         log = self.log()
         self.__exit__(None, None, None)
-        raise RuntimeError(f"Slurm did not come up in 30 s\n{log}")
+        raise RuntimeError(f"Slurm did not come up\n{log}")
 
     def __exit__(self, *_):
         for daemon in reversed(self.daemons):

@@ -7,11 +7,13 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 
 
-launches = 0  # of mpirun by this process
+# Lines of hwloc, which is beneath every MPI library, and of UCX about a machine without /sys, and the like.
+OF_OTHER_LIBRARIES = re.compile(r"\[hwloc/|\[\d+\.\d+\] \[[^]]*\] +\S+:\d+ +UCX +[A-Z]+ ")
 
 
 @dataclass
@@ -19,6 +21,10 @@ class Result:
     ok: bool
     output: str
     seconds: float
+
+    def lines(self):
+        """What the program and Offramp have said."""
+        return [line.rstrip() for line in self.output.splitlines() if not OF_OTHER_LIBRARIES.match(line)]
 
 
 @functools.cache
@@ -89,13 +95,15 @@ def stack_traces(pids):
 
 
 def run(command, env, limit, cwd=None):
-    result = run_once(command, env, limit, cwd)
-    return run_once(command, env, limit, cwd) if not result.ok and lost_its_folder(result.output) else result
+    """By default all mpiruns of a user have their session folders in one folder. One that ends removes that folder while another is
+    making its own in it, which then fails, or waits for its end forever. So each run has a place of its own."""
+    with tempfile.TemporaryDirectory(prefix="offramp_session_", ignore_cleanup_errors=True) as folder:
+        os.chmod(folder, 0o1777)  # as /tmp: a program may be another user's
+        places = {"OMPI_MCA_orte_tmpdir_base": folder, "PRTE_MCA_prte_tmpdir_base": folder}  # of Open MPI 4, and of 5
+        return run_in_session(command, {**places, **env}, limit, cwd)
 
 
-def run_once(command, env, limit, cwd):
-    global launches
-    launches += any(os.path.basename(word).startswith("mpirun") or word.endswith("two_hosts.py") for word in command)
+def run_in_session(command, env, limit, cwd):
     begin = time.monotonic()
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True, cwd=cwd)
@@ -130,13 +138,6 @@ def starts_several_programs():
     """Whether mpirun starts more than one program in a job. That of Debian 13 (Open MPI 5.0.7, PMIx 5.0.7) itself ends with a
     segmentation fault, in PMIx_server_setup_fork, for `mpirun -n 1 a : -n 1 b` and for MPI_Comm_spawn_multiple."""
     return run(["mpirun", "--oversubscribe", "-n", "1", "true", ":", "-n", "1", "true"], base_environment(), 60).ok
-
-
-def lost_its_folder(output):
-    """An mpirun that ends removes the folder of all of a user's mpiruns while another one is making its own in it; Open MPI 5's
-    fails, too, when two make that folder at once."""
-    return ("unable to create the desired directory" in output and "File exists" in output or
-            "prte_session_dir failed" in output and "Returned value Exists" in output)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ import resource
 import time
 import traceback
 
-import launch
-
 BACKGROUND = 15  # nice value of what a suite prepares while others run
 
 
@@ -41,14 +39,14 @@ def be_suite(name, module, arguments, pipe):
         module.run(arguments, Tally(arguments.filter, pipe.send))
     except Exception:  # pylint: disable=broad-except  # the other suites go on
         pipe.send(("record", f"{name}: the suite ended with an exception", False, traceback.format_exc(), 0.0))
-    pipe.send(("end", launch.launches, time.monotonic() - begin, processor_seconds()))
+    pipe.send(("end", time.monotonic() - begin, processor_seconds()))
 
 
 def be_preparation(_, module, arguments, pipe):
     """What goes wrong here goes wrong again when the suite does it, which then tells it."""
     os.nice(BACKGROUND)
     module.prepare(arguments)
-    pipe.send(("end", 0, 0.0, 0.0))
+    pipe.send(("end", 0.0, 0.0))
 
 
 class Job:
@@ -107,7 +105,7 @@ class Pool:
             self.results.record(f"{job.name}: the suite's process ended with {status}", False)
 
     def run(self):
-        """{suite: (tests, launches of mpirun, seconds, seconds of processor time)}"""
+        """{suite: (tests, seconds, seconds of processor time)}"""
         self.start_what_may()
         while self.jobs:
             for pipe in multiprocessing.connection.wait([job.pipe for job in self.jobs]):

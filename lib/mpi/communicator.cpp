@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/world.hpp"
@@ -11,8 +12,8 @@
 namespace offramp {
 namespace {
 
-// Bits of a context id: 63 collective, 62 agreed by derivation instead of by broadcast, 61 MPI_COMM_SELF. A
-// broadcast id is the leader's world rank and a counter of its own.
+// Bits of a context id: 63 collective, 62 agreed by derivation instead of by a message, 61 MPI_COMM_SELF. An
+// id that one member gives is its world rank and a counter of its own.
 constexpr std::uint64_t kDerived = std::uint64_t{1} << 62;
 constexpr std::uint64_t kSelf = std::uint64_t{1} << 61;
 
@@ -52,18 +53,13 @@ bool Communicators::are_ranks_of_world(MPI_Comm comm, std::vector<int>& local, s
          world_ranks(comm, pmpi::Comm_remote_group, remote);
 }
 
-std::uint64_t Communicators::next_id() const {
-  return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_;
+int Communicators::leader_of(MPI_Comm comm) {
+  std::vector<int> world;
+  return is_own(comm, world) ? world.front() : -1;
 }
 
-std::uint64_t Communicators::propose_id(MPI_Comm comm) {
-  std::vector<int> world;
-  if (!is_own(comm, world)) return 0;
-  int rank = 0;
-  pmpi::Comm_rank(comm, &rank);
-  const std::uint64_t id = next_id();
-  if (rank == 0) use_next_id();
-  return id;
+std::uint64_t Communicators::take_id() {
+  return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_++;
 }
 
 MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
@@ -78,7 +74,9 @@ MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   communicator->context = &engine_.open_context(id, communicator->rank, members);
   MpiCommunicator* const added = communicator.get();
   recent_[slot_of(comm)] = {comm, added};
-  known_[comm] = std::move(communicator);
+  const std::unique_ptr<MpiCommunicator> freed = std::exchange(known_[comm], std::move(communicator));
+  // The MPI library has freed it, and the thread that asked for that has not come back here yet.
+  if (freed != nullptr) close(*freed);
   return added;
 }
 
@@ -93,9 +91,18 @@ void Communicators::add_predefined() {
   set_recorded(*add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank())), recording::kSelf);
 }
 
+namespace {
+std::uint64_t derive(std::uint64_t from, std::uint64_t number) {
+  return (splitmix_finaliser(splitmix_finaliser(from) + number) & (kDerived - 1)) | kDerived;
+}
+}  // namespace
+
 std::uint64_t Communicators::next_derived_id(MpiCommunicator& parent) {
-  const std::uint64_t number = parent.derived++;
-  return (splitmix_finaliser(splitmix_finaliser(parent.context->id()) + number) & (kDerived - 1)) | kDerived;
+  return derive(parent.context->id(), parent.derived++);
+}
+
+std::uint64_t Communicators::id_of_part(std::uint64_t derived, int leader) {
+  return derive(derived, static_cast<std::uint64_t>(leader));
 }
 
 MpiCommunicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
@@ -132,14 +139,18 @@ std::string Communicators::name_of(std::uint64_t context) const {
   return freed == names_.end() ? std::string() : freed->second;
 }
 
-void Communicators::remove(MPI_Comm comm, MpiCommunicator* communicator) {
+void Communicators::remove(MPI_Comm comm, std::uint64_t context) {
   const auto found = known_.find(comm);
-  if (found == known_.end() || found->second.get() != communicator) return;
+  if (found == known_.end() || found->second->context->id() != context) return;
   Slot& slot = recent_[slot_of(comm)];
   if (slot.comm == comm) slot = {};
-  engine_.close_context(*communicator->context);
-  engine_.close_context(*communicator->collective);
+  close(*found->second);
   known_.erase(found);
+}
+
+void Communicators::close(const MpiCommunicator& communicator) {
+  engine_.close_context(*communicator.context);
+  engine_.close_context(*communicator.collective);
 }
 
 }  // namespace offramp

@@ -42,17 +42,18 @@ class Communicators {
 
   /// MPI_COMM_WORLD and MPI_COMM_SELF.
   void add_predefined();
-  /// What this rank proposes as the id of a communicator that has just been made; the one of its rank 0
-  /// counts. Zero for communicators that are not carried (alike on all members).
-  std::uint64_t propose_id(MPI_Comm comm);
-  /// The next id of this rank's own, which stays the next one until it is used.
-  [[nodiscard]] std::uint64_t next_id() const;
-  void use_next_id() { ++next_; }
+  /// The world rank of the first member of a communicator that has just been made. Negative: it is not
+  /// carried (alike on all members).
+  [[nodiscard]] static int leader_of(MPI_Comm comm);
+  /// An id that this rank gives to one thing and to no other, whatever its threads do meanwhile.
+  [[nodiscard]] std::uint64_t take_id();
   /// Takes over a communicator with the id that is agreed. Null: it is not carried.
   MpiCommunicator* add(MPI_Comm comm, std::uint64_t id);
-  /// An id for what is made next from a communicator (a duplicate, a window, a file): a function of what all
+  /// An id for what is made next from a communicator (another one, a window, a file): a function of what all
   /// members know, without communication.
   static std::uint64_t next_derived_id(MpiCommunicator& parent);
+  /// The same for one of the communicators into which such an operation divides the members.
+  static std::uint64_t id_of_part(std::uint64_t derived, int leader);
   /// Of an intercommunicator, the world ranks of both groups; false: it is none, or some are strangers.
   [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
                                                std::vector<int>& remote);
@@ -60,8 +61,9 @@ class Communicators {
   void keep_name(const MpiCommunicator& communicator);
   /// The name that the MPI library knows of the communicator with this context; empty: not known.
   [[nodiscard]] std::string name_of(std::uint64_t context) const;
-  /// The communicator behind a handle was freed.
-  void remove(MPI_Comm comm, MpiCommunicator* communicator);
+  /// The communicator with this context, which was behind the handle, was freed. Another thread's may have
+  /// the handle by now.
+  void remove(MPI_Comm comm, std::uint64_t context);
 
  private:
   struct Slot {
@@ -70,6 +72,7 @@ class Communicators {
   };
   static std::size_t slot_of(MPI_Comm comm) { return slot_of_handle<kSlots>(comm); }
   MpiCommunicator* look_up(MPI_Comm comm, Slot& slot);
+  void close(const MpiCommunicator& communicator);
   [[nodiscard]] static bool is_own(MPI_Comm comm, std::vector<int>& world);
 
   static constexpr std::size_t kSlots = 32;

@@ -10,14 +10,29 @@
 namespace offramp {
 namespace {
 
-/// Gives a new communicator an id, on which its members agree.
-void adopt(Call& call, MPI_Comm made) {
-  std::uint64_t id = call.session.communicators.propose_id(made);
-  if (id == 0) return open_intercommunicator(call, made);
-  call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
-  MpiCommunicator* const added = call.session.communicators.add(made, id);
+/// Gives a new communicator an id, on which its members agree: derived from that of the communicator all of
+/// whose members took part in making it, if there is one. Where ranks share cores, a message of the MPI
+/// library instead costs time slices: its waits may never yield.
+void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
+  Communicators& communicators = call.session.communicators;
+  const int leader = Communicators::leader_of(made);
+  if (leader < 0) return open_intercommunicator(call, made);
+  std::uint64_t id = 0;
+  if (derived) {
+    id = Communicators::id_of_part(*derived, leader);
+  } else {
+    if (leader == call.engine.rank()) id = communicators.take_id();
+    call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
+  }
+  MpiCommunicator* const added = communicators.add(made, id);
   if (call.recorder() != nullptr)
     set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
+}
+
+/// Counted on every member, whether it is in a new communicator or not.
+std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
+  MpiCommunicator* const carried = session.communicators.find(parent);
+  return carried != nullptr ? std::optional(Communicators::next_derived_id(*carried)) : std::nullopt;
 }
 
 /// Runs a constructor of the MPI library and takes the new communicator over. The members of the parent meet,
@@ -27,10 +42,12 @@ int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor co
   Call call(function);
   MeetingAround meeting(call, parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr);
   const int code = call.unlocked(constructor);
+  const bool met = took_part(code);
+  const std::optional<std::uint64_t> derived = met ? derive_id(call.session, parent) : std::nullopt;
   const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
-  if (adopted) adopt(call, *made);
-  meeting.end(took_part(code));
-  if (parent == MPI_COMM_NULL && adopted) meet(call, meeting_place(call.session, *made));
+  if (adopted) adopt(call, *made, derived);
+  meeting.end(met);
+  if (parent == MPI_COMM_NULL && adopted) meet_at_new(call, *made);
   return code;
 }
 
@@ -162,7 +179,7 @@ int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
   });
 }
 int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
-  return construct(Function::kIntercomm_merge, MPI_COMM_NULL, made,
+  return construct(Function::kIntercomm_merge, comm, made,
                    [&] { return native.Intercomm_merge(comm, high, made); });
 }
 
@@ -206,10 +223,11 @@ int Comm_free(MPI_Comm* comm) {
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   MpiCommunicator* communicator = call.session.communicators.find(freed);
+  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.communicators.keep_name(*communicator);
   call.session.meetings.close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
-  if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
+  if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, context);
   return code;
 }
 
@@ -217,6 +235,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   Call call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
   MpiCommunicator* communicator = call.session.communicators.find(freed);
+  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) {
     call.session.communicators.keep_name(*communicator);
     if (call.session.carries)
@@ -232,7 +251,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     return native.Comm_disconnect(comm);
   });
   meeting.end(true);
-  if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, communicator);
+  if (code == MPI_SUCCESS && communicator != nullptr) call.session.communicators.remove(freed, context);
   return code;
 }
 

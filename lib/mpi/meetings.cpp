@@ -136,10 +136,6 @@ std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t su
                                    blocking);
 }
 
-void meet(Call& call, Context* place) {
-  MeetingAround(call, place).end(true);
-}
-
 MeetingAround::MeetingAround(Call& call, Context* place, std::optional<Neighbours> near)
     : call_(call), place_(place), near_(std::move(near)) {
   if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
@@ -236,17 +232,17 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   std::vector<int> world;
   std::vector<int> other;
   if (!communicators.are_ranks_of_world(comm, world, other)) return;
-  // Two turns: the first brings the best of the other group, the second the best of this one.
-  const std::uint64_t own = communicators.next_id();
+  // Both groups in one order.
+  world.insert(world.end(), other.begin(), other.end());
+  std::sort(world.begin(), world.end());
+  // The first of all gives the id, which is its own whatever its other threads do meanwhile. Two turns: one
+  // brings it to the other group, the next one back to that rank's.
+  const std::uint64_t own = world.front() == call.engine.rank() ? communicators.take_id() : 0;
   std::uint64_t theirs = 0;
   std::uint64_t ours = 0;
   call.unlocked([&] { return native.Allreduce(&own, &theirs, 1, MPI_UINT64_T, MPI_MAX, comm); });
   call.unlocked([&] { return native.Allreduce(&theirs, &ours, 1, MPI_UINT64_T, MPI_MAX, comm); });
   const std::uint64_t id = std::max(ours, theirs);
-  if (id == own) communicators.use_next_id();
-  // Both groups in one order.
-  world.insert(world.end(), other.begin(), other.end());
-  std::sort(world.begin(), world.end());
   const auto place_in = [&world](int rank) {
     return static_cast<int>(std::lower_bound(world.begin(), world.end(), rank) - world.begin());
   };
@@ -254,6 +250,21 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   const int rank = place_in(call.engine.rank());
   call.session.meetings.open(comm, id, rank, std::move(world), std::move(other));
   record_place(call, *call.session.meetings.find(comm)->context);
+}
+
+void meet_at_new(Call& call, MPI_Comm comm) {
+  Context* const place = meeting_place(call.session, comm);
+  if (place == nullptr) return;
+  MeetingAround meeting(call, place);
+  // Its begin could not be recorded before the place was known. With threads, ranks may make several in
+  // different orders: none records the end of a meeting before all have recorded the begin of it, which they
+  // do on the way here. Where nothing is carried, the library has to see to that, on all ranks alike,
+  // whatever threads they have. A barrier between two groups keeps each waiting for the other one only.
+  if (!call.session.carries) {
+    const int turns = call.session.meetings.find(comm) != nullptr ? 2 : 1;
+    for (int turn = 0; turn < turns; ++turn) call.unlocked([&] { return native.Barrier(comm); });
+  }
+  meeting.end(true);
 }
 
 }  // namespace offramp

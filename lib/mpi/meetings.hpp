@@ -80,9 +80,6 @@ enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
 std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
                               std::span<const int> to, std::span<const int> from, bool blocking);
 
-/// Waits for the others. Nothing without a place.
-void meet(Call& call, Context* place);
-
 /// Whom a rank tells its clock, and whose clocks it hears.
 struct Neighbours {
   std::vector<int> to;
@@ -124,5 +121,7 @@ void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window);
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file);
 /// A new intercommunicator: its members agree on an id, natively.
 void open_intercommunicator(Call& call, MPI_Comm comm);
+/// The members of a new communicator that has no parent in which all take part wait for each other there.
+void meet_at_new(Call& call, MPI_Comm comm);
 
 }  // namespace offramp

@@ -1,6 +1,8 @@
 // Chapter 3.9: persistent requests. Starting them is the MPI library's MPI_Start, which calls back into the
 // request.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "lib/mpi/point.hpp"
 #include "lib/native/native.h"
@@ -52,24 +54,35 @@ int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Reque
   return MPI_SUCCESS;
 }
 
-/// Of requests of the library's own.
-void record_starts(Call& call, int count, const MPI_Request* requests) {
-  for (int i = 0; i < count; ++i) {
-    TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
-    if (tracked == nullptr || !tracked->persists()) continue;
-    const TrackedRequest::More& more = *tracked->more;
-    tracked->recorded = more.repeat != nullptr
-                            ? more.repeat()
-                            : call.recorder()->started(call.function(), *more.repeated, tracked->wildcard);
+/// Starts of requests of the library's own. Where the message of an earlier start is still on its way, Open
+/// MPI puts another request into the program's handle: what is known of each is out of the table meanwhile,
+/// since another thread may get the old handle.
+class LibraryStarts {
+ public:
+  LibraryStarts(Call& call, int count, const MPI_Request* requests) : call_(call) {
+    for (int i = 0; i < count; ++i) {
+      TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
+      if (tracked == nullptr || !tracked->persists()) continue;
+      const TrackedRequest::More& more = *tracked->more;
+      tracked->recorded = more.repeat != nullptr
+                              ? more.repeat()
+                              : call.recorder()->started(call.function(), *more.repeated, tracked->wildcard);
+      starts_.emplace_back(i, std::move(*tracked));
+      call.session.tracked.remove(requests[i]);
+    }
   }
-}
+  void end(int code, const MPI_Request* requests) {
+    for (auto& [place, tracked] : starts_) {
+      if (code != MPI_SUCCESS)
+        call_.recorder()->take_back(call_.function(), std::exchange(tracked.recorded, 0));
+      call_.session.tracked.add(requests[place]) = std::move(tracked);
+    }
+  }
 
-void take_back_starts(Call& call, int count, const MPI_Request* requests) {
-  for (int i = 0; i < count; ++i) {
-    TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
-    if (tracked != nullptr) call.recorder()->take_back(call.function(), std::exchange(tracked->recorded, 0));
-  }
-}
+ private:
+  Call& call_;
+  std::vector<std::pair<int, TrackedRequest>> starts_;
+};
 
 /// Starts requests here if all are Offramp's; if not, the MPI library does, and calls back for ours. Open MPI
 /// 4.1 does not raise what goes wrong in a start, so that is done here.
@@ -80,9 +93,9 @@ int start(Function function, int count, MPI_Request* requests, Library library) 
   {
     Call call(function);
     if (!call.session.carries) {
-      if (requests != nullptr) record_starts(call, count, requests);
+      LibraryStarts starts(call, requests != nullptr ? count : 0, requests);
       code = call.leave_to_library(library);
-      if (code != MPI_SUCCESS && requests != nullptr) take_back_starts(call, count, requests);
+      starts.end(code, requests);
       return code;
     }
     if (requests == nullptr || count < 0 ||

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lib/mpi/handles.hpp"
@@ -50,7 +51,9 @@ class TrackedRequests {
     Slot& slot = slots_[place_of(handle)];
     if (slot.handle != handle) ++count_;
     slot.handle = handle;
-    slot.request = {};
+    const TrackedRequest before = std::exchange(slot.request, {});
+    // The library has completed that one, and the thread that waited for it has not come back here yet.
+    if (before.more != nullptr && before.more->complete != nullptr) before.more->complete();
     return slot.request;
   }
   void remove(MPI_Request handle) {

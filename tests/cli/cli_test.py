@@ -11,6 +11,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+from terminals import needs_terminals
+
 BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", "build")).resolve()
 OFFRAMP = BUILD / "bin" / "offramp"
 LIBRARY = BUILD / "lib" / "libofframp.so"
@@ -357,6 +359,7 @@ class Predict(CliTest):
         self.assertEqual(xml.etree.ElementTree.fromstring(text).tag, "{http://www.w3.org/2000/svg}svg")
         self.assertEqual(text.count("<circle"), 8)
 
+    @needs_terminals
     def test_shows_progress_on_a_terminal_only(self):
         ours, theirs = pty.openpty()
         arguments = [OFFRAMP, "predict", "bcast", "--backend", "host", "--sweep", "ranks=2:8", "--csv"]
@@ -465,6 +468,7 @@ class Replay(CliTest):
         self.recording(4, 3, "cut")
         self.assertIn("rank 1 before its first event: its recording was cut", self.replay()["results"][0]["unfinished"])
 
+    @needs_terminals
     def test_is_interrupted_with_the_results_so_far(self):
         self.recording(64, 20000)
         ours, theirs = pty.openpty()

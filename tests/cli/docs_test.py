@@ -117,6 +117,15 @@ class Figures(unittest.TestCase):
     """Limits that pages name are the constants of the source."""
 
     PLACES = [
+        ("README.md", "The tests take 25 to 40 minutes", "docs/testing.md", "still in ccache: 25 to 40 minutes"),
+        ("CONTRIBUTING.md", "one row in the table in `lib/core/configuration_keys.cpp`", "lib/core/configuration_keys.cpp",
+         "constexpr Row kRows[] = {"),
+        ("docs/architecture.md", "Only `lib/fabric/ucx_fabric.cpp` and `lib/dpu_service/ucx_transport.cpp` know UCX",
+         "tests/suites/layers.py", 'KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")'),
+        ("docs/architecture.md", "Only that file includes Open MPI's internal headers", "tests/suites/layers.py",
+         'KNOWS_OPEN_MPI = "lib/native/openmpi.c"'),
+        ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
+        ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", "NEAR = 0.25"),
         ("docs/write-a-backend.md", "plugin was built for, 4 at present", "include/offramp/model/backend.hpp", "kAbi = 4;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
@@ -279,6 +288,16 @@ class Maps(unittest.TestCase):
         table = rows(ROOT / "docs/testing.md")
         self.assertEqual([suite for suite in suites if suite not in table], [])
 
+    def test_readme_leads_to_every_page(self):
+        named = set(re.findall(r"\(((?:docs/)?[\w/.-]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8")))
+        pages = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}
+        self.assertEqual(pages - named, set())
+
+    def test_report_has_every_counter_of_the_wire(self):
+        struct = re.search(r"struct WireCounters {(.*?)WireCounters& operator", text_of("include/offramp/kernel/wire.hpp")).group(1)
+        row = rows(ROOT / "docs/report.md")["wire"].split("|")[2]
+        self.assertEqual(set(re.findall(r"`(\w+)`", row)), set(re.findall(r"uint64_t (\w+) =", struct)))
+
     def test_functions_txt_uses_the_twelve_words_that_its_head_explains(self):
         text = (ROOT / "lib/mpi/functions.txt").read_text(encoding="utf-8")
         used = {line.split()[0].rstrip("?+") for line in text.splitlines() if line and not line.startswith("#")}
@@ -327,7 +346,7 @@ class Maps(unittest.TestCase):
             self.assertIn(f"| {row} | {cells} |", page)
 
     def test_pages_name_files_that_are_there(self):
-        for page in sorted((ROOT / "docs").rglob("*.md")):
+        for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
             text = page.read_text(encoding="utf-8")
             for place in re.findall(r"`((?:simulators|backends|lib|include|tests|tools|bench|scripts|examples)/[\w./-]+)`", text):
                 with self.subTest(page=page.name, place=place):
@@ -471,6 +490,12 @@ class Forecasts(unittest.TestCase):
     def test_tables_are_what_their_commands_make(self):
         told = subprocess.run([sys.executable, ROOT / "scripts/insert-made.py", OFFRAMP, "--check"], capture_output=True, text=True)
         self.assertEqual((told.returncode, told.stdout + told.stderr), (0, ""))
+
+    def test_the_picture_of_the_readme_shows_what_a_replay_says(self):
+        with tempfile.NamedTemporaryFile(suffix=".svg") as drawn:
+            subprocess.run([sys.executable, ROOT / "scripts/draw-hpcc.py", OFFRAMP, drawn.name], check=True)
+            now = pathlib.Path(drawn.name).read_text(encoding="utf-8")
+        self.assertEqual((ROOT / "docs/images/hpcc.svg").read_text(encoding="utf-8"), now, "run scripts/update-docs")
 
     def test_the_validation_of_zrlmpi_says_what_it_misses(self):
         rows_ = self.table("docs/backends/zrlmpi.md", "<!-- made by: offramp explain validation --backend zrlmpi -->")

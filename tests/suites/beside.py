@@ -1,6 +1,7 @@
 """What lives beside Offramp: modelled time across calls of the MPI library's own, and other tools and programs."""
 
 import os
+import re
 
 from launch import mpi_of, mpirun
 
@@ -75,9 +76,28 @@ def edges(arguments, tally, backend):
     tally.record(label, result.ok and "ok edges" in result.output, result.output, result.seconds)
 
 
+def native_collectives(arguments, tally, backend):
+    """Making and freeing communicators asks the MPI library for nothing else: each exchange of its own takes time slices where ranks
+    share cores, as its waits may never yield."""
+    communicators, most = 300, 30
+    for build in (arguments.build, os.path.join(arguments.build, "mpich")):
+        if not os.path.exists(os.path.join(build, "mpi.json")):
+            continue
+        label = f"beside/{communicators} communicators, without collectives of {mpi_of(build).family} {backend}"
+        if not tally.wants(label):
+            continue
+        preload = ":".join(os.path.join(build, name) for name in ("lib/libofframp.so", "tests/libnative_collectives.so"))
+        program = [os.path.join(build, "tests/mpi_cases"), "comm_cycles"]
+        result = mpirun(build, backend, 2, program, 60, {"LD_PRELOAD": preload})
+        counts = [int(count) for count in re.findall(r"^native collectives: (\d+)$", result.output, re.M)]
+        ok = result.ok and "ok comm_cycles" in result.output and len(counts) == 2 and 0 < max(counts) <= most
+        tally.record(label, ok, result.output, result.seconds)
+
+
 def run(arguments, tally):
     children(arguments, tally)
     profiling_tool(arguments, tally, arguments.backends[0])
     edges(arguments, tally, arguments.backends[0])
+    native_collectives(arguments, tally, arguments.backends[0])
     for backend in arguments.backends:
         meetings(arguments, tally, backend)

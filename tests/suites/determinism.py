@@ -54,7 +54,7 @@ def without_mpirun(arguments, tally, backend):
 
 def bits(result):
     """The lines of float_sums: per sum, a number for every rank's bits."""
-    return [line for line in result.output.splitlines() if not line.startswith("offramp: ")]
+    return [line for line in result.lines() if not line.startswith("offramp: ")]
 
 
 def native_sums(arguments, tally, ranks):

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import tempfile
 import types
 
 from launch import Result, mpi_of, mpirun
@@ -97,7 +98,32 @@ def fallen_suites(arguments, tally):
     tally.record(label, ok and set(costs) == {"throws", "good", "quiet"}, f"{seen}\n{costs}")
 
 
+def own_sessions(arguments, tally):
+    label = "harness/no mpirun can take another one's session folder"
+    if not tally.wants(label) or mpi_of(arguments.build).skips(tally, label, "openmpi", "Hydra has no such folder"):
+        return
+    results = [mpirun(arguments.build, None, 1, ["printenv", "PMIX_SERVER_TMPDIR"]) for _ in range(2)]
+    folders = [os.path.dirname(os.path.relpath(result.output.strip(), tempfile.gettempdir())) for result in results]
+    outer = {folder.split("/")[0] for folder in folders}
+    gone = not any(os.path.exists(os.path.join(tempfile.gettempdir(), folder)) for folder in outer)
+    tally.record(label, all(result.ok for result in results) and len(outer - {"", ".", ".."}) == 2 and gone, f"{results}\n{folders}")
+
+
+def other_libraries(tally):
+    """Lines as hwloc 2.9 and UCX 1.13 print them where there is no /sys."""
+    label = "harness/lines of other libraries are told apart"
+    if not tally.wants(label):
+        return
+    theirs = ["[hwloc/linux] failed to find sysfs cpu topology directory, aborting linux discovery.",
+              "[1795486618.281340] [vm:1775 :0]       tcp_iface.c:816  UCX  ERROR opendir(/sys/class/net) failed: No such file"]
+    ours = ["[0] x", "", "offramp: UCX  ERROR", "a [hwloc/linux]"]
+    seen = Result(True, "\n".join([theirs[0], *ours, theirs[1]]), 0.0).lines()
+    tally.record(label, seen == ours, f"{seen}")
+
+
 def run(arguments, tally):
+    other_libraries(tally)
+    own_sessions(arguments, tally)
     nothing_stays(arguments, tally)
     fallen_cases(arguments, tally)
     fallen_suites(arguments, tally)

@@ -21,7 +21,8 @@ COUNTED = {
     "sessions_on_some": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
 }
 # A recording of each, by MPICH alone and while Offramp carries, is replayed.
-RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone"]
+RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone", "intercomm_threads",
+            "group_threads", "persistent_buffered"]
 
 
 def command(build, name):

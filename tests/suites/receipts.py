@@ -4,14 +4,12 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import tempfile
 
 from launch import mpirun
+from wireshark import DISSECTORS, place_tshark
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DISSECTORS = os.path.join(ROOT, "tools/wireshark/offramp.lua")
 RANKS = 3
 
 
@@ -112,11 +110,15 @@ def ranges(arguments, tally):
 def tshark(files, *options):
     """The text that tshark prints of one file, or of several as one network."""
     with tempfile.TemporaryDirectory() as folder:
+        place_tshark(folder)
         path = os.path.join(folder, "all.pcap")
         subprocess.run(["mergecap", "-w", path, *files], check=True, timeout=60, capture_output=True)
+        os.chmod(path, 0o644)
         checks = [word for name in ("ip", "udp", "tcp") for word in ("-o", f"{name}.check_checksum:TRUE")]
-        done = subprocess.run(["tshark", "-r", path, "-X", f"lua_script:{DISSECTORS}", *checks, *options],
-                              capture_output=True, text=True, timeout=120, check=False)
+        script = os.path.join(folder, os.path.basename(DISSECTORS))
+        done = subprocess.run(["tshark", "-r", path, "-X", f"lua_script:{script}", *checks, *options],
+                              env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True, text=True,
+                              timeout=120, check=False)
         lua = "" if "Lua" not in done.stderr else done.stderr
         return lua + done.stdout if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr}"
 
@@ -248,8 +250,10 @@ def run(arguments, tally):
     ranges(arguments, tally)
     header_tables(arguments, tally)
     codes_of_zrlmpi(arguments, tally)
-    if shutil.which("tshark") is None:
-        tally.record("receipts/tshark is there", False, "install tshark: scripts/install-packages")
+    with tempfile.TemporaryDirectory() as folder:
+        reason = place_tshark(folder)
+    if reason:
+        tally.skip("receipts/tshark reads the packets", reason)
         return
     for backend in arguments.backends:
         captures(arguments, tally, backend)

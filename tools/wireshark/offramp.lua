@@ -1,10 +1,14 @@
 -- Wireshark's view of the headers that Offramp's captures hold: ZRLMPI over UDP, ACCL (cclo) over TCP, UDP and
--- RoCE, and the fragments of Tinsel. Put it into Wireshark's folder of personal plugins, or:
+-- RoCE, and the fragments of Tinsel. Put it into Wireshark's folder of personal Lua plugins, or:
 --
 --   tshark -X lua_script:offramp.lua -r run.0.pcap
 --
 -- The tables of fields are those of the models (offramp explain header --backend zrlmpi, and so on); a test
 -- compares them.
+
+-- A script that is installed for everybody and named once more is there already.
+if package.loaded["offramp dissectors"] then return end
+package.loaded["offramp dissectors"] = true
 
 local kinds = {[1] = ftypes.UINT8, [2] = ftypes.UINT16, [3] = ftypes.UINT24, [4] = ftypes.UINT32, [8] = ftypes.UINT64}
 

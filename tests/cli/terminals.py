@@ -1,0 +1,17 @@
+"""Pseudo-terminals, which a machine without /dev/pts does not have."""
+
+import os
+import pty
+import unittest
+
+
+def why_not():
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError as error:
+        return f"there are no terminals: {error}"
+    return ""
+
+
+needs_terminals = unittest.skipIf(why_not(), why_not())

@@ -1,0 +1,45 @@
+// Threads that make intercommunicators at once, merge them and use what they have made: each from a
+// communicator of its own, as MPI_THREAD_MULTIPLE allows. Every call waits for all that take part in it, so
+// that a recording, which has the threads' calls in one order, can be replayed on any hardware.
+#include <pthread.h>
+
+#include "check.h"
+
+enum { rounds = 5, threads = 4 };
+
+static MPI_Comm comms[threads];
+
+static void* work(void* argument) {
+  MPI_Comm comm = *(MPI_Comm*)argument, half, inter, all;
+  const int lower = me < np / 2;
+  for (int round = 0; round < rounds; ++round) {
+    const int one = 1;
+    int sum = 0, theirs = 0;
+    MPI_Comm_split(comm, lower, me, &half);
+    MPI_Intercomm_create(half, 0, comm, lower ? np / 2 : 0, 99, &inter);
+    MPI_Intercomm_merge(inter, !lower, &all);
+    MPI_Allreduce(&one, &theirs, 1, MPI_INT, MPI_SUM, inter);
+    CHECK_EQ(theirs, lower ? np - np / 2 : np / 2);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+    CHECK_EQ(sum, np);
+    MPI_Comm_free(&all);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  int provided;
+  pthread_t handles[threads];
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  check_ranks();
+  if (provided < MPI_THREAD_MULTIPLE)
+    return check_skip("intercomm_threads", "MPI_THREAD_MULTIPLE is not provided");
+  if (np < 2) return check_skip("intercomm_threads", "needs two ranks");
+  for (int t = 0; t < threads; ++t) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
+  for (int t = 0; t < threads; ++t) CHECK(!pthread_create(&handles[t], NULL, work, &comms[t]));
+  for (int t = 0; t < threads; ++t) pthread_join(handles[t], NULL);
+  for (int t = 0; t < threads; ++t) MPI_Comm_free(&comms[t]);
+  return check_finish("intercomm_threads");
+}
