@@ -979,7 +979,7 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "a meeting here"},
         Nonsense{"What the reader says", [](auto& tapes) { tapes[1].error = "block 3 is damaged"; },
-                 "rank 1, block 3 is damaged"}),
+                 "block 3 is damaged"}),
     [](const auto& test) {
       std::string name = test.param.name;
       std::replace(name.begin(), name.end(), ' ', '_');
