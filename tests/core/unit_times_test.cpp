@@ -24,9 +24,11 @@ TEST(BusyTime, CountsWhatOverlapsOnce) {
 TEST(BusyTime, ManyIntervalsNearlyInOrder) {
   std::mt19937 random(1);
   std::vector<std::pair<std::int64_t, std::int64_t>> all;
-  for (std::int64_t i = 0; i < 100'000; ++i) all.emplace_back(i * 10, i * 10 + 1 + static_cast<std::int64_t>(random() % 14));
+  for (std::int64_t i = 0; i < 100'000; ++i)
+    all.emplace_back(i * 10, i * 10 + 1 + static_cast<std::int64_t>(random() % 14));
   for (std::size_t i = 0; i + 1'000 < all.size(); i += 1'000)
-    std::shuffle(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i) + 1'000, random);
+    std::shuffle(all.begin() + static_cast<std::ptrdiff_t>(i),
+                 all.begin() + static_cast<std::ptrdiff_t>(i) + 1'000, random);
   BusyTime busy;
   for (const auto& [begin, end] : all) busy.add(Time::ps(begin), Time::ps(end));
   std::sort(all.begin(), all.end());
