@@ -287,6 +287,7 @@ int check(const CheckOptions& options) {
     complain(fmt::format("{} is not found", in_quotes(options.program)));
     return kUsage;
   }
+  if (const std::string sources = settings_read(*configuration); !sources.empty()) complain(sources);
   Survey survey;
   std::string obstacle = survey.walk(path, true);
   if (obstacle.empty() && !survey.obstacle().empty())

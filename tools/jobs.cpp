@@ -9,6 +9,7 @@
 #include "lib/core/names.hpp"
 #include "lib/core/pattern.hpp"
 #include "tools/progress.hpp"
+#include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/tool.hpp"
 
@@ -16,7 +17,7 @@ namespace offramp::tool {
 namespace {
 
 struct Job {
-  explicit Job(std::string name_) : name(std::move(name_)), played(name) {}
+  Job(std::string name_, bool partial) : name(std::move(name_)), played(name, partial) {}
   std::string name;
   Played played;
   JobNodes wanted;
@@ -41,10 +42,10 @@ class Jobs {
  public:
   Jobs(const ReplayToolOptions& options, const Configuration& configuration)
       : per_node_(configuration.ranks_per_node), network_(configuration.network) {
-    if (!options.file.empty()) jobs_.emplace_back(options.file);
+    if (!options.file.empty()) jobs_.emplace_back(options.file, options.partial);
     for (const std::string& text : options.jobs) {
       auto [name, nodes] = name_and_nodes(text);
-      jobs_.emplace_back(std::move(name)).wanted.asked = std::move(nodes);
+      jobs_.emplace_back(std::move(name), options.partial).wanted.asked = std::move(nodes);
     }
     if (!options.background.empty()) {
       auto background = parse_background(options.background);
@@ -67,6 +68,24 @@ class Jobs {
     for (const Job& job : jobs_)
       all.facts.emplace_back("program", (all.facts.empty() ? "" : "+ ") + job.name);
     return all;
+  }
+
+  [[nodiscard]] std::vector<RecordingFacts> recordings(bool with_checksums) const {
+    std::vector<RecordingFacts> all;
+    for (const Job& job : jobs_) {
+      all.push_back(job.played.facts);
+      if (with_checksums && job.played.recorded) all.back().checksum = checksum_text(*job.played.recorded);
+    }
+    return all;
+  }
+  /// As in Played, of all; 0: a pattern's are not counted.
+  [[nodiscard]] std::uint64_t recorded_events() const {
+    std::uint64_t events = 0;
+    for (const Job& job : jobs_) {
+      if (job.played.recorded_events == 0) return 0;
+      events += job.played.recorded_events;
+    }
+    return events;
   }
 
   /// Of one job alone, or of all with what is in the background.
@@ -118,16 +137,19 @@ class Jobs {
   int ranks_ = 0;
 };
 
-/// Nothing: interrupted.
+/// Nothing: interrupted, or refused, and then that is added.
 std::optional<Replayed> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
-                                    const Setup& setup, const Jobs& jobs, int& code) {
+                                    const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
+                                    int& code) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend);
   if (!setting) throw Misuse{setting.error()};
   (*setting).check = options.check;
   (*setting).network = jobs.network();
   const ProgressLine progress;
-  const auto run = [&](const Job* alone, ReplayObserver* observer) {
+  const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
     ReplayOptions how;
+    how.sizes = options.wants_report() && alone == nullptr;
+    how.partial = options.partial;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details && alone == nullptr;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
@@ -139,21 +161,25 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
       return !is_interrupted();
     };
     Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), how);
-    if (!result) throw Misuse{lines_of(result.error())};
-    return std::move(*result);
+    if (!result) {
+      refused.push_back({backend.name, problem_text({}, result.error())});
+      return std::nullopt;
+    }
+    return (*result).stopped ? std::nullopt : std::optional(std::move(*result));
   };
   const RecordOptions to_files =
       setup.backends.size() > 1 ? options.records.of_backend(backend.name) : options.records;
   to_files.check();
   const std::unique_ptr<ReplayRecords> records = to_files.records(jobs.source(nullptr).ranks);
-  Replayed replayed{backend.name, run(nullptr, records.get()), {}, {}};
-  if (replayed.result.stopped) return std::nullopt;
+  std::optional<ReplayResult> together = run(nullptr, records.get());
+  if (!together) return std::nullopt;
+  Replayed replayed{backend.name, std::move(*together), {}, {}};
   if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
   if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
   for (const Job& job : jobs.all()) {
-    const ReplayResult alone = run(&job, nullptr);
-    if (alone.stopped) return std::nullopt;
-    replayed.jobs.push_back({job.name, job.ranks, job.nodes, alone.end(job.ranks)});
+    const std::optional<ReplayResult> alone = run(&job, nullptr);
+    if (!alone) return std::nullopt;
+    replayed.jobs.push_back({job.name, job.ranks, job.nodes, alone->end(job.ranks)});
   }
   return replayed;
 }
@@ -190,8 +216,8 @@ Json json_of_jobs(const Replayed& replayed, const Jobs& jobs) {
                 {"ranks", job.ranks.ranks},
                 {"nodes", job.nodes},
                 {"modelled_time_ps", end.count()},
-                {"modelled_time_ns", end.nanoseconds()},
-                {"alone_ns", job.alone.nanoseconds()},
+                {"modelled_time_ns", in_nanoseconds(end)},
+                {"alone_ns", in_nanoseconds(job.alone)},
                 {"slowdown", job.slowdown(together)},
                 {"per_rank_ns", nanoseconds_of(clocks)},
                 {"calls", calls_of(together, together.total(job.ranks))}};
@@ -200,14 +226,15 @@ Json json_of_jobs(const Replayed& replayed, const Jobs& jobs) {
     each.push_back(std::move(one));
   }
   Json json = {{"backend", replayed.backend},
-               {"modelled_time_ns", together.modelled_time.nanoseconds()},
+               {"modelled_time_ns", in_nanoseconds(together.modelled_time)},
                {"jobs", each},
                {"background_nodes", jobs.background_nodes()},
                {"resources", resources_of(together)},
                {"links", links_of(together)},
                {"events", together.events},
                {"messages", together.messages},
-               {"unfinished", together.unfinished}};
+               {"complete", together.unfinished.empty()},
+               {"unfinished", texts_of(together.unfinished)}};
   if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
   return json;
 }
@@ -216,23 +243,40 @@ Json json_of_jobs(const Replayed& replayed, const Jobs& jobs) {
 
 int replay_jobs(const ReplayToolOptions& options) {
   check_reports(options);
-  const Setup setup(options.overrides, options.backends);
+  const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
   const Jobs jobs(options, *setup.configuration);
+  setup.tell_sources();
   watch_for_interrupt();
   int code = kDone;
   Json results = Json::array();
   std::vector<Replayed> all;
+  std::vector<Refused> refused;
   for (const BackendDescription* backend : setup.backends) {
-    std::optional<Replayed> replayed = replay_over(*backend, options, setup, jobs, code);
-    if (!replayed) break;
-    options.json ? results.push_back(json_of_jobs(*replayed, jobs)) : print_table(*replayed, jobs);
+    const std::size_t before = refused.size();
+    std::optional<Replayed> replayed = replay_over(*backend, options, setup, jobs, refused, code);
+    if (!replayed && refused.size() == before) break;
+    if (!replayed) continue;
+    if (!options.json) print_table(*replayed, jobs);
+    results.push_back(json_of_jobs(*replayed, jobs));
     all.push_back(std::move(*replayed));
   }
-  if (options.json)
-    fmt::print("{}\n", Json{{"results", results}, {"interrupted", is_interrupted()}}.dump(
-                           2, ' ', false, Json::error_handler_t::replace));
+  tell_refusals(refused, all.empty());
+  const recording::Description description = jobs.description();
+  RunFacts facts =
+      facts_of_replay(description, jobs.recordings(options.json || options.wants_report()), setup);
+  if (!all.empty()) facts.replayed_part = part_text(all.front().result, jobs.recorded_events());
+  if (options.json) {
+    Json json;
+    add_facts(json, facts);
+    json["results"] = std::move(results);
+    json["refused"] = json_of(refused);
+    json["interrupted"] = is_interrupted();
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else if (!facts.replayed_part.empty()) {
+    complain("only a part: " + facts.replayed_part);
+  }
   for (const std::string& note : setup.notes()) complain(note);
-  if (write_reports(options, all, jobs.description(), setup) != kDone) code = kNotWritten;
+  if (write_reports(options, all, refused, description.ranks, facts, setup) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
   complain("interrupted: the backends that are left out were not replayed");
   return kInterrupted;

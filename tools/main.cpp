@@ -366,8 +366,10 @@ the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_I
 
 Ctrl-C ends the replay that runs, and prints those that are done.
 
-Exit codes: 2 the command line or the configuration is wrong, or the file is no recording or makes no sense; 74 a
-report, a trace or a capture could not be written; 130 interrupted.)";
+Hardware that cannot carry the program is left out, with the reason.
+
+Exit codes: 2 the command line or the configuration is wrong, the file is no recording, makes no sense or is not whole,
+or nothing could be replayed; 74 a report, a trace or a capture could not be written; 130 interrupted.)";
 
 std::string replay_footer() {
   std::string text = R"(
@@ -429,9 +431,14 @@ class ReplayCommand {
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
+    app_.add_flag(
+        "--partial", options_.partial,
+        "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
+        "it waits for what is missing");
     app_.add_flag("--check", options_.check,
                   "verify while simulating that no unit is used twice at a time or beyond its rate, that "
                   "nothing comes before its cause, and that nothing is lost");
+    app_.add_flag("--details", details_, description_of("details"));
     app_.add_flag("--json", options_.json, "print JSON");
     add_records(app_, options_.records);
     app_.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
@@ -457,6 +464,7 @@ class ReplayCommand {
       options_.overrides.push_back({"ranks_per_node", ranks_per_node_, "--ranks-per-node"});
     if (app_.count("--compute") > 0)
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
+    if (details_) options_.overrides.push_back({"details", "true", "--details"});
     options_.modelled_arrival = arrival_ == "modelled";
     options_.records.receipts = *parse_calls(receipts_);
     if (problem.empty()) return replay(options_);
@@ -481,6 +489,7 @@ class ReplayCommand {
   std::string ranks_per_node_;
   std::string compute_;
   std::string arrival_ = "recorded";
+  bool details_ = false;
 };
 
 class ExplainCommand {
@@ -731,14 +740,39 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+bool has_option(const CLI::App& app, const std::string& name) {
+  const std::vector<std::string> names = option_names(app);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Which other subcommands have this option: "; it is an option of run and record".
+std::string elsewhere(const CLI::App& used, const std::string& name) {
+  std::vector<std::string> having;
+  for (const CLI::App* sub : used.get_parent()->get_subcommands([](const CLI::App*) { return true; })) {
+    if (!sub->get_group().empty() && has_option(*sub, name)) having.push_back(sub->get_name());
+  }
+  if (having.empty()) return {};
+  const std::string last = having.back();
+  having.pop_back();
+  return fmt::format("; it is an option of {}{}{}", fmt::join(having, ", "), having.empty() ? "" : " and ",
+                     last);
+}
+
 /// The first word that looks like an option but is none, with what it may have meant.
 std::string unknown_option(const CLI::App& app) {
   for (const std::string& word : app.remaining()) {
     if (!word.starts_with('-')) return {};
     const std::string name = word.substr(0, word.find('='));
+    std::vector<std::string_view> views;
     const std::vector<std::string> names = option_names(app);
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    return fmt::format("unknown option {}{}", in_quotes(name), suggestion(name, views));
+    for (const std::string& known : names) {  // letters are near to all letters
+      if (known.starts_with("--")) views.push_back(known);
+    }
+    const std::string other = elsewhere(app, name);
+    return fmt::format("unknown option {}{}", in_quotes(name),
+                       !other.empty()           ? other
+                       : name.starts_with("--") ? suggestion(name, views)
+                                                : fmt::format("; see offramp {} --help", app.get_name()));
   }
   return {};
 }
@@ -848,7 +882,8 @@ int dispatch(std::vector<std::string> words) {
       app.add_subcommand("report", "show reports side by side, as text or as a page");
   report_app->footer(
       "\nExit codes: 2 a file is no report, or --html names one that cannot be written; 74 writing failed.");
-  report_app->add_option("files", report_options.files, "reports that run --report has written")
+  report_app
+      ->add_option("files", report_options.files, "reports that run --report or replay --report has written")
       ->type_name("FILE")
       ->required();
   report_app

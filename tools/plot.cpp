@@ -55,7 +55,8 @@ std::string power_of_two(int power) {
 }  // namespace
 
 std::string svg(const Plot& plot) {
-  Axis x{static_cast<double>(plot.x_base)};
+  const auto x_base = static_cast<double>(plot.x_base);
+  Axis x{x_base};
   Axis y{10};
   for (const PlotLine& line : plot.lines) {
     for (const auto& point : line.points) {
@@ -83,14 +84,14 @@ std::string svg(const Plot& plot) {
                      escaped(plot.title));
   const int every = std::max(1, (x.last - x.first + 9) / 10);
   for (int power = x.first; power <= x.last; ++power) {
-    const double at = at_x(std::pow(plot.x_base, power));
+    const double at = at_x(std::pow(x_base, power));
     out += fmt::format("<path d=\"M{0:.1f} {1}V{2}\" stroke=\"currentColor\" stroke-opacity=\".12\"/>\n", at,
                        kTop, kTop + height);
     if ((power - x.first) % every == 0)
-      out +=
-          fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n",
-                      at, kTop + height + 18,
-                      plot.x_base == 2 ? power_of_two(power) : fmt::format("{:g}", std::pow(10, power)));
+      out += fmt::format(
+          "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n", at,
+          kTop + height + 18,
+          plot.x_base == Plot::Base::kTwo ? power_of_two(power) : fmt::format("{:g}", std::pow(10, power)));
   }
   for (int power = y.first; power <= y.last; ++power) {
     const double at = at_y(std::pow(10, power));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,11 +19,12 @@ struct PlotLine {
 };
 
 struct Plot {
-  std::string title;
+  enum class Base : std::uint8_t { kTwo = 2, kTen = 10 };
+  std::string title = {};
   std::string x;  // what the axes show, with units
   std::string y;
-  std::vector<PlotLine> lines;
-  int x_base = 2;             // whose powers the axis shows: 2 or 10
+  std::vector<PlotLine> lines = {};
+  Base x_base = Base::kTwo;   // whose powers the axis shows
   bool part_of_page = false;  // whose colours it takes
 };
 

@@ -1,6 +1,7 @@
 #include "tools/predict.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,6 +42,19 @@ T parse_name(const std::string& word, std::string_view what, int count, Parse pa
   throw Misuse{fmt::format("unknown {} {}{}", what, in_quotes(word), suggestion(word, names))};
 }
 
+/// MPI_Iallreduce is an allreduce that does not block: its operation is the same.
+OperationKind parse_kind(const std::string& word) {
+  const std::size_t letter = word.starts_with("MPI_") ? 4 : 0;
+  if (!parse_operation(word) && letter < word.size() && (word[letter] == 'I' || word[letter] == 'i')) {
+    const std::string blocking = word.substr(letter + 1);
+    if (const std::optional<OperationKind> kind = parse_operation(blocking))
+      throw Misuse{fmt::format("unknown operation {}; its time, up to its end, is that of {}",
+                               in_quotes(word), to_string(*kind))};
+  }
+  return parse_name<OperationKind>(word, "operation", static_cast<int>(OperationKind::kCount),
+                                   parse_operation);
+}
+
 std::size_t parse_bytes(const std::string& text) {
   const std::optional<double> value = parse_quantity(text, "B");
   if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
@@ -58,8 +72,7 @@ int parse_ranks(const std::string& text) {
 
 Operation operation_of(const PredictOptions& options) {
   Operation operation;
-  operation.kind = parse_name<OperationKind>(options.operation, "operation",
-                                             static_cast<int>(OperationKind::kCount), parse_operation);
+  operation.kind = parse_kind(options.operation);
   operation.element = reduces(operation.kind) ? ElementType::kInt32 : ElementType::kByte;
   if (!options.type.empty())
     operation.element = parse_name<ElementType>(
@@ -160,6 +173,8 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
   std::size_t done = 0;
+  bool any = false;
+  std::string first_problem;
   for (const Operation& point : points) {
     for (const BackendDescription* backend : setup.backends) {
       Answer answer{{point, backend}, {}, {}};
@@ -172,7 +187,13 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       to_files.check();
       std::unique_ptr<ReplayRecords> records = to_files.records(point.ranks);
       Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, records.get());
-      if (!result) throw Misuse{result.error()};
+      if (!result) {
+        if (first_problem.empty()) first_problem = result.error();
+        answer.forecast.declined = result.error();
+        answers.push_back(std::move(answer));
+        continue;
+      }
+      any = true;
       answer.forecast = std::move(*result);
       const bool recorded = records != nullptr && answer.forecast.declined.empty();
       if (recorded && to_files.write(*records) != kDone) code = kNotWritten;
@@ -184,6 +205,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       answers.push_back(std::move(answer));
     }
   }
+  if (!any && !first_problem.empty()) throw Misuse{first_problem};
   return answers;
 }
 
@@ -202,7 +224,7 @@ Json json_of(const Answer& answer, int repeat) {
     return json;
   }
   const WireCounters& wire = answer.forecast.wire;
-  json["time_ns"] = answer.forecast.time.nanoseconds();
+  json["time_ns"] = in_nanoseconds(answer.forecast.time);
   json["time_ps"] = answer.forecast.time.count();
   json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
   json["packets"] = wire.packets;
@@ -241,7 +263,7 @@ void print_csv(const std::vector<Answer>& answers) {
       continue;
     }
     const WireCounters& w = a.forecast.wire;
-    fmt::print("{:.3f},{},{},{},{},,{}\n", a.forecast.time.nanoseconds(),
+    fmt::print("{:.3f},{},{},{},{},,{}\n", in_nanoseconds(a.forecast.time),
                a.cycles ? fmt::format("{}", *a.cycles) : "", w.packets, w.payload_bytes, w.wire_bytes,
                a.forecast.note.empty() ? "" : quoted(a.forecast.note));
   }
@@ -259,7 +281,7 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
       fmt::print("declined: {}\n", printable(a.forecast.declined));
       continue;
     }
-    fmt::print("{:>18.6f} {:>14} {:>12} {:>16}{}\n", a.forecast.time.nanoseconds() / 1000,
+    fmt::print("{:>18.6f} {:>14} {:>12} {:>16}{}\n", in_microseconds(a.forecast.time),
                a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
                a.forecast.wire.wire_bytes, a.forecast.what_if ? "  " + printable(a.forecast.note) : "");
   }
@@ -276,17 +298,16 @@ void refuse_other_pictures(const std::string& file) {
 
 int write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
   const bool over_ranks = options.sweep.starts_with("ranks");
-  Plot plot;
-  plot.title = fmt::format("{}, modelled time", options.operation);
-  plot.x = over_ranks ? "ranks" : "bytes";
-  plot.y = "us";
+  Plot plot{.title = fmt::format("{}, modelled time", options.operation),
+            .x = over_ranks ? "ranks" : "bytes",
+            .y = "us"};
   for (const BackendDescription* backend : setup.backends) {
-    PlotLine line{std::string(backend->name), {}};
+    PlotLine line{.name = std::string(backend->name), .points = {}};
     for (const Answer& a : answers) {
       if (a.question.backend != backend || !a.forecast.declined.empty()) continue;
       const Operation& o = a.question.operation;
       line.points.emplace_back(over_ranks ? o.ranks : static_cast<double>(o.bytes),
-                               a.forecast.time.nanoseconds() / 1000);
+                               in_microseconds(a.forecast.time));
       if (a.forecast.what_if && line.dashed_from == PlotLine::kNever)
         line.dashed_from = line.points.size() - 1;
     }
@@ -307,6 +328,7 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+  setup.tell_sources();
   int written = kDone;
   const std::vector<Answer> answers = ask(setup, points, options, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
@@ -383,9 +405,13 @@ int explain(const ExplainOptions& options) try {
     const ForecastSetting setting = setting_of(setup, backend);
     const Explanation explanation = topic.render({setting.settings, operation, options.arguments});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
+    setup.tell_sources();
     fmt::print("{}", explanation.text);
     return kDone;
   }
+  if (access(options.topic.c_str(), F_OK) == 0)
+    throw Misuse{fmt::format("{} is a file; of a report with receipts, name a call: --call N --rank RANK",
+                             in_quotes(options.topic))};
   throw Misuse{fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(options.topic),
                            suggestion(options.topic, names))};
 } catch (const Misuse& misuse) {

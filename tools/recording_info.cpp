@@ -117,7 +117,13 @@ std::string joint_fingerprint(const Contents& contents) {
   return fmt::format("{:016x}", hash);
 }
 
-void print_json(const recording::Description& description, const Contents& contents) {
+bool is_readable(const Contents& contents) {
+  return std::all_of(contents.ranks.begin(), contents.ranks.end(),
+                     [](const RankContents& rank) { return rank.error.empty(); });
+}
+
+void print_json(const recording::Description& description, const Contents& contents,
+                const std::string& gaps) {
   Json facts = Json::object();
   for (const auto& [name, text] : description.facts) facts[printable(name)] = printable(text, 1000);
   Json ranks = Json::array();
@@ -137,6 +143,8 @@ void print_json(const recording::Description& description, const Contents& conte
   for (const auto& [name, count] : contents.calls) calls[printable(name)] = count;
   const Json all = {{"version", description.version},
                     {"facts", facts},
+                    {"complete", gaps.empty() && is_readable(contents)},
+                    {"missing", gaps},
                     {"fingerprint", joint_fingerprint(contents)},
                     {"calls", calls},
                     {"phases", contents.phases},
@@ -144,12 +152,13 @@ void print_json(const recording::Description& description, const Contents& conte
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_text(const std::string& path, const recording::Description& description,
-                const Contents& contents) {
+void print_text(const std::string& path, const recording::Description& description, const Contents& contents,
+                const std::string& gaps) {
   const auto line = [](std::string_view name, const std::string& text) {
     fmt::print("  {:<22}{}\n", name, text);
   };
-  fmt::print("recording {}: {} ranks, format {}\n", in_quotes(path), description.ranks, description.version);
+  fmt::print("recording {}: {} ranks, format {}{}\n", in_quotes(path), description.ranks, description.version,
+             gaps.empty() && is_readable(contents) ? "" : ", not whole");
   for (const auto& [name, text] : description.facts) {
     if (!text.empty()) line(printable(name), printable(text, 200));
   }
@@ -221,7 +230,9 @@ std::string event_text(recording::Reader& reader, const Event& event) {
   return text;
 }
 
-void print_events(const recording::Recording& recording) {
+/// False: a rank could not be read to its end.
+bool print_events(const recording::Recording& recording) {
+  bool readable = true;
   for (int rank = 0; rank < recording.description().ranks; ++rank) {
     const auto reader = recording.read(rank);
     for (Event event; reader->next(event);) {
@@ -229,12 +240,60 @@ void print_events(const recording::Recording& recording) {
       if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", rank, reader->polls());
       fmt::print("{} {}\n", rank, event_text(*reader, event));
     }
-    if (!reader->error().empty()) complain(reader->error());
+    if (!reader->error().empty()) {
+      complain(reader->error());
+      readable = false;
+    }
     if (reader->cut()) fmt::print("{} is cut off\n", rank);
   }
+  return readable;
 }
 
 }  // namespace
+
+std::string gaps_of(const recording::Recording& recording) {
+  std::vector<std::string> parts;
+  if (!recording.breaks_off().empty()) parts.push_back(recording.breaks_off());
+  std::vector<std::size_t> empty;
+  std::vector<std::size_t> cut;
+  for (int rank = 0; rank < recording.description().ranks; ++rank) {
+    const auto number = static_cast<std::size_t>(rank);
+    if (recording.bytes(rank) == 0) {
+      empty.push_back(number);
+    } else if (recording.read(rank)->cut()) {
+      cut.push_back(number);
+    }
+  }
+  if (!cut.empty())
+    parts.push_back(fmt::format("{} {} off before the end of the program", ranks_text(cut),
+                                cut.size() == 1 ? "is cut" : "are cut"));
+  if (!empty.empty()) parts.push_back(fmt::format("nothing is there of {}", ranks_text(empty)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void tell_of_what_is_beyond(const recording::Recording& recording, const std::string& path) {
+  if (recording.beyond() == 0) return;
+  complain(fmt::format("note: {} behind the end of {} are none of the recording, and are not read",
+                       counted(recording.beyond(), "byte"), in_quotes(path)));
+}
+
+std::string checksum_text(const recording::Recording& recording) {
+  const auto checksum = recording.checksum();
+  return checksum ? fmt::format("xxh3:{:016x}", *checksum) : std::string();
+}
+
+std::uint64_t events_of(const recording::Recording& recording) {
+  std::uint64_t events = 0;
+  for (int rank = 0; rank < recording.description().ranks; ++rank) {
+    const auto reader = recording.read(rank);
+    if (const auto said = reader->events()) {
+      events += *said;
+      continue;
+    }
+    for (Event event; reader->next(event);) ++events;
+  }
+  return events;
+}
 
 int recording_info(const std::string& path, RecordingView view) {
   auto recording = recording::Recording::open(path);
@@ -242,21 +301,22 @@ int recording_info(const std::string& path, RecordingView view) {
     complain(recording.error());
     return kUsage;
   }
-  if (view == RecordingView::kEvents) {
-    print_events(*recording);
-    return kDone;
-  }
+  const std::string gaps = gaps_of(*recording);
+  int code = gaps.empty() ? kDone : kUsage;
+  if (!gaps.empty()) complain(fmt::format("{} is not whole: {}", in_quotes(path), gaps));
+  tell_of_what_is_beyond(*recording, path);
+  if (view == RecordingView::kEvents) return print_events(*recording) ? code : kUsage;
   const recording::Description& description = recording->description();
   Contents contents;
-  int code = kDone;
   for (int rank = 0; rank < description.ranks; ++rank) {
     contents.ranks.push_back(read_rank(*recording, rank, contents));
     if (const std::string& error = contents.ranks.back().error; !error.empty()) {
       complain(error);
-      code = kBroken;
+      code = kUsage;
     }
   }
-  view == RecordingView::kJson ? print_json(description, contents) : print_text(path, description, contents);
+  view == RecordingView::kJson ? print_json(description, contents, gaps)
+                               : print_text(path, description, contents, gaps);
   return code;
 }
 

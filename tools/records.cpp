@@ -29,7 +29,7 @@ void RecordOptions::check() const {
 }
 
 int RecordOptions::write(const ReplayRecords& records) const {
-  for (const std::string& line : records.dropped()) complain(line);
+  for (const std::string& line : records.notes()) complain(line);
   int code = kDone;
   const auto tell = [&code](const std::string& path, const std::string& problem) {
     if (problem.empty()) return;

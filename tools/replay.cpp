@@ -7,6 +7,7 @@
 #include "lib/core/names.hpp"
 #include "lib/core/replay.hpp"
 #include "tools/progress.hpp"
+#include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
@@ -14,10 +15,15 @@
 namespace offramp::tool {
 namespace {
 
-/// Until Ctrl-C. code: kNotWritten where a file could not be.
-std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played,
-                                 int& code) {
+struct Results {
   std::vector<Replayed> all;
+  std::vector<Refused> refused;
+  int code = kDone;  // kNotWritten: a file could not be
+};
+
+/// Until Ctrl-C.
+Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played) {
+  Results results;
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, *backend);
     if (!setting) throw Misuse{setting.error()};
@@ -27,6 +33,8 @@ std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& 
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
+    how.sizes = options.wants_report();
+    how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const RecordOptions to_files =
         setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
@@ -38,30 +46,40 @@ std::vector<Replayed> replay_all(const ReplayToolOptions& options, const Setup& 
       return !is_interrupted();
     };
     Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
-    if (!result) throw Misuse{fmt::format("{}: {}", options.file, lines_of(result.error()))};
+    if (!result) {
+      results.refused.push_back({backend->name, problem_text(options.file, result.error())});
+      continue;
+    }
     if ((*result).stopped) break;
-    all.push_back({backend->name, std::move(*result), {}, {}});
-    if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
-    if (options.records.receipts.any()) all.back().receipts = records->receipts_json();
+    if (!(*result).unfinished.empty() && (*result).done() == 0) {
+      results.refused.push_back(
+          {backend->name, fmt::format("{}: nothing can be replayed: {}", options.file,
+                                      printable((*result).unfinished.front().text(), 400))});
+      continue;
+    }
+    results.all.push_back({backend->name, std::move(*result), {}, {}});
+    if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
+    if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
   }
-  return all;
+  return results;
 }
 
-void print_json(const std::vector<Replayed>& all, const recording::Description& description) {
-  Json facts = Json::object();
-  for (const auto& [key, value] : description.facts) facts[key] = value;
-  Json results = Json::array();
-  for (const Replayed& replayed : all) results.push_back(json_of(replayed));
-  const Json json = {{"ranks", description.ranks},
-                     {"facts", facts},
-                     {"results", results},
-                     {"interrupted", is_interrupted()}};
+void print_json(const Results& results, const recording::Description& description, const RunFacts& facts) {
+  Json known = Json::object();
+  for (const auto& [key, value] : description.facts) known[key] = value;
+  Json each = Json::array();
+  for (const Replayed& replayed : results.all) each.push_back(json_of(replayed));
+  Json json = {{"ranks", description.ranks}, {"facts", known}};
+  add_facts(json, facts);
+  json["results"] = std::move(each);
+  json["refused"] = json_of(results.refused);
+  json["interrupted"] = is_interrupted();
   // Names may be of any bytes.
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_comparison(const std::vector<Replayed>& all) {
+void print_comparison(const std::vector<Replayed>& all, const std::vector<Refused>& refused) {
   const Time first = all.front().result.modelled_time;
   fmt::print("{:<10} {:>18} {:>8}\n", "# backend", "modelled (us)", "ratio");
   for (const Replayed& replayed : all) {
@@ -69,28 +87,37 @@ void print_comparison(const std::vector<Replayed>& all) {
     fmt::print("{:<10} {:>18.3f} {:>8}\n", replayed.backend, microseconds(time),
                first > Time() ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-");
   }
+  for (const Refused& one : refused) fmt::print("{:<10} {:>18} {:>8}\n", one.backend, "refused", "-");
 }
 
 }  // namespace
 
 int replay(const ReplayToolOptions& options) try {
   if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
-  Setup setup(options.overrides, options.backends);
-  if (options.backends.empty() && !setup.configuration->compared.empty())
-    setup = Setup(options.overrides, setup.configuration->settled_backends());
-  const Played played(options.file);
+  const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
+  const Played played(options.file, options.partial);
   check_reports(options);
+  setup.tell_sources();
   watch_for_interrupt();
-  int code = kDone;
-  std::vector<Replayed> all = replay_all(options, setup, played, code);
+  Results results = replay_all(options, setup, played);
+  std::vector<Replayed>& all = results.all;
+  tell_refusals(results.refused, all.empty());
+  RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
+  if (played.recorded && (options.json || options.wants_report()))
+    facts.recordings.front().checksum = checksum_text(*played.recorded);
+  if (!all.empty()) facts.replayed_part = part_text(all.front().result, played.recorded_events);
   if (options.json) {
-    print_json(all, played.description);
+    print_json(results, played.description, facts);
   } else {
-    for (const Replayed& replayed : all) print_result(replayed);
-    if (all.size() > 1) print_comparison(all);
+    for (const Replayed& replayed : all)
+      print_result(replayed, part_text(replayed.result, played.recorded_events));
+    if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(all, results.refused);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  if (write_reports(options, all, played.description, setup) != kDone) code = kNotWritten;
+  const int code =
+      write_reports(options, all, results.refused, played.description.ranks, facts, setup) != kDone
+          ? kNotWritten
+          : results.code;
   if (!is_interrupted()) return code;
   complain(fmt::format("interrupted: {} of {} backends were replayed", all.size(), setup.backends.size()));
   return kInterrupted;

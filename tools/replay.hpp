@@ -15,16 +15,18 @@ struct ReplayToolOptions {
   std::string background;             // see parse_background(); empty: none
   std::vector<std::string> backends;  // one result each; empty: those of the configuration
   bool modelled_arrival = false;      // the world decides what the order of arrival decided
+  bool partial = false;               // recordings need not be whole
   bool check = false;                 // verify the invariants of the simulation
   bool json = false;
   RecordOptions records;
   std::string report;  // paths; empty: not wanted
   std::string html;
   std::vector<Override> overrides;
+  [[nodiscard]] bool wants_report() const { return !report.empty() || !html.empty(); }
 };
 
 /// Prints one result per backend. Returns kDone, kUsage, kNotWritten, or kInterrupted with the results so
-/// far.
+/// far. Hardware that cannot carry it is named with the reason; only if all is such, that is kUsage.
 int replay(const ReplayToolOptions& options);
 
 }  // namespace offramp::tool

@@ -1,6 +1,6 @@
 #include "tools/replay_output.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
@@ -8,6 +8,8 @@
 
 #include "lib/core/names.hpp"
 #include "lib/core/pattern.hpp"
+#include "lib/report/words.hpp"
+#include "tools/recording_info.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
 
@@ -30,12 +32,13 @@ bool is_interrupted() {
   return interrupted != 0;
 }
 
-Played::Played(const std::string& name) {
+Played::Played(const std::string& name, bool partial) {
   if (name.starts_with(kPatternPrefix)) {
     const Result<Pattern> pattern = parse_pattern(name);
     if (!pattern) throw Misuse{pattern.error()};
     description.ranks = (*pattern).ranks;
     description.facts = {{"program", name}};
+    facts = recording_facts(description, name);
     source = {description.ranks, [made = *pattern](int rank) { return made.read(rank); }};
     return;
   }
@@ -43,23 +46,84 @@ Played::Played(const std::string& name) {
   if (!opened) throw Misuse{opened.error()};
   recorded = std::move(*opened);
   description = recorded->description();
+  if (const std::string gaps = gaps_of(*recorded); !gaps.empty()) {
+    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), gaps);
+    if (!partial) throw Misuse{text + "; --partial replays what there is"};
+    complain(text);
+  }
+  if (partial) recorded_events = events_of(*recorded);
+  tell_of_what_is_beyond(*recorded, name);
+  facts = recording_facts(description, name);
   source = {description.ranks, [this](int rank) { return recorded->read(rank); }};
 }
 
-std::string lines_of(const std::string& text) {
+std::string problem_text(const std::string& file, const std::string& error) {
   constexpr std::size_t kLongest = 1000;
-  std::string shown;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    shown += (shown.empty() ? "" : "\n") + printable(text.substr(at, end - at), kLongest);
+  std::string shown = file.empty() || error.starts_with(file + ": ") ? std::string() : file + ": ";
+  for (std::size_t at = 0; at <= error.size();) {
+    const std::size_t end = std::min(error.find('\n', at), error.size());
+    shown += (at == 0 ? "" : "\n") + printable(error.substr(at, end - at), kLongest);
     at = end + 1;
   }
   return shown;
 }
 
+std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
+  const auto done = static_cast<double>(result.done());
+  if (result.unfinished.empty()) return {};
+  if (recorded == 0) return fmt::format("{} events are replayed", count_text(done));
+  const auto all = static_cast<double>(std::max(recorded, result.done()));
+  return fmt::format("{} of the recorded events are replayed ({} of {})", percent_text(done, all),
+                     count_text(done), count_text(all));
+}
+
+void tell_refusals(const std::vector<Refused>& refused, bool nothing_else) {
+  std::vector<std::string> texts;  // of hardware that refuses alike, one
+  for (const Refused& one : refused) {
+    std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+  }
+  if (nothing_else && !texts.empty()) throw Misuse{fmt::format("{}", fmt::join(texts, "\n"))};
+  for (const std::string& text : texts) complain(text);
+}
+
+Json json_of(const std::vector<Refused>& refused) {
+  Json all = Json::array();
+  for (const Refused& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.why}});
+  return all;
+}
+
+RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,
+                         const Setup& setup) {
+  RunFacts facts = offramp::facts_of(description);
+  facts.recordings = std::move(recordings);
+  facts.settings = settings_in_force(*setup.configuration, setup.registry);
+  for (SettingInForce& setting : facts.settings) {
+    if (setting.key == "compute" && setting.value == "measured") setting.value = "recorded";
+  }
+  return facts;
+}
+
+void add_facts(Json& json, const RunFacts& facts) {
+  const HostFacts here = look_at_host();
+  Json recordings = Json::array();
+  for (const RecordingFacts& one : facts.recordings)
+    recordings.push_back(
+        {{"file", one.file}, {"checksum", one.checksum}, {"date", one.date}, {"host", one.host}});
+  Json settings = Json::object();
+  for (const SettingInForce& setting : facts.settings)
+    settings[setting.key] = {{"value", setting.value}, {"source", setting.source}};
+  json["date"] = facts.date;
+  json["host"] = here.name;
+  json["recordings"] = std::move(recordings);
+  json["settings"] = std::move(settings);
+  json["complete"] = facts.replayed_part.empty();
+  if (!facts.replayed_part.empty()) json["part"] = facts.replayed_part;
+}
+
 Json nanoseconds_of(const std::vector<Time>& times) {
   Json all = Json::array();
-  for (const Time time : times) all.push_back(time.nanoseconds());
+  for (const Time time : times) all.push_back(in_nanoseconds(time));
   return all;
 }
 
@@ -70,7 +134,7 @@ Json calls_of(const ReplayResult& result, const Counters& counters) {
     if (counter.count == 0) continue;
     calls[result.functions[i]] = {{"count", counter.count},
                                   {"bytes", counter.bytes},
-                                  {"modelled_ns", counter.modelled.nanoseconds()},
+                                  {"modelled_ns", in_nanoseconds(counter.modelled)},
                                   {"offloaded", counter.offloaded},
                                   {"declined", counter.declined},
                                   {"routed", counter.routed},
@@ -84,8 +148,8 @@ Json resources_of(const ReplayResult& result) {
   for (const ReplayResource& use : result.resources)
     resources.push_back({{"name", use.name},
                          {"first_rank", use.first_rank},
-                         {"busy_ns", use.busy.nanoseconds()},
-                         {"waited_ns", use.waited.nanoseconds()},
+                         {"busy_ns", in_nanoseconds(use.busy)},
+                         {"waited_ns", in_nanoseconds(use.waited)},
                          {"bytes", use.bytes}});
   return resources;
 }
@@ -94,17 +158,23 @@ Json links_of(const ReplayResult& result) {
   Json links = Json::array();
   for (const LinkUse& link : result.links)
     links.push_back({{"name", link.name},
-                     {"busy_ns", link.busy.nanoseconds()},
-                     {"waited_ns", link.waited.nanoseconds()},
-                     {"longest_wait_ns", link.longest.nanoseconds()},
+                     {"busy_ns", in_nanoseconds(link.busy)},
+                     {"waited_ns", in_nanoseconds(link.waited)},
+                     {"longest_wait_ns", in_nanoseconds(link.longest)},
                      {"bytes", link.bytes}});
   return links;
 }
 
+Json texts_of(const std::vector<UnfinishedRank>& unfinished) {
+  Json texts = Json::array();
+  for (const UnfinishedRank& rank : unfinished) texts.push_back(rank.text());
+  return texts;
+}
+
 Json json_of(const ReplayResult::Disturbance& disturbance, Time end) {
-  return {{"undisturbed_ns", disturbance.undisturbed.nanoseconds()},
-          {"cost_ns", (end - disturbance.undisturbed).nanoseconds()},
-          {"longest_held_up_ns", disturbance.longest.nanoseconds()}};
+  return {{"undisturbed_ns", in_nanoseconds(disturbance.undisturbed)},
+          {"cost_ns", in_nanoseconds(end - disturbance.undisturbed)},
+          {"longest_held_up_ns", in_nanoseconds(disturbance.longest)}};
 }
 
 Json json_of(const Replayed& replayed) {
@@ -116,7 +186,7 @@ Json json_of(const Replayed& replayed) {
     phases.push_back({{"name", phase.name},
                       {"level", phase.level},
                       {"count", phase.count},
-                      {"longest_ns", phase.longest().nanoseconds()},
+                      {"longest_ns", in_nanoseconds(phase.longest())},
                       {"per_rank_ns", nanoseconds_of(phase.per_rank)}});
   Json declines = Json::array();
   for (const auto& [what, count] : counters.declines)
@@ -126,7 +196,7 @@ Json json_of(const Replayed& replayed) {
   const auto& depends = counters.dependences;
   Json json = {{"backend", replayed.backend},
                {"modelled_time_ps", result.modelled_time.count()},
-               {"modelled_time_ns", result.modelled_time.nanoseconds()},
+               {"modelled_time_ns", in_nanoseconds(result.modelled_time)},
                {"per_rank_ps", picoseconds},
                {"per_rank_ns", nanoseconds_of(clocks)},
                {"calls", calls_of(result, counters)},
@@ -146,20 +216,22 @@ Json json_of(const Replayed& replayed) {
                {"links", links_of(result)},
                {"events", result.events},
                {"messages", result.messages},
-               {"unfinished", result.unfinished}};
+               {"complete", result.unfinished.empty()},
+               {"events_done", result.done()},
+               {"unfinished", texts_of(result.unfinished)}};
   if (const auto disturbance = result.disturbance())
     json["stragglers"] = json_of(*disturbance, result.modelled_time);
   if (result.path)
-    json["critical_path"] = {{"on_ranks_ns", result.path->on_ranks.nanoseconds()},
-                             {"in_messages_ns", result.path->in_messages.nanoseconds()},
-                             {"shared_links_ns", result.path->shared.nanoseconds()},
+    json["critical_path"] = {{"on_ranks_ns", in_nanoseconds(result.path->on_ranks)},
+                             {"in_messages_ns", in_nanoseconds(result.path->in_messages)},
+                             {"shared_links_ns", in_nanoseconds(result.path->shared)},
                              {"messages", result.path->messages}};
   if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
   return json;
 }
 
 double microseconds(Time time) {
-  return time.nanoseconds() / 1000;
+  return in_microseconds(time);
 }
 
 void check_reports(const ReplayToolOptions& options) {
@@ -169,9 +241,9 @@ void check_reports(const ReplayToolOptions& options) {
   }
 }
 
-/// As a run writes it, with the backends in their order.
-static std::string report_of(std::vector<Replayed>& all, const recording::Description& description,
-                             const Setup& setup) {
+/// As a run writes it, with the backends in their order, and those that refused last.
+static std::string report_of(std::vector<Replayed>& all, const std::vector<Refused>& refused, int ranks,
+                             const RunFacts& facts, const Setup& setup) {
   std::vector<Settled> settled;
   for (Replayed& replayed : all)
     settled.push_back({std::string(replayed.backend),
@@ -179,15 +251,14 @@ static std::string report_of(std::vector<Replayed>& all, const recording::Descri
                        {},
                        std::move(replayed.receipts),
                        std::move(replayed.jobs)});
-  RunFacts facts = offramp::facts_of(description);
-  facts.settings = settings_in_force(*setup.configuration, setup.registry);
-  return replay_report(description.ranks, facts, *setup.configuration, settled);
+  for (const Refused& one : refused) settled.push_back({std::string(one.backend), {}, one.why});
+  return replay_report(ranks, facts, *setup.configuration, settled);
 }
 
 int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
-                  const recording::Description& description, const Setup& setup) {
-  if (all.empty() || (options.report.empty() && options.html.empty())) return kDone;
-  const std::string text = report_of(all, description, setup);
+                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup) {
+  if (all.empty() || !options.wants_report()) return kDone;
+  const std::string text = report_of(all, refused, ranks, facts, setup);
   const int code = options.report.empty() ? kDone : write_file(options.report, text);
   if (options.html.empty() || code != kDone) return code;
   Result<RunReport> report = parse_report(text, "the report");
@@ -294,13 +365,14 @@ static void print_notes(const ReplayResult& result, const Counters& counters) {
     fmt::print("  {} operations failed of faults that the protocol could not repair\n", counters.given_up);
   const std::size_t shown = std::min(result.unfinished.size(), kShown);
   for (std::size_t i = 0; i < shown; ++i)
-    fmt::print("  not to its end: {}\n", printable(result.unfinished[i]));
+    fmt::print("  not to its end: {}\n", printable(result.unfinished[i].text(), 1000));
   if (result.unfinished.size() > shown)
     fmt::print("  not to their ends: {} ranks more\n", result.unfinished.size() - shown);
 }
 
-void print_result(const Replayed& replayed) {
+void print_result(const Replayed& replayed, const std::string& part) {
   const ReplayResult& result = replayed.result;
+  if (!part.empty()) fmt::print("# only a part: {}\n", part);
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
              microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
   const Counters counters = result.total();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -13,10 +14,10 @@
 
 namespace offramp::tool {
 
-std::string size_class_text(const ReportSize& size) {
-  if (size.min_bytes == size.max_bytes) return fmt::format("{} B", size.min_bytes);
-  if (size.min_bytes < 1024) return fmt::format("{} to {} B", size.min_bytes, size.max_bytes);
-  return fmt::format("from {}", bytes_text(static_cast<double>(size.min_bytes)));
+std::string size_class_text(std::uint64_t least, std::uint64_t most) {
+  if (least == most) return fmt::format("{} B", least);
+  if (least < 1024) return fmt::format("{} to {} B", least, most);
+  return fmt::format("from {}", bytes_text(static_cast<double>(least)));
 }
 
 // --- what the page and the text have in common ---
@@ -31,44 +32,97 @@ bool tells_nothing(const std::string& key) {
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
-/// The settings that matter for a lane: the general ones and those of its backend.
-std::map<std::string, std::string> settings_of(const ShownLane& lane) {
-  std::map<std::string, std::string> found;
+/// Something that may tell a lane from another one.
+struct Trait {
+  std::string value;
+  std::string text;  // for the label
+};
+
+/// The last part of a path.
+std::string name_of(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+/// What was run or replayed, on how many ranks, and the settings that matter for a lane: the general ones and
+/// those of its backend.
+std::map<std::string, Trait> traits_of(const ShownLane& lane) {
+  std::map<std::string, Trait> found;
   for (const SettingInForce& setting : lane.run->settings) {
     const auto dot = setting.key.find('.');
-    const bool general = dot == std::string::npos || setting.key.starts_with("faults.");
-    if (tells_nothing(setting.key)) continue;
-    if (general || setting.key.substr(0, dot) == lane.lane->backend) found[setting.key] = setting.value;
+    const std::string section = dot == std::string::npos ? "" : setting.key.substr(0, dot);
+    const bool general =
+        section.empty() || section == "faults" || section == "network" || section == "stragglers";
+    const bool own = section == lane.lane->backend;
+    if (tells_nothing(setting.key) || (!general && !own)) continue;
+    found[setting.key] = {setting.value, fmt::format("{} {}", own ? setting.key.substr(dot + 1) : setting.key,
+                                                     setting.value.empty() ? "empty" : setting.value)};
+  }
+  found["ranks"] = {fmt::format("{}", lane.run->ranks), counted(lane.run->ranks, "rank")};
+  if (lane.run->recordings.empty()) {
+    const std::string& command = lane.run->command;
+    const std::size_t end = std::min(command.find(' '), command.size());
+    found["program"] = {command, name_of(command.substr(0, end)) + command.substr(end)};
+    return found;
+  }
+  for (const ReportRecording& recording : lane.run->recordings) {
+    Trait& all = found["recording"];
+    all.value += recording.checksum.empty() ? recording.file : recording.checksum;
+    all.text += (all.text.empty() ? "" : " + ") + name_of(recording.file);
   }
   return found;
 }
 
 /// "link 200 Gb/s, profile gen2": in what a lane differs from others of its backend; empty where that does
-/// not tell it apart.
+/// not tell it apart, or takes too many words.
 std::string difference(const ShownLane& lane, const std::vector<const ShownLane*>& others) {
   constexpr std::size_t kMost = 3;
+  constexpr std::size_t kLongest = 60;
   std::vector<std::string> parts;
-  const auto own = settings_of(lane);
+  const auto own = traits_of(lane);
   std::set<std::string> keys;
   for (const ShownLane* other : others) {
     bool differs = false;
-    const auto theirs = settings_of(*other);
-    for (const auto& [key, value] : own) {
+    const auto theirs = traits_of(*other);
+    for (const auto& [key, trait] : own) {
       const auto found = theirs.find(key);
-      if (found != theirs.end() && found->second == value) continue;
+      if (found != theirs.end() && found->second.value == trait.value) continue;
       differs = true;
       keys.insert(key);
     }
     if (!differs) return {};
   }
-  for (const std::string& key : keys) {
-    const std::string& value = own.at(key);
-    const std::string prefix = lane.lane->backend + ".";
-    parts.push_back(fmt::format("{} {}", key.starts_with(prefix) ? key.substr(prefix.size()) : key,
-                                value.empty() ? "empty" : value));
+  for (const std::string& key : keys) parts.push_back(own.at(key).text);
+  const std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  return parts.size() > kMost || text.size() > kLongest ? std::string() : text;
+}
+
+/// What a second program, or other hardware, changes.
+std::string difference_in_words(const ShownLane& before, const ShownLane& after) {
+  std::map<std::string, std::array<const ReportCall*, 2>> calls;
+  for (const ReportCall& call : before.lane->calls) calls[call.name][0] = &call;
+  for (const ReportCall& call : after.lane->calls) calls[call.name][1] = &call;
+  double most = 0;
+  std::string what;
+  for (const auto& [name, pair] : calls) {
+    const auto value = [&pair](std::size_t which, auto member) {
+      return pair[which] == nullptr ? 0.0 : static_cast<double>(pair[which]->*member);
+    };
+    const double time = value(1, &ReportCall::modelled_ns) - value(0, &ReportCall::modelled_ns);
+    const double count = value(1, &ReportCall::count) - value(0, &ReportCall::count);
+    if (std::abs(time) <= most) continue;
+    most = std::abs(time);
+    what = fmt::format(
+        "; {}, all ranks together: {}{} {}", name,
+        count == 0 ? std::string()
+                   : fmt::format("{} {}, ", counted(static_cast<std::uint64_t>(std::abs(count)), "call"),
+                                 count < 0 ? "fewer" : "more"),
+        time_text(most), time < 0 ? "less" : "more");
   }
-  if (parts.size() > kMost) return {};
-  return fmt::format("{}", fmt::join(parts, ", "));
+  const double time = after.lane->communication_ns;
+  const double base = before.lane->communication_ns;
+  return fmt::format("{} takes {} of the communication time of {} ({} instead of {}){}.", after.label,
+                     base > 0 ? ratio_text(time, base) : "more than nothing", before.label, time_text(time),
+                     time_text(base), what);
 }
 
 }  // namespace
@@ -112,16 +166,24 @@ Carried carried(const ReportLane& lane) {
 
 std::string headline(const std::vector<ShownLane>& lanes) {
   const ShownLane* const host = baseline_of(lanes);
-  if (host == nullptr || lanes.size() < 2)
+  if (lanes.size() < 2)
     return fmt::format("{} over {}: {} of communication.",
                        lanes.front().run->ranks == 1 ? "One rank" : "Modelled", lanes.front().label,
                        time_text(lanes.front().lane->communication_ns));
+  const bool one_backend = std::all_of(lanes.begin(), lanes.end(), [&](const ShownLane& lane) {
+    return lane.lane->backend == lanes.front().lane->backend;
+  });
+  if (host == nullptr || one_backend) {
+    const auto fastest = std::min_element(lanes.begin() + 1, lanes.end(), [](const auto& a, const auto& b) {
+      return a.lane->communication_ns < b.lane->communication_ns;
+    });
+    return difference_in_words(lanes.front(), *fastest);
+  }
   const ShownLane* best = nullptr;
   for (const ShownLane& lane : lanes) {
     if (lane.lane->backend == host->lane->backend) continue;  // a second host is no hardware to gain from
     if (best == nullptr || lane.lane->communication_ns < best->lane->communication_ns) best = &lane;
   }
-  if (best == nullptr) return fmt::format("Only plain hosts: {}.", time_text(host->lane->communication_ns));
   const double ratio = best->lane->communication_ns / host->lane->communication_ns;
   if (ratio < 0.9995)
     return fmt::format("{} would save {} of the communication time.", best->label,
@@ -143,9 +205,15 @@ std::vector<std::string> facts_of(const RunReport& report) {
   if (!report.ucx.empty()) versions.push_back("UCX " + report.ucx);
   const std::string with = fmt::format("{}", fmt::join(versions, ", "));
   lines.push_back(report.date.empty() ? with : fmt::format("{}, {}", report.date, with));
+  for (const ReportRecording& recording : report.recordings)
+    lines.push_back(fmt::format("replay of {}{}{}{}", recording.file,
+                                recording.checksum.empty() ? "" : fmt::format(" ({})", recording.checksum),
+                                recording.date.empty() ? "" : ", recorded " + recording.date,
+                                recording.host.empty() ? "" : " on " + recording.host));
   for (const ReportHost& host : report.hosts)
-    lines.push_back(fmt::format("{} on {}: {}{}", counted(host.ranks, "rank"), host.name,
-                                host.cpu.empty() ? "" : host.cpu + ", ", counted(host.cores, "core")));
+    lines.push_back(fmt::format("{} on {}: {}{}", host.ranks == 0 ? "replayed" : counted(host.ranks, "rank"),
+                                host.name, host.cpu.empty() ? "" : host.cpu + ", ",
+                                counted(host.cores, "core")));
   std::vector<std::string> set;
   for (const SettingInForce& setting : report.settings) {
     const bool names_hardware = setting.key == "backend" || setting.key == "compare";
@@ -180,7 +248,8 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
                               counted(static_cast<std::uint64_t>(std::min(routed, 0x1p63)), "operation")));
     if (report.compute != "none")
       warnings.push_back(where +
-                         "CPU time between MPI calls was added: modelled times depend on the machine");
+                         "CPU time between MPI calls was added: modelled times depend on the machine" +
+                         (report.recordings.empty() ? "" : " that recorded it"));
     if (report.ranks != first.ranks)
       warnings.push_back(where + fmt::format("a run on {} is compared with one on {}",
                                              counted(report.ranks, "rank"), first.ranks));
@@ -210,12 +279,6 @@ std::string stragglers_of(const ReportLane& lane) {
       "stragglers: {} {} than without them, {} of the time; one processor was held up for up to {}",
       time_text(std::abs(cost)), cost < 0 ? "shorter" : "longer",
       percent_text(std::abs(cost), lane.modelled_ns), time_text(lane.stragglers->longest_ns));
-}
-
-const ReportPhase* phase_of(const ReportLane& lane, const std::string& name) {
-  const auto found = std::find_if(lane.phases.begin(), lane.phases.end(),
-                                  [&](const ReportPhase& phase) { return phase.name == name; });
-  return found == lane.phases.end() ? nullptr : &*found;
 }
 
 // --- text ---
@@ -264,36 +327,34 @@ void print_calls(const std::vector<ShownLane>& lanes) {
   std::vector<std::string> heads = {"call", "count", "bytes"};
   for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
   Columns table(std::move(heads));
-  std::vector<ReportCall> calls = lanes.front().lane->calls;
-  std::stable_sort(calls.begin(), calls.end(),
-                   [](const ReportCall& a, const ReportCall& b) { return a.modelled_ns > b.modelled_ns; });
-  for (const ReportCall& call : calls) {
-    std::vector<std::string> row = {call.name, count_text(static_cast<double>(call.count)),
-                                    bytes_text(static_cast<double>(call.bytes))};
-    for (const ShownLane& shown : lanes) {
-      const auto same = std::find_if(shown.lane->calls.begin(), shown.lane->calls.end(),
-                                     [&](const ReportCall& other) { return other.name == call.name; });
-      row.push_back(same == shown.lane->calls.end() ? "" : time_text(same->modelled_ns));
-    }
-    table.add(std::move(row));
+  for (const auto& row : rows_of(lanes, &ReportLane::calls, &ReportCall::modelled_ns)) {
+    std::vector<std::string> cells = {
+        printable(row.name),
+        of_each_report(row,
+                       [](const ReportCall& call) { return count_text(static_cast<double>(call.count)); }),
+        of_each_report(row,
+                       [](const ReportCall& call) { return bytes_text(static_cast<double>(call.bytes)); })};
+    for (const auto& [run, call] : row.cells)
+      cells.push_back(call == nullptr ? "" : time_text(call->modelled_ns));
+    table.add(std::move(cells));
   }
   table.print();
 }
 
 void print_phases(const std::vector<ShownLane>& lanes) {
-  const std::vector<ReportPhase>& phases = lanes.front().lane->phases;
-  if (phases.empty()) return;
+  const auto rows = rows_of(lanes, &ReportLane::phases, nullptr);
+  if (rows.empty()) return;
   fmt::print("\nPhases, the longest time of a rank:\n");
   std::vector<std::string> heads = {"phase", "times"};
   for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
   Columns table(std::move(heads));
-  for (const ReportPhase& phase : phases) {
-    std::vector<std::string> row = {printable(phase.name), count_text(static_cast<double>(phase.count))};
-    for (const ShownLane& shown : lanes) {
-      const ReportPhase* const same = phase_of(*shown.lane, phase.name);
-      row.push_back(same == nullptr ? "" : time_text(same->longest_ns));
-    }
-    table.add(std::move(row));
+  for (const auto& row : rows) {
+    std::vector<std::string> cells = {printable(row.name), of_each_report(row, [](const ReportPhase& phase) {
+                                        return count_text(static_cast<double>(phase.count));
+                                      })};
+    for (const auto& [run, phase] : row.cells)
+      cells.push_back(phase == nullptr ? "" : time_text(phase->longest_ns));
+    table.add(std::move(cells));
   }
   table.print();
 }

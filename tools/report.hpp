@@ -1,7 +1,14 @@
 // offramp report: what reports say, side by side, as text or as a page.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lib/report/read_report.hpp"
@@ -45,17 +52,66 @@ std::vector<std::string> facts_of(const RunReport& report);
 /// Everything that a reader has to be warned of, also across the reports.
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
-/// Null: the program has none of this name there.
+/// What has one name in all lanes.
+template <typename Part>
+struct ReportRow {
+  std::string name;
+  std::vector<std::pair<const RunReport*, const Part*>>
+      cells;  // of each lane; null: it has none of this name
+};
+
+/// The parts of all lanes by name: those that take the most time in any lane first; without `time`, in the
+/// order of the lanes.
+template <typename Part>
+std::vector<ReportRow<Part>> rows_of(const std::vector<ShownLane>& lanes,
+                                     std::vector<Part> ReportLane::*parts,
+                                     double std::type_identity_t<Part>::*time) {
+  std::vector<ReportRow<Part>> rows;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    for (const Part& part : lanes[lane].lane->*parts) {
+      const auto [place, is_new] = places.try_emplace(part.name, rows.size());
+      if (is_new) {
+        rows.push_back({part.name, {}});
+        for (const ShownLane& shown : lanes) rows.back().cells.emplace_back(shown.run, nullptr);
+      }
+      rows[place->second].cells[lane].second = &part;
+    }
+  }
+  if (time == nullptr) return rows;
+  const auto most = [time](const ReportRow<Part>& row) {
+    double longest = 0;
+    for (const auto& [run, part] : row.cells) longest = std::max(longest, part == nullptr ? 0 : part->*time);
+    return longest;
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return most(a) > most(b); });
+  return rows;
+}
+
+/// A text about a row that is the same for all lanes of a report, or where reports differ, theirs in order:
+/// "400 / 40".
+template <typename Part, typename Text>
+std::string of_each_report(const ReportRow<Part>& row, Text text) {
+  std::vector<std::string> texts;
+  const RunReport* last = nullptr;
+  for (const auto& [run, part] : row.cells) {
+    if (run != last) texts.emplace_back("-");
+    if (part != nullptr) texts.back() = text(*part);
+    last = run;
+  }
+  const bool alike = std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
+  return alike ? texts.front() : fmt::format("{}", fmt::join(texts, " / "));
+}
+
 /// By how much messages came later for others on their links, all together.
 double waited_for(const std::vector<ReportLink>& links);
 /// "4-7"
 std::string ranks_of(const ReportJob& job);
 /// What stragglers cost. The lane has some.
 std::string stragglers_of(const ReportLane& lane);
-const ReportPhase* phase_of(const ReportLane& lane, const std::string& name);
 
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".
-std::string size_class_text(const ReportSize& size);
+std::string size_class_text(std::uint64_t least, std::uint64_t most);
 
 /// The whole page, which needs nothing else: no network, no fonts, no scripts.
 std::string report_page(const std::vector<RunReport>& reports);

@@ -193,54 +193,39 @@ class Page {
     std::vector<std::string> columns = {"call", "calls", "bytes"};
     for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
     heads(columns);
-    std::map<std::string, std::vector<const ReportCall*>> rows;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      for (const ReportCall& call : lanes_[i].lane->calls) {
-        auto& row = rows[call.name];
-        row.resize(lanes_.size());
-        row[i] = &call;
-      }
-    }
-    std::vector<std::pair<double, const std::string*>> order;
-    for (const auto& [name, row] : rows) {
-      double most = 0;
-      for (const ReportCall* call : row) most = std::max(most, call != nullptr ? call->modelled_ns : 0);
-      order.emplace_back(-most, &name);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [most, name] : order) {
-      const auto& row = rows[*name];
-      const ReportCall& any = **std::find_if(row.begin(), row.end(), [](auto* c) { return c != nullptr; });
-      add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(*name),
-          count_text(static_cast<double>(any.count)), bytes_text(static_cast<double>(any.bytes)));
-      const ReportCall* const base =
-          baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())] : nullptr;
-      for (const ReportCall* call : row)
-        time_cell(call != nullptr ? call->modelled_ns : 0, call != nullptr,
-                  base != nullptr ? base->modelled_ns : 0, call == base);
-      add("</tr>\n");
+    for (const auto& row : rows_of(lanes_, &ReportLane::calls, &ReportCall::modelled_ns)) {
+      add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.name),
+          of_each_report(row, [](const ReportCall& c) { return count_text(static_cast<double>(c.count)); }),
+          of_each_report(row, [](const ReportCall& c) { return bytes_text(static_cast<double>(c.bytes)); }));
+      time_cells(row, &ReportCall::modelled_ns);
     }
     end_table();
     end_section();
   }
 
+  /// The times of all lanes in a row, which ends with them.
+  template <typename Part>
+  void time_cells(const ReportRow<Part>& row, double Part::*time) {
+    const Part* const base = baseline_ != nullptr
+                                 ? row.cells[static_cast<std::size_t>(baseline_ - lanes_.data())].second
+                                 : nullptr;
+    for (const auto& [run, part] : row.cells)
+      time_cell(part != nullptr ? part->*time : 0, part != nullptr, base != nullptr ? base->*time : 0,
+                part == base);
+    add("</tr>\n");
+  }
+
   void phases() {
-    const std::vector<ReportPhase>& first = lanes_.front().lane->phases;
-    if (first.empty()) return;
+    const auto rows = rows_of(lanes_, &ReportLane::phases, nullptr);
+    if (rows.empty()) return;
     section("Phases", "Parts of the program that it names by MPI_Pcontrol: the longest time of a rank.");
     std::vector<std::string> columns = {"phase", "times"};
     for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
     heads(columns);
-    for (const ReportPhase& phase : first) {
-      add("<tr><td>{}</td><td>{}</td>", escaped(phase.name), count_text(static_cast<double>(phase.count)));
-      const ReportPhase* const base = baseline_ != nullptr ? phase_of(*baseline_->lane, phase.name) : nullptr;
-      for (const ShownLane& shown : lanes_) {
-        const ReportPhase* const same = phase_of(*shown.lane, phase.name);
-        time_cell(same != nullptr ? same->longest_ns : 0, same != nullptr,
-                  base != nullptr ? base->longest_ns : 0, same == base);
-      }
-      add("</tr>\n");
+    for (const auto& row : rows) {
+      add("<tr><td>{}</td><td>{}</td>", escaped(row.name),
+          of_each_report(row, [](const ReportPhase& p) { return count_text(static_cast<double>(p.count)); }));
+      time_cells(row, &ReportPhase::longest_ns);
     }
     end_table();
     end_section();
@@ -268,9 +253,9 @@ class Page {
     section("Time by message size",
             "What the operations of each class of sizes take, all ranks together: sends, receives and "
             "collectives (by the size of the message, or of one rank's block).");
-    Plot plot{"", "message size in bytes", "time in ms", {}, true};
+    Plot plot{.x = "message size in bytes", .y = "time in ms", .part_of_page = true};
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      PlotLine line{lanes_[i].label, {}, colour(i)};
+      PlotLine line{.name = lanes_[i].label, .points = {}, .colour = colour(i)};
       for (const auto& [limits, row] : rows)
         line.points.emplace_back(static_cast<double>(limits.first), row[i].modelled_ns / 1e6);
       plot.lines.push_back(std::move(line));
@@ -280,9 +265,12 @@ class Page {
     for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
     heads(columns);
     for (const auto& [limits, row] : rows) {
-      ReportSize any;
-      for (const ReportSize& size : row) any = size.count > any.count ? size : any;
-      add("<tr><td>{}</td><td>{}</td>", size_class_text(any), count_text(static_cast<double>(any.count)));
+      ReportRow<ReportSize> shown;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        shown.cells.emplace_back(lanes_[i].run, row[i].count > 0 ? &row[i] : nullptr);
+      add("<tr><td>{}</td><td>{}</td>", size_class_text(limits.first, limits.second),
+          of_each_report(shown,
+                         [](const ReportSize& s) { return count_text(static_cast<double>(s.count)); }));
       const double base =
           baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())].modelled_ns : 0;
       for (std::size_t i = 0; i < row.size(); ++i)
@@ -369,8 +357,8 @@ class Page {
                                  [](const ShownLane& shown) { return !shown.lane->units.empty(); });
     if (!any) return;
     section("Where the hardware is busy",
-            "The share of the run in which each unit worked, over all ranks. Work of several operations at "
-            "once counts several times.");
+            "The share of the run in which each unit worked, over all ranks, whether on one operation or on "
+            "several at once.");
     add("<div class=\"cards\">\n");
     for (std::size_t i = 0; i < lanes_.size(); ++i) unit_card(i);
     add("</div>\n");
@@ -383,15 +371,15 @@ class Page {
     double run = 0;
     for (const ReportRank& rank : lanes_[index].lane->ranks) run += rank.modelled_ns;
     std::stable_sort(units.begin(), units.end(),
-                     [](const ReportUnit& a, const ReportUnit& b) { return a.busy_ns > b.busy_ns; });
+                     [](const ReportUnit& a, const ReportUnit& b) { return a.in_use_ns > b.in_use_ns; });
     const std::size_t shown = std::min(units.size(), kMostUnits);
-    const double most = units.front().busy_ns;
+    const double most = units.front().in_use_ns;
     add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n", dotted(index));
     for (std::size_t i = 0; i < shown; ++i) {
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>\n",
           escaped(units[i].name),
-          bar({{most > 0 ? units[i].busy_ns / most : 0, colour(index)}}, units[i].name),
-          percent_text(units[i].busy_ns, run));
+          bar({{most > 0 ? units[i].in_use_ns / most : 0, colour(index)}}, units[i].name),
+          percent_text(std::min(units[i].in_use_ns, run), run));
     }
     add("</div>");
     if (shown < units.size()) add("<p>and {} more that are less busy</p>", units.size() - shown);

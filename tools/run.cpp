@@ -1,10 +1,14 @@
 // offramp run: checks the configuration once, then becomes mpirun, or what else starts the ranks, with
-// everything set.
+// everything set. Where files are to be written it stays, and says what became of them.
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,9 +16,13 @@
 #include <utility>
 
 #include "lib/core/names.hpp"
+#include "lib/core/output_file.hpp"
+#include "lib/recording/reader.hpp"
 #include "lib/report/outputs.hpp"
+#include "lib/report/words.hpp"
 #include "tools/check.hpp"
 #include "tools/launcher.hpp"
+#include "tools/recording_info.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -105,7 +113,7 @@ LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, c
   return launch_line(launcher, options.ranks, too_many, variables, options.mpirun_arguments, options.command);
 }
 
-/// Does not return when all goes well.
+/// Returns only if the launcher cannot be started.
 int become(const LaunchedCommand& plan) {
   for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<std::string> words = plan.words;
@@ -116,6 +124,100 @@ int become(const LaunchedCommand& plan) {
   execv(pointers.front(), pointers.data());
   complain(fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)));
   return kNotExecutable;
+}
+
+volatile pid_t supervised = 0;
+
+/// The terminal's signals reach the child by themselves.
+void hand_on(int signal, siginfo_t* info, void*) {
+  if (info->si_code <= 0 && supervised > 0) kill(supervised, signal);
+}
+
+/// As become(), but comes back with the exit code when the program has ended.
+int supervise(const LaunchedCommand& plan) {
+  const pid_t child = fork();
+  if (child < 0) {
+    complain(fmt::format("cannot start {}: {}", plan.words.front(), std::strerror(errno)));
+    return kNotExecutable;
+  }
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    _exit(become(plan));
+  }
+  supervised = child;
+  struct sigaction action {};
+  action.sa_sigaction = hand_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  supervised = 0;
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  (void)std::signal(WTERMSIG(status), SIG_DFL);
+  (void)std::raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+
+/// A file that the run is to write, as it was before.
+struct Expected {
+  const char* what;
+  std::string path;
+  struct stat before {};
+
+  Expected(const char* what_, const std::string& path_) : what(what_), path(path_) {
+    if (stat(path.c_str(), &before) != 0) before = {};
+  }
+  /// Files are written aside and renamed.
+  [[nodiscard]] bool is_written() const {
+    struct stat now {};
+    return stat(path.c_str(), &now) == 0 &&
+           (now.st_ino != before.st_ino || now.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != before.st_mtim.tv_nsec);
+  }
+};
+
+/// Those that rank 0 writes in the end, where they can be seen from here.
+std::vector<Expected> expected_files(const Configuration& configuration, const RunOptions& options,
+                                     const Launcher& launcher) {
+  std::vector<Expected> files;
+  const bool elsewhere = hosts_are_named(options.mpirun_arguments) || launcher.kind == Launcher::Kind::kSlurm;
+  if (elsewhere || (configuration.off() && !configuration.records_only())) return files;
+  const auto add = [&files](const char* what, const std::string& path) {
+    if (!path.empty() && !output_target(path).empty()) files.emplace_back(what, path);
+  };
+  add("recording", configuration.record);
+  if (configuration.off()) return files;
+  add("report", configuration.report);
+  add("trace", configuration.trace);
+  return files;
+}
+
+void tell_of_recording(const std::string& path) {
+  auto recording = recording::Recording::open(path);
+  if (!recording) return;
+  std::uint64_t bytes = 0;
+  const int ranks = recording->description().ranks;
+  for (int rank = 0; rank < ranks; ++rank) bytes += recording->bytes(rank);
+  complain(fmt::format("recorded {} of {} in {} ({}); offramp replay says what they take on other hardware",
+                       counted(events_of(*recording), "event"),
+                       counted(static_cast<std::uint64_t>(ranks), "rank"), printable(path),
+                       bytes_text(static_cast<double>(bytes))));
+}
+
+/// After a program that ended well.
+int look_for(const std::vector<Expected>& files, const Configuration& configuration) {
+  int code = kDone;
+  for (const Expected& file : files) {
+    if (!file.is_written()) {
+      complain(fmt::format("the program ended well, and there is no {} {}: did it call MPI_Init?", file.what,
+                           in_quotes(file.path)));
+      code = kNotWritten;
+    } else if (file.path == configuration.record && configuration.summary) {
+      tell_of_recording(file.path);
+    }
+  }
+  return code;
 }
 
 /// use: what the program's file tells, where it can be started.
@@ -160,6 +262,8 @@ int run(const RunOptions& options) {
     complain(problem);
     return kUsage;
   }
+  if (const std::string sources = settings_read(*configuration); !sources.empty() && configuration->summary)
+    complain(sources);
   MpiUse use;
   if (const int problem = check_command(options.command.front(), use); problem != kDone) return problem;
   const std::string family = use.family.empty() ? std::string(kMpiFamily) : use.family;
@@ -184,7 +288,10 @@ int run(const RunOptions& options) {
     return kDone;
   }
   if (options.verbose) complain(shell_line(plan));
-  return become(plan);
+  const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
+  if (files.empty()) return become(plan);
+  const int code = supervise(plan);
+  return code == kDone ? look_for(files, *configuration) : code;
 }
 
 }  // namespace offramp::tool

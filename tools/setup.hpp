@@ -21,11 +21,19 @@ struct Setup {
   std::optional<Configuration> configuration;
   std::vector<const BackendDescription*> backends;
 
-  /// names: of the backends; "all", or none for the configured one. Throws Misuse.
-  Setup(const std::vector<Override>& overrides, std::vector<std::string> names);
+  /// Without names on the command line: the configured backend, or with it those that are compared.
+  enum class Wanted : std::uint8_t { kBackend, kCompared };
+  /// names: of the backends; "all" stands for every one. Throws Misuse.
+  Setup(const std::vector<Override>& overrides, std::vector<std::string> names,
+        Wanted wanted = Wanted::kBackend);
 
+  /// Says which file and which variables the settings come from, if any.
+  void tell_sources() const;
   /// Settings that change nothing: general ones, and of these backends.
   [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  void put_in_force();
 };
 
 }  // namespace offramp::tool

@@ -24,7 +24,7 @@ PlotLine& line_of(Plot& plot, std::string_view name) {
   const auto found = std::find_if(plot.lines.begin(), plot.lines.end(),
                                   [&](const PlotLine& line) { return line.name == name; });
   if (found != plot.lines.end()) return *found;
-  PlotLine line{std::string(name), {}};
+  PlotLine line{.name = std::string(name), .points = {}};
   line.joined = false;
   return plot.lines.emplace_back(std::move(line));
 }
@@ -43,14 +43,11 @@ std::string validation_table(const ValidationRows& rows) {
 }
 
 std::string validation_plot(const ValidationRows& rows, std::string_view backend) {
-  Plot plot;
-  plot.title = fmt::format("{}: the model's figures over the published ones", backend);
-  plot.x = "published";
-  plot.y = "ours";
-  plot.x_base = 10;
-  PlotLine equal{"equal", {}};
-  equal.colour = "#8a8a8a";
-  plot.lines.push_back(equal);
+  Plot plot{.title = fmt::format("{}: the model's figures over the published ones", backend),
+            .x = "published",
+            .y = "ours",
+            .lines = {{.name = "equal", .points = {}, .colour = "#8a8a8a"}},
+            .x_base = Plot::Base::kTen};
   double least = INFINITY;
   double most = 0;
   for (const ValidationRow& row : rows) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
@@ -236,17 +237,21 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   const bool tcp = c.spec.transport == Transport::kTcp;
   const bool udp = c.spec.transport == Transport::kUdp;
   const char* const engine = tcp ? "tcp_bandwidth" : "rdma_bandwidth";
+  // Protocols leave the engine some percent less than its link has: about as much less is no mistake.
+  constexpr double kNearly = 1.05;
+  const Settings defaults = Settings::defaults(parameters());
+  const double usual = defaults.real("link") / defaults.real(engine);
   if (udp) {
     found.push_back({"stack_latency", "has no effect over udp, which has no such stack"});
     if (settings.real("clock") * 1e6 * kWordBytes * 8 < settings.real("link") * 1e9)
       found.push_back({"link",
                        "has next to no effect above what the engine's bus carries at its clock, which limits "
                        "over udp; raise clock too"});
-  } else if (settings.real(engine) < settings.real("link")) {
+  } else if (settings.real("link") > kNearly * std::max(usual, 1.0) * settings.real(engine)) {
     found.push_back(
         {"link", fmt::format("has next to no effect above {} = {} Gb/s, which limits; raise that too", engine,
                              settings.real(engine))});
-  } else {
+  } else if (settings.real(engine) >= settings.real("link")) {
     found.push_back(
         {engine, fmt::format("has next to no effect above link = {} Gb/s, which limits; raise that too",
                              settings.real("link"))});

@@ -126,7 +126,10 @@ class Loader {
       return fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem);
     }
     configuration_.file = path;
-    return read_entries(path, file.text, entries_);
+    string problem = read_entries(path, file.text, entries_);
+    configuration_.file_keys = static_cast<std::size_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.name.empty(); }));
+    return problem;
   }
 
   string load_plugins() {
@@ -173,7 +176,9 @@ class Loader {
       const Row* row = find_row(found->second);
       // An empty variable is as good as none, except where an empty text means something.
       if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
-      add(found->second, {text, RawValue::Type::kText, origin_of(variable)});
+      string origin = origin_of(variable);
+      if (origin == variable) configuration_.variables.push_back(variable);
+      add(found->second, {text, RawValue::Type::kText, std::move(origin)});
     }
     return {};
   }
@@ -253,6 +258,8 @@ class Loader {
       if (entry.section != "route") configuration_.written[path] = entry.value;
       return {};
     }
+    if (const string why = row->why == nullptr ? string() : row->why(entry.value.text); !why.empty())
+      return fmt::format("{}: {}: {}", entry.value.origin, path, printable(why));
     const string allowed = allowed_text(*row, registry_);
     string message = not_allowed(entry.value, path, allowed, words_of(allowed));
     const string parameters = parameters_named(path);
@@ -329,6 +336,8 @@ class Loader {
       for (string& text : settings_without_effect(c, *registry_.find(name)))
         configuration_.notes.push_back(std::move(text));
     }
+    for (string& text : settings_of_others(c, c.settled_backends()))
+      configuration_.notes.push_back(std::move(text));
   }
 
   string read_platform() {
@@ -485,6 +494,31 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
   if (stragglers.slow.any() && configuration.compute.kind == Compute::Kind::kNone)
     note({"stragglers.slow_nodes"}, "has no effect: slow nodes compute longer, and compute is \"none\"");
   return texts;
+}
+
+std::vector<string> settings_of_others(const Configuration& configuration, const std::vector<string>& names) {
+  std::vector<string> texts;
+  for (const auto& [backend, section] : configuration.sections) {
+    // What hardware declines is the host's.
+    const bool used = backend == "host" || std::find(names.begin(), names.end(), backend) != names.end() ||
+                      std::any_of(configuration.routes.begin(), configuration.routes.end(),
+                                  [&](const Route& route) { return route.backend == backend; });
+    for (const auto& [parameter, written] : section) {
+      if (used || written.origin.find("--set ") == string::npos) continue;
+      texts.push_back(fmt::format("{}: {}.{} = {} has no effect: nothing is carried by {} here",
+                                  written.origin, backend, parameter, written.text, backend));
+    }
+  }
+  return texts;
+}
+
+string settings_read(const Configuration& configuration) {
+  std::vector<string> sources;
+  if (!configuration.file.empty())
+    sources.push_back(fmt::format("{} ({} {})", printable(configuration.file), configuration.file_keys,
+                                  configuration.file_keys == 1 ? "key" : "keys"));
+  sources.insert(sources.end(), configuration.variables.begin(), configuration.variables.end());
+  return sources.empty() ? string() : fmt::format("settings: {}", fmt::join(sources, ", "));
 }
 
 Surroundings Surroundings::of_process() {

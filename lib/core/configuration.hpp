@@ -85,6 +85,8 @@ struct Configuration {
   std::uint64_t settle_limit = 20'000'000;
 
   std::string file;                         // the file that was read; empty: none
+  std::size_t file_keys = 0;                // that it sets
+  std::vector<std::string> variables;       // of the environment that were read
   std::vector<std::string> notes;           // what the user should know although nothing is wrong
   std::map<std::string, Section> sections;  // by backend
   Section written;                          // the general keys that a source has set, by path
@@ -142,6 +144,10 @@ struct SettingInForce {
 /// All general keys, routes, and the parameters of every backend that is settled or routed to.
 std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry);
 
+/// Where settings come from besides defaults and options: "settings: offramp.toml (3 keys), OFFRAMP_CLOCK";
+/// empty: nowhere.
+std::string settings_read(const Configuration& configuration);
+
 /// What all ranks must have alike, as one text to compare: the values of the keys that the table says so of,
 /// the routes, and what is written in the sections of the backends.
 std::string agreed_settings(const Configuration& configuration);
@@ -152,6 +158,9 @@ std::vector<std::string> settings_without_effect(const Configuration& configurat
                                                  const BackendDescription& description);
 /// The same of general keys: those of a network and of stragglers that other keys decide.
 std::vector<std::string> settings_without_effect(const Configuration& configuration);
+/// The same of parameters that --set has given to hardware other than that named and what routes name.
+std::vector<std::string> settings_of_others(const Configuration& configuration,
+                                            const std::vector<std::string>& names);
 
 /// One row of the table of keys. A key without a variable can only stand in a file, one without a path only
 /// in the environment. default_text and allowed are for people; quoted says whether the file wants the value

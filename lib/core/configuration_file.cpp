@@ -142,13 +142,15 @@ class FileReader {
     return text.substr(0, text.find('\n'));
   }
 
-  /// For `backend = cclo`, which TOML does not take: how to write it.
+  /// For `backend = cclo` and `max_bytes = 1MiB`, which TOML does not take: how to write it.
   static string missing_quotes(string_view line) {
     const auto equals = line.find('=');
     if (equals == string_view::npos || equals == 0) return {};
     const auto first = line.find_first_not_of(" \t", equals + 1);
-    if (first == string_view::npos || std::isalpha(static_cast<unsigned char>(line[first])) == 0) return {};
+    if (first == string_view::npos || std::isalnum(static_cast<unsigned char>(line[first])) == 0) return {};
     const string_view word = line.substr(first, line.find_first_of(" \t\r#", first) - first);
+    if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
+      return {};
     const string_view key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
     return fmt::format("; a text stands in quotes: {} = {}", printable(key, 60), in_quotes(word));
   }

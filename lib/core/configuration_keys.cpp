@@ -150,6 +150,13 @@ bool set_sharing(Sharing& where, const RawValue& value) {
   return true;
 }
 
+/// Of a topology that has one of the forms.
+string why_no_topology(const string& text) {
+  const bool has_form =
+      text.starts_with("fat-tree:") || text.starts_with("torus:") || text.starts_with("dragonfly:");
+  return has_form ? check_topology(text) : string();
+}
+
 bool set_topology(string& where, const RawValue& value) {
   return set_text(where, value) && (is_platform_file(where) || check_topology(where).empty());
 }
@@ -281,7 +288,8 @@ constexpr Row kRows[] = {
       "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL, FILE.xml",
       "the switches between the nodes; a star has one, and nothing is shared but the nodes' own ports"},
      [](Target& t, const RawValue& v) { return set_topology(t.all.network.topology, v); },
-     text_of_network<&NetworkOptions::topology>},
+     text_of_network<&NetworkOptions::topology>,
+     why_no_topology},
     {{"network.link", "OFFRAMP_NETWORK_LINK", "100", false, "0.001 .. 100000 Gb/s",
       "the rate of a link between switches in each direction", "Gb/s"},
      [](Target& t, const RawValue& v) { return set_rate(t.all.network.link, v); },

@@ -21,6 +21,9 @@ struct Row : Key {
   bool (*set)(Target& target, const RawValue& value);  // false: not allowed
   /// What of it all ranks must have alike. Null: each may have its own.
   std::string (*agreed)(const Configuration& configuration) = nullptr;
+  /// What is wrong with a value that is not allowed, where that is more than what is; empty: no more. May be
+  /// null.
+  std::string (*why)(const std::string& text) = nullptr;
 };
 
 std::span<const Row> configuration_rows();

@@ -50,8 +50,8 @@ WorldOptions ReplayRun::observed() {
   return world;
 }
 
-void ReplayRun::fail(int rank, const std::string& what) {
-  if (error.empty()) error = fmt::format("rank {}, {}", rank, what);
+void ReplayRun::fail(const std::string& what) {
+  if (error.empty()) error = what;
   over = true;
 }
 
@@ -144,24 +144,23 @@ std::string place_of(const ReplayRun& run, std::size_t rank) {
   return fmt::format("rank {} at event {} ({})", rank, place.events, run.result.functions[place.call]);
 }
 
-/// The ranks that did not come to the end of their recordings, and where.
-std::vector<std::string> unfinished(const ReplayRun& run) {
-  std::vector<std::string> all;
+std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
+  std::vector<UnfinishedRank> all;
   for (const ReplayJob& job : run.jobs) {
     for (int rank = job.first; rank < job.first + job.ranks; ++rank) {
       const ReplayRun::Place& place = run.places[static_cast<std::size_t>(rank)];
       if (place.ended && place.why_early.empty()) continue;
-      all.push_back(fmt::format("{}: {}", place_of(run, static_cast<std::size_t>(rank)),
-                                place.ended ? place.why_early : "it waits for another rank"));
+      all.push_back({rank, place_of(run, static_cast<std::size_t>(rank)),
+                     place.ended ? place.why_early : "it waits for another rank", !place.ended});
     }
   }
   return all;
 }
 
 std::string deadlock(const ReplayRun& run, const std::string& stuck) {
-  const std::vector<std::string> waiting = unfinished(run);
+  const std::vector<UnfinishedRank> waiting = unfinished(run);
   std::string text = "the replay does not come to an end:\n" + stuck;
-  for (std::size_t i = 0; i < std::min(waiting.size(), kShown); ++i) text += waiting[i] + '\n';
+  for (std::size_t i = 0; i < std::min(waiting.size(), kShown); ++i) text += waiting[i].text() + '\n';
   if (waiting.size() > kShown) text += fmt::format("and {} ranks more\n", waiting.size() - kShown);
   return text;
 }

@@ -63,6 +63,7 @@ class ReplayObserver : public WorldLog {
 struct ReplayOptions {
   Compute compute;  // kMeasured: the CPU time that was recorded
   Arrival arrival = Arrival::kRecorded;
+  bool partial = false;      // a rank whose recording is damaged ends there, as one that was cut does
   bool sizes = false;        // ReplayedRank::sizes
   bool details = false;      // ReplayedRank::units, ReplayResult::path
   bool certificate = false;  // ReplayedRank::certificate

@@ -137,8 +137,8 @@ Task<void> ReplayRank::play() {
 }
 
 bool ReplayRank::refuse(const std::string& what) {
-  run_.fail(rank_.rank(),
-            fmt::format("event {} ({}): {}", number_, run_.result.functions[event_.call], what));
+  run_.fail(fmt::format("rank {}, event {} ({}): {}", rank_.rank(), number_,
+                        run_.result.functions[event_.call], what));
   return false;
 }
 
@@ -152,8 +152,11 @@ bool ReplayRank::end_early(const std::string& why) {
 bool ReplayRank::next() {
   if (ends_ || run_.over) return false;
   if (!reader_->next(event_)) {
-    if (!reader_->error().empty()) {
-      run_.fail(rank_.rank(), reader_->error());
+    const std::string& damage = reader_->error();
+    if (!damage.empty() && run_.options.partial) {
+      end_early("its recording is damaged: " + damage);
+    } else if (!damage.empty()) {
+      run_.fail(damage);  // it names the rank
     } else if (reader_->cut()) {
       end_early("its recording was cut");
     }

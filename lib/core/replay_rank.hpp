@@ -41,7 +41,7 @@ class ReplayRun final : public Choices {
   int ranks_ended = 0;
 
   /// The first one counts.
-  void fail(int rank, const std::string& what);
+  void fail(const std::string& what);
   void count_event();
 
   /// Of a function, alike for all ranks: the index of its counter.

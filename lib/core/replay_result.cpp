@@ -25,6 +25,12 @@ Counters ReplayResult::total(const ReplayJob& job) const {
   return sum;
 }
 
+std::uint64_t ReplayResult::done() const {
+  const auto waiting = std::count_if(unfinished.begin(), unfinished.end(),
+                                     [](const UnfinishedRank& rank) { return rank.waits; });
+  return events - std::min(events, static_cast<std::uint64_t>(waiting));
+}
+
 Time ReplayResult::end(const ReplayJob& job) const {
   Time end;
   for (int rank = job.first; rank < job.first + job.ranks; ++rank)

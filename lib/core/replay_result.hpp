@@ -52,6 +52,15 @@ struct ReplayJob {
   int ranks = 0;
 };
 
+/// A rank that did not come to the end of its program.
+struct UnfinishedRank {
+  int rank = 0;
+  std::string where;  // "rank 3 at event 20 (MPI_Recv)"
+  std::string why;
+  bool waits = false;  // that event is not done
+  [[nodiscard]] std::string text() const { return where + ": " + why; }
+};
+
 struct ReplayResult {
   Time modelled_time;                  // the latest clock
   std::vector<std::string> functions;  // names of Counters::calls, which are alike for all ranks
@@ -64,9 +73,11 @@ struct ReplayResult {
   std::vector<LinkUse> links;  // of the network between the nodes, those that were used
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
-  std::vector<std::string>
-      unfinished;        // a rank each that did not come to the end of its recording, and where
-  bool stopped = false;  // by the progress callback
+  std::vector<UnfinishedRank> unfinished;  // in the order of ranks
+  bool stopped = false;                    // by the progress callback
+
+  /// Events that are done, where ranks are unfinished.
+  [[nodiscard]] std::uint64_t done() const;
 
   [[nodiscard]] std::vector<Time> clocks() const;
   /// The sums over the ranks.

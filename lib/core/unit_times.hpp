@@ -1,6 +1,8 @@
 // How long each unit of a lane's hardware was busy, from its spans.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -9,13 +11,71 @@
 
 namespace offramp {
 
+/// For how long anything went on, of intervals that may overlap and come in any order. Memory is bounded:
+/// what begins before thousands of others that lie apart is counted from where the last of these ends.
+class BusyTime {
+ public:
+  void add(Time begin, Time end) {
+    begin = later(begin, counted_to_);
+    if (end <= begin) return;
+    if (!intervals_.empty() && begin >= intervals_.back().begin && begin <= intervals_.back().end) {
+      intervals_.back().end = later(intervals_.back().end, end);
+      return;
+    }
+    intervals_.push_back({begin, end});
+    if (intervals_.size() >= kMost) tidy();
+  }
+  [[nodiscard]] Time total() const {
+    BusyTime all = *this;
+    all.merge();
+    for (const Interval& interval : all.intervals_) all.counted_ += interval.end - interval.begin;
+    return all.counted_;
+  }
+
+ private:
+  struct Interval {
+    Time begin;
+    Time end;
+  };
+  static constexpr std::size_t kMost = 4096;
+
+  void merge() {
+    std::sort(intervals_.begin(), intervals_.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < intervals_.size(); ++i) {
+      if (intervals_[i].begin <= intervals_[last].end) {
+        intervals_[last].end = later(intervals_[last].end, intervals_[i].end);
+      } else {
+        intervals_[++last] = intervals_[i];
+      }
+    }
+    if (!intervals_.empty()) intervals_.resize(last + 1);
+  }
+  /// Where many lie apart, the earlier half is only a sum from now on.
+  void tidy() {
+    merge();
+    if (intervals_.size() < kMost / 2) return;
+    const auto half = intervals_.begin() + static_cast<std::ptrdiff_t>(intervals_.size() / 2);
+    for (auto interval = intervals_.begin(); interval != half; ++interval)
+      counted_ += interval->end - interval->begin;
+    counted_to_ = (half - 1)->end;
+    intervals_.erase(intervals_.begin(), half);
+  }
+
+  std::vector<Interval> intervals_;
+  Time counted_;     // of what is no longer among them
+  Time counted_to_;  // where that ends
+};
+
 /// Adds up spans by unit, and hands them on. Not thread safe.
 class UnitTimes final : public SpanSink {
  public:
   struct Unit {
     std::string_view name;
     std::uint64_t spans = 0;
-    Time busy;
+    Time busy;        // the sum: work of several operations at once counts several times
+    BusyTime in_use;  // when there was any
   };
 
   /// next: who else wants the spans; may be null.
@@ -25,6 +85,7 @@ class UnitTimes final : public SpanSink {
     Unit& unit = find(span.unit);
     ++unit.spans;
     unit.busy += later(span.end - span.begin, {});
+    unit.in_use.add(span.begin, span.end);
     if (next_ != nullptr) next_->record(span);
   }
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
@@ -38,7 +99,7 @@ class UnitTimes final : public SpanSink {
     for (Unit& unit : units_) {
       if (unit.name == name) return unit;
     }
-    units_.push_back({name, 0, {}});
+    units_.push_back({name, 0, {}, {}});
     return units_.back();
   }
 

@@ -95,9 +95,10 @@ void write_parts(Session& session, const char* reason) {
   at = kRecording;
   alarm(kPatience);
   if (leave_recording(session))
-    say(fmt::format(
-        "offramp: the program did not come to MPI_Finalize; offramp replay {} shows how far it came\n",
-        in_quotes(recording_path(configuration))));
+    say(
+        fmt::format("offramp: the program did not come to MPI_Finalize; offramp replay --partial {} shows "
+                    "how far it came\n",
+                    in_quotes(recording_path(configuration))));
 }
 
 /// In the child: nothing half-written remains, and its parent says what is lost.

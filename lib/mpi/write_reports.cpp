@@ -72,7 +72,7 @@ Settled settle_own(const Session& session, recording::Recording& recorded) {
   if (!configuration.capture.empty())
     write("capture", configuration.capture, records.write_captures(configuration.capture));
   if (configuration.receipts.any()) settled.receipts = records.receipts_json();
-  for (const std::string& line : records.dropped()) (void)std::fprintf(stderr, "offramp: %s\n", line.c_str());
+  for (const std::string& line : records.notes()) (void)std::fprintf(stderr, "offramp: %s\n", line.c_str());
   return settled;
 }
 

@@ -86,6 +86,14 @@ bool checksum_fits(ByteSpan bytes) {
          get_word<std::uint64_t>(&bytes[32]) == checksum(bytes.first(32), bytes.subspan(kBlockHeaderBytes));
 }
 
+std::uint64_t checksum_of(const std::function<ByteSpan()>& next) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (ByteSpan piece = next(); !piece.empty(); piece = next())
+    XXH3_64bits_update(&state, piece.data(), piece.size());
+  return XXH3_64bits_digest(&state);
+}
+
 // magic, version u32, rank u32, ranks u32, 4 zeros, checksum u64
 std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header) {
   std::array<std::uint8_t, kPartHeaderBytes> image{};

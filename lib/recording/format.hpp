@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ BlockHeaderImage seal(const BlockHeader& header, ByteSpan payload, ByteSpan rest
 std::optional<BlockHeader> decode_block_header(ByteSpan bytes);
 /// bytes: header and payload.
 bool checksum_fits(ByteSpan bytes);
+/// Of what comes in pieces, up to an empty one.
+std::uint64_t checksum_of(const std::function<ByteSpan()>& next);
 
 /// Begins the part of one rank, in memory or in a file.
 struct PartHeader {

@@ -51,6 +51,7 @@ class RankReader final : public Reader {
   [[nodiscard]] std::uint64_t polls() const override { return polls_; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
   [[nodiscard]] bool cut() const override { return cut_; }
+  [[nodiscard]] std::optional<std::uint64_t> events() const override { return end_; }
   [[nodiscard]] const std::string& error() const override { return error_; }
 
  private:

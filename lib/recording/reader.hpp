@@ -46,6 +46,8 @@ class Reader {
   [[nodiscard]] virtual std::string_view call(std::uint16_t number) const = 0;
   /// The recording ends here because it was cut (a crash, a limit), not because the program ended.
   [[nodiscard]] virtual bool cut() const = 0;
+  /// How many events there are in all, where the recording says so.
+  [[nodiscard]] virtual std::optional<std::uint64_t> events() const { return std::nullopt; }
   [[nodiscard]] virtual const std::string& error() const = 0;
 };
 
@@ -77,6 +79,13 @@ class Recording {
   ~Recording();
 
   [[nodiscard]] const Description& description() const;
+  /// Where the file ends before its index, in words; empty: it does not. Ranks may be cut all the same.
+  [[nodiscard]] const std::string& breaks_off() const;
+  /// Bytes behind the end of the file's recording, which belong to something else.
+  [[nodiscard]] std::uint64_t beyond() const;
+  /// XXH3 (64 bits, no seed) of the whole file, which is read for it. Nothing: it is several files, or it
+  /// cannot be read.
+  [[nodiscard]] std::optional<std::uint64_t> checksum() const;
   /// rank: below description().ranks.
   [[nodiscard]] std::unique_ptr<Reader> read(int rank) const;
   /// Size of one rank's part in bytes.

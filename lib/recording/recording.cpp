@@ -23,16 +23,17 @@ std::string problem_with(const Source& source, std::string_view what) {
   return fmt::format("cannot read {}: {}", source.name(), what);
 }
 
-/// Finds blocks one behind the other, to where they end.
-void scan(const std::shared_ptr<const Source>& source, std::uint64_t offset, std::uint32_t first_rank,
-          std::uint32_t end_rank, Ranks& ranks) {
+/// Finds blocks one behind the other. Returns where they end.
+std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t offset,
+                   std::uint32_t first_rank, std::uint32_t end_rank, Ranks& ranks) {
   Buffer buffer;
   std::string problem;
   for (;;) {
     const auto header = decode_block_header(source->read(offset, kBlockHeaderBytes, buffer, problem));
-    if (!header || header->column == Column::kIndex) return;
+    if (!header || header->column == Column::kIndex) return offset;
     const std::size_t size = kBlockHeaderBytes + header->length;
-    if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset) return;
+    if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset)
+      return offset;
     RankBlocks& rank = ranks[header->rank];
     rank.source = source;
     std::vector<BlockPlace>& places = rank.columns[static_cast<std::size_t>(header->column)];
@@ -58,13 +59,13 @@ bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin
   return cursor.problem() == nullptr && cursor.empty() && begin == end;
 }
 
-/// By the index at the end of the file. False: there is none that fits.
-bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint32_t count,
-                   Ranks& ranks) {
-  if (source->size() < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
+/// By the index and the end mark, the last of so many bytes of the file. False: there is none that fits.
+bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t size,
+                   std::uint32_t count, Ranks& ranks) {
+  if (size < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
   Buffer buffer;
   std::string problem;
-  const std::uint64_t end = source->size() - kEndMarkBytes;
+  const std::uint64_t end = size - kEndMarkBytes;
   const auto offset = decode_end_mark(source->read(end, kEndMarkBytes, buffer, problem));
   if (!offset || *offset < begin || *offset > end - kBlockHeaderBytes) return false;
   const ByteSpan index = source->read(*offset, static_cast<std::size_t>(end - *offset), buffer, problem);
@@ -111,6 +112,32 @@ void append_varint(std::string& text, std::uint64_t number) {
 struct Recording::Impl {
   Description description;
   Ranks ranks;
+  std::shared_ptr<const Source> file;  // null: there are parts
+  std::string breaks_off;
+  std::uint64_t beyond = 0;
+
+  /// The blocks of a file whose header ends there.
+  void find(const std::shared_ptr<const Source>& source, std::uint64_t begin) {
+    const auto count = static_cast<std::uint32_t>(description.ranks);
+    if (find_by_index(source, begin, source->size(), count, ranks)) return;
+    ranks.clear();
+    const std::uint64_t end = scan(source, begin, 0, count, ranks);
+    Buffer buffer;
+    std::string problem;
+    const auto header = decode_block_header(source->read(end, kBlockHeaderBytes, buffer, problem));
+    const std::uint64_t whole = header && header->column == Column::kIndex
+                                    ? end + kBlockHeaderBytes + header->length + kEndMarkBytes
+                                    : 0;
+    Ranks indexed;
+    if (whole > 0 && whole < source->size() && find_by_index(source, begin, whole, count, indexed)) {
+      ranks = std::move(indexed);
+      beyond = source->size() - whole;
+    } else {
+      breaks_off = end < source->size()
+                       ? fmt::format("it breaks off, or is damaged, at byte {} of {}", end, source->size())
+                       : fmt::format("it breaks off at its byte {}", end);
+    }
+  }
 
   [[nodiscard]] const RankBlocks& blocks(int rank) const {
     static const RankBlocks none = {std::make_shared<const Source>("", "no recording"), {}};
@@ -164,11 +191,8 @@ Result<Recording> Recording::from_file(Source file) {
   if (!description) return failure(description.error());
   auto impl = std::make_unique<Impl>();
   impl->description = std::move(*description);
-  const auto ranks = static_cast<std::uint32_t>(impl->description.ranks);
-  if (!find_by_index(source, *size, ranks, impl->ranks)) {
-    impl->ranks.clear();
-    scan(source, *size, 0, ranks, impl->ranks);
-  }
+  impl->file = source;
+  impl->find(source, *size);
   return Recording(std::move(impl));
 }
 
@@ -222,6 +246,28 @@ Result<Recording> Recording::from_parts(Description description, std::vector<Par
 
 const Description& Recording::description() const {
   return impl_->description;
+}
+
+const std::string& Recording::breaks_off() const {
+  return impl_->breaks_off;
+}
+
+std::uint64_t Recording::beyond() const {
+  return impl_->beyond;
+}
+
+std::optional<std::uint64_t> Recording::checksum() const {
+  if (impl_->file == nullptr) return std::nullopt;
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  Buffer buffer;
+  std::string problem;
+  std::uint64_t at = 0;
+  const std::uint64_t sum = checksum_of([&] {
+    const ByteSpan piece = impl_->file->read(at, kPiece, buffer, problem);
+    at += piece.size();
+    return piece;
+  });
+  return problem.empty() && at == impl_->file->size() ? std::optional(sum) : std::nullopt;
 }
 
 std::unique_ptr<Reader> Recording::read(int rank) const {

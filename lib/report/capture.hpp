@@ -22,6 +22,7 @@ class CaptureRecorder final : public PacketSink {
 
   void record(const Packet& packet) override;
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+  [[nodiscard]] bool empty() const { return packets_.empty(); }
 
   /// The file: frames in the order of time.
   [[nodiscard]] std::string pcap() const;

@@ -139,7 +139,9 @@ ReportLane read_lane(const Node& node) {
                           n.at("count").whole(), n.at("bytes").whole(), n.at("modelled_ps").picoseconds()});
   });
   node.at("units").each_element(kMostRows, [&](const Node& n) {
-    lane.units.push_back({n.at("unit").text(), n.at("spans").whole(), n.at("busy_ps").picoseconds()});
+    const double busy = n.at("busy_ps").picoseconds();
+    lane.units.push_back({n.at("unit").text(), n.at("spans").whole(), busy,
+                          n.has("in_use_ps") ? n.at("in_use_ps").picoseconds() : busy});
   });
   node.at("each_rank").each_element(kMostRanks, [&](const Node& n) {
     lane.ranks.push_back({n.at("rank").whole(), n.at("modelled_time_ps").picoseconds(),
@@ -187,6 +189,11 @@ void read_facts(const Node& node, RunReport& report) {
     node.at("hosts").each_element(kMostRanks, [&](const Node& n) {
       report.hosts.push_back(
           {n.at("name").text(), n.at("cpu").text(), n.at("cores").whole(), n.at("ranks").whole()});
+    });
+  if (node.has("recordings"))
+    node.at("recordings").each_element(kMostRanks, [&](const Node& n) {
+      report.recordings.push_back(
+          {n.at("file").text(), n.at("checksum").text(), n.at("date").text(), n.at("host").text()});
     });
   if (node.has("settings"))
     node.at("settings").each_member(kMostRows, [&](const std::string& name, const Node& n) {

@@ -45,7 +45,8 @@ struct ReportSize {
 struct ReportUnit {
   std::string name;
   std::uint64_t spans = 0;
-  double busy_ns = 0;  // of all ranks
+  double busy_ns = 0;    // of all ranks
+  double in_use_ns = 0;  // the same, with what goes on at once counted once; busy in older reports
 };
 
 struct ReportRank {
@@ -141,13 +142,22 @@ struct ReportHost {
   std::uint64_t ranks = 0;
 };
 
+/// What a replay was made from.
+struct ReportRecording {
+  std::string file;
+  std::string checksum;  // empty: it is a pattern, or several files
+  std::string date;      // of the recorded run; empty: not known
+  std::string host;
+};
+
 struct RunReport {
   std::string file;
   // Empty in reports of earlier versions.
   std::string date;
   std::string mpi;
   std::string ucx;
-  std::vector<ReportHost> hosts;
+  std::vector<ReportHost> hosts;            // of a replay: where it was made, without ranks
+  std::vector<ReportRecording> recordings;  // none: it is of a run
   std::vector<SettingInForce> settings;
   std::string version;
   std::string command;

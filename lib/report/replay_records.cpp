@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "lib/core/output_file.hpp"
@@ -142,6 +143,16 @@ std::vector<std::string> ReplayRecords::dropped() const {
   if (links_.dropped() > 0)
     lines.push_back(fmt::format("the loads of links are full, without {} more", links_.dropped()));
   if (too_many_ > 0) lines.push_back(fmt::format("the trace is full, without {} more", too_many_));
+  return lines;
+}
+
+std::vector<std::string> ReplayRecords::notes() const {
+  std::vector<std::string> lines = dropped();
+  const bool silent = std::all_of(captures_.begin(), captures_.end(),
+                                  [](const CaptureRecorder& capture) { return capture.empty(); });
+  if (wanted_.capture && silent)
+    lines.emplace_back(
+        "the capture is empty: this hardware's packets are not modelled one by one, or it sent none");
   return lines;
 }
 

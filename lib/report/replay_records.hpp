@@ -39,6 +39,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   [[nodiscard]] std::string receipts_json() const;
   /// A line for each record that is full: "rank 3: the trace is full, without 17 more".
   [[nodiscard]] std::vector<std::string> dropped() const;
+  /// These, and one for a capture without any packet.
+  [[nodiscard]] std::vector<std::string> notes() const;
 
   [[nodiscard]] SpanSink* spans() override {
     return wanted_.trace || wanted_.receipts.any() ? this : nullptr;

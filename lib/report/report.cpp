@@ -49,7 +49,7 @@ Json call_json(const CallCounter& c) {
           {"modelled_ps", c.modelled.count()}};
 }
 
-[[maybe_unused]] Json sizes_json(const SizeTable& table) {
+Json sizes_json(const SizeTable& table) {
   Json sizes = Json::array();
   for (std::size_t kind = 0; kind < SizeTable::kKinds; ++kind) {
     for (std::size_t i = 0; i < SizeTable::kClasses; ++i) {
@@ -71,7 +71,10 @@ Json call_json(const CallCounter& c) {
 Json units_json(const UnitTimes& times) {
   Json units = Json::array();
   for (const UnitTimes::Unit& unit : times.units())
-    units.push_back({{"unit", unit.name}, {"spans", unit.spans}, {"busy_ps", unit.busy.count()}});
+    units.push_back({{"unit", unit.name},
+                     {"spans", unit.spans},
+                     {"busy_ps", unit.busy.count()},
+                     {"in_use_ps", unit.in_use.total().count()}});
   return units;
 }
 
@@ -225,7 +228,7 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
     for (const Json& row : part.at("declines")) add_row(declines, row, {"operation", "reason"}, {"count"});
     for (const Json& row : part.at("sizes"))
       add_row(sizes, row, {"kind", "min_bytes", "max_bytes"}, {"count", "bytes", "modelled_ps"});
-    for (const Json& row : part.at("units")) add_row(units, row, {"unit"}, {"spans", "busy_ps"});
+    for (const Json& row : part.at("units")) add_row(units, row, {"unit"}, {"spans", "busy_ps", "in_use_ps"});
     add_wire(wire, part.at("wire"));
     Json one = {{"rank", number},
                 {"modelled_time_ns", nanoseconds(modelled)},
@@ -323,22 +326,11 @@ void add_host(Json& hosts, const Json& host) {
   add_row(hosts, row, {"name", "cpu", "cores"}, {"ranks"});
 }
 
-/// "rank 3", "ranks 0, 1, 2 and 9 more"
-std::string ranks_text(const std::vector<std::size_t>& ranks) {
-  constexpr std::size_t kNamed = 8;
-  const std::vector<std::size_t> first(
-      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(ranks.size(), kNamed)));
-  std::string text = fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(first, ", "));
-  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
-  return text;
-}
-
-/// The report is of a run that did not come to MPI_Finalize.
-void add_untimely_end(Json& report, Json& warnings,
+/// The report is of a run that did not come to MPI_Finalize, or of a replay of part of one.
+void add_untimely_end(Json& report, Json& warnings, std::string text,
                       const std::map<std::string, std::vector<std::size_t>>& ended,
                       const std::vector<std::size_t>& missing) {
   report["complete"] = false;
-  std::string text = "incomplete: the program did not come to MPI_Finalize";
   Json& list = report["ended"] = Json::array();
   for (const auto& [reason, ranks] : ended) {
     text += fmt::format("; {}: {}", ranks_text(ranks), reason);
@@ -347,6 +339,13 @@ void add_untimely_end(Json& report, Json& warnings,
   if (!missing.empty()) text += fmt::format("; nothing is known of {}", ranks_text(missing));
   report["missing"] = missing;
   warnings.insert(warnings.begin(), text);
+}
+
+Json recordings_json(const std::vector<RecordingFacts>& recordings) {
+  Json all = Json::array();
+  for (const RecordingFacts& one : recordings)
+    all.push_back({{"file", one.file}, {"checksum", one.checksum}, {"date", one.date}, {"host", one.host}});
+  return all;
 }
 
 std::string setting(const Configuration& configuration) {
@@ -449,14 +448,20 @@ Json dependences_json(const Counters& counters) {
 
 /// What rank_report says, of a rank that was not live.
 Json rank_of_replay(const std::vector<Settled>& settled, std::size_t rank) {
-  const Counters& counters = settled.front().result->ranks[rank].counters;
-  return {{"arrival_order_dependences", counters.arrival_order_dependences()},
-          {"dependences", dependences_json(counters)},
-          {"places", Json::array()},
-          {"elsewhere", 0},
-          {"clock_reads", 0},
-          {"malformed_messages", 0},
-          {"live", settled_json(settled.front(), rank)}};
+  const ReplayResult& result = *settled.front().result;
+  const Counters& counters = result.ranks[rank].counters;
+  Json json = {{"arrival_order_dependences", counters.arrival_order_dependences()},
+               {"dependences", dependences_json(counters)},
+               {"places", Json::array()},
+               {"elsewhere", 0},
+               {"clock_reads", 0},
+               {"malformed_messages", 0},
+               {"live", settled_json(settled.front(), rank)}};
+  const auto early =
+      std::lower_bound(result.unfinished.begin(), result.unfinished.end(), static_cast<int>(rank),
+                       [](const UnfinishedRank& one, int number) { return one.rank < number; });
+  if (early != result.unfinished.end() && early->rank == static_cast<int>(rank)) json["ended"] = early->why;
+  return json;
 }
 
 /// The ranks' contributions, as far as they can be read, and what they add up to.
@@ -542,9 +547,11 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   report["mpi"] = facts.mpi;
   report["ucx"] = facts.ucx;
   report["hosts"] = std::move(gathered.hosts);
+  if (facts.is_replay) report["recordings"] = recordings_json(facts.recordings);
   report["ranks"] = ranks;
   report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
-  report["compute"] = setting(configuration);
+  const bool recorded = facts.is_replay && configuration.compute.kind == Compute::Kind::kMeasured;
+  report["compute"] = recorded ? "recorded" : setting(configuration);
   report["complete"] = true;
   Json warnings = std::move(gathered.warnings);
   settle_ranks(gathered, settled);
@@ -586,7 +593,11 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   for (const SettingInForce& setting : facts.settings)
     settings[setting.key] = {{"value", setting.value}, {"source", setting.source}};
   if (!gathered.ended.empty() || !gathered.missing.empty())
-    add_untimely_end(report, warnings, gathered.ended, gathered.missing);
+    add_untimely_end(
+        report, warnings,
+        "incomplete: " +
+            (facts.replayed_part.empty() ? "the program did not come to MPI_Finalize" : facts.replayed_part),
+        gathered.ended, gathered.missing);
   report["warnings"] = std::move(warnings);
   std::string text = to_text(report, 2);
   // They may be long: not parsed to be written again.
@@ -625,6 +636,8 @@ std::string replay_report(int ranks, const RunFacts& facts, const Configuration&
   Gathered gathered;
   for (int rank = 0; rank < ranks; ++rank)
     gathered.add(static_cast<std::size_t>(rank), rank_of_replay(settled, static_cast<std::size_t>(rank)));
+  const HostFacts here = look_at_host();
+  gathered.hosts.push_back({{"name", here.name}, {"cpu", here.cpu}, {"cores", here.cores}, {"ranks", 0}});
   return report_text(gathered, static_cast<std::size_t>(ranks), facts, configuration, settled);
 }
 

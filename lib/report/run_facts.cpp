@@ -49,11 +49,21 @@ RunFacts facts_of(const recording::Description& description) {
   for (const auto& [key, value] : description.facts) {
     if (key == "program" || key == "arguments") {
       if (!value.empty()) facts.command.push_back(clean_text(value));
-    } else if (key == "date") {
-      facts.date = clean_text(value);
     } else if (key == "mpi") {
       facts.mpi = clean_text(value);
     }
+  }
+  facts.date = date_text();
+  facts.is_replay = true;
+  return facts;
+}
+
+RecordingFacts recording_facts(const recording::Description& description, const std::string& file) {
+  RecordingFacts facts;
+  facts.file = clean_text(file);
+  for (const auto& [key, value] : description.facts) {
+    if (key == "date") facts.date = clean_text(value);
+    if (key == "host") facts.host = clean_text(value);
   }
   return facts;
 }

@@ -12,16 +12,29 @@
 
 namespace offramp {
 
+/// What a replay has read.
+struct RecordingFacts {
+  std::string file;      // its name, or the pattern
+  std::string checksum;  // of the file: "xxh3:1f00a3..."; empty: it is no single file
+  std::string date;      // of the recorded run; empty: not known
+  std::string host;      // of its rank 0; the same
+};
+
 struct RunFacts {
   std::vector<std::string> command;  // the program and its arguments
   std::string date;                  // when the report is made: "2026-11-22T04:30:00Z"
   std::string mpi;                   // "Open MPI v4.1.4"
   std::string ucx;                   // "1.13.1"
   std::vector<SettingInForce> settings;
+  bool is_replay = false;
+  std::vector<RecordingFacts> recordings;  // of a replay
+  std::string replayed_part;               // of a replay that is not whole: how much of it there is, in words
 };
 
-/// Of a run that was recorded.
+/// Of a replay, which is made now, of a run that was recorded.
 RunFacts facts_of(const recording::Description& description);
+/// What is known of the recording itself. file: its name.
+RecordingFacts recording_facts(const recording::Description& description, const std::string& file);
 
 /// The machine of a rank.
 struct HostFacts {

@@ -50,6 +50,14 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string ranks_text(std::span<const std::size_t> ranks) {
+  constexpr std::size_t kNamed = 8;
+  std::string text = fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks",
+                                 fmt::join(ranks.first(std::min(ranks.size(), kNamed)), ", "));
+  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
+  return text;
+}
+
 std::string percent_text(double part, double whole, int digits) {
   const double last = std::pow(10.0, -digits);
   double percent = whole > 0 ? 100 * part / whole : 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ std::string count_text(double count);
 std::string ratio_text(double value, double baseline);
 /// "1 rank", "4 ranks".
 std::string counted(std::uint64_t count, std::string_view noun);
+/// "rank 3", "ranks 0, 1, 2 and 9 more"
+std::string ranks_text(std::span<const std::size_t> ranks);
 /// A part of a whole, or of nothing, in percent: "73.0 %". What is not all is never rounded to 100, and what
 /// is not nothing never to 0.
 std::string percent_text(double part, double whole, int digits = 1);

@@ -466,7 +466,8 @@ class Replay(CliTest):
 
     def test_ends_where_a_recording_was_cut(self):
         self.recording(4, 3, "cut")
-        self.assertIn("rank 1 before its first event: its recording was cut", self.replay()["results"][0]["unfinished"])
+        self.assertIn("nothing is there of rank 1; --partial", self.refused("replay", "r"))
+        self.assertIn("rank 1 before its first event: its recording was cut", self.replay("--partial")["results"][0]["unfinished"])
 
     @needs_terminals
     def test_is_interrupted_with_the_results_so_far(self):

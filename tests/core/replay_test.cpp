@@ -698,6 +698,12 @@ TEST_F(AReplay, FollowsRoutesToSeveralBackends) {
               HasSubstr("there is no such backend"));
 }
 
+std::vector<std::string> texts(const ReplayResult& result) {
+  std::vector<std::string> all;
+  for (const UnfinishedRank& rank : result.unfinished) all.push_back(rank.text());
+  return all;
+}
+
 TEST_F(AReplay, EndsWhereARecordingWasCut) {
   std::vector<Tape> tapes(3);
   tapes[0].receive(1, 64);
@@ -706,19 +712,36 @@ TEST_F(AReplay, EndsWhereARecordingWasCut) {
   tapes[1].irecv(0, 64);
   tapes[2].add(tapes[2].collective(operation_of(OperationKind::kBarrier, 0, 3)));
   tapes[1].cut = true;
-  EXPECT_THAT(replayed(setting_, tapes).unfinished,
+  EXPECT_THAT(texts(replayed(setting_, tapes)),
               ElementsAre("rank 0 at event 2 (MPI_Recv): it waits for another rank",
                           "rank 1 at event 2 (MPI_Recv): its recording was cut",
                           "rank 2 at event 1 (collective): it waits for another rank"));
+  EXPECT_EQ(replayed(setting_, tapes).done(), 3U);
   std::vector<Tape> never(2);
   never[0].message(EventKind::kReceive, kAnySource, 64);
   never[1].native();
-  EXPECT_THAT(replayed(setting_, never).unfinished,
+  EXPECT_THAT(texts(replayed(setting_, never)),
               ElementsAre("rank 0 at event 1 (MPI_Recv): no message ever came"));
   never[0] = Tape();
   never[0].wait({never[0].irecv(kAnySource, 64)});
-  EXPECT_THAT(replayed(setting_, never).unfinished,
+  EXPECT_THAT(texts(replayed(setting_, never)),
               ElementsAre("rank 0 at event 2 (MPI_Wait): no message ever came"));
+}
+
+TEST_F(AReplay, EndsWhereARecordingIsDamagedIfThatIsWanted) {
+  std::vector<Tape> tapes(2);
+  tapes[0].receive(1, 64);
+  tapes[0].receive(1, 64);
+  tapes[1].send(0, 64);
+  tapes[1].error = "run.rec: rank 1: its checksum is wrong";
+  EXPECT_EQ(error_of(tapes), "run.rec: rank 1: its checksum is wrong");
+  ReplayOptions options;
+  options.partial = true;
+  EXPECT_THAT(
+      texts(replayed(setting_, tapes, options)),
+      ElementsAre(
+          "rank 0 at event 2 (MPI_Recv): it waits for another rank",
+          "rank 1 at event 1 (MPI_Send): its recording is damaged: run.rec: rank 1: its checksum is wrong"));
 }
 
 TEST_F(AReplay, SaysWhatAllWaitForWhereNothingWasCut) {
@@ -956,7 +979,7 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "a meeting here"},
         Nonsense{"What the reader says", [](auto& tapes) { tapes[1].error = "block 3 is damaged"; },
-                 "rank 1, block 3 is damaged"}),
+                 "block 3 is damaged"}),
     [](const auto& test) {
       std::string name = test.param.name;
       std::replace(name.begin(), name.end(), ' ', '_');

@@ -94,6 +94,33 @@ class SmallFile : public testing::Test {
   std::vector<Reading> whole_;
 };
 
+TEST_F(SmallFile, SaysWhereItBreaksOffAndWhatIsBehindItsEnd) {
+  const auto opened = [](const std::string& bytes) { return Recording::from_bytes(bytes, "run"); };
+  const Result<Recording> whole = opened(bytes_);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ((*whole).breaks_off(), "");
+  EXPECT_EQ((*whole).beyond(), 0U);
+  EXPECT_TRUE((*whole).checksum());
+  for (const std::string& junk : {std::string("x"), std::string(100, '\0'), bytes_}) {
+    const Result<Recording> longer = opened(bytes_ + junk);
+    ASSERT_TRUE(longer);
+    EXPECT_EQ((*longer).breaks_off(), "");
+    EXPECT_EQ((*longer).beyond(), junk.size());
+    EXPECT_NE((*longer).checksum(), (*whole).checksum());
+    for (int rank = 0; rank < 3; ++rank)
+      EXPECT_EQ(reading(*longer, rank).text, whole_[static_cast<std::size_t>(rank)].text);
+  }
+  int opens = 0;
+  for (std::size_t size = 0; size < bytes_.size(); ++size) {
+    const Result<Recording> shorter = opened(bytes_.substr(0, size));
+    if (!shorter) continue;
+    ++opens;
+    EXPECT_NE((*shorter).breaks_off(), "") << size;
+    EXPECT_EQ((*shorter).beyond(), 0U) << size;
+  }
+  EXPECT_GT(opens, 100);
+}
+
 TEST_F(SmallFile, SaysWhatWasWritten) {
   const Result<Recording> recording = Recording::open(path_);
   ASSERT_TRUE(recording) << recording.error();

@@ -1,12 +1,17 @@
 """The benchmarks: each prints OSU's columns with modelled times, checks its data, and notices wrong data."""
 
+import glob
+import importlib.machinery
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
 
 from launch import base_environment, mpi_of, mpirun, run as launch
+from suites import programs
 from suites.programs import HPCC_INPUT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -142,6 +147,29 @@ def side_by_side(arguments, tally):
     tally.record(label, ok, result.output + refused.stderr, result.seconds)
 
 
+def large_programs_are_there(arguments, tally):
+    """ScaLAPACK's factorisation takes minutes; that it is started from where it is takes none."""
+    label = "bench/the large programs are found"
+    if not tally.wants(label):
+        return
+    if not glob.glob(programs.SCALAPACK.format(programs.family(arguments))):
+        tally.skip(label, "ScaLAPACK's tests are not installed for this MPI library")
+        return
+    sys.path.insert(0, os.path.join(ROOT, "bench"))
+    loader = importlib.machinery.SourceFileLoader("timed_programs", os.path.join(ROOT, "bench/programs"))
+    timed = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(timed)
+    started = []
+
+    def start(_arguments, _backend, _ranks, command, *_others, **_more):
+        started.append(command[0])
+        return types.SimpleNamespace(ok=False, output="")
+
+    timed.programs = types.SimpleNamespace(start=start, family=programs.family, SCALAPACK=programs.SCALAPACK)
+    timed.scalapack_lu(arguments, "host", 2)
+    tally.record(label, len(started) == 1 and os.access(started[0], os.X_OK), str(started))
+
+
 def ratios_to_native(arguments, tally):
     """What they measure says nothing on a busy machine: that every run ends with right answers, and a ratio, does."""
     label = "bench/wall time against native"
@@ -212,6 +240,7 @@ def run(arguments, tally):
     spinning_is_reproducible(arguments, tally)
     strangers_print_modelled_time(arguments, tally)
     side_by_side(arguments, tally)
+    large_programs_are_there(arguments, tally)
     ratios_to_native(arguments, tally)
     replays_and_recordings(arguments, tally)
     networks_agree_with_simgrid(arguments, tally)

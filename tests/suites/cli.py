@@ -14,6 +14,8 @@ def run(arguments, tally):
     for label, script in (("cli/offramp command", "cli_test.py"), ("cli/the documents name every key", "docs_test.py"),
                           ("cli/manual pages and reference", "manual_test.py"),
                           ("cli/completion in bash, fish and zsh", "completion_test.py"),
+                          ("cli/recordings that are not whole, reports and settings of replays", "recording_test.py"),
+                          ("cli/pages and pictures in a browser", "pages_test.py"),
                           ("cli/replays with networks and several programs", "network_test.py"),
                           ("cli/the fit of the dpu backend", "fit_test.py")):
         if tally.wants(label):

@@ -5,13 +5,13 @@ import html.parser
 import json
 import os
 import resource
-import shutil
 import struct
 import subprocess
 import tempfile
 import time
 import zlib
 
+from browser import command_of, console_of, figures_of_nothing
 from launch import base_environment, mpirun, run as launch
 from replays import differences, replay
 
@@ -197,15 +197,15 @@ def picture_colours(path):
     return len(set(zlib.decompress(pixels)))
 
 
-def screenshots(chromium, page, folder):
+def screenshots(page, folder):
     """What is wrong with the page in a browser, wide and narrow, light and dark."""
+    chromium = command_of(f"{folder}/browser")
     for size in ("1200,2400", "500,3600"):
         for mode in ([], ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]):
             picture = os.path.join(folder, "page.png")
             if os.path.exists(picture):
                 os.unlink(picture)
-            line = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser", *mode,
-                    f"--window-size={size}", f"--screenshot={picture}", f"file://{page}"]
+            line = [*chromium, *mode, f"--window-size={size}", f"--screenshot={picture}", f"file://{page}"]
             done = launch(line, base_environment(), 90)
             if not os.path.exists(picture):
                 return f"no picture: {done.output}"
@@ -247,11 +247,12 @@ def pages(arguments, tally):
                     report["certificate"], "plain host", "Settings", "host.latency", report["date"], report["hosts"][0]["name"]]
         expected += [decline["reason"] for lane in report["compared"] for decline in lane["declines"]]
         problems += [f"the page lacks {word}" for word in expected if word not in seen.words]
-        chromium = shutil.which("chromium")
-        if chromium is not None:
-            problems.append(screenshots(chromium, page, folder))
+        problems += figures_of_nothing(content)
+        complaints = console_of(page)
+        if complaints is None:
+            tally.skip("compare/the page in a browser", "chromium is not installed")
         else:
-            print("       no screenshots: chromium is not installed", flush=True)
+            problems += [*complaints, screenshots(page, folder)]
     tally.record(label, not any(problems), "\n".join(problems), result.seconds)
     hostile_reports(arguments, tally, report)
 

@@ -112,7 +112,7 @@ def incomplete(arguments, fault, backend, ranks):
         settings = {"OFFRAMP_REPORT": f"{folder}/report.json", "OFFRAMP_TRACE": f"{folder}/trace.json",
                     "OFFRAMP_CAPTURE": f"{folder}/capture.pcap", "OFFRAMP_RECEIPTS": "all"}
         result = run_alone(arguments, backend, ranks, [fault, victim, "reduce"], settings)
-        said = re.findall(r"offramp: the program did not come to MPI_Finalize; (the report in|offramp replay)", result.output)
+        said = re.findall(r"offramp: the program did not come to MPI_Finalize; (the report in|offramp replay --partial)", result.output)
         if reasons == (None, None):
             return not result.ok and clean(result) and not said and os.listdir(folder) == ["report.json"], result
         try:
@@ -125,7 +125,7 @@ def incomplete(arguments, fault, backend, ranks):
                                f"{folder}/page.html"], env=base_environment(), capture_output=True, timeout=60, check=False)
         in_page = page.returncode == 0 and "did not come to MPI_Finalize" in open(f"{folder}/page.html", encoding="utf-8").read()
         # From Open MPI 5 on mpirun hands on nothing more once it has got SIGTERM.
-        heard = {"the report in", "offramp replay"} <= set(said) or openmpi_release() >= 5 and fault in ("interrupt", "finalize")
+        heard = {"the report in", "offramp replay --partial"} <= set(said) or openmpi_release() >= 5 and fault in ("interrupt", "finalize")
         ok = (failed(arguments, fault, result) and clean(result) and not problem and heard and in_page and
               "warning: incomplete: the program did not come to MPI_Finalize" in told.stdout)
         result.output += f"\n{problem}\n{told.stdout}{told.stderr}"

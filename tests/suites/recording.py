@@ -62,7 +62,7 @@ class Folder:
     def info(self, file):
         done = subprocess.run([self.tool, "info", "--json", file], capture_output=True, text=True, check=False,
                               env=base_environment(), timeout=120)
-        return json.loads(done.stdout) if done.returncode == 0 else {"error": done.stderr}
+        return json.loads(done.stdout) if done.stdout else {"error": done.stderr}
 
     def replay(self, file, *options):
         return replay(self.arguments.build, file, *options)
@@ -175,9 +175,11 @@ def ends_untimely(arguments, tally):
         os.killpg(process.pid, signal.SIGKILL)
         output = process.communicate(timeout=30)[0]
         info = here.info(file)
-        replay = here.replay(file, "--backend", "host")
+        refused = here.replay(file, "--backend", "host")
+        replay = here.replay(file, "--backend", "host", "--partial")
         ok = ("unfinished" in info.get("facts", {}) and all(rank["events"] > 100 for rank in info["ranks"])
-              and not isinstance(replay, str) and replay[0]["events"] > 100)
+              and isinstance(refused, str) and "is not whole" in refused and "--partial" in refused
+              and not isinstance(replay, str) and replay[0]["events_done"] > 100 and not replay[0]["complete"])
         tally.record(label, ok, f"{output[-500:]}\n{str(info)[:500]}\n{str(replay)[:500]}", time.monotonic() - begun)
 
 

@@ -1,0 +1,95 @@
+"""Pages and pictures of every command that makes some: no figure in them is none, and a browser has nothing to complain of.
+Needs OFFRAMP_BUILD, as cli_test.py does."""
+
+import json
+import os
+import pathlib
+import re
+import sys
+import unittest
+import xml.etree.ElementTree
+
+from cli_test import CliTest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import browser  # noqa: E402  # pylint: disable=wrong-import-position
+
+RECORDING = ROOT / "examples/hpcc/hpcc.rec"
+PATTERN = "pattern:stencil2d:16:4KiB:3"
+
+
+class Pages(CliTest):
+    def check(self, name):
+        """Returns the text of a page or picture."""
+        text = (self.folder / name).read_text()
+        self.assertEqual(browser.figures_of_nothing(text), [], name)
+        complaints = browser.console_of(self.folder / name)
+        if complaints is None:
+            print(f"       {name}: not shown to a browser, for chromium is not installed")
+        self.assertFalse(complaints, name)
+        return text
+
+    def size_chart(self, page):
+        """The points of the chart by size, and the width of its axis."""
+        chart = re.search(r"<h2>Time by message size</h2>.*?(<svg .*?</svg>)", page, re.S).group(1)
+        root = xml.etree.ElementTree.fromstring(chart)
+        points = [float(circle.get("cx")) for circle in root.iter("{http://www.w3.org/2000/svg}circle")]
+        width = float(root.get("viewBox").split()[2])
+        return points, width
+
+    def test_of_a_replay(self):
+        self.offramp("replay", str(RECORDING), "--compare", "host,cclo,tinsel", "--details", "--report", "r.json", "--html", "r.html")
+        page = self.check("r.html")
+        points, width = self.size_chart(page)
+        self.assertGreater(len(set(points)), 10)
+        self.assertTrue(all(70 < point < width for point in points), points)
+        report = json.loads((self.folder / "r.json").read_text())
+        for lane in (report, *report["compared"]):
+            self.assertEqual({size["kind"] for size in lane["sizes"]}, {"send", "receive", "collective"})
+            counted = sum(size["modelled_ps"] for size in lane["sizes"]) / 1000
+            moving = sum(call["modelled_ns"] for name, call in lane["calls"].items())
+            self.assertTrue(0.5 * moving < counted <= moving * 1.000001, (counted, moving))
+
+    def test_of_several_reports(self):
+        for name, bytes_ in (("a", "4KiB"), ("b", "64KiB")):
+            self.offramp("replay", f"pattern:ring:4:{bytes_}", "--backend", "dpu,host", "--report", f"{name}.json")
+        self.offramp("report", "a.json", "b.json", "--html", "both.html")
+        points, _ = self.size_chart(self.check("both.html"))
+        self.assertGreater(len(points), 3)
+
+    def test_of_programs_at_once_on_a_network_with_stragglers(self):
+        self.offramp("replay", "--job", PATTERN, "--job", "pattern:incast:4:64KiB", "--network", "fat-tree:2;4,8;1,1;1,1", "--noise",
+                     "50us:5us", "--backend", "host,dpu", "--details", "--html", "jobs.html")
+        self.check("jobs.html")
+
+    def test_of_messages_without_bytes(self):
+        self.offramp("replay", "pattern:ring:2:0", "--backend", "host", "--details", "--html", "none.html")
+        self.check("none.html")
+
+    def test_plots_of_forecasts_and_of_validation(self):
+        self.offramp("predict", "allreduce", "--backend", "all", "-n", "8", "--sweep", "bytes=0:64KiB:x4", "--svg", "p.svg")
+        self.offramp("predict", "bcast", "--backend", "aie", "-n", "900", "--bytes", "64", "--svg", "declined.svg", code=3)
+        self.offramp("explain", "validation", "--backend", "cclo", "--svg", "v.svg")
+        for name in ("p.svg", "declined.svg", "v.svg"):
+            self.check(name)
+
+    def test_units_are_busy_for_no_longer_than_the_run(self):
+        self.offramp("replay", str(RECORDING), "--compare", "tinsel,aie", "--details", "--report", "r.json", "--html", "r.html")
+        report = json.loads((self.folder / "r.json").read_text())
+        for lane in (report, *report["compared"]):
+            run = sum(rank["modelled_time_ps"] for rank in lane["each_rank"])
+            units = {unit["unit"]: unit for unit in lane["units"]}
+            self.assertTrue(units)
+            for unit in units.values():
+                self.assertLessEqual(0, unit["in_use_ps"])
+                self.assertLessEqual(unit["in_use_ps"], unit["busy_ps"])
+                self.assertLessEqual(unit["in_use_ps"], run * 1.0001)
+        page = (self.folder / "r.html").read_text()
+        busy = re.search(r"Where the hardware is busy.*?</section>", page, re.S).group(0)
+        shares = [float(share) for share in re.findall(r'class="value">([\d.]+) %', busy)]
+        self.assertTrue(shares and max(shares) <= 100, shares)
+
+
+if __name__ == "__main__":
+    unittest.main()
