@@ -117,7 +117,7 @@ class Figures(unittest.TestCase):
     """Limits that pages name are the constants of the source."""
 
     PLACES = [
-        ("docs/write-a-backend.md", "plugin was built for, 4 at present", "include/offramp/model/backend.hpp", "kAbi = 5;"),
+        ("docs/write-a-backend.md", "plugin was built for, 5 at present", "include/offramp/model/backend.hpp", "kAbi = 5;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
         ("docs/architecture.md", "Payloads up to 64 KiB are fetched", "lib/core/engine.cpp", "kMostUnattached = 1 << 16;"),
