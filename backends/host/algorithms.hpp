@@ -74,6 +74,8 @@ struct CollectiveKind {
 };
 std::span<const CollectiveKind> collective_kinds();
 const CollectiveKind& collective_kind(OperationKind kind);
+/// The one of that name, which there is.
+const Algorithm& algorithm_named(OperationKind kind, std::string_view name);
 
 // The algorithms, a file each.
 std::span<const Algorithm> bcast_algorithms();
@@ -95,14 +97,19 @@ std::span<const Algorithm> exscan_algorithms();
 
 // What algorithms and other backends call by themselves.
 Task<Outcome> bcast_linear(Call call);
+Task<Outcome> bcast_down_binomial(Call call);
+Task<Outcome> bcast_down_chain(Call call, std::size_t segment);
+Task<Outcome> reduce_up_chain(Call call, std::size_t segment);
+Task<Outcome> reduce_up_binomial(Call call, std::size_t segment);
 Task<Outcome> reduce_linear(Call call);
 Task<Outcome> gather_linear(Call call);
 Task<Outcome> allreduce_recursive_doubling(Call call);
 Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
 
-// As Open MPI's libnbc decides, which carries nonblocking collectives there.
+// Open MPI's component "libnbc", which carries nonblocking collectives there.
+Task<Outcome> run_of_libnbc(Call call);
 Task<Outcome> bcast_of_libnbc(Call call);
-Task<Outcome> reduce_of_libnbc(Call call);  // of an operation that commutes
+Task<Outcome> reduce_of_libnbc(Call call);
 
 // Open MPI's component "han": node by node.
 Task<Outcome> bcast_han(Call call);

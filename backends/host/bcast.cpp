@@ -31,7 +31,7 @@ Task<Outcome> down(Call call, Tree tree, std::size_t segment) {
 }
 
 Task<Outcome> bcast_chain(Call call) {
-  return down(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.segment());
+  return bcast_down_chain(call, call.segment());
 }
 Task<Outcome> bcast_binary(Call call) {
   return down(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.segment());
@@ -183,14 +183,11 @@ Task<Outcome> bcast_linear(Call call) {
   return down(call, Tree::flat(call.rank(), call.size(), call.operation.root), 0);
 }
 
-Task<Outcome> bcast_of_libnbc(Call call) {
-  constexpr std::size_t kKi = 1024;
-  const int size = call.size();
-  const int root = call.operation.root;
-  const std::size_t bytes = call.buffers.receive.size();
-  if (size <= 4) return bcast_linear(call);
-  if (bytes < 64 * kKi) return down(call, Tree::binomial(call.rank(), size, root), 0);
-  return down(call, Tree::chain(call.rank(), size, root), bytes < 512 * kKi ? 8 * kKi : 32 * kKi);
+Task<Outcome> bcast_down_binomial(Call call) {
+  return down(call, Tree::binomial(call.rank(), call.size(), call.operation.root), 0);
+}
+Task<Outcome> bcast_down_chain(Call call, std::size_t segment) {
+  return down(call, Tree::chain(call.rank(), call.size(), call.operation.root), segment);
 }
 
 std::span<const Algorithm> bcast_algorithms() {

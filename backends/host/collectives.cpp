@@ -10,12 +10,8 @@ namespace offramp::host {
 namespace {
 
 /// Null: kAuto.
-const Algorithm* algorithm_named(const CollectiveKind& kind, std::string_view name) {
-  if (name == kAuto) return nullptr;
-  const auto found = std::find_if(kind.algorithms.begin(), kind.algorithms.end(),
-                                  [&](const Algorithm& algorithm) { return algorithm.name == name; });
-  assert(found != kind.algorithms.end());
-  return &*found;
+const Algorithm* find_algorithm(const CollectiveKind& kind, std::string_view name) {
+  return name == kAuto ? nullptr : &algorithm_named(kind.kind, name);
 }
 
 const Algorithm* algorithm_of_rules(const CollectiveKind& kind, const Operation& operation,
@@ -26,7 +22,7 @@ const Algorithm* algorithm_of_rules(const CollectiveKind& kind, const Operation&
     name = rule.algorithm;
     if (operation.ranks < rule.ranks && bytes < rule.bytes) break;
   }
-  return algorithm_named(kind, name);
+  return find_algorithm(kind, name);
 }
 
 bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t elements, Nodes nodes) {
@@ -77,6 +73,14 @@ const CollectiveKind& collective_kind(OperationKind kind) {
   return *found;
 }
 
+const Algorithm& algorithm_named(OperationKind kind, std::string_view name) {
+  const std::span<const Algorithm> all = collective_kind(kind).algorithms;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Algorithm& one) { return one.name == name; });
+  assert(found != all.end());
+  return *found;
+}
+
 std::size_t size_for_rules(const Operation& operation, const CollectiveBuffers& buffers) {
   if (operation.kind == OperationKind::kReduceScatterv) return buffers.send.size();
   if (operation.kind != OperationKind::kAllgatherv) return operation.bytes;
@@ -108,7 +112,7 @@ Collectives::Collectives(const Settings& settings, const LocalCosts& costs, int 
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
     named_[static_cast<std::size_t>(kind.kind)] =
-        algorithm_named(kind, settings.choice(std::string(to_string(kind.kind))));
+        find_algorithm(kind, settings.choice(std::string(to_string(kind.kind))));
   }
 }
 
@@ -119,7 +123,7 @@ const Algorithm& Collectives::choose(const Operation& operation, std::size_t byt
   for (;;) {
     if (algorithm == nullptr) algorithm = algorithm_of_rules(kind, operation, bytes);
     if (can_run(*algorithm, operation, elements, nodes)) return *algorithm;
-    algorithm = algorithm_named(kind, algorithm->instead);
+    algorithm = find_algorithm(kind, algorithm->instead);
   }
 }
 
@@ -128,6 +132,8 @@ Task<Outcome> Collectives::run(Call call) const {
   const std::size_t elements =
       reduces(call.operation.kind) ? call.buffers.send.size() / call.element() : call.operation.bytes;
   const Algorithm* const wanted = named(call.operation.kind);
+  if (call.operation.nonblocking && wanted == nullptr) return run_of_libnbc(call);
+  call.operation.nonblocking = false;  // of what the algorithm consists of
   const bool by_nodes = wanted != nullptr && wanted->nodes != Nodes::kAny;
   const Nodes nodes = by_nodes ? NodeMap(call.team, ranks_per_node_).kind() : Nodes::kAny;
   return choose(call.operation, size_for_rules(call.operation, call.buffers), elements, nodes).run(call);

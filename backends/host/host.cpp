@@ -32,6 +32,8 @@ class HostBackend final : public Backend {
                      {context.settings.gigabits("copy_bandwidth"),
                       context.settings.gigabits("combine_bandwidth"), context.spans},
                      context.ranks_per_node),
+        progress_(host::progress_of(context.settings)),
+        progress_share_(progress_ == Progress::kThread ? context.settings.real("progress_share") : 0),
         transport_{context.settings.nanoseconds("retry_timeout") * 1000, nic_.latency * 2,
                    static_cast<int>(context.settings.integer("retries"))},
         faults_(context.faults),
@@ -91,6 +93,7 @@ class HostBackend final : public Backend {
     const bool local = is_on_one_node(transfer);
     const Arbiter::Grant in = receiver.carry(local ? kCopy : kLinkIn, passage.first, transfer.bytes);
     passage.stored = later(in.end, passage.last);
+    if (local && passage.asks()) passage.by_processor = in.end - in.begin;
     if (ranks_per_node_ == 1) return;
     passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
   }
@@ -114,6 +117,9 @@ class HostBackend final : public Backend {
     span(transfer, transfer.source, "host.link", "data", passage.leaves, passage.left);
     span(transfer, transfer.source, "host.link", "in flight", passage.left, passage.left + nic_.latency);
   }
+
+  [[nodiscard]] Progress progress(OperationKind) const override { return progress_; }
+  [[nodiscard]] double progress_share() const override { return progress_share_; }
 
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
@@ -193,6 +199,8 @@ class HostBackend final : public Backend {
   Time memory_overhead_;
   std::size_t memory_eager_limit_;
   host::Collectives collectives_;
+  Progress progress_;
+  double progress_share_;
   ReliableTransport transport_;
   FaultRates faults_;
   bool faulty_;

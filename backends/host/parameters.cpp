@@ -78,6 +78,10 @@ const std::vector<Parameter>& parameters() {
       real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
            "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
            "reductions in host software"),
+      choice("progress", "calls", {"calls", "thread", "hardware"}, "Open MPI 4.1: opal_progress",
+             "what moves operations on: MPI calls that wait or ask, a thread, or the NIC"),
+      real("progress_share", "1", 0.5, {0, 0.99}, "assumed: it polls on the program's own processor",
+           "of the processor's time while the program computes, what the thread takes"),
       real("retry_timeout", "us", in_microseconds(ReliableTransport{}.retry_timeout), {0, 1e9},
            "InfiniBand: 4.096 us x 2^14", "after which a packet without an acknowledgement is sent again"),
       integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "InfiniBand: 3-bit counter",
@@ -101,11 +105,20 @@ Nic nic_of(const Settings& settings) {
   return nic;
 }
 
+Progress progress_of(const Settings& settings) {
+  const std::string& by = settings.choice("progress");
+  if (by == "calls") return Progress::kCalls;
+  return by == "thread" ? Progress::kThread : Progress::kHardware;
+}
+
 std::vector<WithoutEffect> without_effect(const Settings& settings) {
-  for (const char* name : {"latency", "overhead", "gap", "bandwidth"}) {
-    if (settings.real(name) == 0) return {};
-  }
-  return {{"nic", "has no effect: latency, overhead, gap and bandwidth are set"}};
+  std::vector<WithoutEffect> without;
+  const auto is_set = [&](const char* name) { return settings.real(name) > 0; };
+  if (is_set("latency") && is_set("overhead") && is_set("gap") && is_set("bandwidth"))
+    without.push_back({"nic", "has no effect: latency, overhead, gap and bandwidth are set"});
+  if (progress_of(settings) != Progress::kThread)
+    without.push_back({"progress_share", "has no effect: no thread makes progress (progress = thread)"});
+  return without;
 }
 
 }  // namespace offramp::host

@@ -19,6 +19,8 @@ struct Nic {
 /// The one that is named, with what is set apart from it.
 Nic nic_of(const Settings& settings);
 
+Progress progress_of(const Settings& settings);
+
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 

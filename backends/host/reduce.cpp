@@ -46,22 +46,15 @@ Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_
   co_return outcome;
 }
 
-Task<Outcome> up_chain(Call call, std::size_t segment) {
-  return up(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.buffers.receive, segment);
-}
-Task<Outcome> up_binomial(Call call, std::size_t segment) {
-  return up(call, Tree::binomial_in_order(call.rank(), call.size(), call.operation.root),
-            call.buffers.receive, segment);
-}
 Task<Outcome> reduce_chain(Call call) {
-  return up_chain(call, call.segment());
+  return reduce_up_chain(call, call.segment());
 }
 Task<Outcome> reduce_binary(Call call) {
   return up(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.buffers.receive,
             call.segment());
 }
 Task<Outcome> reduce_binomial(Call call) {
-  return up_binomial(call, call.segment());
+  return reduce_up_binomial(call, call.segment());
 }
 
 /// The tree that keeps operands in order ends at the last rank, which sends the result on.
@@ -145,14 +138,12 @@ Task<Outcome> reduce_linear(Call call) {
   co_return outcome;
 }
 
-/// Of an operation that commutes.
-Task<Outcome> reduce_of_libnbc(Call call) {
-  constexpr std::size_t kKi = 1024;
-  const std::size_t bytes = call.buffers.send.size();
-  const auto power = static_cast<std::size_t>(Positions(call.size()).count());
-  if (call.size() > 2 && bytes / call.element() >= power) return reduce_rabenseifner(call);
-  if (call.size() > 4 || bytes < 64 * kKi) return up_binomial(call, 0);
-  return up_chain(call, 8 * kKi);
+Task<Outcome> reduce_up_chain(Call call, std::size_t segment) {
+  return up(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.buffers.receive, segment);
+}
+Task<Outcome> reduce_up_binomial(Call call, std::size_t segment) {
+  return up(call, Tree::binomial_in_order(call.rank(), call.size(), call.operation.root),
+            call.buffers.receive, segment);
 }
 
 std::span<const Algorithm> reduce_algorithms() {

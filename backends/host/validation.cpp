@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <string>
@@ -55,7 +57,7 @@ std::vector<int> world_ranks(const Job& job) {
 
 /// As OSU's benchmarks have it: the mean over the ranks of the time that one call takes, in us. All of them
 /// begin at once, and rank 0 is the root.
-double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
+double mean_time(const Job& job, OperationKind kind, std::size_t bytes, bool nonblocking = false) {
   WorldOptions options;
   options.ranks = job.ranks;
   options.ranks_per_node = job.ranks_per_node;
@@ -63,6 +65,7 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
   Operation operation;
   operation.kind = kind;
   operation.ranks = job.ranks;
+  operation.nonblocking = nonblocking;
   operation.element = ElementType::kFloat32;
   operation.bytes = kind == OperationKind::kAllgatherv ? 0 : bytes;
   operation.elements = operation.bytes / sizeof(float);
@@ -128,8 +131,8 @@ void add_allgatherv(ValidationRows& rows) {
                                {256 * kKi, 12139, 11807, 83728},  {512 * kKi, 24773, 24319, 166250},
                                {kKi * kKi, 53655, 53379, 307566}};
   const Job job{128, 32};
-  const auto ours = [&job](const Point& point) {
-    return mean_time(job, OperationKind::kAllgatherv, point.bytes);
+  const auto ours = [&job](const Point& point, bool nonblocking = false) {
+    return mean_time(job, OperationKind::kAllgatherv, point.bytes, nonblocking);
   };
   const auto fitted = [](const Point& point) { return point.bytes > 128 * kKi ? kFitted : kHeldOut; };
   for (const Point& point : kPoints)
@@ -141,9 +144,8 @@ void add_allgatherv(ValidationRows& rows) {
                     ours(point), fitted(point), "published; as above"});
   for (const Point& point : kPoints)
     rows.push_back({fmt::format("iallgatherv of {}, BlueField-2", size_of(point.bytes)), "us",
-                    point.nonblocking, ours(point), kHeldOut,
-                    "published; libnbc's: all blocks between all ranks at once. The model takes the blocking "
-                    "algorithm"});
+                    point.nonblocking, ours(point, true), kHeldOut,
+                    "published; libnbc's schedule: all blocks between all ranks at once"});
 }
 
 /// Four points of a collective, at these sizes.
@@ -219,6 +221,61 @@ void add_nodes(ValidationRows& rows) {
   add_collectives(rows, han, "4 x 4 ranks, han", kByNodes);
 }
 
+/// What rank 0 of two on a node spends in MPI for a nonblocking operation, with that much computing between
+/// its begin and its end, in which it asks at equal distances.
+double time_in_mpi(OperationKind kind, std::size_t bytes, Time computing, int questions) {
+  WorldOptions options;
+  options.ranks = options.ranks_per_node = 2;
+  World world(options, WorldBackend(host_backend()));
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = bytes;
+  operation.nonblocking = true;
+  operation.element = ElementType::kFloat32;
+  operation.elements = bytes / sizeof(float);
+  if (reduces(kind)) operation.function = ReduceFunction::kSum;
+  (void)world.run([&](RankHandle& rank) -> Task<void> {
+    RankRequest request = kind != OperationKind::kSend ? rank.start(rank.world(), operation)
+                          : rank.rank() == 0           ? rank.isend(1, bytes)
+                                                       : rank.irecv(0, bytes);
+    for (int part = 0; part <= questions; ++part) {
+      rank.compute(Time::ps(computing.count() / (questions + 1)));
+      if (part < questions && !request.empty()) (void)co_await rank.test(request);
+    }
+    if (!request.empty()) (void)co_await rank.wait(request);
+  });
+  return (world.clock(0) - computing).seconds();
+}
+
+/// How much of an operation computing hides: overlap of two ranks of a node with Open MPI 4.1.4, in a message
+/// at its sender. The medians of 7 runs of 10 operations each; less than nothing counts as nothing.
+void add_overlap(ValidationRows& rows) {
+  struct Point {
+    OperationKind kind;
+    std::size_t bytes;
+    int questions;
+    double hidden;
+  };
+  using enum OperationKind;
+  constexpr std::size_t kMi = kKi * kKi;
+  constexpr Point kPoints[] = {
+      {kSend, 64 * kKi, 0, 22},     {kSend, kMi, 0, 0},           {kSend, 4 * kMi, 0, 0},
+      {kSend, 4 * kMi, 4, 98},      {kAllreduce, 64 * kKi, 0, 0}, {kAllreduce, kMi, 0, 33},
+      {kAllreduce, 4 * kMi, 0, 23}, {kAllreduce, 4 * kMi, 4, 34}, {kAllgather, 64 * kKi, 0, 0},
+      {kAllgather, kMi, 0, 0},      {kAllgather, 4 * kMi, 0, 8},  {kAllgather, 4 * kMi, 4, 11}};
+  for (const Point& point : kPoints) {
+    const Time computing = Time::us(150 + 3 * static_cast<std::int64_t>(point.bytes) / 1000);
+    const double alone = time_in_mpi(point.kind, point.bytes, Time(), 0);
+    const double beside = time_in_mpi(point.kind, point.bytes, computing, point.questions);
+    const std::string asks = point.questions > 0 ? fmt::format(", {} questions", point.questions) : "";
+    const std::string_view what = point.kind == kSend ? "message" : to_string(point.kind);
+    rows.push_back(
+        {fmt::format("hidden of {} of {} within a node{}", what, size_of(point.bytes), asks), "%",
+         point.hidden, std::max(0.0, 100 * (1 - beside / alone)), kHeldOut,
+         "measured: Open MPI 4.1.4, vader; median of 7 runs on a busy machine, apart by tens of per cent"});
+  }
+}
+
 }  // namespace
 
 ValidationRows validation() {
@@ -226,6 +283,7 @@ ValidationRows validation() {
   add_messages(rows);
   add_allgatherv(rows);
   add_nodes(rows);
+  add_overlap(rows);
   return rows;
 }
 

@@ -110,14 +110,14 @@ std::string ReplayRun::disagreement(const Communicator& communicator, std::uint3
   Agreed& agreed = place->second;
   if (agreed.missing == 0) agreed = {operation, communicator.size()};
   const auto name = [](const std::optional<Operation>& one) {
-    return one ? fmt::format("{} of {} bytes, {}, root {}", to_string(one->kind), one->bytes,
-                             to_string(one->element), one->root)
+    return one ? fmt::format("{}{} of {} bytes, {}, root {}", one->nonblocking ? "nonblocking " : "",
+                             to_string(one->kind), one->bytes, to_string(one->element), one->root)
                : std::string("a meeting");
   };
   const auto same = [](const Operation& a, const Operation& b) {
     return a.kind == b.kind && a.element == b.element && a.function == b.function &&
            a.commutative == b.commutative && a.bytes == b.bytes && a.elements == b.elements &&
-           a.root == b.root;
+           a.root == b.root && a.nonblocking == b.nonblocking;
   };
   const bool alike = agreed.operation.has_value() == operation.has_value() &&
                      (!operation || same(*agreed.operation, *operation));

@@ -58,6 +58,7 @@ ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
 
 Task<void> ReplayRank::play() {
   while (next()) {
+    if (rank_.is_far_ahead()) co_await rank_.let_world_come_up();
     switch (event_.kind) {
       case EventKind::kSend: {
         const bool blocking = has(recording::kBlocking) && !has(recording::kBuffered);
@@ -129,8 +130,6 @@ Task<void> ReplayRank::play() {
       case EventKind::kCount:
         break;
     }
-    const bool waits = has(recording::kBlocking) || event_.kind == EventKind::kWait;
-    if (!waits && rank_.is_far_ahead()) co_await rank_.let_world_come_up();
     end_event();
   }
   co_await finish();
@@ -189,8 +188,9 @@ bool ReplayRank::pass_time() {
   if (!(picoseconds < static_cast<double>(kLatest.count())))
     return refuse(fmt::format("the program computes for {} ns before it", recorded));
   // Whole numbers of nanoseconds stay what they are.
-  rank_.compute(factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded))
-                            : Time::ps(std::llround(picoseconds)));
+  rank_.compute(
+      factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
+      reader_->polls());
   return true;
 }
 
@@ -549,6 +549,8 @@ bool ReplayRank::collective(Operation& operation, CollectiveSizes& sizes) {
   operation.element = event_.element;
   operation.function = event_.function;
   operation.commutative = !has(recording::kNotCommutative);
+  operation.nonblocking =
+      begins_request(event_) && !run_.is_blocking(event_.call);  // that of several threads has both
   operation.ranks = ranks;
   if (reduces(operation.kind)) operation.elements = static_cast<std::size_t>(event_.extra);
   if (has_root(operation.kind)) operation.root = event_.peer;

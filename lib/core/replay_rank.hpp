@@ -49,6 +49,11 @@ class ReplayRun final : public Choices {
   [[nodiscard]] bool is_end(std::uint16_t function) const {
     return result.functions[function] == "MPI_Finalize";
   }
+  /// The program waits in the call itself: MPI_Allreduce, as against MPI_Iallreduce and MPI_Start.
+  [[nodiscard]] bool is_blocking(std::uint16_t function) const {
+    const std::string_view name = result.functions[function];
+    return !name.starts_with("MPI_I") && !name.starts_with("MPI_Start");
+  }
   [[nodiscard]] WorldOptions observed();
   void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
   void gave_up(int rank) override;

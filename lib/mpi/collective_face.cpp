@@ -37,6 +37,11 @@ struct KeptTypes {
 // MPI_Op_free, and so does one whose result is to be the library's. Every rank decides alike.
 int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library) {
+  build = [made = std::move(build)] {
+    BuiltCall collective = made();
+    if (collective != nullptr) collective->operation.nonblocking = true;
+    return collective;
+  };
   const bool user_defined = op != MPI_OP_NULL && op != MPI_Op{} && function_of(op) == ReduceFunction::kUser;
   std::shared_ptr<CollectiveCall> built;
   std::vector<MPI_Datatype> types;  // may be freed before the starts: what is recorded of them is known now

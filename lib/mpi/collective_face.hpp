@@ -80,6 +80,7 @@ template <typename Build, typename Library, typename... Arguments>
     call.session.library_has_work();
     return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
   }
+  collective->operation.nonblocking = true;
   const std::uint32_t recorded = record_start(call.session, *collective);
   if (!call.session.carries) {
     const int code = call.leave_to_library([&] { return library(arguments..., comm, handle); });

@@ -173,7 +173,8 @@ class RankHandle {
   [[nodiscard]] Time clock() const;
   [[nodiscard]] const Communicator& world() const;
   /// The program computes for a while: longer where its node is slow or its processor is disturbed.
-  void compute(Time duration);
+  /// questions: so often it asks meanwhile, at equal distances, and what it asks finds nothing.
+  void compute(Time duration, std::uint64_t questions = 0);
   /// The program does something that only a disturbed processor makes longer.
   void work(Time duration);
   /// The program does nothing until then.
@@ -223,7 +224,8 @@ class RankHandle {
   Task<bool> cancel(RankRequest& request);
   /// The operation goes on, and the program learns nothing of it any more: its clock does not move for it.
   void give_up(RankRequest& request);
-  /// The program has issued so much ahead of the world that it should wait for it, as the calls that wait do.
+  /// The program has issued so much ahead of the world that it should wait for it, as the calls that wait do;
+  /// or it has asked questions in which it may have had to work for MPI.
   [[nodiscard]] bool is_far_ahead() const;
   Task<void> let_world_come_up();
   /// Waits until a message is there that a receive would match, and leaves it there.
@@ -272,6 +274,8 @@ class RankHandle {
  private:
   friend class world::Rank;
   explicit RankHandle(world::Rank& rank) : rank_(rank) {}
+  Task<void> ask();
+
   world::Rank& rank_;
 };
 

@@ -68,6 +68,11 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
   member.receiver_hold = held(member.resources, Occupation::kByReceiver);
+  member.answers = member.backend->progress(OperationKind::kSend);
+  thread_share_ = std::max(thread_share_, member.backend->progress_share());
+  for (std::size_t kind = 0; kind < static_cast<std::size_t>(OperationKind::kCount); ++kind)
+    needs_calls_ =
+        needs_calls_ || member.backend->progress(static_cast<OperationKind>(kind)) == Progress::kCalls;
   for (std::size_t i = 0; i < member.resources.size(); ++i) {
     const ResourceDescription& resource = member.resources[i];
     member.extents[static_cast<std::size_t>(resource.scope)] = i + 1;
@@ -188,7 +193,7 @@ void Core::push(Time at, int rank, EventKind kind, void* object, std::uint64_t o
 void Core::push(Time at, const Rank& rank, EventKind kind, Message& message) {
   const Transfer& transfer = message.transfer;
   const int peer = transfer.source == rank.number() ? transfer.destination : transfer.source;
-  push(at, rank, kind, &message, order_of(kind, peer, numbers_apart_ * transfer.number + message.backend));
+  push(at, rank, kind, &message, order_at(peer, kind, message));
 }
 
 void Core::wake(Rank& rank, Time at) {
@@ -207,7 +212,7 @@ void Core::handle(const Event& event) {
     case EventKind::kArrive:
       return arrive(message);
     case EventKind::kRequested:
-      return requested(message);
+      return message.was_requested ? see(message) : requested(message);
     case EventKind::kGranted:
       return grant(message);
     case EventKind::kAnswered:
@@ -216,14 +221,26 @@ void Core::handle(const Event& event) {
       return depart(message);
     case EventKind::kStep:
       return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
+    case EventKind::kResume:
+      return go_on(*static_cast<Operation*>(event.object));
     case EventKind::kWake: {
       Rank& rank = *static_cast<Rank*>(event.object);
-      if (event.number == 0) return rank.program.start();
+      if (event.number == 0) return begin(rank);
       if (event.number <= rank.wakes_passed || rank.sleeper == nullptr) return;
       rank.wakes_passed = rank.wakes;
       return std::exchange(rank.sleeper, nullptr).resume();
     }
   }
+}
+
+/// Behind its end a program is in MPI_Finalize.
+void Core::begin(Rank& rank) {
+  rank.program.start(
+      [](void* ended) {
+        Rank& own = *static_cast<Rank*>(ended);
+        own.core().enter_call(own, own.clock);
+      },
+      &rank);
 }
 
 std::string Core::run(const World::Program& program, std::span<const int> ranks) {

@@ -24,6 +24,7 @@ namespace offramp::world {
 
 class Core;
 class Rank;
+class Collective;
 struct Message;
 struct Operation;
 struct Meeting;
@@ -97,6 +98,7 @@ struct Message : Matchable {
   bool was_kept = false;  // in the receiver's memory until it could be matched
   bool local = false;     // to the rank itself
   bool was_requested = false;
+  bool was_seen = false;  // its request, by what answers it
   bool holds_sender = false;
   bool holds_receiver = false;
   bool parked = false;  // gave up the sender's device while it waited for the receiver
@@ -128,6 +130,7 @@ struct Operation : Matchable {
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
+  Collective* resumes = nullptr;   // when it is done, once that is served; null: at once
   Operation* next_part = nullptr;  // of the same collective
   Operation* previous_part = nullptr;
   Time posted;            // of a receive; of a send that waits for an answer: when that is there
@@ -166,9 +169,21 @@ enum class EventKind : std::uint8_t {
   kDepart,     // the sender's device begins
   kWake,       // a program goes on
   // An order has room for the eight kinds above. These take the turn of another one.
-  kStep,    // of devices that work on a collective by themselves: among the departures
-  kNetwork  // among the releases, since neither sees the other
+  kStep,     // of devices that work on a collective by themselves: among the departures
+  kNetwork,  // among the releases, since neither sees the other
+  kResume    // of a collective that goes on by its rank's processor: among the departures
 };
+struct Event {
+  void* object = nullptr;
+  EventKind kind = EventKind::kWake;
+  std::uint32_t number = 0;  // kWake: which one is awaited; kStep: the device's own
+};
+/// Until the rank's processor is there for it.
+struct WaitingEvent {
+  Event event;
+  std::uint64_t order;
+};
+
 /// The order of simultaneous events at a rank: their kind, where they come from, and a number there.
 inline constexpr unsigned kKindShift = 37;
 inline constexpr unsigned kSourceShift = 13;
@@ -176,12 +191,6 @@ constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t numbe
   return static_cast<std::uint64_t>(kind) << kKindShift | static_cast<std::uint64_t>(source) << kSourceShift |
          (number & ((1U << kSourceShift) - 1));
 }
-
-struct Event {
-  void* object = nullptr;
-  EventKind kind = EventKind::kWake;
-  std::uint32_t number = 0;  // kWake: which one is awaited; kStep: the device's own
-};
 
 class Core final : private NetworkWorld {
  public:
@@ -205,6 +214,19 @@ class Core final : private NetworkWorld {
   Time processed(Rank& rank, Time begin, Time work);
   /// When the rank has its processor.
   Time resumed(Rank& rank, Time at) { return processed(rank, at, Time()); }
+  /// What a collective over this backend goes on by.
+  [[nodiscard]] Progress progress(std::uint8_t backend, OperationKind kind) const {
+    return members_[backend].backend->progress(kind);
+  }
+  /// Something goes on in calls of MPI only.
+  [[nodiscard]] bool needs_calls() const { return needs_calls_; }
+  /// What takes so long where the program has its processor alone.
+  [[nodiscard]] Time beside_thread(Time computing) const;
+  /// The program comes to a call that waits or asks.
+  void enter_call(Rank& rank, Time at);
+  /// A collective goes on where it waited for `part`, at `at` or when it has the processor.
+  void resume(Operation& part, Time at);
+
   /// The processors of the ranks do what a collective over this backend needs.
   [[nodiscard]] bool is_by_processor(std::uint8_t backend) const { return has_host_ && backend == 0; }
 
@@ -289,7 +311,8 @@ class Core final : private NetworkWorld {
     std::unique_ptr<Backend> backend;  // serves all ranks
     std::size_t sender_hold = kNoResource;
     std::size_t receiver_hold = kNoResource;
-    int group = 0;  // ranks of a kGroup
+    Progress answers = Progress::kHardware;  // requests
+    int group = 0;                           // ranks of a kGroup
     std::span<const ResourceDescription> resources;
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
     /// By scope, behind the last resource of it: those of the machine behind them take no memory in each
@@ -330,7 +353,11 @@ class Core final : private NetworkWorld {
   void push(Time at, const Rank& rank, EventKind kind, void* object, std::uint64_t order,
             std::uint32_t number = 0);
   void push(Time at, const Rank& rank, EventKind kind, Message& message);
+  [[nodiscard]] std::uint64_t order_at(int peer, EventKind kind, const Message& message) const {
+    return order_of(kind, peer, numbers_apart_ * message.transfer.number + message.backend);
+  }
   void handle(const Event& event);
+  static void begin(Rank& rank);
 
   Message& make_message();
   void free(Message& message);
@@ -349,6 +376,11 @@ class Core final : private NetworkWorld {
   void cross(Message& message);
   void cross_token(Message& message, Time latency);
   void requested(Message& message);
+  void see(Message& message);
+  /// The rank's processor works for MPI from now on, and the program computes so much later if it computes.
+  void interrupt(Rank& rank, Time work);
+  [[nodiscard]] bool is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order);
+  void go_on(Operation& part);
   void park(Message& message);
   void grant(Message& message);
   void answered(Message& message);
@@ -379,6 +411,8 @@ class Core final : private NetworkWorld {
   bool has_host_;  // and it is the first member
   bool faulty_;
   bool is_observed_;
+  bool needs_calls_ = false;
+  double thread_share_ = 0;
   std::string declined_;
   std::unique_ptr<Audit> audit_;
   std::mt19937_64 shuffle_;

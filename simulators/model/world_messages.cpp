@@ -87,9 +87,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   own.backend->issue(transfer, passage);
   if (options_.stragglers != nullptr && arguments.by_processor) hold_up(source, passage);
   if (transfer.source == transfer.destination) return send_local(message);
-  push(later(passage.begin, now_), source, EventKind::kDepart, &message,
-       static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
-           (source.departures++ & ((std::uint64_t{1} << kKindShift) - 1)));
+  push(later(passage.begin, now_), source, EventKind::kDepart, &message, source.next_departure());
   const Time host_free = passage.host_free;
   if (passage.complete >= Time() && !faulty_) sent(message, passage.complete);
   return host_free;
@@ -143,6 +141,7 @@ void Core::sent(Message& message, Time at) {
 void Core::done(Operation& operation, Time at) {
   operation.done = true;
   operation.done_at = at;
+  if (operation.waiter != nullptr && operation.resumes != nullptr) return resume(operation, at);
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
   if (operation.watched) wake(*operation.rank, later(at, operation.rank->clock));
   if (operation.given_up) discard(operation);
@@ -242,6 +241,15 @@ void Core::requested(Message& message) {
   envelope(message);
   message.was_requested = true;
   if (message.passage.protocol == Protocol::kGranted) return grant(message);
+  see(message);
+}
+
+/// What answers requests looks at this one.
+void Core::see(Message& message) {
+  const Event event{&message, EventKind::kRequested};
+  const std::uint64_t order = order_at(message.transfer.source, event.kind, message);
+  if (!is_served(*message.destination, members_[message.backend].answers, event, order)) return park(message);
+  message.was_seen = true;
   if (message.receive != nullptr && message.receive->posted <= now_) return grant(message);
   park(message);
   if (message.receive != nullptr)
@@ -300,6 +308,7 @@ void Core::arrive(Message& message) {
   }
   if (!passage.asks()) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
+  if (passage.by_processor > Time()) interrupt(*message.destination, passage.by_processor);
 }
 
 // --- what one message holds at a time ---
@@ -431,7 +440,7 @@ void Core::attach(Message& message, Operation& receive) {
     sent(message, complete);
     return done(receive, later(passage.stored, receive.posted));
   }
-  if (passage.protocol == Protocol::kRendezvous && message.was_requested)
+  if (passage.protocol == Protocol::kRendezvous && message.was_seen)
     push(later(now_, receive.posted), *message.destination, EventKind::kGranted, message);
 }
 

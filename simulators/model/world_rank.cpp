@@ -20,6 +20,21 @@ MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
   return {communicator.context(), from < 0 ? kAnySource : communicator.world(from), tag};
 }
 
+void Rank::compute(Time duration, std::uint64_t questions) {
+  const Time begin = clock;
+  clock = core_.processed(*this, clock, duration);
+  if (!core_.needs_calls() || clock == begin) return;
+  gate.close(begin, core_.now());
+  const Time period = Time::ps((clock - begin).count() /
+                               static_cast<std::int64_t>(std::min(questions, std::uint64_t{1} << 62) + 1));
+  if (questions == 0) return;
+  core_.enter_call(*this, begin + period);
+  if (period == Time()) return;
+  gate.close_between_questions(begin + period, questions, period);
+  gate.close(begin + period * static_cast<std::int64_t>(questions), core_.now());
+  asked = going_on > 0;
+}
+
 void Rank::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
                       ElementType element, bool synchronous) {
   offramp::Operation question;
@@ -138,11 +153,11 @@ Time RankHandle::clock() const {
 const Communicator& RankHandle::world() const {
   return rank_.everyone();
 }
-void RankHandle::compute(Time duration) {
+void RankHandle::compute(Time duration, std::uint64_t questions) {
   const Stragglers* const stragglers = rank_.core().options().stragglers.get();
   const Time taken = stragglers != nullptr ? stragglers->computed(rank_.number(), duration) : duration;
   rank_.held_up += taken - duration;
-  work(taken);
+  rank_.compute(rank_.core().beside_thread(taken), questions);
 }
 void RankHandle::work(Time duration) {
   rank_.clock = rank_.core().processed(rank_, rank_.clock, duration);
@@ -151,11 +166,34 @@ void RankHandle::rest_until(Time at) {
   rank_.clock = later(rank_.clock, at);
 }
 
+/// The world comes to the program's clock, which moves on by what the processor has to do for MPI until then.
+static Task<void> come_up(world::Rank& rank) {
+  do {
+    co_await Until{rank, rank.clock};
+  } while (rank.take_interruption());
+  rank.asked = false;
+}
+
+/// The program has computed, and comes to a call that waits or asks.
+static Task<void> enter(world::Rank& rank) {
+  const bool may_have_copied = rank.core().options().ranks_per_node > 1;
+  if (may_have_copied) co_await come_up(rank);
+  rank.core().enter_call(rank, rank.clock);
+}
+
+/// The program waits until then, and until its processor has done what collectives in progress need of it.
+static Task<void> share_processor(world::Rank& rank, Time until) {
+  co_await Until{rank, later(rank.clock, until)};
+  rank.clock = later(rank.clock, rank.busy);
+}
+
 Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::size_t bytes, int tag,
                                ElementType element) {
   world::Operation operation(Kind::kSend, rank_);
   rank_.start_send(operation, communicator, to, bytes, tag, element, false);
+  if (!operation.done && !rank_.gate.is_open()) co_await enter(rank_);  // it waits
   co_await Done{operation};
+  if (rank_.going_on > 0) co_await share_processor(rank_, operation.done_at);
   const Outcome outcome = rank_.observe(operation).outcome;
   if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
   co_return outcome;
@@ -165,14 +203,18 @@ Task<Outcome> RankHandle::ssend(const Communicator& communicator, int to, std::s
                                 ElementType element) {
   world::Operation operation(Kind::kSend, rank_);
   rank_.start_send(operation, communicator, to, bytes, tag, element, true);
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Done{operation};
+  if (rank_.going_on > 0) co_await share_processor(rank_, operation.done_at);
   co_return rank_.observe(operation).outcome;
 }
 
 Task<Received> RankHandle::receive(const Communicator& communicator, int from, std::size_t bytes, int tag) {
   world::Operation operation(Kind::kReceive, rank_);
   rank_.start_receive(operation, communicator, from, bytes, tag);
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Done{operation};
+  if (rank_.going_on > 0) co_await share_processor(rank_, operation.done_at);
   co_return rank_.observe(operation);
 }
 
@@ -181,8 +223,10 @@ Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::si
   world::Operation outgoing(Kind::kSend, rank_);
   rank_.start_receive(incoming, world(), from, room, tag);
   rank_.start_send(outgoing, world(), to, bytes, tag, ElementType::kByte, false);
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Done{outgoing};
   co_await Done{incoming};
+  if (rank_.going_on > 0) co_await share_processor(rank_, later(outgoing.done_at, incoming.done_at));
   const Outcome sent = rank_.observe(outgoing).outcome;
   Received received = rank_.observe(incoming);
   if (received.outcome == Outcome::kOk) received.outcome = sent;
@@ -211,7 +255,9 @@ RankRequest RankHandle::irecv(const Communicator& communicator, int from, std::s
 // --- completion ---
 
 Task<Received> RankHandle::wait(RankRequest& request) {
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Done{*request.operation_};
+  if (rank_.going_on > 0) co_await share_processor(rank_, request.operation_->done_at);
   const Received received = rank_.observe(*request.operation_);
   request = RankRequest();
   if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
@@ -219,9 +265,14 @@ Task<Received> RankHandle::wait(RankRequest& request) {
 }
 
 Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
+  Time done;
   for (const RankRequest& request : requests) {
-    if (!request.empty()) co_await Done{*request.operation_};
+    if (request.empty()) continue;
+    if (!rank_.gate.is_open()) co_await enter(rank_);
+    co_await Done{*request.operation_};
+    done = later(done, request.operation_->done_at);
   }
+  if (rank_.going_on > 0) co_await share_processor(rank_, done);
   Outcome outcome = Outcome::kOk;
   for (const RankRequest& request : requests) {
     Received one;
@@ -240,6 +291,7 @@ static bool is_done_now(world::Rank& rank, const world::Operation& operation) {
 }
 
 Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   std::size_t first = requests.size();
   for (;;) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -289,19 +341,29 @@ bool RankHandle::is_far_ahead() const {
   return rank_.is_far_ahead();
 }
 Task<void> RankHandle::let_world_come_up() {
+  if (rank_.asked) co_await come_up(rank_);
   co_await Until{rank_, rank_.clock};
 }
 
 Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
-  work(rank_.core().options().poll);
-  co_await Until{rank_, rank_.clock};
+  co_await ask();
   if (!request.operation_->done || request.operation_->done_at > rank_.clock) co_return std::nullopt;
   const Received received = rank_.observe(*request.operation_);
   request = RankRequest();
   co_return received;
 }
 
+/// A question that may find nothing.
+Task<void> RankHandle::ask() {
+  if (!rank_.gate.is_open()) co_await enter(rank_);
+  work(rank_.core().options().poll);
+  rank_.asks = true;
+  co_await come_up(rank_);
+  rank_.asks = false;
+}
+
 Task<bool> RankHandle::cancel(RankRequest& request) {
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Until{rank_, rank_.clock};
   world::Operation& operation = *request.operation_;
   if (operation.done || !operation.queued) co_return false;
@@ -322,6 +384,7 @@ static std::optional<Received> look(world::Rank& rank, const world::MatchKey& ke
 
 Task<Received> RankHandle::probe(const Communicator& communicator, int from, int tag) {
   const world::MatchKey key = world::Rank::key_of(communicator, from, tag);
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Until{rank_, rank_.clock};
   std::optional<Received> found = look(rank_, key);
   while (!found) {
@@ -347,8 +410,7 @@ Time RankHandle::post_cost() const {
 }
 
 Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
-  work(rank_.core().options().poll);
-  co_await Until{rank_, rank_.clock};
+  co_await ask();
   co_return look(rank_, world::Rank::key_of(communicator, from, tag));
 }
 
@@ -372,7 +434,9 @@ RankRequest RankHandle::start(const Communicator& communicator, const Operation&
 Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation operation) {
   operation.ranks = communicator.size();
   RankRequest request = start(communicator, operation);
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Done{*request.operation_};
+  if (rank_.going_on > 0) co_await share_processor(rank_, request.operation_->done_at);
   const Outcome outcome = rank_.observe(*request.operation_).outcome;
   if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
   co_return outcome;
@@ -453,7 +517,9 @@ Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
 Task<std::optional<Communicator>> RankHandle::split(const Communicator& communicator, int color, int key) {
   world::Meeting meeting(rank_, communicator.rank(), color, key);
   rank_.core().meet(communicator, communicator.local_->collectives++, meeting);
+  if (!rank_.gate.is_open()) co_await enter(rank_);
   co_await Done{meeting};
+  if (rank_.going_on > 0) co_await share_processor(rank_, meeting.done_at);
   (void)rank_.observe(meeting);
   co_return std::move(meeting.made);
 }

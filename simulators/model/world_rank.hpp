@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "simulators/model/progress_gate.hpp"
 #include "simulators/model/world_core.hpp"
 
 namespace offramp {
@@ -64,6 +65,29 @@ class Rank {
     return backend < kInline ? devices_[backend] : core_.further_device(number_, backend);
   }
 
+  /// The order of what it gives to its devices.
+  [[nodiscard]] std::uint64_t next_departure() {
+    return static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
+           (departures++ & ((std::uint64_t{1} << kKindShift) - 1));
+  }
+
+  // What its processor does for operations in progress, which go on while the program is in calls.
+  ProgressGate gate;
+  std::vector<WaitingEvent> unserved;  // until the program comes to a call
+  int going_on = 0;                    // collectives that need the processor
+  Time busy;                           // with one of them until then
+  Time interrupted;                    // of the program's time, and the program's clock does not show it yet
+  bool asks = false;                   // the program is in a call that returns at once
+  bool asked = false;                  // while it computed, which is not over in the world
+  [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
+  void compute(Time duration, std::uint64_t questions);
+  /// The program was interrupted: its clock shows it.
+  [[nodiscard]] bool take_interruption() {
+    if (interrupted == Time()) return false;
+    clock += std::exchange(interrupted, Time());
+    return true;
+  }
+
   // What its program waits for, besides an operation.
   std::uint32_t wakes = 0;          // asked for so far
   std::uint32_t wakes_passed = 0;   // those have no meaning any more
@@ -76,7 +100,7 @@ class Rank {
   void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
                      int tag);
   /// The program has run so far ahead of the world that it waits.
-  [[nodiscard]] bool is_far_ahead() const { return on_their_way > kMostOnTheirWay; }
+  [[nodiscard]] bool is_far_ahead() const { return on_their_way > kMostOnTheirWay || asked; }
   /// The program learns that an operation is done.
   Received observe(Operation& operation);
   [[nodiscard]] std::uint64_t id_of(const Operation& operation) const {

@@ -41,7 +41,46 @@ void Collective::start(const offramp::Operation& question, const CollectiveSizes
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
   if (sizes.in_place) put_in_place(question.kind, buffers);
+  if (!question.nonblocking) return start(own_backend().collective(question, *this, buffers));
+  progress_ = core().progress(backend_, question.kind);
+  Rank& rank = own();
+  if (progress_ == Progress::kCalls) ++rank.going_on;
+  if (takes_turns()) begin_turn(rank.clock, false);
   start(own_backend().collective(question, *this, buffers));
+  if (takes_turns()) rank.clock = later(rank.clock, rank.busy);  // the call begins the first round itself
+}
+
+void Collective::begin_turn(Time at, bool interrupts) {
+  left_ = turn_began_ = clock = later(clock, later(at, own().busy));
+  interrupts_ = interrupts;
+}
+
+void Collective::end_turn() {
+  settle_work();
+  Rank& rank = own();
+  rank.busy = later(rank.busy, clock);
+  if (interrupts_) rank.interrupted += clock - turn_began_;
+  turn_began_ = clock;
+}
+
+void Collective::go_on(Operation& part) {
+  const Time now = core().now();
+  begin_turn(now, progress_ == Progress::kCalls && own().is_interrupted(now));
+  std::exchange(part.waiter, nullptr).resume();  // and this may be gone
+}
+
+bool Collective::ready(Handle handle) {
+  const auto& part = *static_cast<Operation*>(handle);
+  return part.done && (!takes_turns() || part.done_at <= clock);
+}
+
+void Collective::wait(Handle handle, std::coroutine_handle<> algorithm) {
+  auto& part = *static_cast<Operation*>(handle);
+  part.waiter = algorithm;
+  if (!takes_turns()) return;
+  end_turn();
+  part.resumes = this;
+  if (part.done) core().resume(part, part.done_at);
 }
 
 /// What MPI_IN_PLACE says. An alltoall or reduce_scatter in place sends from a copy.
@@ -81,7 +120,8 @@ void Collective::settle_work() {
 }
 
 void Collective::ended() {
-  settle_work();
+  takes_turns() ? end_turn() : settle_work();
+  if (progress_ == Progress::kCalls) --own().going_on;
   outcome = task_.result();
   if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
   core().done(*this, clock);

@@ -24,6 +24,10 @@ class Collective final : public Operation, public Team {
   /// An algorithm that is this team's.
   void start(Task<Outcome> algorithm);
   void start(const offramp::Operation& question, const CollectiveSizes& sizes);
+  /// By what it goes on between its messages.
+  [[nodiscard]] Progress progress() const { return progress_; }
+  /// It has waited for `part`, and what it goes on by is there.
+  void go_on(Operation& part);
   /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
   [[nodiscard]] Time observe(Time at);
 
@@ -36,10 +40,8 @@ class Collective final : public Operation, public Team {
   void combine_elements(Bytes, MutableBytes) override {}
   Handle start_send(int peer, Bytes data, const Stamp* stamp) override;
   Handle start_receive(int peer, MutableBytes data, bool token) override;
-  bool ready(Handle handle) override { return static_cast<Operation*>(handle)->done; }
-  void wait(Handle handle, std::coroutine_handle<> algorithm) override {
-    static_cast<Operation*>(handle)->waiter = algorithm;
-  }
+  bool ready(Handle handle) override;
+  void wait(Handle handle, std::coroutine_handle<> algorithm) override;
   Outcome finish(Handle handle) override;
   Arrival take(Handle handle) override;
 
@@ -48,6 +50,11 @@ class Collective final : public Operation, public Team {
   Core& core() { return own().core(); }
   Backend& own_backend() { return *core().device(own(), backend_).backend; }
   void ended();
+  /// The processor works on this operation at times, and on nothing else then.
+  [[nodiscard]] bool takes_turns() const { return progress_ != Progress::kHardware; }
+  /// interrupts: the program, which computes.
+  void begin_turn(Time at, bool interrupts);
+  void end_turn();
   /// The algorithm has moved the clock since it was left: that was work of the processor, if it has one.
   void settle_work();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
@@ -60,6 +67,9 @@ class Collective final : public Operation, public Team {
   std::shared_ptr<const Communicator::Group> group_;
   std::uint8_t backend_;
   int tag_;
+  Progress progress_ = Progress::kHardware;
+  Time turn_began_;
+  bool interrupts_ = false;
   bool by_processor_;    // what the algorithm does is done by the rank's own
   Time left_;            // the clock when the algorithm went on
   bool failed_ = false;  // a message has: the algorithm goes on, and those it sends to get to know

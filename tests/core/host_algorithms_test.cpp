@@ -28,6 +28,11 @@ TEST_P(HostAlgorithm, GivesMpisResults) {
   }
 }
 
+TEST_P(HostAlgorithm, GivesMpisResultsAsASchedule) {
+  const auto [kind, ranks] = GetParam();
+  try_all(kind, ranks, {}, "libnbc's schedule", {}, true);
+}
+
 std::vector<OperationKind> all_kinds() {
   std::vector<OperationKind> kinds;
   for (const host::CollectiveKind& one : host::collective_kinds()) kinds.push_back(one.kind);

@@ -60,6 +60,7 @@ class Trial {
     operation_.elements = (varies ? sent_[0].size() : unit) / reducer->kind().element_bytes;
   }
 
+  void begin_and_wait() { operation_.nonblocking = true; }
   void run(const Settings& settings, const std::string& name, const ClusterOptions& options = {}) {
     Cluster cluster(ranks_, backend_named("host"), settings, options);
     const std::string stuck = cluster.run([&](ClusterRank& rank) { return call(rank, name); });
@@ -204,7 +205,7 @@ class Trial {
 
 /// Every root, size and reduction of a kind by one algorithm.
 inline void try_all(OperationKind kind, int ranks, const Overrides& overrides, const std::string& name,
-                    const ClusterOptions& options = {}) {
+                    const ClusterOptions& options = {}, bool nonblocking = false) {
   Int32Sum sum;
   AffineComposition composition;
   std::vector<ElementReducer*> reducers{nullptr};
@@ -214,11 +215,14 @@ inline void try_all(OperationKind kind, int ranks, const Overrides& overrides, c
   const Settings settings = host_settings(overrides);
   for (ElementReducer* const reducer : reducers) {
     for (const int root : roots) {
-      for (const std::size_t unit : {std::size_t{0}, std::size_t{8}, std::size_t{4104}}) {
+      // The last one is beyond where the schedules of nonblocking ones change.
+      for (const std::size_t unit : std::initializer_list<std::size_t>{0, 8, 4104, 66000}) {
+        if (unit > 4104 && !nonblocking) continue;
         for (const bool in_place : {false, true}) {
           if (in_place && reducer == nullptr) continue;
-          Trial(kind, ranks, root, unit, reducer, in_place)
-              .run(settings, std::string(to_string(kind)) + " by " + name, options);
+          Trial trial(kind, ranks, root, unit, reducer, in_place);
+          if (nonblocking) trial.begin_and_wait();
+          trial.run(settings, std::string(to_string(kind)) + " by " + name, options);
         }
       }
     }

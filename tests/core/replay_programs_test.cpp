@@ -171,11 +171,10 @@ class Scribe {
   void collective(const Step& step) {
     const Operation& operation = step.operation;
     Tape::Event event = tape_.collective(operation, communicator_);
-    if (step.nonblocking) event.flags &= static_cast<std::uint8_t>(~recording::kBlocking);
     if (step.in_place) event.flags |= recording::kInPlace;
     if (has_blocks_of_different_sizes(operation.kind)) set_blocks(step, event);
     const std::uint64_t request = tape_.add(event);
-    if (step.nonblocking) keep(request);
+    if (operation.nonblocking) keep(request);
   }
 
   void set_blocks(const Step& step, Tape::Event& event) {

@@ -109,9 +109,9 @@ class Tape {
   Event collective(const Operation& operation, std::uint32_t communicator = 0) {
     Event event;
     event.kind = Kind::kCollective;
-    event.flags = recording::kBlocking;
+    if (!operation.nonblocking) event.flags = recording::kBlocking;
     if (!operation.commutative) event.flags |= recording::kNotCommutative;
-    event.call = static_cast<std::uint16_t>(Kind::kCollective);
+    event.call = static_cast<std::uint16_t>(operation.nonblocking ? Kind::kCount : Kind::kCollective);
     event.operation = operation.kind;
     event.element = operation.element;
     event.function = operation.function;
@@ -177,9 +177,9 @@ class TapeReader final : public recording::Reader {
   /// The name of the kind of event stands for that of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {
-        "MPI_Send",   "MPI_Recv",         "collective",      "MPI_Wait", "MPI_Probe", "MPI_Mprobe",
-        "MPI_Cancel", "MPI_Request_free", "MPI_Comm_create", "meet",     "exchange",  "MPI_Pcontrol",
-        "native"};
+        "MPI_Send",   "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
+        "MPI_Mprobe", "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
+        "exchange",   "MPI_Pcontrol", "native",           "MPI_Icollective"};
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] bool cut() const override { return tape_.cut; }

@@ -116,7 +116,7 @@ class Draw {
     operation.kind = kinds_[static_cast<std::size_t>(below(static_cast<int>(kinds_.size())))];
     operation.ranks = members;
     operation.root = has_root(operation.kind) ? below(members) : 0;
-    step.nonblocking = one_in(2);
+    operation.nonblocking = one_in(2);
     const std::size_t most =
         has_block_per_rank(operation.kind) || operation.kind > OperationKind::kExscan ? 65536 : 1 << 20;
     step.sizes.resize(static_cast<std::size_t>(members) * static_cast<std::size_t>(members));
@@ -188,8 +188,8 @@ std::string describe(const Step& step) {
       kNames[static_cast<std::size_t>(step.kind)], step.communicator, step.from, step.to, step.tag,
       step.any_tag ? " (any)" : "", std::span(step.sizes).first(std::min(step.sizes.size(), kMostShown)),
       step.room, step.senders, static_cast<int>(step.send), static_cast<int>(step.receive),
-      static_cast<int>(step.wait), step.nonblocking ? "nonblocking " : "", step.in_place ? "in place " : "",
-      to_string(step.operation.kind), step.operation.root);
+      static_cast<int>(step.wait), step.operation.nonblocking ? "nonblocking " : "",
+      step.in_place ? "in place " : "", to_string(step.operation.kind), step.operation.root);
 }
 
 }  // namespace offramp::test

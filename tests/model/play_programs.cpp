@@ -281,7 +281,7 @@ class Player {
     RankRequest request = rank_.start(communicator, step.operation, sizes_of(step, communicator.rank()));
     Expected expected;
     expected.step = number_;
-    if (step.nonblocking) {
+    if (step.operation.nonblocking) {
       keep(std::move(request), expected);
       co_return;
     }

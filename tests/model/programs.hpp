@@ -49,7 +49,6 @@ struct Step {
   Receive receive = Receive::kBlocking;
   Wait wait = Wait::kAll;
   Operation operation;
-  bool nonblocking = false;
   bool in_place = false;
   Time duration;
   std::vector<int> colors;  // by rank of the communicator

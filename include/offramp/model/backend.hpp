@@ -44,6 +44,14 @@ namespace offramp {
 
 class PacketSink;  // offramp/kernel/packet.hpp
 
+/// Who moves an operation on once it was begun: answers the request of a message, and begins the next round
+/// of a collective.
+enum class Progress : std::uint8_t {
+  kHardware,  // the device, at any time
+  kCalls,     // the rank's processor, while its program is in a call of MPI that waits or asks
+  kThread     // a thread beside the program, at any time, which takes part of the processor's time
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -87,6 +95,11 @@ class Backend {
   [[nodiscard]] virtual bool records() const { return false; }
   /// Spans and packets of the sender's end, once all its times are known.
   virtual void record_sender(const Transfer& /*transfer*/, const Passage& /*passage*/) {}
+
+  /// The same for the life of the backend. kSend: of messages that ask first.
+  [[nodiscard]] virtual Progress progress(OperationKind /*kind*/) const { return Progress::kHardware; }
+  /// Of the processor's time while the program computes, what the thread takes that makes progress.
+  [[nodiscard]] virtual double progress_share() const { return 0; }
 
   /// What posting a receive costs the host.
   [[nodiscard]] virtual Time post_receive_cost() const = 0;
@@ -157,7 +170,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 4;
+  static constexpr int kAbi = 5;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

@@ -57,6 +57,7 @@ struct Passage {
   Time first;
   Time last;
   Time stored;                   // all of it is in the receiver's memory
+  Time by_processor;             // so long the receiver's processor has moved the data there itself
   Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
   Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
   Protocol protocol = Protocol::kDirect;

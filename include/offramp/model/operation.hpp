@@ -167,7 +167,8 @@ struct Operation {
   std::size_t elements = 0;
   int ranks = 2;
   int root = 0;
-  int tag = 0;  // point-to-point only
+  int tag = 0;               // point-to-point only
+  bool nonblocking = false;  // of a collective: the program goes on beside it (MPI_Iallreduce and so on)
 };
 
 }  // namespace offramp
