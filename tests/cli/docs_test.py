@@ -117,7 +117,7 @@ class Figures(unittest.TestCase):
     """Limits that pages name are the constants of the source."""
 
     PLACES = [
-        ("docs/write-a-backend.md", "plugin was built for, 4 at present", "include/offramp/model/backend.hpp", "kAbi = 4;"),
+        ("docs/write-a-backend.md", "plugin was built for, 5 at present", "include/offramp/model/backend.hpp", "kAbi = 5;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
         ("docs/architecture.md", "Payloads up to 64 KiB are fetched", "lib/core/engine.cpp", "kMostUnattached = 1 << 16;"),
@@ -228,7 +228,7 @@ class Figures(unittest.TestCase):
         ("docs/reliability.md", "`offramp: rank 1: cclo gave up receiving ...`", "lib/core/engine_accounts.cpp",
          '"offramp: rank {}: {} gave up receiving'),
         ("docs/reliability.md", "leaves a file `.offramp-XXXXXX`", "lib/core/output_file.cpp", '".offramp-XXXXXX"'),
-        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 4", "include/offramp/model/backend.hpp", "kAbi = 4;"),
+        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 5", "include/offramp/model/backend.hpp", "kAbi = 5;"),
         ("docs/recording.md", "reached 64 KiB", "lib/recording/format.hpp", "kPayloadTarget = std::size_t{64} << 10U;"),
         ("docs/recording.md", "up to 64 MiB of blocks in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/recording.md", "length of the payload, 32 bits, at most 64 MiB", "lib/recording/format.hpp",
