@@ -497,7 +497,7 @@ struct Gathered {
     const std::uint64_t times = whole(rank, "arrival_order_dependences");
     const std::uint64_t reads = whole(rank, "clock_reads");
     const std::uint64_t malformed = whole(rank, "malformed_messages");
-    const bool has_clock = rank.at("timed").get<bool>();
+    const bool has_clock = rank.value("timed", false);
     const std::string digest = rank.contains("data") ? rank.at("data").get<std::string>() : "";
     if (rank.contains("ended")) ended[rank.at("ended").get<std::string>()].push_back(number);
     if (rank.contains("host")) add_host(hosts, rank.at("host"));

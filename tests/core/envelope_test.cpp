@@ -49,7 +49,7 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
   const std::vector<std::pair<const char*, std::function<void(Header&)>>> spoilers = {
       {"kind 0", [](Header& h) { h.envelope.kind = EnvelopeKind{0}; }},
       {"kind 3", [](Header& h) { h.envelope.kind = EnvelopeKind{3}; }},
-      {"unknown flag", [](Header& h) { h.envelope.flags |= 64; }},
+      {"unknown flag", [](Header& h) { h.envelope.flags |= 128; }},
       {"element", [](Header& h) { h.envelope.element = static_cast<ElementType>(16); }},
       {"negative source", [](Header& h) { h.envelope.source = -1; }},
       {"source", [](Header& h) { h.envelope.source = 4; }},
@@ -77,6 +77,19 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
   reply.envelope.kind = EnvelopeKind::kReply;
   reply.stamp.first = Time::ps(-1);
   EXPECT_FALSE(accepted(reply, 0)) << "a reply's time";
+}
+
+TEST(AnEnvelope, HasNoStampWithoutALiveClock) {
+  const Header sent = valid();
+  EnvelopeLimits limits = kLimits;
+  limits.stamped = false;
+  const auto got = decode(sent.encoded(false), kBytes, limits);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(sent.encoded(false).size(), 48U);
+  EXPECT_EQ(std::memcmp(&got->envelope, &sent.envelope, sizeof(Envelope)), 0);
+  EXPECT_EQ(got->stamp.first, Time());
+  EXPECT_FALSE(decode(sent.encoded(true), kBytes, limits)) << "of a rank that has a live clock";
+  EXPECT_FALSE(decode(sent.encoded(false), kBytes, kLimits)) << "of a rank that has none";
 }
 
 TEST(AnEnvelope, CarriesPayloadInACollectiveOnlyWhereItsTagSaysSo) {
