@@ -7,8 +7,9 @@
 namespace offramp::cclo {
 namespace {
 
-/// Up to here all contributions of an allreduce go to one rank, which adds up every chunk in its order, and the
-/// result comes from there: two messages a rank, where the ring takes one for each chunk and rank twice over.
+/// Up to here all contributions of an allreduce go to one rank, which adds up every chunk in its order, and
+/// the result comes from there: two messages a rank, where the ring takes one for each chunk and rank twice
+/// over.
 constexpr std::size_t kCentral = 4096;
 
 /// How one reduction cuts its memory.
@@ -59,12 +60,14 @@ Task<Outcome> allreduce_around(Team& team, Chunks chunks, Bytes own, MutableByte
   const int next = chunks.wrap(team.rank() + 1);
   const int previous = chunks.wrap(team.rank() - 1);
   Outcome outcome = co_await scatter_sums(team, chunks, own, chunks.part(result, team.rank()));
+  PooledVector<Team::PendingToken> sent;  // nobody receives before it has sent
   for (int i = 0; i + 1 < chunks.ranks; ++i) {
     const Bytes out = chunks.part(result, team.rank() - i);
     const MutableBytes in = chunks.part(result, team.rank() - i - 1);
-    if (!out.empty()) note(outcome, (co_await team.send_token(next, out, Stamp{})).outcome);
+    if (!out.empty()) sent.push_back(team.send_token(next, out, Stamp{}));
     if (!in.empty()) note(outcome, (co_await team.receive_token(previous, in)).outcome);
   }
+  for (const Team::PendingToken& token : sent) note(outcome, (co_await token).outcome);
   co_return outcome;
 }
 
@@ -130,8 +133,7 @@ Task<Outcome> allreduce_by_segments(const Spec& spec, Team& team, Bytes own, Mut
   for (std::uint64_t at = 0; at < own.size(); at += most) {
     const std::uint64_t bytes = std::min<std::uint64_t>(most, own.size() - at);
     const Chunks chunks{bytes, element_bytes, team.size()};
-    note(outcome,
-         co_await allreduce_around(team, chunks, own.subspan(at, bytes), result.subspan(at, bytes)));
+    note(outcome, co_await allreduce_around(team, chunks, own.subspan(at, bytes), result.subspan(at, bytes)));
     if (bytes == own.size()) break;
   }
   co_return outcome;

@@ -8,8 +8,8 @@
 
 namespace offramp::cclo {
 
-/// The root adds up all contributions. The hardware takes them in the order of their arrival; without modelled
-/// time that is the one in which they come if all begin at once: the rank before the root first.
+/// The root adds up all contributions. The hardware takes them in the order of their arrival; without
+/// modelled time that is the one in which they come if all begin at once: the rank before the root first.
 [[nodiscard]] Fold flat_fold(const Team& team, int root);
 
 Task<Outcome> reduce_scatter_on_ring(Team& team, CollectiveBuffers buffers);

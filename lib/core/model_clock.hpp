@@ -1,5 +1,6 @@
 // The modelled clock of a rank while its program runs. A run has one only where something asks for it
-// (needs_live_clock()); otherwise an engine moves data, and modelled time is computed when the run is settled.
+// (needs_live_clock()); otherwise an engine moves data, and modelled time is computed when the run is
+// settled.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ class ModelClock {
   Time now;
   void reach(Time time) { now = later(now, time); }
 
-  /// Who carries an operation, and where it stands in modelled time: at `now` with the rank's own hardware, or
-  /// where the algorithm of a collective is.
+  /// Who carries an operation, and where it stands in modelled time: at `now` with the rank's own hardware,
+  /// or where the algorithm of a collective is.
   struct Position {
     std::uint8_t backend = 0;
     Time* time = nullptr;
@@ -30,22 +31,24 @@ class ModelClock {
   virtual std::uint32_t next_number(std::uint8_t backend, int destination) = 0;
 
   struct Sent {
-    Stamp stamp;             // goes along with the message
-    Time complete;           // when the send is complete; meaningless if it waits
-    bool waits = false;      // it is complete only once match() has answered
+    Stamp stamp;         // goes along with the message
+    Time complete;       // when the send is complete; meaningless if it waits
+    bool waits = false;  // it is complete only once match() has answered
   };
   virtual Sent send(const Transfer& transfer, const Position& at) = 0;
   /// Posting a receive. Returns when it is posted.
   virtual Time post(const Position& at) = 0;
   /// At the receiver of a message that waits, when it is matched. The answer goes back to the sender.
-  virtual Stamp match(std::uint8_t backend, const Transfer& transfer, const Stamp& departure, Time posted) = 0;
+  virtual Stamp match(std::uint8_t backend, const Transfer& transfer, const Stamp& departure,
+                      Time posted) = 0;
   /// Completions, when the program or the algorithm learns of them.
-  virtual void received(const Transfer& transfer, const Stamp& departure, Time posted, const Position& at) = 0;
+  virtual void received(const Transfer& transfer, const Stamp& departure, Time posted,
+                        const Position& at) = 0;
   virtual void sent(const Transfer& transfer, const Stamp& departure, const Stamp& answer,
                     const Position& at) = 0;
 
-  /// The hardware of one collective: the rank's as it was when the collective was issued, so that operations in
-  /// flight never depend on each other's progress.
+  /// The hardware of one collective: the rank's as it was when the collective was issued, so that operations
+  /// in flight never depend on each other's progress.
   class Fork : public TeamHardware {
    public:
     virtual ~Fork() = default;

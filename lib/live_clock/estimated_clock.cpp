@@ -60,8 +60,7 @@ void EstimatedClock::received(const Transfer& transfer, const Stamp& departure, 
 
 void EstimatedClock::sent(const Transfer& transfer, const Stamp& departure, const Stamp& answer,
                           const Position& at) {
-  const Time done =
-      members_[at.backend].messages.complete_send(transfer, departure, answer, units_of(at));
+  const Time done = members_[at.backend].messages.complete_send(transfer, departure, answer, units_of(at));
   *at.time = later(*at.time, done);
 }
 

@@ -33,7 +33,10 @@ class EstimatedClock final : public ModelClock {
   class Hardware;
   struct Member {
     explicit Member(Backend& backend_)
-        : backend(backend_), messages(backend_), units(messages.units()), post(backend_.post_receive_cost()) {}
+        : backend(backend_),
+          messages(backend_),
+          units(messages.units()),
+          post(backend_.post_receive_cost()) {}
     Backend& backend;
     LiveMessages messages;
     Units units;
