@@ -1,4 +1,5 @@
-// A cluster: many ranks in one process over the memory fabric, with data and the live clock, for tests.
+// A cluster: many ranks in one process over the memory fabric, with data and, unless an option says
+// otherwise, the live clock, for tests.
 //
 // Each rank has an engine of its own, as under mpirun, and runs a program: a coroutine that
 // communicates through its ClusterRank. The handle makes the same calls of the engine, in the same order, as
@@ -25,6 +26,7 @@ struct ClusterOptions {
   std::uint64_t shuffle_seed = 0;  // not 0: messages and ranks get their turns in an order drawn from it
   std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
   FaultRates faults;               // of the modelled wires
+  bool timed = true;               // there is a live clock
   bool watched = false;            // collectives: the live clock follows them, and no data moves
   int ranks_per_node = 1;          // neighbouring ranks share a node
   std::vector<int> members = {};   // of the communicator of collectives, in its order; empty: as in the world
@@ -141,7 +143,7 @@ class Cluster {
 
   [[nodiscard]] int ranks() const { return hub_.ranks(); }
   [[nodiscard]] Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] Time clock(int rank) { return engine(rank).lane().clock; }
+  [[nodiscard]] Time clock(int rank) { return engine(rank).clock()->now; }
   /// Of all ranks.
   [[nodiscard]] std::vector<Time> clocks();
   [[nodiscard]] WireCounters wire();

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "simulators/model/live_messages.hpp"
+#include "lib/live_clock/live_messages.hpp"
 
 namespace offramp {
 

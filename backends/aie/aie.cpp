@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/aie/algorithms.hpp"
+#include "backends/aie/data.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/explain.hpp"
 #include "backends/aie/messages.hpp"
@@ -48,14 +49,18 @@ class AieBackend final : public Backend {
     return verdict.unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
+  /// A long message: the sender's kernel stalls on full windows.
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return transfer.bytes > setup_.eager_limit;
+  }
+
   [[nodiscard]] std::span<const ResourceDescription> resources() const override {
     return device_.resources();
   }
 
-  /// A long message waits for its receiver: the sender's kernel stalls on full windows.
   void issue(const Transfer& transfer, Passage& passage) override {
     passage.host_free = passage.begin = passage.issued + setup_.command;
-    if (transfer.synchronous || transfer.bytes > setup_.eager_limit) passage.protocol = Protocol::kRendezvous;
+    if (transfer.synchronous || waits_for_receiver(transfer)) passage.protocol = Protocol::kRendezvous;
   }
 
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
@@ -115,6 +120,7 @@ class AieBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return setup_.command; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    if (team.hardware() == nullptr) return aie::carry(planner_, operation, team, buffers);
     const bool counts = operation.kind != OperationKind::kReduce || team.rank() == operation.root;
     const aie::Model model{setup_, planner_, graphs_, device_,
                            wire_,  spans_,   skew_,   counts ? &times_ : nullptr};

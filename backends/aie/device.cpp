@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "simulators/model/units.hpp"
-
 namespace offramp::aie {
 
 Device::Device(const Setup& setup, int ranks) {
@@ -47,16 +45,16 @@ void DeviceJob::start(const DeviceWork& work, Time at, int alike) {
   work_ = work;
   asked_ = at;
   ended_ = false;
-  if (WorldDevices* const world = team_.devices()) return world->schedule(at, *this, 0);
+  if (WorldDevices* const world = team_.world()) return world->schedule(at, *this, 0);
   work_.shared_time = work_.shared_time * alike;
   work_.bytes *= static_cast<std::uint64_t>(alike);
-  end_ = serve(team_.units()->view(device_.resources()), work_, at).end;
+  end_ = serve(team_.hardware()->resources(team_.world_rank(team_.rank())), work_, at).end;
   ended_ = true;
 }
 
 /// Messages may take a resource while others wait for it. The kernel may go on, and end, in here.
 void DeviceJob::step(Time now, std::uint32_t /*number*/) {
-  WorldDevices& world = *team_.devices();
+  WorldDevices& world = *team_.world();
   const Resources resources = world.resources(team_.world_rank(team_.rank()));
   const Arbiter& own = resources[work_.own].timeline;
   const auto found = device_.waiting_.find(&resources[work_.own]);

@@ -22,6 +22,9 @@ class CcloBackend final : public Backend {
   explicit CcloBackend(const BackendContext& context);
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return is_write(transfer) ? transfer.bytes > kBuffered : waits_for_buffers(transfer);
+  }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kEngineResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
@@ -80,6 +83,11 @@ class CcloBackend final : public Backend {
   [[nodiscard]] const Remedy& larger_memory(int ranks) const;
 
   [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const;
+
+  /// A collective as a call of the engine.
+  Task<Outcome> call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers);
+  /// The same without hardware: what the firmware's algorithms combine, in their order.
+  [[nodiscard]] Task<Outcome> carry(const Operation& operation, Team& team, CollectiveBuffers buffers) const;
 
   static Scenario scenario_of_kind(OperationKind kind);
 

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "backends/cclo/backend.hpp"
-#include "simulators/model/units.hpp"
+#include "backends/cclo/data.hpp"
+#include "simulators/model/dataflow.hpp"
 
 namespace offramp::cclo {
 
@@ -60,14 +61,34 @@ void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resourc
   passage.stored = later(passage.stored, written) + spec_.pcie_latency;
 }
 
-/// In a live run each call has units of its own: no other one's messages are known.
+/// On a live clock each call has hardware of its own: no other one's messages are known.
 Time CcloBackend::copied_back(Engine& engine, Team& team, Time at, Time duration) {
-  if (team.devices() != nullptr) return engine.from_card.acquire(at, duration).end;
-  Units* const units = team.units();
-  return units != nullptr ? share((*units)[index_of(Unit::kPcieUp)], at, duration) : at + duration;
+  if (team.world() != nullptr) return engine.from_card.acquire(at, duration).end;
+  const Resources own = team.hardware()->resources(team.world_rank(team.rank()));
+  return share(own[index_of(Unit::kPcieUp)].timeline, at, duration);
 }
 
 Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  return team.hardware() != nullptr ? call_engine(operation, team, buffers) : carry(operation, team, buffers);
+}
+
+Task<Outcome> CcloBackend::carry(const Operation& operation, Team& team, CollectiveBuffers buffers) const {
+  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
+  const Tuning& tuning = configuration_.tuning;
+  if (is_rendezvous(spec_, scenario_of_kind(operation.kind), operation.bytes)) {
+    const int top = top_of(operation);
+    const bool flat = static_cast<std::uint32_t>(team.size()) <= tuning.reduce_flat_ranks ||
+                      buffers.send.size() <= tuning.reduce_flat_bytes;
+    return move_data(operation, team, buffers, flat ? flat_fold(team, top) : binomial_fold(team, top));
+  }
+  if (operation.kind == OperationKind::kReduce)
+    return move_data(operation, team, buffers, chain_fold(team, operation.root));
+  const std::uint64_t element = operation.elements > 0 ? operation.bytes / operation.elements : 1;
+  if (operation.kind == OperationKind::kReduceScatter) return reduce_scatter_on_ring(team, buffers);
+  return allreduce_on_ring(spec_, team, buffers, element);
+}
+
+Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const int place = team.world_rank(team.rank());
   Engine& own = engine(place);
   Driver& driver = own.driver;

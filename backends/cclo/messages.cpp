@@ -20,7 +20,7 @@ void CcloBackend::issue(const Transfer& transfer, Passage& passage) {
   call(own, Scenario::kSend, transfer, transfer.destination, communicator);
   if (is_write(transfer)) {
     passage.protocol = Protocol::kRendezvous;
-  } else if (transfer.synchronous || waits_for_buffers(transfer)) {
+  } else if (transfer.synchronous || waits_for_receiver(transfer)) {
     passage.protocol = Protocol::kConfirmed;
   }
 }
@@ -51,7 +51,7 @@ void CcloBackend::depart_write(const Transfer& transfer, Passage& passage, const
   const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
   passage.begin = passage.requested = sender.occupy(kSendCalls, passage.begin, plan.ready).begin;
   if (faults_.any()) fail(passage, with_faults(transfer, passage).error);
-  if (transfer.bytes > kBuffered || transfer.synchronous) return;
+  if (transfer.synchronous || waits_for_receiver(transfer)) return;
   // In the card's memory until the receiver announces an address.
   const Time ready = passage.begin + plan.ready;
   const Time copied = configuration_.host.staged ? Time() : plans_.copy(transfer.bytes);

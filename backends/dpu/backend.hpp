@@ -18,6 +18,10 @@ class DpuBackend final : public Backend {
   explicit DpuBackend(const BackendContext& context);
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
+  }
+  [[nodiscard]] bool needs_clock() const override { return driver_.platform.failure.kind != Failure::kNone; }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override {
     return node_.descriptions();
   }
@@ -61,7 +65,9 @@ class DpuBackend final : public Backend {
   /// Whether the endpoint cache of this communicator is filled by its first collective.
   [[nodiscard]] bool fills_a_cache(const Team& team) const;
 
-  /// In a live run the first rank of the communicator finds out what all of them take.
+  /// What takes modelled time, and the data beside it.
+  Task<Outcome> serve(const Operation& operation, Team& team, CollectiveBuffers buffers);
+  /// On a live clock, or under a failure, the first rank of the communicator finds out what all of them take.
   Task<Completion> by_itself(const Operation& operation, Team& team, CollectiveBuffers buffers, Time posted);
   /// Each message has as many numbers in the fault script as it may have attempts.
   [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at);

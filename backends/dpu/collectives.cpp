@@ -1,14 +1,27 @@
 // Collectives: the host hands over its part, and learns when the service processes are done with it. In a
-// world they work in world_collectives.cpp, in a live run in timing.cpp; data.cpp moves the bytes.
+// world they work in world_collectives.cpp, on a live clock in timing.cpp; simulators/model/dataflow.cpp
+// moves the bytes.
 #include <bit>
 
 #include "backends/dpu/backend.hpp"
-#include "backends/dpu/data.hpp"
-#include "simulators/model/units.hpp"
+#include "simulators/model/dataflow.hpp"
 
 namespace offramp::dpu {
+namespace {
+
+/// What the service processes carry commutes (supports()): a binomial tree is as good as theirs.
+Task<Outcome> carry(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
+  return move_data(operation, team, buffers, binomial_fold(team, top_of(operation)));
+}
+
+}  // namespace
 
 Task<Outcome> DpuBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  return team.hardware() != nullptr ? serve(operation, team, buffers) : carry(operation, team, buffers);
+}
+
+Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const PlatformSpec& platform = driver_.platform;
   const auto own = static_cast<std::int64_t>(
       has_blocks_of_different_sizes(operation.kind) ? buffers.send.size() : operation.bytes);
@@ -21,13 +34,13 @@ Task<Outcome> DpuBackend::collective(const Operation& operation, Team& team, Col
   team.host_free = posted + cost.copy;
   if (team.size() == 1) {
     team.clock = team.host_free;
-    co_return co_await move_data(operation, team, buffers);
+    co_return co_await carry(operation, team, buffers);
   }
   Completion completion;
   // Under a failure all arrivals decide what it changes: then an operation has the devices to itself.
-  if (team.devices() != nullptr && platform.failure.kind == Failure::kNone) {
+  if (team.world() != nullptr && platform.failure.kind == Failure::kNone) {
     WorldCollectives::Part part;
-    shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));
+    shared_.join(part, operation, team, *team.world(), buffers, posted, fills_a_cache(team));
     completion = co_await part;
   } else {
     completion = co_await by_itself(operation, team, buffers, posted);
@@ -47,14 +60,20 @@ Task<Completion> DpuBackend::by_itself(const Operation& operation, Team& team, C
                                        Time posted) {
   const std::size_t process =
       node_.process(placement_of(driver_.platform).global_id(team.world_rank(team.rank())));
-  Units* const units = team.units();
+  // In a world this is the operation's own: see collective().
+  TeamHardware* const own = team.world() == nullptr ? team.hardware() : nullptr;
+  const auto unit = [&]() -> Arbiter& {
+    return own->resources(team.world_rank(team.rank()))[process].timeline;
+  };
   CollectiveTiming::Exchange exchange;
-  timing_.begin(exchange, operation, team, buffers, posted,
-                units != nullptr ? (*units)[process].free_at() : Time(), fills_a_cache(team));
-  const Outcome outcome = co_await move_data(operation, team, buffers);
+  timing_.begin(exchange, operation, team, buffers, posted, own != nullptr ? unit().free_at() : Time(),
+                fills_a_cache(team));
+  Outcome outcome = Outcome::kOk;
+  // A barrier has no bytes: the exchange itself is one.
+  if (operation.kind != OperationKind::kBarrier) outcome = co_await carry(operation, team, buffers);
   Completion completion = co_await timing_.end(exchange, team);
   if (outcome != Outcome::kOk) completion.outcome = outcome;
-  if (units != nullptr) (*units)[process].merge(completion.process_free);
+  if (own != nullptr) unit().merge(completion.process_free);
   co_return completion;
 }
 

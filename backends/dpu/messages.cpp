@@ -8,8 +8,7 @@ void DpuBackend::issue(const Transfer& transfer, Passage& passage) {
   const bool local = transfer.source == transfer.destination;
   const Time issued = local ? passage.issued : later(passage.issued, ready(transfer.source).populated);
   passage.host_free = passage.begin = issued + path_.emit();
-  const bool is_long = static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
-  if (transfer.synchronous || is_long) passage.protocol = Protocol::kRendezvous;
+  if (transfer.synchronous || waits_for_receiver(transfer)) passage.protocol = Protocol::kRendezvous;
 }
 
 void DpuBackend::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {

@@ -44,12 +44,16 @@ class HostBackend final : public Backend {
     return Verdict::accept(operation, kRegularOperations | kPrefixReductions | kVectorCollectives);
   }
 
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return transfer.bytes > (is_on_one_node(transfer) ? memory_eager_limit_ : eager_limit_);
+  }
+
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
 
   void issue(const Transfer& transfer, Passage& passage) override {
     const bool local = is_on_one_node(transfer);
     passage.host_free = passage.begin = passage.issued + overhead(local);
-    if (transfer.synchronous || transfer.bytes > (local ? memory_eager_limit_ : eager_limit_)) {
+    if (transfer.synchronous || waits_for_receiver(transfer)) {
       passage.protocol = Protocol::kRendezvous;
     } else {
       // Within a node the sender copies into memory that the receiver shares.

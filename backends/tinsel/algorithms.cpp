@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/host/algorithms.hpp"
+#include "simulators/model/dataflow.hpp"
 #include "simulators/model/ping_pong_buffers.hpp"
 
 namespace offramp::tinsel {
@@ -19,7 +20,7 @@ Bytes block_of(Bytes all, std::size_t block, int index) {
 
 /// The threads of this rank work.
 void spend(Device& device, Team& team, std::string_view what, Time time) {
-  if (time == Time()) return;
+  if (time == Time() || team.hardware() == nullptr) return;
   const Time end = device.work(team, team.clock, time);
   device.span(team.world_rank(team.rank()), "tinsel.threads", what, end - time, end, team.operation);
   team.clock = end;
@@ -55,7 +56,7 @@ Task<Outcome> send_multicast(Hardware hardware, Team& team, Bytes data, int root
   team.clock += setup + device.configuration().send_call;
   std::vector<Team::Pending> copies;
   copies.reserve(plan->ranks.size());
-  hardware.multicasts.open(plan, data.size(), team.units() == nullptr);
+  hardware.multicasts.open(plan, data.size(), team.world() != nullptr);
   for (const int rank : plan->ranks) copies.push_back(team.send(rank, data));
   hardware.multicasts.close();
   Outcome outcome = Outcome::kOk;
@@ -255,11 +256,26 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   co_return outcome;
 }
 
+/// Without hardware, where a root of any rank may be the top. The tree is that of the threads, so that they
+/// combine in its order.
+Task<Outcome> carry(Device& device, const Operation& operation, Team& team, CollectiveBuffers buffers) {
+  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
+  const Position& position =
+      device.position(device.communicator(team), team.rank(), top_of(operation), operation.commutative);
+  Fold fold;
+  fold.parent = position.parent;
+  fold.children.assign(position.children.begin(), position.children.end());
+  return move_data(operation, team, buffers, std::move(fold));
+}
+
 }  // namespace
 
 Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,
                              CollectiveBuffers buffers, std::int64_t in_flight) {
   Device& device = hardware.device;
+  // The result of a reduction in rank order has one more way to go, as a message.
+  const bool ends_elsewhere = reduces(operation.kind) && !operation.commutative && top_of(operation) != 0;
+  if (team.hardware() == nullptr && !ends_elsewhere) return carry(device, operation, team, buffers);
   switch (operation.kind) {
     case OperationKind::kBcast:
       return bcast(hardware, team, buffers.receive, operation.root);

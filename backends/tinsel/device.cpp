@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "backends/tinsel/shared_units.hpp"
-#include "simulators/model/units.hpp"
 #include "simulators/tinsel/frame.hpp"
 
 namespace offramp::tinsel {
@@ -288,7 +287,11 @@ const IdleTimes& Device::idle_detection() {
 }
 
 Time Device::work(Team& team, Time at, Time duration) {
-  if (Units* const own = team.units()) return (*own)[SharedUnits::kThreads].acquire(at, duration).end;
+  if (team.world() == nullptr)
+    return team.hardware()
+        ->resources(team.world_rank(team.rank()))[SharedUnits::kThreads]
+        .timeline.acquire(at, duration)
+        .end;
   if (threads_.empty()) threads_.resize(static_cast<std::size_t>(configuration_.ranks));
   return threads_[static_cast<std::size_t>(team.world_rank(team.rank()))].acquire(at, duration).end;
 }

@@ -44,6 +44,10 @@ class TinselBackend final : public Backend {
     return shared_.descriptions();
   }
 
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return transfer.bytes > configuration_.eager_limit;
+  }
+
   void issue(const Transfer& transfer, Passage& passage) override {
     if (multicasts_.issued(transfer)) {  // the call's cost is the stream's
       passage.host_free = passage.begin = passage.issued;
@@ -52,7 +56,7 @@ class TinselBackend final : public Backend {
     count_in_flight(transfer, transfer.source, 1);
     passage.begin = passage.host_free = passage.issued + configuration_.send_call;
     if (transfer.source == transfer.destination) return;
-    const bool waits = transfer.synchronous || transfer.bytes > configuration_.eager_limit;
+    const bool waits = transfer.synchronous || waits_for_receiver(transfer);
     if (waits) passage.protocol = Protocol::kRendezvous;
     // A rank with one thread sends by itself; others leave it to the tile's threads.
     if (configuration_.workers() == 1)

@@ -21,6 +21,9 @@ class ZrlmpiBackend final : public Backend {
   explicit ZrlmpiBackend(const BackendContext& context);
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return transfer.bytes > eager_limit_;
+  }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources&) override;

@@ -9,7 +9,7 @@ namespace offramp::zrlmpi {
 void ZrlmpiBackend::issue(const Transfer& transfer, Passage& passage) {
   passage.host_free = passage.begin = passage.issued + command_;
   passage.protocol =
-      transfer.synchronous || transfer.bytes > eager_limit_ ? Protocol::kRendezvous : Protocol::kGranted;
+      transfer.synchronous || waits_for_receiver(transfer) ? Protocol::kRendezvous : Protocol::kGranted;
 }
 
 void ZrlmpiBackend::depart(const Transfer& transfer, Passage& passage, const Resources&) {

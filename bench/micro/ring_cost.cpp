@@ -37,7 +37,7 @@ class Way {
     header_.stamp.first += Time::ns(100);
     header_.stamp.last += Time::ns(100);
     ++header_.envelope.number;
-    while (!writer_.write(header_.encoded(), payload, 0)) continue;
+    while (!writer_.write(header_.encoded(false), payload, 0)) continue;
   }
   void receive(MutableBytes into) {
     RingReader::Message message;

@@ -55,6 +55,9 @@ class Wormhole final : public Backend {
                            "this example has no algorithm for it");
   }
 
+  // Only a synchronous send asks the receiver first, and of those nobody asks.
+  [[nodiscard]] bool waits_for_receiver(const Transfer& /*transfer*/) const override { return false; }
+
   // The library keeps one mouth for each rank.
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {&mouth_, 1}; }
 

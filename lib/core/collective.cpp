@@ -16,9 +16,9 @@ class Collective::Run final : public Team, public detail::Pooled {
         backend_(backend),
         tag_(tag),
         reducer_(reducer),
-        units_(lane_.units(backend)),
-        units_at_issue_(units_) {
-    clock = issued_ = lane_.clock;
+        clock_(parent.engine_.clock()),
+        fork_(clock_ != nullptr ? clock_->fork(backend) : nullptr) {
+    if (clock_ != nullptr) clock = clock_->now;
   }
 
   void start(const Operation& question, CollectiveBuffers buffers) {
@@ -35,7 +35,7 @@ class Collective::Run final : public Team, public detail::Pooled {
       buffers.receive_blocks = receive_blocks_;
     }
     start(lane_.backend(backend_).collective(question, *this, buffers));
-    lane_.advance_to(host_free);
+    if (clock_ != nullptr) clock_->reach(host_free);
   }
   void start(Task<Outcome> task) {
     task_ = std::move(task);
@@ -55,13 +55,14 @@ class Collective::Run final : public Team, public detail::Pooled {
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
 
   void observe() {
-    const Time delay = lane_.units(backend_).join(units_, units_at_issue_, issued_);
-    const Time host_done = later(lane_.clock, host_begin) + host_work;
-    lane_.advance_to(clock + delay);
-    if (host_work > Time()) lane_.advance_to(host_done);
+    if (clock_ == nullptr) return;
+    const Time delay = fork_->join();
+    const Time host_done = later(clock_->now, host_begin) + host_work;
+    clock_->reach(clock + delay);
+    if (host_work > Time()) clock_->reach(host_done);
   }
 
-  Units* units() override { return &units_; }
+  TeamHardware* hardware() override { return fork_.get(); }
 
   MutableBytes scratch(std::size_t bytes) override {
     if (!carries_data()) return no_memory_.take(bytes);
@@ -110,29 +111,24 @@ class Collective::Run final : public Team, public detail::Pooled {
   Arrival take(Handle handle) override {
     auto* message = static_cast<TeamMessage*>(handle);
     Arrival arrival;
-    if (message->sending) {
-      arrival.outcome = message->send.outcome;
-      arrival.stamp = message->send.header.stamp;
-    } else {
-      arrival.outcome = message->receive.outcome;
-      arrival.stamp = message->receive.header.stamp;
-    }
+    arrival.outcome = message->sending ? message->send.outcome : message->receive.outcome;
+    if (clock_ != nullptr)
+      arrival.stamp = message->sending ? message->send.header.stamp : message->receive.header.stamp;
     failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
     parent_.engine_.team_messages.give_back(message);
     return arrival;
   }
 
  private:
-  TeamPosition position() { return {backend_, &clock, &units_, failed_}; }
+  TeamPosition position() { return {{backend_, &clock, fork_.get()}, failed_}; }
 
   Collective& parent_;
   Lane& lane_;
   std::uint8_t backend_;
   int tag_;
   Reducer* reducer_;
-  Time issued_;
-  Units units_;
-  Units units_at_issue_;
+  ModelClock* clock_;
+  std::unique_ptr<ModelClock::Fork> fork_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
   bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
@@ -164,6 +160,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     lane.count(counter, choice);
     counter.bytes += operation.bytes;
     for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
+    if (watches_ && !is_timed()) return ended();
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
   });
@@ -171,6 +168,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
 
 void Collective::meet() {
   begin(context_.collective_number++, [this](int tag) {
+    if (!is_timed()) return ended();
     run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
     run_->start(meet_everyone(*run_));
   });
@@ -182,13 +180,14 @@ void Collective::meet(std::vector<int> to, std::vector<int> from) {
 
 void Collective::meet(std::uint32_t subject, std::vector<int> to, std::vector<int> from) {
   begin(subject, [&](int tag) {
+    if (!is_timed()) return ended();
     run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
     run_->start(meet_neighbours(*run_, to, from));
   });
 }
 
 void Collective::ended() {
-  outcome_ = run_->outcome();
+  if (run_ != nullptr) outcome_ = run_->outcome();
   ended_ = true;
   if (started_) complete();  // otherwise it has not returned to begin(), which completes it
 }
@@ -201,7 +200,7 @@ void Collective::complete() {
 
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
-  run_->observe();
+  if (run_ != nullptr) run_->observe();
   if (engine_.certificate != nullptr) engine_.certificate->note_data(digest_);
 }
 

@@ -33,6 +33,7 @@ class Collective {
   }
   /// Starts a meeting instead of an operation: the clocks of the members go to the latest one among them, as
   /// after a call that nobody leaves before all have entered. Costs nothing and carries nothing.
+  /// Without a live clock there is nothing to meet for: it is done at once.
   void meet();
   /// The same among neighbours: this rank tells `to` its clock and hears those of `from`. Who is in one list
   /// has this rank in the other one, as often.
@@ -53,6 +54,8 @@ class Collective {
   class Run;
   template <typename Begin>
   void begin(std::uint32_t number, Begin begin);
+  /// What moves no data serves the live clock only.
+  [[nodiscard]] bool is_timed() const { return engine_.clock() != nullptr; }
   void ended();
   void complete();
   void certify(const Operation& operation, const CollectiveBuffers& buffers);

@@ -61,6 +61,7 @@ struct Configuration {
   std::string backend = "host";       // a name in the registry, or "off"
   std::vector<std::string> compared;  // for which the run is settled too; see settled_backends()
   Clock clock = Clock::kWall;
+  bool live_clock = false;  // for offramp_modelled_time_ps() and MPI_T; see needs_live_clock()
   Compute compute;
   Reductions reductions = Reductions::kHardware;
   std::vector<Route> routes;
@@ -80,8 +81,8 @@ struct Configuration {
   bool summary = true;
   bool certificate = false;  // hash calls, times and data
   bool details = false;      // units and critical path, for the report
-  /// Events of all ranks up to which a run is settled at MPI_Finalize: the modelled times that it reports
-  /// come from a world then, otherwise from the ranks' live clocks.
+  /// Events of all ranks up to which a run is settled at MPI_Finalize: a world computes its modelled times. A
+  /// longer one leaves its recording beside the report.
   std::uint64_t settle_limit = 20'000'000;
 
   std::string file;                         // the file that was read; empty: none

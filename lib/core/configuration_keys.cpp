@@ -227,6 +227,12 @@ constexpr Row kRows[] = {
       "what MPI_Wtime returns: the machine's time, or modelled time"},
      [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
      text_of<&Configuration::clock>},
+    {{"live_clock", "OFFRAMP_LIVE_CLOCK", "false", false, "true, false",
+      "estimate modelled time while the program runs, for offramp_modelled_time_ps() and MPI_T; slows it "
+      "down. On "
+      "by itself with clock = model and with faults"},
+     [](Target& t, const RawValue& v) { return set_flag(t.all.live_clock, v); },
+     text_of<&Configuration::live_clock>},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
       "how CPU time between MPI calls moves the modelled clock"},
      [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); },
@@ -273,7 +279,7 @@ constexpr Row kRows[] = {
      }},
     {{"settle_limit", "OFFRAMP_SETTLE_LIMIT", "20000000", false, "a whole number from 0",
       "events of all ranks up to which a run's modelled times come from a simulation of all ranks at "
-      "MPI_Finalize; above, from the ranks' live clocks"},
+      "MPI_Finalize; a longer one writes its recording beside the report, for offramp replay"},
      [](Target& t, const RawValue& v) { return set_count(t.all.settle_limit, v, "1"); },
      text_of<&Configuration::settle_limit>},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",

@@ -16,12 +16,13 @@ constexpr std::size_t kMostUnattached = 1 << 16;
 
 }  // namespace
 
-Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane)
+Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock)
     : window(fabric.ranks()),
       fabric_(fabric),
       rank_(fabric.rank()),
       ranks_(fabric.ranks()),
-      lane_(std::move(lane)) {
+      lane_(std::move(lane)),
+      clock_(std::move(clock)) {
   static_assert(sizeof(Header) <= Fabric::kMaxHeader);
 }
 
@@ -118,15 +119,14 @@ void Engine::post(ReceiveRecord& record) {
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   prepare(record, context, source, tag, buffer);
-  record.posted = lane_->clock += lane_->post_cost();
+  if (clock_ != nullptr) record.posted = clock_->post(clock_->own_position(lane_->primary_index()));
   post(record);
 }
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
                      const TeamPosition& team, bool token) {
   prepare(record, context, source, tag, buffer);
-  if (!token) *team.clock += lane_->backend(team.backend).post_receive_cost();
-  record.posted = *team.clock;
+  if (clock_ != nullptr) record.posted = token ? *team.time : clock_->post(team);
   post(record);
 }
 
@@ -136,7 +136,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
   --message->context->pending;  // that of the claim
-  record.posted = lane_->clock;
+  if (clock_ != nullptr) record.posted = clock_->now;
   take_message(record, std::move(message));
 }
 
@@ -164,7 +164,7 @@ void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
   Lane& lane = *lane_;
   const std::uint8_t backend = record.header.envelope.backend;
-  settle(record, own_position(backend));
+  if (clock_ != nullptr) settle(record, clock_->own_position(backend));
   const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
   CallCounter& counter = lane.counters.calls[record.function];
   lane.count(counter, {backend, declined});
@@ -174,21 +174,18 @@ void Engine::observe(ReceiveRecord& record) {
 
 void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
-  settle(record, team);
+  if (clock_ != nullptr) settle(record, team);
 }
 
-[[gnu::always_inline]] inline void Engine::settle(const ReceiveRecord& record, const TeamPosition& at) {
-  const Header& in = record.header;
-  const Time done = lane_->messages(in.envelope.backend)
-                        .receive(transfer_of(in, rank()), in.stamp, record.posted, *at.clock, *at.units);
-  *at.clock = later(*at.clock, done);
+void Engine::settle(const ReceiveRecord& record, const ModelClock::Position& at) {
+  clock_->received(transfer_of(record.header, rank()), record.header.stamp, record.posted, at);
 }
 
 [[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Header& header) {
   record.header = header;
   record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
   if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
-  if (header.stamp.failed()) record.outcome = Outcome::kFault;
+  if (header.failed()) record.outcome = Outcome::kFault;
   if (record.source == kAnySource && record.context->size() > 2)
     count_arrival_order_dependence(Dependence::kUnnamedSource,
                                    {record.site, record.context->id(), record.function});
@@ -197,9 +194,9 @@ void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
 
 void Engine::send_reply(ReceiveRecord& record) {
   Notice& reply = notice_for(record.header, EnvelopeKind::kReply);
-  if (Header& at = reply.header; at.handshake()) {
-    at.stamp = lane_->messages(at.envelope.backend)
-                   .match(transfer_of(record.header, rank()), at.stamp, record.posted);
+  if (Header& at = reply.header; clock_ != nullptr && at.handshake()) {
+    at.stamp =
+        clock_->match(at.envelope.backend, transfer_of(record.header, rank()), at.stamp, record.posted);
     if (at.stamp.failed()) {
       ++lane_->counters.given_up;
       record.outcome = Outcome::kFault;
@@ -227,7 +224,7 @@ void Engine::dispatch(Notice& notice, int to) {
     auto& self = static_cast<Notice&>(waiter);
     self.engine->free_notices_.push_back(&self);
   };
-  if (fabric_.send(to, notice.header.encoded(), {}, notice) != Fabric::State::kPending)
+  if (fabric_.send(to, notice.header.encoded(clock_ != nullptr), {}, notice) != Fabric::State::kPending)
     free_notices_.push_back(&notice);
 }
 
@@ -284,7 +281,8 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
 
 void Engine::deliver(const Fabric::Inbound& inbound) {
   const std::optional<Header> header =
-      decode(inbound.header, inbound.size, {static_cast<std::uint32_t>(ranks()), lane_->members().size()});
+      decode(inbound.header, inbound.size,
+             {static_cast<std::uint32_t>(ranks()), lane_->members().size(), clock_ != nullptr});
   if (!header) return reject(inbound);
   const Envelope& e = header->envelope;
   if (e.kind != EnvelopeKind::kMessage) {

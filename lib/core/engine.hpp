@@ -1,4 +1,5 @@
-// The engine of one rank: point-to-point over the fabric, priced by the lane, matched by the contexts.
+// The engine of one rank: point-to-point over the fabric, routed by the lane, matched by the contexts; with a
+// live clock also priced.
 //
 // It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the
 // program has several). Nothing blocks: whoever waits calls progress() until its record is done.
@@ -13,6 +14,7 @@
 #include "lib/core/certificate.hpp"
 #include "lib/core/context.hpp"
 #include "lib/core/lane.hpp"
+#include "lib/core/model_clock.hpp"
 #include "lib/core/payload_window.hpp"
 #include "lib/core/recent_ids.hpp"
 #include "lib/core/team_message.hpp"
@@ -31,22 +33,21 @@ struct SendArguments {
   bool signal = false;
 };
 
-/// Where the algorithm of a collective stands in modelled time: its own clock and units of one backend.
-struct TeamPosition {
-  std::uint8_t backend = 0;
-  Time* clock = nullptr;
-  Units* units = nullptr;
+/// Where the algorithm of a collective stands.
+struct TeamPosition : ModelClock::Position {
   bool failed = false;  // what it sends descends from a message that failed, and says so
 };
 
 class Engine final : public Fabric::Sink {
  public:
-  Engine(Fabric& fabric, std::unique_ptr<Lane> lane);
+  /// clock: null where data is only moved.
+  Engine(Fabric& fabric, std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock = nullptr);
   ~Engine() override;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] Lane& lane() { return *lane_; }
+  [[nodiscard]] ModelClock* clock() { return clock_.get(); }
 
   /// The function on whose behalf operations start from now on, for the counters.
   std::uint16_t function = 0;
@@ -143,8 +144,7 @@ class Engine final : public Fabric::Sink {
   void abandon(std::unique_ptr<UnexpectedMessage> message);
 
   void prepare(SendRecord& record, const SendArguments& arguments);
-  void number(SendRecord& record, const TeamPosition& at);
-  void depart(SendRecord& record, const TeamPosition& at);
+  void depart(SendRecord& record, const ModelClock::Position& at);
   void launch(SendRecord& record);
   /// The destination has no window left for the payload.
   [[nodiscard]] bool stays(const SendRecord& record) {
@@ -186,9 +186,8 @@ class Engine final : public Fabric::Sink {
   void dispatch(Notice& notice, int to);
   void send_reply(ReceiveRecord& record);
   void on_reply(const Header& header);
-  void settle(const SendRecord& record, const TeamPosition& at);
-  void settle(const ReceiveRecord& record, const TeamPosition& at);
-  TeamPosition own_position(std::uint8_t backend) { return {backend, &lane_->clock, &lane_->units(backend)}; }
+  void settle(const SendRecord& record, const ModelClock::Position& at);
+  void settle(const ReceiveRecord& record, const ModelClock::Position& at);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
   void take_digest(ReceiveRecord& record) const;
@@ -217,6 +216,7 @@ class Engine final : public Fabric::Sink {
   int rank_;
   int ranks_;
   std::unique_ptr<Lane> lane_;
+  std::unique_ptr<ModelClock> clock_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
   // Programs make and free communicators as long as they run. What was sent on one, never received, and comes
   // after so many others were freed would have been overtaken by the messages that made those.

@@ -35,7 +35,7 @@ void Engine::note_fault(const ReceiveRecord& record) {
   last_fault_ = fmt::format(
       "offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name, e.bytes,
       e.source_world,
-      in.stamp.failed() || in.handshake() ? carrier.backend->failure(in.stamp) : "the payload was lost");
+      in.failed() || in.handshake() ? carrier.backend->failure(in.stamp) : "the payload was lost");
 }
 
 void Engine::note_fault(std::uint8_t backend, OperationKind kind) {

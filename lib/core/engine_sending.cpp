@@ -1,5 +1,5 @@
-// The engine's sends: out of the program's hands, through the live clock's models, onto the fabric; and the
-// replies.
+// The engine's sends: out of the program's hands, past the live clock if there is one, onto the fabric; and
+// the replies.
 #include <utility>
 
 #include "lib/core/engine.hpp"
@@ -49,22 +49,15 @@ Bytes copy_words(const Bytes& from) {
   ++sends_;
 }
 
-[[gnu::always_inline]] inline void Engine::number(SendRecord& record, const TeamPosition& at) {
-  record.header.envelope.backend = at.backend;
-  record.header.envelope.number = lane_->next_number(at.backend, record.destination_world);
-}
-
-[[gnu::always_inline]] inline void Engine::depart(SendRecord& record, const TeamPosition& at) {
-  number(record, at);
-  const Departure departure =
-      lane_->messages(at.backend)
-          .depart(transfer_of(record.header, record.destination_world), *at.clock, *at.units);
-  copy_words(departure.stamp, record.header.stamp);
-  if (departure.handshake) record.header.envelope.flags |= kWantsReply | kHandshake;
-  record.complete = departure.complete;
+/// On the live clock.
+void Engine::depart(SendRecord& record, const ModelClock::Position& at) {
+  record.header.envelope.number = clock_->next_number(at.backend, record.destination_world);
+  const ModelClock::Sent sent = clock_->send(transfer_of(record.header, record.destination_world), at);
+  copy_words(sent.stamp, record.header.stamp);
+  if (sent.waits) record.header.envelope.flags |= kWantsReply | kHandshake;
+  record.complete = sent.complete;
   record.reply = {};
-  *at.clock = later(*at.clock, departure.host_free);
-  if (!departure.stamp.failed()) return;
+  if (!sent.stamp.failed()) return;
   ++lane_->counters.given_up;
   record.outcome = Outcome::kFault;
 }
@@ -80,7 +73,8 @@ Bytes copy_words(const Bytes& from) {
   };
   const Fabric::State state =
       stays(record) ? keep(record)
-                    : fabric_.send(record.destination_world, record.header.encoded(), record.data, record);
+                    : fabric_.send(record.destination_world, record.header.encoded(clock_ != nullptr),
+                                   record.data, record);
   switch (state) {
     case Fabric::State::kPending:
       break;
@@ -111,7 +105,15 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
   CallCounter& counter = lane.counters.calls[function];
   lane.count(counter, choice);
   counter.bytes += operation.bytes;
-  depart(record, own_position(choice.backend));
+  Envelope& e = record.header.envelope;
+  e.backend = choice.backend;
+  if (clock_ != nullptr) {
+    depart(record, clock_->own_position(choice.backend));
+  } else if (record.destination_world != rank() && !arguments.synchronous &&
+             lane.backend(choice.backend)
+                 .waits_for_receiver(transfer_of(record.header, record.destination_world))) {
+    e.flags |= kWantsReply;
+  }
   if (certificate != nullptr) certificate->note_data(Certificate::digest(record.data));
   launch(record);
 }
@@ -119,40 +121,43 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
 void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team,
                   const Stamp* token) {
   prepare(record, arguments);
-  if (token != nullptr) {
-    number(record, team);
+  Envelope& e = record.header.envelope;
+  e.backend = team.backend;
+  if (clock_ == nullptr) {
+    e.flags &= static_cast<std::uint8_t>(~kWantsReply);
+  } else if (token != nullptr) {
+    e.number = clock_->next_number(team.backend, record.destination_world);
     record.header.stamp = *token;
   } else {
     depart(record, team);
   }
-  if (team.failed) record.header.stamp.detail |= Stamp::kFailed;
+  if (team.failed) {
+    e.flags |= kFailed;
+    if (clock_ != nullptr) record.header.stamp.detail |= Stamp::kFailed;
+  }
   launch(record);
 }
 
 void Engine::observe(SendRecord& record) {
-  if (!std::exchange(record.observed, true)) settle(record, own_position(record.header.envelope.backend));
+  if (!std::exchange(record.observed, true) && clock_ != nullptr)
+    settle(record, clock_->own_position(record.header.envelope.backend));
 }
 
 void Engine::observe(SendRecord& record, const TeamPosition& team) {
-  if (!std::exchange(record.observed, true)) settle(record, team);
+  if (!std::exchange(record.observed, true) && clock_ != nullptr) settle(record, team);
 }
 
 bool Engine::is_over(const SendRecord& record) const {
-  return record.done && record.outcome == Outcome::kOk && !record.header.handshake() &&
-         record.complete <= lane_->clock;
+  if (!record.done || record.outcome != Outcome::kOk) return false;
+  return clock_ == nullptr || (!record.header.handshake() && record.complete <= clock_->now);
 }
 
-[[gnu::always_inline]] inline void Engine::settle(const SendRecord& record, const TeamPosition& at) {
+void Engine::settle(const SendRecord& record, const ModelClock::Position& at) {
   const Header& out = record.header;
-  Time complete = record.complete;
-  if (out.handshake() && record.reply.failed()) {
-    complete = record.reply.last;  // when the protocol gave up
-  } else if (out.handshake() && record.outcome == Outcome::kOk) {
-    complete =
-        lane_->messages(out.envelope.backend)
-            .complete_send(transfer_of(out, record.destination_world), out.stamp, record.reply, *at.units);
-  }
-  *at.clock = later(*at.clock, complete);
+  if (out.handshake() && record.outcome == Outcome::kOk && !record.reply.failed())
+    return clock_->sent(transfer_of(out, record.destination_world), out.stamp, record.reply, at);
+  // Where the protocol gave up, the answer says when.
+  *at.time = later(*at.time, out.handshake() && record.reply.failed() ? record.reply.last : record.complete);
 }
 
 [[gnu::always_inline]] inline void Engine::complete(SendRecord& record) {
@@ -200,7 +205,7 @@ void Engine::on_reply(const Header& header) {
   }
   give_back_token(e.token);
   record->reply = header.stamp;
-  if (header.stamp.failed()) record->outcome = Outcome::kFault;
+  if (header.failed()) record->outcome = Outcome::kFault;
   record->reply_done = true;
   if (record->transport_done) complete(*record);
 }

@@ -18,7 +18,8 @@ UnexpectedMessage::~UnexpectedMessage() {
 Fabric::State Engine::keep(SendRecord& record) {
   record.header.envelope.flags |= kStays;
   if (!record.reply_done)
-    return fabric_.offer(record.destination_world, record.header.encoded(), record.data, record);
+    return fabric_.offer(record.destination_world, record.header.encoded(clock_ != nullptr), record.data,
+                         record);
   std::unique_ptr<KeptSend> kept = make_with_payload<KeptSend>(record.data.size());
   kept->engine = this;
   kept->header = record.header;
@@ -32,8 +33,8 @@ Fabric::State Engine::keep(SendRecord& record) {
     --engine.kept_count_;
     engine.kept_bytes_ -= self->bytes;
   };
-  const Fabric::State state =
-      fabric_.offer(record.destination_world, kept->header.encoded(), {kept->data, kept->bytes}, *kept);
+  const Fabric::State state = fabric_.offer(record.destination_world, kept->header.encoded(clock_ != nullptr),
+                                            {kept->data, kept->bytes}, *kept);
   if (state != Fabric::State::kPending) return state;
   ++kept_count_;
   kept_bytes_ += kept->bytes;

@@ -1,4 +1,4 @@
-// What precedes every message on the fabric: the MPI envelope and what the live clock says of it.
+// What precedes every message on the fabric: the MPI envelope, and in a run with a live clock a stamp.
 //
 // All ranks of a run use the same library on the same kind of machine, so the layout is the struct's own.
 // What arrives is still treated as hostile: decode() checks every field that is later used as a length, an
@@ -37,11 +37,12 @@ enum EnvelopeFlag : std::uint8_t {
   kNoPayload = 2,   // the live clock only watches: bytes are counted, not carried
   kSynchronous = 4,
   kStays = 8,       // the payload is to be pulled when the message is received, not before
-  kHandshake = 16,  // the departure asked for the receiver's answer
+  kHandshake = 16,  // the live clock at the sender asks for the receiver's answer
   kSignal = 32,     // of a barrier
+  kFailed = 64,     // what is sent descends from a message that failed
 };
 inline constexpr std::uint8_t kKnownFlags =
-    kWantsReply | kNoPayload | kSynchronous | kStays | kHandshake | kSignal;
+    kWantsReply | kNoPayload | kSynchronous | kStays | kHandshake | kSignal | kFailed;
 
 struct Envelope {
   EnvelopeKind kind = EnvelopeKind::kMessage;
@@ -55,24 +56,31 @@ struct Envelope {
   std::uint64_t bytes = 0;
   std::uint64_t token = 0;         // names the sender's record in a reply
   std::uint32_t source_world = 0;  // world rank
-  std::uint32_t number = 0;        // Transfer::number
+  std::uint32_t number = 0;        // Transfer::number, for the live clock
 };
 
 struct Header {
   Envelope envelope;
-  Stamp stamp;  // of the departure; in a reply, the receiver's answer
+  Stamp stamp;  // of the departure; in a reply, the receiver's answer. Only with a live clock
 
   [[nodiscard]] bool handshake() const { return (envelope.flags & kHandshake) != 0; }
-  [[nodiscard]] std::span<const std::byte> encoded() const {
-    return {reinterpret_cast<const std::byte*>(this), sizeof *this};
+  [[nodiscard]] bool failed() const { return (envelope.flags & kFailed) != 0 || stamp.failed(); }
+  /// All ranks of a run have a live clock, or none has.
+  [[nodiscard]] std::span<const std::byte> encoded(bool stamped) const {
+    return {reinterpret_cast<const std::byte*>(this), bytes(stamped)};
+  }
+  static constexpr std::size_t bytes(bool stamped) {
+    return stamped ? sizeof(Envelope) + sizeof(Stamp) : sizeof(Envelope);
   }
 };
-static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 72);
+static_assert(std::is_trivially_copyable_v<Header> && sizeof(Envelope) == 48 &&
+              sizeof(Header) == Header::bytes(true));
 
 /// What a receiver knows when it checks a header.
 struct EnvelopeLimits {
   std::uint32_t ranks = 1;
   std::size_t backends = 1;
+  bool stamped = true;  // there is a live clock
 };
 
 /// Positions on the modelled clock that sums with the times of a model cannot overflow: 53 days.
@@ -106,8 +114,8 @@ inline bool credible(const Header& header, std::size_t payload, const EnvelopeLi
 inline std::optional<Header> decode(std::span<const std::byte> bytes, std::size_t payload,
                                     const EnvelopeLimits& limits) {
   std::optional<Header> header;
-  if (bytes.size() != sizeof(Header)) return header;
-  std::memcpy(static_cast<void*>(&header.emplace()), bytes.data(), sizeof(Header));
+  if (bytes.size() != Header::bytes(limits.stamped)) return header;
+  std::memcpy(static_cast<void*>(&header.emplace()), bytes.data(), bytes.size());
   if (!credible(*header, payload, limits)) header.reset();
   return header;
 }

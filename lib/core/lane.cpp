@@ -26,12 +26,7 @@ Counters& Counters::operator+=(const Counters& other) {
 
 Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
            std::size_t functions)
-    : members_(std::move(members)),
-      primary_(primary),
-      post_cost_(members_[primary].backend->post_receive_cost()),
-      rules_(std::move(rules)),
-      numbers_(members_.size()) {
-  for (const Member& member : members_) units_.emplace_back(member.messages.units());
+    : members_(std::move(members)), primary_(primary), rules_(std::move(rules)) {
   counters.calls.resize(functions);
 }
 

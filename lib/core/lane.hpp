@@ -1,5 +1,4 @@
-// One rank's live view of the run in modelled time: the host clock, the backends that carry its operations,
-// their routing, and what was counted.
+// What carries one rank's operations in a run: the backends, their routing, and what was counted.
 #pragma once
 
 #include <array>
@@ -12,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulators/model/live_messages.hpp"
-#include "simulators/model/rank_table.hpp"
+#include "offramp/model/backend.hpp"
 #include "simulators/model/routing.hpp"
 
 namespace offramp {
@@ -112,32 +110,22 @@ class Lane {
   struct Member {
     Member(std::string name_, std::unique_ptr<Backend> backend_,
            std::unique_ptr<Settings> settings_ = nullptr)
-        : name(std::move(name_)),
-          settings(std::move(settings_)),
-          backend(std::move(backend_)),
-          messages(*backend) {}
+        : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)) {}
     std::string name;
     std::unique_ptr<Settings> settings;  // what the backend was created with: it may keep the reference
     std::unique_ptr<Backend> backend;
-    LiveMessages messages;
   };
   static constexpr std::uint8_t kHost = 0;
 
   Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
        std::size_t functions);
 
-  Time clock;
   Counters counters;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
-  [[nodiscard]] LiveMessages& messages(std::uint8_t index) { return members_[index].messages; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
-  /// The units of one backend's hardware.
-  [[nodiscard]] Units& units(std::uint8_t backend) { return units_[backend]; }
   [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
   [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
-  /// What posting a receive costs the host: a constant of the primary hardware.
-  [[nodiscard]] Time post_cost() const { return post_cost_; }
   [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
 
   struct Choice {
@@ -155,26 +143,17 @@ class Lane {
   /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
   Choice choose(const Operation& operation);
 
-  /// Transfer::number of the next message to a world rank over one backend.
-  std::uint32_t next_number(std::uint8_t backend, int destination) {
-    return numbers_[backend][destination]++;
-  }
-
   /// A communicator is gone.
   void forget(std::uint64_t context) {
     for (const Member& member : members_) member.backend->forget(context);
   }
 
-  void advance_to(Time t) { clock = later(clock, t); }
   [[nodiscard]] WireCounters wire() const;
 
  private:
   std::vector<Member> members_;
-  std::vector<Units> units_;
   std::uint8_t primary_;
-  Time post_cost_;
   std::vector<RouteRule> rules_;
-  std::vector<RankTable<std::uint32_t>> numbers_;  // by backend and destination
   DeclineCounter declines_;
 };
 

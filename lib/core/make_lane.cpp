@@ -47,4 +47,10 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   return std::make_unique<Lane>(std::move(members), primary, std::move(rules), request.functions);
 }
 
+bool needs_live_clock(const Configuration& configuration, const Lane& lane) {
+  return configuration.live_clock || configuration.clock == Clock::kModel || configuration.faults.any() ||
+         std::any_of(lane.members().begin(), lane.members().end(),
+                     [](const Lane::Member& member) { return member.backend->needs_clock(); });
+}
+
 }  // namespace offramp

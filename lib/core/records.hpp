@@ -54,7 +54,8 @@ struct SendRecord : FabricWaiter {
   bool done = false;
   bool observed = false;
   ListLink<SendRecord> link;  // in the engine's list of sends in flight
-  Time complete;              // on the live clock; after a handshake the reply decides
+  // With a live clock.
+  Time complete;  // after a handshake the reply decides
   Stamp reply;
   Header header;  // what goes out
 };
@@ -78,7 +79,7 @@ struct ReceiveRecord : FabricWaiter {
   std::size_t received = 0;              // bytes in the buffer
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
   std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
-  Time posted;                           // on the live clock
+  Time posted;                           // with a live clock
   Header header;                         // of the matched message
 
   /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.

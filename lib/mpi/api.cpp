@@ -18,6 +18,7 @@ OFFRAMP_EXPORT int64_t offramp_modelled_time_ps(void) {
   offramp::Session* session = offramp::Session::current;
   if (session == nullptr || !session->carries) return -1;
   const auto guard = session->lock();
-  return session->engine.lane().clock.count();
+  const offramp::ModelClock* const clock = session->engine.clock();
+  return clock != nullptr ? clock->now.count() : -1;
 }
 }

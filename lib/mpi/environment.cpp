@@ -261,7 +261,7 @@ double Wtime() {
   session.restart_compute_time();
   session.add_query_time();
   ++session.clock_reads;
-  return session.engine.lane().clock.seconds();
+  return session.engine.clock()->now.seconds();
 }
 
 double Wtick() {

@@ -8,7 +8,7 @@ namespace {
 
 /// Finding a message tells the program that it has arrived: the clock moves there.
 void observe_arrival(Call& call, const UnexpectedMessage& message, const Point& point) {
-  call.engine.lane().advance_to(message.header.stamp.first);
+  if (ModelClock* const clock = call.engine.clock()) clock->reach(message.header.stamp.first);
   if (point.peer == kAnySource && point.communicator->size > 2)
     call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
 }

@@ -19,14 +19,14 @@ int pmpi::Type_free(MPI_Datatype* type) {
 }
 
 Session::Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
-                 std::unique_ptr<Lane> lane, bool threads)
+                 std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock, bool threads)
     : fabric_(std::move(fabric)),
-      engine(*fabric_, std::move(lane)),
+      engine(*fabric_, std::move(lane), std::move(clock)),
       communicators(engine),
       meetings(engine),
       configuration_(std::move(configuration)),
       registry_(registry),
-      follows_cpu_time_(configuration_.compute.kind != Compute::Kind::kNone),
+      follows_cpu_time_(engine.clock() != nullptr && configuration_.compute.kind != Compute::Kind::kNone),
       threads_(threads),
       yields_(offramp_native_yields() != 0) {
   restart_compute_time();
@@ -118,7 +118,7 @@ void Session::add_cpu_time() {
   const double factor =
       configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
   const Time modelled = Time::ps(static_cast<std::int64_t>(static_cast<double>(spent.count()) * factor));
-  engine.lane().clock += modelled;
+  engine.clock()->now += modelled;
 }
 
 void Session::restart_cpu_time() {

@@ -51,7 +51,7 @@ class Session {
   static Session* current;
 
   Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
-          std::unique_ptr<Lane> lane, bool threads);
+          std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock, bool threads);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
@@ -195,7 +195,7 @@ class Session {
   void add_query_time() {
     constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
     if (configuration_.clock != Clock::kModel) return;
-    engine.lane().clock += kQuery;
+    engine.clock()->now += kQuery;  // clock = model: there is one
   }
   void restart_compute_time() {
     if (follows_cpu_time_) restart_cpu_time();
@@ -248,7 +248,7 @@ class Call {
         function_(function),
         site_(site) {
     session.add_compute_time();
-    began_ = engine.lane().clock;
+    if (engine.clock() != nullptr) began_ = engine.clock()->now;
     session.entered(function);
     if (session.recorder != nullptr) session.recorder->enter();
     engine.function = static_cast<std::uint16_t>(function);
@@ -256,7 +256,7 @@ class Call {
     ++session.counter(function).count;
   }
   [[gnu::always_inline]] ~Call() {
-    session.counter(function_).modelled += engine.lane().clock - began_;
+    if (engine.clock() != nullptr) session.counter(function_).modelled += engine.clock()->now - began_;
     session.left();
     if (session.recorder != nullptr) session.recorder->leave(function_);
     session.restart_compute_time();

@@ -10,6 +10,7 @@
 
 #include "lib/core/fault_script.hpp"
 #include "lib/core/make_lane.hpp"
+#include "lib/live_clock/estimated_clock.hpp"
 #include "lib/mpi/open_fabric.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/program.hpp"
@@ -132,9 +133,11 @@ std::unique_ptr<Session> make_session(bool threads) {
   Result<std::unique_ptr<Lane>> lane = make_lane(
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
   agree(lane ? std::string() : lane.error());
+  std::unique_ptr<ModelClock> clock;
+  if (carries && needs_live_clock(*configuration, **lane)) clock = std::make_unique<EstimatedClock>(**lane);
   clear_preload();  // the program's children are not part of the run
   auto session = std::make_unique<Session>(std::move(*configuration), registry, std::move(fabric),
-                                           std::move(*lane), threads);
+                                           std::move(*lane), std::move(clock), threads);
   session->carries = carries;
   session->recorder = make_recorder(session->configuration(), threads);
   session->settings = settings_in_force(session->configuration(), registry);

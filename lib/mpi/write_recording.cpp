@@ -77,41 +77,50 @@ std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuratio
   return std::make_unique<ProgramRecorder>(options, threads, times);
 }
 
-Result<recording::Recording> gather_recording(Session& session, const WorldApart& apart) {
-  using Failure = Result<recording::Recording>;
+Recorded gather_recording(Session& session, const WorldApart& apart) {
+  using Recording = Result<recording::Recording>;
   recording::Recorder& recorder = session.recorder->recorder();
   const Configuration& configuration = session.configuration();
   const std::uint64_t cut = apart.sum(recorder.complete() ? 0 : 1);
   const std::uint64_t events = apart.sum(recorder.events());
-  if (configuration.record.empty()) {
-    if (cut > 0)
-      return Failure::failure(
-          fmt::format("the recording of {} does not fit into memory; with --record FILE it is written to a "
-                      "file, which offramp replay settles",
-                      counted(cut, "rank")));
-    if (events > configuration.settle_limit)
-      return Failure::failure(
-          fmt::format("the run has {} events, which is above settle_limit = {}; raise it, or write a "
-                      "recording (--record FILE) and settle it with offramp replay",
-                      events, configuration.settle_limit));
+  Recorded recorded{Recording::failure("it is at rank 0"), configuration.record};
+  if (configuration.record.empty() && cut > 0) {
+    recorded.recording = Recording::failure(
+        fmt::format("the recording of {} does not fit into memory; with --record FILE it is written to a "
+                    "file, which offramp replay settles",
+                    counted(cut, "rank")));
+    return recorded;
+  }
+  if (configuration.record.empty() && events > configuration.settle_limit) {
+    const std::string too_long = fmt::format("the run has {} events, which is above settle_limit = {}",
+                                             events, configuration.settle_limit);
+    recorded.path = recording_path(configuration);
+    if (recorded.path.empty()) {
+      recorded.recording = Recording::failure(
+          too_long + "; raise it, or write a recording (--record FILE) and settle it with offramp replay");
+      return recorded;
+    }
+    recorded.unsettled =
+        fmt::format("{}; its recording is in {}: offramp replay settles it", too_long, recorded.path);
   }
   std::string own = recorder.finish();
   // It may be on another host than rank 0.
   if (own.empty()) own = contents_of(recording::part_path(configuration.record, session.engine.rank()));
   std::vector<std::string> parts = apart.gather(std::move(own));
-  if (apart.rank() != 0) return Failure::failure("it is at rank 0");
-  return recording::Recording::from_parts(describe(session), std::move(parts));
+  if (apart.rank() == 0)
+    recorded.recording = recording::Recording::from_parts(describe(session), std::move(parts));
+  return recorded;
 }
 
-void write_recording(Session& session, const WorldApart& apart, Result<recording::Recording>& recorded) {
-  const std::string& path = session.configuration().record;
-  if (path.empty()) return;
+void write_recording(Session& session, const WorldApart& apart, Recorded& recorded) {
+  if (recorded.path.empty()) return;
   std::string problem;
   if (apart.rank() == 0) {
-    problem = recorded ? recorded->write(path) : recorded.error();
-    if (!problem.empty()) tell_lost("recording", path, problem);
+    problem = recorded.recording ? recorded.recording->write(recorded.path) : recorded.recording.error();
+    if (!problem.empty()) tell_lost("recording", recorded.path, problem);
   }
-  if (apart.hear(problem.empty())) (void)unlink(recording::part_path(path, session.engine.rank()).c_str());
+  if (apart.hear(problem.empty()))
+    (void)unlink(recording::part_path(recorded.path, session.engine.rank()).c_str());
 }
 
 bool leave_recording(Session& session) {

@@ -16,15 +16,23 @@ class Session;
 /// This rank's recorder; null when nothing is to be recorded: no file, and no modelled times.
 std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads);
 
-/// The recording at rank 0, once the program is over. An error at all others, and where there is none:
-/// because it would be too long to settle, or a rank ran out of memory for it. Every rank calls it.
-Result<recording::Recording> gather_recording(Session& session, const WorldApart& apart);
+/// What a run has recorded, once the program is over.
+struct Recorded {
+  /// At rank 0. An error at all others, and where there is none: a rank ran out of memory for it, or it is
+  /// too long to settle and there is no place for it.
+  Result<recording::Recording> recording;
+  std::string path = {};       // of the file that it belongs into; empty: none
+  std::string unsettled = {};  // not empty: why it is not to be settled
+};
+
+/// Every rank calls it.
+Recorded gather_recording(Session& session, const WorldApart& apart);
 
 /// Writes it into its file, if the run has one. The same.
-void write_recording(Session& session, const WorldApart& apart, Result<recording::Recording>& recorded);
+void write_recording(Session& session, const WorldApart& apart, Recorded& recorded);
 
-/// Where a run leaves the recording of a program that did not come to MPI_Finalize: in its own file, or
-/// beside the output that it would have been settled for. Empty: nowhere.
+/// Where a run leaves a recording that is not settled, because it is too long or the program did not come to
+/// MPI_Finalize: in its own file, or beside the output that it would have been settled for. Empty: nowhere.
 std::string recording_path(const Configuration& configuration);
 
 /// Writes this rank's part of it, where the recorder has no file of its own; the session is of no use any

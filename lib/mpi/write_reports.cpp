@@ -77,22 +77,24 @@ Settled settle_own(const Session& session, recording::Recording& recorded) {
 }
 
 /// The run over each backend, the one that carried it first.
-std::vector<Settled> settle(const Session& session, Result<recording::Recording>& recorded) {
+std::vector<Settled> settle(const Session& session, Recorded& recorded) {
   const Configuration& configuration = session.configuration();
   std::vector<Settled> all;
-  if (!recorded) {
-    all.push_back({configuration.backend, {}, recorded.error()});
+  if (!recorded.recording || !recorded.unsettled.empty()) {
+    all.push_back({configuration.backend,
+                   {},
+                   recorded.unsettled.empty() ? recorded.recording.error() : recorded.unsettled});
     return all;
   }
   for (const std::string& backend : configuration.settled_backends())
-    all.push_back(all.empty() ? settle_own(session, *recorded)
-                              : settle(session, *recorded, backend, nullptr));
+    all.push_back(all.empty() ? settle_own(session, *recorded.recording)
+                              : settle(session, *recorded.recording, backend, nullptr));
   return all;
 }
 
 /// At rank 0.
 void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
-                   Result<recording::Recording>& recorded) {
+                   Recorded& recorded) {
   const Configuration& configuration = session.configuration();
   const std::string report = run_report(ranks, facts, configuration, settle(session, recorded));
   if (!configuration.report.empty()) {
@@ -109,8 +111,9 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
 void write_outputs(Session& session) {
   if (!session.carries && session.recorder == nullptr) return;
   const WorldApart apart;
-  auto recorded = session.recorder != nullptr ? gather_recording(session, apart)
-                                              : Result<recording::Recording>::failure("settle_limit is 0");
+  Recorded recorded = session.recorder != nullptr
+                          ? gather_recording(session, apart)
+                          : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
   write_recording(session, apart, recorded);
   if (!session.carries) return;
   const std::vector<std::string> ranks = apart.gather(own_contribution(session));

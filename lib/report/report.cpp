@@ -107,10 +107,12 @@ Json lane_json(const std::string& backend, Time clock, const Counters& counters,
           {"sizes", Json::array()},    {"units", Json::array()}};
 }
 
-/// As the rank's own clock saw it.
+/// As the rank itself saw it: with times if it has a live clock.
 Json live_json(Engine& engine, const char* const* names) {
   const Lane& lane = engine.lane();
-  Json out = lane_json(lane.name(), lane.clock, lane.counters, [&](std::size_t i) { return names[i]; });
+  const ModelClock* const clock = engine.clock();
+  Json out = lane_json(lane.name(), clock != nullptr ? clock->now : Time(), lane.counters,
+                       [&](std::size_t i) { return names[i]; });
   out["wire"] = wire_json(lane.wire());
   return out;
 }
@@ -456,6 +458,7 @@ Json rank_of_replay(const std::vector<Settled>& settled, std::size_t rank) {
                {"elsewhere", 0},
                {"clock_reads", 0},
                {"malformed_messages", 0},
+               {"timed", false},
                {"live", settled_json(settled.front(), rank)}};
   const auto early =
       std::lower_bound(result.unfinished.begin(), result.unfinished.end(), static_cast<int>(rank),
@@ -474,6 +477,7 @@ struct Gathered {
   std::uint64_t dependence_sum = 0;
   PlaceSum places;
   std::uint64_t clock_reads = 0;
+  bool timed = false;  // by live clocks
   std::string data;
   Json hosts = Json::array();
 
@@ -498,6 +502,7 @@ struct Gathered {
     const std::uint64_t times = whole(rank, "arrival_order_dependences");
     const std::uint64_t reads = whole(rank, "clock_reads");
     const std::uint64_t malformed = whole(rank, "malformed_messages");
+    const bool has_clock = rank.value("timed", false);
     const std::string digest = rank.contains("data") ? rank.at("data").get<std::string>() : "";
     if (rank.contains("ended")) ended[rank.at("ended").get<std::string>()].push_back(number);
     if (rank.contains("host")) add_host(hosts, rank.at("host"));
@@ -505,6 +510,7 @@ struct Gathered {
     places = std::move(with);
     dependence_sum += times;
     clock_reads += reads;
+    timed = timed || has_clock;
     data += digest;
     if (malformed > 0)
       warnings.push_back(fmt::format("rank {} dropped {}", number, counted(malformed, "malformed message")));
@@ -527,9 +533,12 @@ void settle_ranks(Gathered& gathered, const std::vector<Settled>& settled) {
   }
 }
 
-std::string live_clocks_text(const std::vector<Settled>& settled) {
+/// What the modelled times are where they do not come from a world.
+std::string unsettled_text(const std::vector<Settled>& settled, bool timed) {
   return fmt::format(
-      "the modelled times are those of each rank's own clock, which does not see what ranks share: {}",
+      "{}: {}",
+      timed ? "the modelled times are those of each rank's own clock, which does not see what ranks share"
+            : "the report has no modelled times",
       settled.empty() ? "the run was not simulated as a whole" : settled.front().problem);
 }
 
@@ -558,10 +567,11 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   add_lane(report, gathered.readable, 0);
   const bool is_settled = !settled.empty() && settled.front().result;
   report["settled"] = is_settled;
+  report["timed"] = is_settled || gathered.timed;
   if (is_settled) {
     add_settled(report, settled.front());
   } else if (gathered.ended.empty() && gathered.missing.empty()) {
-    warnings.push_back(live_clocks_text(settled));
+    warnings.push_back(unsettled_text(settled, gathered.timed));
   }
   report["arrival_order_dependences"] = gathered.dependence_sum;
   report["dependences"] = std::move(gathered.dependences);
@@ -621,6 +631,7 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
   rank["malformed_messages"] = engine.malformed();
   if (engine.certificate != nullptr) rank["data"] = hex(engine.certificate->of_data());
   rank["live"] = live_json(engine, names);
+  rank["timed"] = engine.clock() != nullptr;
   return to_text(rank, -1);
 }
 
@@ -662,10 +673,10 @@ std::string summary(const std::string& text) {
       "offramp: backend {}, {}, modelled time {}\n"
       "offramp: {}, {}; {} of {}{} carried by {} ({} declined, {}{} native)\n",
       backend, counted(whole(report, "ranks"), "rank"),
-      time_text(report.at("modelled_time_ns").get<double>()), counted(count, "MPI call"),
-      bytes_text(static_cast<double>(bytes)), share(report), counted(operations, "operation"),
-      operations == count ? "" : why_not_one_each(report.at("calls")), backend, declined,
-      routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
+      report.value("timed", true) ? time_text(report.at("modelled_time_ns").get<double>()) : "not known",
+      counted(count, "MPI call"), bytes_text(static_cast<double>(bytes)), share(report),
+      counted(operations, "operation"), operations == count ? "" : why_not_one_each(report.at("calls")),
+      backend, declined, routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());

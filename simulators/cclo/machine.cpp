@@ -28,13 +28,13 @@ std::uint32_t lane_of_first(std::uint32_t function) {
 }  // namespace
 
 /// The ranks of one call's communicator: engines.
-class Engine::CallTeam final : public Team {
+class Engine::CallTeam final : public Team, private TeamHardware {
  public:
   CallTeam(Engine& engine, Call& call, int rank, int size)
       : Team(rank, size, true), engine_(engine), call_(call) {}
 
   MutableBytes scratch(std::size_t bytes) override { return memory_.emplace_back(bytes); }
-  Units* units() override { return &engine_.units_; }
+  TeamHardware* hardware() override { return this; }
   [[nodiscard]] int world_rank(int rank) const override { return engine_of(rank); }
 
   std::coroutine_handle<> waiter;
@@ -54,6 +54,7 @@ class Engine::CallTeam final : public Team {
   Arrival take(Handle handle) override;
 
  private:
+  Resources resources(int /*world_rank*/) override { return engine_.units_.view(kEngineResources); }
   /// Of a rank that the communicator does not have: none.
   [[nodiscard]] int engine_of(int rank) const {
     if (rank < 0 || rank >= size()) return -1;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "simulators/cclo/move.hpp"
-#include "simulators/model/units.hpp"
 
 namespace offramp::cclo {
 namespace {
@@ -21,8 +20,7 @@ MoveOpcode opcode_of(const Primitive& p, const Datapath* datapath) {
 
 /// Nothing: a call all by itself.
 std::optional<Resources> units_of(Team& team) {
-  if (WorldDevices* const world = team.devices()) return world->resources(team.world_rank(team.rank()));
-  if (const Units* const units = team.units()) return units->view(kEngineResources);
+  if (TeamHardware* const own = team.hardware()) return own->resources(team.world_rank(team.rank()));
   return {};
 }
 
@@ -30,7 +28,7 @@ std::optional<Resources> units_of(Team& team) {
 
 Processor::Processor(const CallContext& context, Time begin)
     : context_(context),
-      world_(context.team.devices()),
+      world_(context.team.world()),
       spec_(context.spec),
       communicator_(context.space, context.communicator),
       pool_(context.space),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "lib/live_clock/estimated_clock.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {
@@ -146,9 +147,9 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
             "");
   EXPECT_EQ(with.engine(0).lane().counters.calls[0].declined, 1U);
   // The hardware that declined was not used.
-  Lane& lane = with.engine(0).lane();
-  EXPECT_GT(lane.units(Lane::kHost)[0].free_at(), Time());
-  for (const Resource& unit : lane.units(1).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
+  auto& clock = static_cast<EstimatedClock&>(*with.engine(0).clock());
+  EXPECT_GT(clock.units(Lane::kHost)[0].free_at(), Time());
+  for (const Resource& unit : clock.units(1).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
 }
 
 /// A collective goes on by itself between two of its messages, when nothing else holds its communicator.

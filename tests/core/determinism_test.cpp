@@ -150,7 +150,7 @@ TEST(ACollectiveThatIsWatched, MovesNoPayload) {
   std::vector<std::unique_ptr<Collective>> running;
   std::vector<Buffer> buffers = {pattern(1000, 3), pattern(1000, 4)};
   for (int rank = 0; rank < 2; ++rank) {
-    engines.push_back(std::make_unique<Engine>(room.at(rank), test::host_lane(rank, 2)));
+    engines.push_back(timed_engine(room.at(rank), test::host_lane(rank, 2)));
     Context& context = engines.back()->open_context(kCollectiveContext, rank, std::vector{0, 1});
     running.push_back(std::make_unique<Collective>(*engines.back(), context));
     Operation operation;
@@ -165,7 +165,7 @@ TEST(ACollectiveThatIsWatched, MovesNoPayload) {
   EXPECT_TRUE(running[1]->done());
   EXPECT_EQ(engines[1]->malformed(), 0U);
   running[1]->observe();
-  EXPECT_GT(engines[1]->lane().clock, Time());
+  EXPECT_GT(engines[1]->clock()->now, Time());
   EXPECT_EQ(buffers[1], pattern(1000, 4));
 }
 

@@ -20,7 +20,7 @@ class ADelivery : public testing::Test {
 
   ADelivery() : room_(3) {
     for (int rank = 0; rank < 3; ++rank)
-      engines_.push_back(std::make_unique<Engine>(room_.at(rank), test::host_lane(rank, 3)));
+      engines_.push_back(timed_engine(room_.at(rank), test::host_lane(rank, 3)));
   }
   Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   Context& open(int rank) { return engine(rank).open_context(kId, rank, test::world_of(3)); }
@@ -34,7 +34,7 @@ class ADelivery : public testing::Test {
   void deliver_changed(Mailroom::Letter& letter, void (*change)(Header&)) {
     Header header = header_of(letter);
     change(header);
-    engine(letter.to).deliver({header.encoded(), letter.payload.data(), letter.payload.size(), nullptr});
+    engine(letter.to).deliver({header.encoded(true), letter.payload.data(), letter.payload.size(), nullptr});
   }
 
   Mailroom room_;
@@ -176,7 +176,7 @@ TEST_F(ADelivery, OfAReplyWithAPayloadOfNoBytesLeftAtItsSenderDropsThePayload) {
   reply.envelope.kind = EnvelopeKind::kReply;
   reply.envelope.source_world = 1;
   Mailroom::Letter left;
-  engine(0).deliver({reply.encoded(), nullptr, 0, &left});
+  engine(0).deliver({reply.encoded(true), nullptr, 0, &left});
   EXPECT_TRUE(send.done);
   EXPECT_EQ(left.dropped, 1);
 }
@@ -391,9 +391,9 @@ TEST_F(ADelivery, IsOverForAnEagerSendAtOnce) {
   EXPECT_FALSE(engine(0).is_over(synchronous));
   EXPECT_FALSE(engine(0).is_over(offered));
 
-  const Time before = engine(0).lane().clock;
+  const Time before = engine(0).clock()->now;
   engine(0).observe(eager);
-  EXPECT_EQ(engine(0).lane().clock, before);
+  EXPECT_EQ(engine(0).clock()->now, before);
 }
 
 }  // namespace

@@ -153,13 +153,13 @@ TEST_F(AnEngine, TakesAReceiveBackUntilItIsMatched) {
   ReceiveRecord receive;
   SendRecord send;
   ranks_[1].receive(cancelled, world(1), kAnySource, 4, into);
-  const Time before = ranks_[1].lane().clock;
+  const Time before = ranks_[1].clock()->now;
   EXPECT_TRUE(ranks_[1].cancel(cancelled));
   EXPECT_TRUE(cancelled.done);
   EXPECT_EQ(cancelled.outcome, Outcome::kCancelled);
   EXPECT_FALSE(ranks_[1].cancel(cancelled));
   ranks_[1].observe(cancelled);
-  EXPECT_EQ(ranks_[1].lane().clock, before);
+  EXPECT_EQ(ranks_[1].clock()->now, before);
   ranks_[0].send(send, {world(0), 1, 4, data});
   ranks_[1].receive(receive, world(1), 0, 4, into);
   ranks_.settle();
@@ -198,12 +198,12 @@ TEST_F(AnEngine, MovesTheClocksWhenACompletionIsObservedAndOnce) {
   ranks_[0].send(send, {world(0), 1, 4, data});
   ranks_[1].receive(receive, world(1), 0, 4, into);
   ranks_.settle();
-  const Time before = ranks_[1].lane().clock;
+  const Time before = ranks_[1].clock()->now;
   ranks_[1].observe(receive);
-  const Time after = ranks_[1].lane().clock;
+  const Time after = ranks_[1].clock()->now;
   EXPECT_GT(after, before);
   ranks_[1].observe(receive);
-  EXPECT_EQ(ranks_[1].lane().clock, after);
+  EXPECT_EQ(ranks_[1].clock()->now, after);
 }
 
 TEST_F(AnEngine, CountsWildcardReceivesAmongSeveralRanks) {

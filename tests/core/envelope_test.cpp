@@ -26,19 +26,19 @@ Header valid() {
 }
 
 bool accepted(const Header& header, std::size_t payload = kBytes) {
-  return decode(header.encoded(), payload, kLimits).has_value();
+  return decode(header.encoded(true), payload, kLimits).has_value();
 }
 
 TEST(AnEnvelope, IsTheSameAfterDecoding) {
   const Header sent = valid();
-  const auto got = decode(sent.encoded(), kBytes, kLimits);
+  const auto got = decode(sent.encoded(true), kBytes, kLimits);
   ASSERT_TRUE(got.has_value());
-  EXPECT_EQ(std::memcmp(got->encoded().data(), sent.encoded().data(), sizeof(Header)), 0);
+  EXPECT_EQ(std::memcmp(got->encoded(true).data(), sent.encoded(true).data(), sizeof(Header)), 0);
 }
 
 TEST(AnEnvelope, OfAnyOtherLengthIsRefused) {
   const Header header = valid();
-  std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
+  std::vector<std::byte> bytes(header.encoded(true).begin(), header.encoded(true).end());
   bytes.resize(1000);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_EQ(decode({bytes.data(), size}, kBytes, kLimits).has_value(), size == sizeof(Header)) << size;
@@ -49,7 +49,7 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
   const std::vector<std::pair<const char*, std::function<void(Header&)>>> spoilers = {
       {"kind 0", [](Header& h) { h.envelope.kind = EnvelopeKind{0}; }},
       {"kind 3", [](Header& h) { h.envelope.kind = EnvelopeKind{3}; }},
-      {"unknown flag", [](Header& h) { h.envelope.flags |= 64; }},
+      {"unknown flag", [](Header& h) { h.envelope.flags |= 128; }},
       {"element", [](Header& h) { h.envelope.element = static_cast<ElementType>(16); }},
       {"negative source", [](Header& h) { h.envelope.source = -1; }},
       {"source", [](Header& h) { h.envelope.source = 4; }},
@@ -77,6 +77,19 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
   reply.envelope.kind = EnvelopeKind::kReply;
   reply.stamp.first = Time::ps(-1);
   EXPECT_FALSE(accepted(reply, 0)) << "a reply's time";
+}
+
+TEST(AnEnvelope, HasNoStampWithoutALiveClock) {
+  const Header sent = valid();
+  EnvelopeLimits limits = kLimits;
+  limits.stamped = false;
+  const auto got = decode(sent.encoded(false), kBytes, limits);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(sent.encoded(false).size(), 48U);
+  EXPECT_EQ(std::memcmp(&got->envelope, &sent.envelope, sizeof(Envelope)), 0);
+  EXPECT_EQ(got->stamp.first, Time());
+  EXPECT_FALSE(decode(sent.encoded(true), kBytes, limits)) << "of a rank that has a live clock";
+  EXPECT_FALSE(decode(sent.encoded(false), kBytes, kLimits)) << "of a rank that has none";
 }
 
 TEST(AnEnvelope, CarriesPayloadInACollectiveOnlyWhereItsTagSaysSo) {
@@ -120,7 +133,7 @@ TEST(AnEnvelope, ThatWasChangedOnTheWayIsSoundOrRefused) {
   const Header original = valid();
   int refused = 0;
   for (int round = 0; round < 200000; ++round) {
-    std::vector<std::byte> bytes(original.encoded().begin(), original.encoded().end());
+    std::vector<std::byte> bytes(original.encoded(true).begin(), original.encoded(true).end());
     for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     const auto header = decode(bytes, kBytes, kLimits);

@@ -153,6 +153,9 @@ class Slots final : public Backend {
     return verdict.unless(operation.root == 0 ? "" : "only from the first");
   }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return host_->resources(); }
+  [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
+    return host_->waits_for_receiver(transfer);
+  }
   void issue(const Transfer& transfer, Passage& passage) override { host_->issue(transfer, passage); }
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     host_->depart(transfer, passage, sender);

@@ -21,7 +21,7 @@ class Members {
       clock(rank) = Time::ns(100 + (rank * 7) % 5);
     }
   }
-  Time& clock(int rank) { return ranks_[rank].lane().clock; }
+  Time& clock(int rank) { return ranks_[rank].clock()->now; }
   Collective& meeting(int rank) { return *meetings_[static_cast<std::size_t>(rank)]; }
   test::Ranks& ranks() { return ranks_; }
   Context& context(int rank) { return *contexts_[static_cast<std::size_t>(rank)]; }
@@ -82,10 +82,11 @@ TEST(AMeeting, CostsNothingAndIsNoOperation) {
   for (int rank = 0; rank < 4; ++rank) {
     members.meeting(rank).observe();
     Lane& lane = members.ranks()[rank].lane();
-    EXPECT_EQ(lane.clock, Time::us(1));
+    EXPECT_EQ(members.clock(rank), Time::us(1));
     EXPECT_EQ(lane.wire().packets, 0U);
     EXPECT_EQ(lane.counters.calls[0].offloaded + lane.counters.calls[0].declined, 0U);
-    for (const Resource& unit : lane.units(Lane::kHost).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
+    auto& clock = static_cast<EstimatedClock&>(*members.ranks()[rank].clock());
+    for (const Resource& unit : clock.units(Lane::kHost).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
     EXPECT_EQ(members.context(rank).pending, 0);
   }
 }

@@ -160,8 +160,8 @@ TEST(PayloadWindow, ChangesNoModelledTime) {
       ranks.settle();
       ranks[1].observe(receive);
     }
-    clocks.push_back(ranks[0].lane().clock.count());
-    clocks.push_back(ranks[1].lane().clock.count());
+    clocks.push_back(ranks[0].clock()->now.count());
+    clocks.push_back(ranks[1].clock()->now.count());
   }
   EXPECT_GT(clocks[0], 0);
   for (std::size_t i = 2; i < clocks.size(); ++i) EXPECT_EQ(clocks[i], clocks[i - 2]) << i;
@@ -179,7 +179,7 @@ TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   forged.envelope.kind = EnvelopeKind::kWindow;
   forged.envelope.source_world = 1;
   forged.envelope.bytes = kBytes + 1;
-  sender.deliver({forged.encoded(), nullptr, 0, nullptr});
+  sender.deliver({forged.encoded(true), nullptr, 0, nullptr});
   EXPECT_EQ(sender.malformed(), 1U);
   sender.send(sends[1], {from, 1, 1, data});
   sender.send(sends[2], {from, 1, 1, data});

@@ -62,7 +62,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
       good.envelope.source = 1;
       good.envelope.source_world = 1;
       good.envelope.bytes = random();  // not what comes
-      std::memcpy(header.data(), good.encoded().data(), header.size());
+      std::memcpy(header.data(), good.encoded(true).data(), header.size());
     }
     headers.push_back(std::move(header));
     payloads.emplace_back(i % 7 == 0 ? 200'000 : random() % 3000);

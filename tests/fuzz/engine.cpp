@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/fuzz/support.hpp"
+#include "tests/timed_engine.hpp"
 
 namespace offramp {
 namespace {
@@ -20,6 +21,7 @@ class Instant final : public Backend {
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     return Verdict::accept(operation, kRegularOperations);
   }
+  [[nodiscard]] bool waits_for_receiver(const Transfer&) const override { return false; }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {}; }
   void issue(const Transfer& transfer, Passage& passage) override {
     passage.host_free = passage.begin = passage.issued;
@@ -85,7 +87,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::vector<std::byte> buffers(8 * 64);
   std::vector<ReceiveRecord> receives(8);
   std::vector<SendRecord> sends(4);
-  Engine engine(fabric, lane());
+  const std::unique_ptr<Engine> made = timed_engine(fabric, lane());
+  Engine& engine = *made;
   Context& context = engine.open_context(kContext, 0, std::vector{0, 1, 2});
   for (std::size_t i = 0; i < sends.size(); ++i)
     engine.send(sends[i], {context, static_cast<int>(i % 2) + 1, 0, {}, ElementType::kByte, true, true});
@@ -95,7 +98,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::uint32_t sequence = 0;
   while (!input.empty()) {
     Header header = good_header(sequence++);
-    std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
+    std::vector<std::byte> bytes(header.encoded(true).begin(), header.encoded(true).end());
     const auto changes = input.take<std::uint8_t>();
     for (int i = 0; i < changes % 8; ++i) {
       const auto at = input.take<std::uint8_t>();

@@ -45,7 +45,7 @@ def without_mpirun(arguments, tally, backend):
     if not tally.wants(label):
         return
     program = os.path.join(arguments.build, "tests/fixed_ops")
-    under_mpirun = mpirun(arguments.build, backend, 3, [program], 60)
+    under_mpirun = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_LIVE_CLOCK": "true"})
     in_process = launch([os.path.join(arguments.build, "tests/fixed_ops_memory"), backend], base_environment(), 60)
     left, right = times(under_mpirun.output), times(in_process.output)
     ok = under_mpirun.ok and in_process.ok and left == right and len(left) > 10

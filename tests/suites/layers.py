@@ -1,5 +1,5 @@
 """The arrows of the architecture: tools -> lib -> backends -> simulators/NAME -> simulators/model -> include. The core
-runs worlds with their networks and asks the live clock of simulators/model, and knows no simulator of a device. The offload
+runs worlds with their networks, and knows no simulator of a device. The live clock (lib/live_clock) stands on the core. The offload
 service (lib/dpu_service) stands beside the models; what it and the model of its hardware both run has a folder beneath both
 (lib/dpu_protocol), which knows no transport. Programs of threads (lib/tinsel_threads) run on their simulator
 alone."""
@@ -26,6 +26,7 @@ ALLOWED = {
     "lib/tinsel_threads": ("lib/tinsel_threads/", "simulators/tinsel/", "offramp/tinsel.h", *GROUND),
     "lib/recording": ("lib/recording/", *INTERFACE),
     "lib/core": ("lib/core/", "lib/fabric/", "lib/recording/", "simulators/model/", "simulators/network/", *INTERFACE),
+    "lib/live_clock": ("lib/live_clock/", "lib/core/", "lib/fabric/", "simulators/model/", *INTERFACE),
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }
@@ -34,7 +35,7 @@ for simulator in ("aie", "cclo", "network", "tinsel", "zrlmpi"):
 ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_protocol/", *INTERFACE)
 # The one table that names the built-in backends.
 EXCEPTIONS = {"lib/core/registry.cpp": ("backends/",)}
-NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/recording", "lib/fabric", "lib/dpu_protocol", "lib/dpu_service",
+NO_MPI = ("include", "simulators", "backends", "lib/core", "lib/live_clock", "lib/recording", "lib/fabric", "lib/dpu_protocol", "lib/dpu_service",
           "lib/tinsel_threads", "tools")
 # A program for mpirun.
 KNOW_MPI = ("tools/measure.c",)

@@ -107,7 +107,7 @@ def live_is_settled(arguments, tally, name):
             file, report = here.path("a.rec"), here.path("a.json")
             result = here.record(name, 2, backend, file)
             alive = here.offramp("run", "-n", "2", "--backend", backend, "--report", report, "--set", "settle_limit=0", "--set",
-                                 "summary=false", "--", here.program(name))
+                                 "live_clock=true", "--set", "summary=false", "--", here.program(name))
             ok, text = result.ok and alive.ok, result.output + alive.output
             if ok:
                 with open(report, encoding="utf-8") as opened:

@@ -12,12 +12,13 @@
 //   confirm()   the sender learns that it was taken           (only where its send depends on that)
 //
 // A world calls the stages of all messages in the order of modelled time, with the resources that ranks
-// really share. The live clock of a run calls the same stages rank by rank, with the resources of that rank
-// (simulators/model/live_messages.hpp). Messages of a rank to itself pass none but issue() and receive().
+// really share. A run asks only what decides how its data moves: the DataCarrier half. Where a program looks
+// at modelled time while it runs, a live clock calls the stages rank by rank, with the resources of that rank
+// (lib/live_clock/live_messages.hpp). Messages of a rank to itself pass none but issue() and receive().
 //
-// Collectives are coroutines over a Team, the same in both. A backend object serves any number of ranks and
-// is used by one thread at a time; what belongs to a rank is in its resources. Every function is noexcept in
-// effect: errors are values.
+// Collectives are coroutines over a Team, the same in all three. A backend object serves any number of ranks
+// and is used by one thread at a time; what belongs to a rank is in its resources. Every function is noexcept
+// in effect: errors are values.
 #pragma once
 
 #include <cstdint>
@@ -52,15 +53,36 @@ enum class Progress : std::uint8_t {
   kThread     // a thread beside the program, at any time, which takes part of the processor's time
 };
 
-class Backend {
+/// What a run asks of a backend that only moves its data. Nothing here depends on modelled time.
+class DataCarrier {
  public:
-  virtual ~Backend() = default;
+  virtual ~DataCarrier() = default;
 
   /// Whether the hardware carries the operation. Called for every message and collective: allocates nothing
   /// on a yes, and nothing on a no that it has given before. All ranks of a collective must come to the same
   /// answer, so it may depend on the operation and on what the backend was created with only.
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
+  /// Whether a message of the program to another rank is complete at its sender only once its receive was
+  /// posted, by the hardware's protocol; for synchronous messages nobody asks. It must agree with issue() and
+  /// depart(): the protocol is kConfirmed, or kRendezvous and depart() leaves `complete` unknown.
+  [[nodiscard]] virtual bool waits_for_receiver(const Transfer& transfer) const = 0;
+  /// Whether the fate of an operation depends on when it happens, by the backend's settings. A run then has a
+  /// live clock.
+  [[nodiscard]] virtual bool needs_clock() const { return false; }
+  /// Runs the collective to its end. Only called when supports() said yes on every rank.
+  virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
+  /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
+  virtual void forget(std::uint64_t /*context*/) {}
+  /// What a failed message means, in the hardware's words: for the text of the MPI error. Lives as long as
+  /// the backend.
+  [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
+    return "the modelled protocol could not repair a fault";
+  }
+};
 
+/// The whole backend: a carrier, and what each operation takes.
+class Backend : public DataCarrier {
+ public:
   /// The same for the life of the backend. Stages name them by index.
   [[nodiscard]] virtual std::span<const ResourceDescription> resources() const = 0;
 
@@ -104,23 +126,11 @@ class Backend {
   /// What posting a receive costs the host.
   [[nodiscard]] virtual Time post_receive_cost() const = 0;
 
-  /// Runs the collective to its end. Only called when supports() said yes on every rank.
-  virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
-
   [[nodiscard]] virtual WireCounters wire() const = 0;
 
   /// Of the time that all its work has taken so far, the part that `offramp predict` counts in cycles of the
   /// engine (BackendDescription::clock_parameter). Nothing: all of it.
   [[nodiscard]] virtual std::optional<Time> engine_time() const { return {}; }
-
-  /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
-  virtual void forget(std::uint64_t /*context*/) {}
-
-  /// What a failed message means, in the hardware's words: for the text of the MPI error. Lives as long as
-  /// the backend.
-  [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
-    return "the modelled protocol could not repair a fault";
-  }
 };
 
 /// What a backend is created with. The references outlive it.

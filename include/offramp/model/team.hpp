@@ -13,12 +13,25 @@
 
 namespace offramp {
 
-class Units;  // simulators/model/units.hpp
+class WorldDevices;
+
+/// What the algorithm of a collective reaches of the hardware. It exists only where modelled time is
+/// computed: see Team::hardware().
+class TeamHardware {
+ public:
+  /// What the device of a world rank reaches. Outside a world only the team's own rank may be asked for.
+  [[nodiscard]] virtual Resources resources(int world_rank) = 0;
+  /// Null on a live clock, for which no rank knows the others' devices.
+  [[nodiscard]] virtual WorldDevices* world() { return nullptr; }
+
+ protected:
+  ~TeamHardware() = default;
+};
 
 /// The devices of all ranks in a world, for hardware that works on a collective by itself: what happens there
 /// is not told by messages. The world takes its steps in the order of modelled time, with all others. Lives
 /// as long as the backend.
-class WorldDevices {
+class WorldDevices : public TeamHardware {
  public:
   /// What a device does from moment to moment.
   class Work {
@@ -30,8 +43,7 @@ class WorldDevices {
     ~Work() = default;
   };
 
-  /// What the device of a world rank reaches.
-  [[nodiscard]] virtual Resources resources(int world_rank) = 0;
+  [[nodiscard]] WorldDevices* world() final { return this; }
   /// Calls work.step(at, number), not before the present moment. work lives until then.
   virtual void schedule(Time at, Work& work, std::uint32_t number) = 0;
 
@@ -54,11 +66,16 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// In a live run the rank's units as they were when the operation was issued, joined with the rank's when
-  /// the program sees its completion. Null in a world.
-  [[nodiscard]] virtual Units* units() { return nullptr; }
-  /// Null in a live run, where no rank knows the others' devices.
-  [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
+  /// Null in a run without a live clock: only data moves. Then the clock and the stamps of tokens mean
+  /// nothing, no message waits for its receiver, and an algorithm leaves out what serves only the time:
+  /// credits, windows, segments, registers. What it combines, and in which order, stays the same. All members
+  /// have hardware, or none has.
+  [[nodiscard]] virtual TeamHardware* hardware() { return nullptr; }
+  /// The devices of all members; null without a world.
+  [[nodiscard]] WorldDevices* world() {
+    TeamHardware* const own = hardware();
+    return own != nullptr ? own->world() : nullptr;
+  }
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.
   std::uint64_t operation = 0;

@@ -1,11 +1,11 @@
-#include "backends/dpu/data.hpp"
+#include "simulators/model/dataflow.hpp"
 
 #include <utility>
 #include <vector>
 
 #include "simulators/model/ping_pong_buffers.hpp"
 
-namespace offramp::dpu {
+namespace offramp {
 namespace {
 
 /// One block per rank: in rank order in one buffer, or anywhere.
@@ -37,25 +37,6 @@ struct Circle {
   int relative;
 };
 
-Task<Outcome> finish(PooledVector<Team::PendingToken> pending) {
-  Outcome outcome = Outcome::kOk;
-  for (Team::PendingToken& token : pending) {
-    const Team::Arrival arrival = co_await token;
-    note(outcome, arrival.outcome);
-  }
-  co_return outcome;
-}
-
-Task<Outcome> send(Team& team, int to, Bytes data) {
-  const Team::Arrival arrival = co_await team.send_token(to, data, Stamp{});
-  co_return arrival.outcome;
-}
-
-Task<Outcome> receive(Team& team, int from, MutableBytes data) {
-  const Team::Arrival arrival = co_await team.receive_token(from, data);
-  co_return arrival.outcome;
-}
-
 /// Along a binomial tree.
 Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
   const Circle circle(team, root);
@@ -63,49 +44,38 @@ Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
   int mask = 1;
   while (mask < circle.size && (circle.relative & mask) == 0) mask *= 2;
   if (circle.relative != 0)
-    note(outcome, co_await receive(team, circle.rank_of(circle.relative - mask), buffer));
+    note(outcome, (co_await team.receive_token(circle.rank_of(circle.relative - mask), buffer)).outcome);
   PooledVector<Team::PendingToken> pending;
   for (mask /= 2; mask > 0; mask /= 2) {
     const int child = circle.relative + mask;
     if (child < circle.size) pending.push_back(team.send_token(circle.rank_of(child), buffer, Stamp{}));
   }
-  note(outcome, co_await finish(std::move(pending)));
+  for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
   co_return outcome;
 }
 
-/// In a binomial tree.
-std::size_t children_of(const Circle& circle) {
-  std::size_t children = 0;
-  for (int mask = 1; mask < circle.size && (circle.relative & mask) == 0; mask *= 2)
-    children += circle.relative + mask < circle.size ? 1 : 0;
-  return children;
-}
-
-/// Up a binomial tree. What the service processes carry commutes (supports()).
-Task<Outcome> reduce(Team& team, Bytes own, MutableBytes result, int root) {
-  const Circle circle(team, root);
+Task<Outcome> reduce(Team& team, Fold fold, Bytes own, MutableBytes result) {
   Outcome outcome = Outcome::kOk;
-  PingPongBuffers turns(team, circle.relative == 0 ? place_of_result(own, result) : MutableBytes(),
-                        own.size());
-  std::size_t left = children_of(circle);
+  const bool is_top = fold.parent == Fold::kNobody;
+  PingPongBuffers turns(team, is_top ? place_of_result(own, result) : MutableBytes(), own.size());
+  std::size_t left = fold.children.size();
   Bytes sum = own;
-  for (int mask = 1; mask < circle.size; mask *= 2) {
-    if ((circle.relative & mask) != 0) {
-      note(outcome, co_await send(team, circle.rank_of(circle.relative - mask), sum));
-      co_return outcome;
-    }
-    if (circle.relative + mask >= circle.size) continue;
+  for (const int child : fold.children) {
     const MutableBytes incoming = turns.buffer(--left);
-    note(outcome, co_await receive(team, circle.rank_of(circle.relative + mask), incoming));
+    note(outcome, (co_await team.receive_token(child, incoming)).outcome);
     if (!own.empty()) team.combine(sum, incoming);
     sum = incoming;
   }
-  team.copy(sum, result);
+  if (is_top) {
+    team.copy(sum, result);
+  } else {
+    note(outcome, (co_await team.send_token(fold.parent, sum, Stamp{})).outcome);
+  }
   co_return outcome;
 }
 
 Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
-  if (team.rank() != root) co_return co_await send(team, root, buffers.send);
+  if (team.rank() != root) co_return (co_await team.send_token(root, buffers.send, Stamp{})).outcome;
   const Blocks<MutableBytes> blocks = to_receive(buffers);
   PooledVector<Team::PendingToken> pending;
   for (int from = 0; from < team.size(); ++from) {
@@ -115,11 +85,13 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
       pending.push_back(team.receive_token(from, blocks[from]));
     }
   }
-  co_return co_await finish(std::move(pending));
+  Outcome outcome = Outcome::kOk;
+  for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
+  co_return outcome;
 }
 
 Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
-  if (team.rank() != root) co_return co_await receive(team, root, buffers.receive);
+  if (team.rank() != root) co_return (co_await team.receive_token(root, buffers.receive)).outcome;
   const Blocks<Bytes> blocks = to_send(buffers);
   PooledVector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
@@ -129,7 +101,9 @@ Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
       team.copy(blocks[to], buffers.receive);
     }
   }
-  co_return co_await finish(std::move(pending));
+  Outcome outcome = Outcome::kOk;
+  for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
+  co_return outcome;
 }
 
 /// Every pair of ranks; send is this rank's block, or one block for each.
@@ -156,19 +130,21 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
       pending.push_back(team.send_token(to, block, Stamp{}));
     }
   }
-  co_return co_await finish(std::move(pending));
+  Outcome outcome = Outcome::kOk;
+  for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
+  co_return outcome;
 }
 
-Task<Outcome> allreduce(Team& team, CollectiveBuffers buffers) {
-  Outcome outcome = co_await reduce(team, buffers.send, buffers.receive, 0);
+Task<Outcome> allreduce(Team& team, Fold fold, CollectiveBuffers buffers) {
+  Outcome outcome = co_await reduce(team, std::move(fold), buffers.send, buffers.receive);
   note(outcome, co_await bcast(team, buffers.receive, 0));
   co_return outcome;
 }
 
-Task<Outcome> reduce_scatter(Team& team, CollectiveBuffers buffers) {
+Task<Outcome> reduce_scatter(Team& team, Fold fold, CollectiveBuffers buffers) {
   MutableBytes whole;
   if (team.rank() == 0) whole = team.scratch(buffers.send.size());
-  Outcome outcome = co_await reduce(team, buffers.send, whole, 0);
+  Outcome outcome = co_await reduce(team, std::move(fold), buffers.send, whole);
   CollectiveBuffers parts = buffers;
   parts.send = whole;
   std::vector<Bytes> each;
@@ -184,34 +160,74 @@ Task<Outcome> reduce_scatter(Team& team, CollectiveBuffers buffers) {
   co_return outcome;
 }
 
+Task<Outcome> failed() {
+  co_return Outcome::kFault;
+}
+
+/// Dissemination: after the round of distance d this rank knows that the 2 d ranks up to it have come.
+Task<Outcome> barrier(Team& team) {
+  Outcome outcome = Outcome::kOk;
+  for (int distance = 1; distance < team.size(); distance *= 2) {
+    const Team::PendingToken sent = team.send_token((team.rank() + distance) % team.size(), {}, Stamp{});
+    const int from = (team.rank() + team.size() - distance) % team.size();
+    note(outcome, (co_await team.receive_token(from, {})).outcome);
+    note(outcome, (co_await sent).outcome);
+  }
+  co_return outcome;
+}
+
 }  // namespace
 
-Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+Fold binomial_fold(const Team& team, int root) {
+  const Circle circle(team, root);
+  Fold fold;
+  for (int mask = 1; mask < circle.size; mask *= 2) {
+    if ((circle.relative & mask) != 0) {
+      fold.parent = circle.rank_of(circle.relative - mask);
+      break;
+    }
+    if (circle.relative + mask < circle.size) fold.children.push_back(circle.rank_of(circle.relative + mask));
+  }
+  return fold;
+}
+
+Fold chain_fold(const Team& team, int root) {
+  const Circle circle(team, root);
+  Fold fold;
+  if (circle.relative != 0) fold.parent = circle.rank_of((circle.relative + 1) % circle.size);
+  if (circle.relative != 1 && circle.size > 1)
+    fold.children.push_back(circle.rank_of((circle.relative + circle.size - 1) % circle.size));
+  return fold;
+}
+
+Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffers buffers, Fold fold) {
   switch (operation.kind) {
     case OperationKind::kBcast:
-      co_return co_await bcast(team, buffers.receive, operation.root);
+      return bcast(team, buffers.receive, operation.root);
     case OperationKind::kReduce:
-      co_return co_await reduce(team, buffers.send, buffers.receive, operation.root);
+      return reduce(team, std::move(fold), buffers.send, buffers.receive);
     case OperationKind::kGather:
     case OperationKind::kGatherv:
-      co_return co_await gather(team, buffers, operation.root);
+      return gather(team, buffers, operation.root);
     case OperationKind::kScatter:
     case OperationKind::kScatterv:
-      co_return co_await scatter(team, buffers, operation.root);
+      return scatter(team, buffers, operation.root);
     case OperationKind::kAllreduce:
-      co_return co_await allreduce(team, buffers);
+      return allreduce(team, std::move(fold), buffers);
     case OperationKind::kAllgather:
     case OperationKind::kAllgatherv:
-      co_return co_await exchange(team, buffers, false);
+      return exchange(team, buffers, false);
     case OperationKind::kAlltoall:
     case OperationKind::kAlltoallv:
-      co_return co_await exchange(team, buffers, true);
+      return exchange(team, buffers, true);
     case OperationKind::kReduceScatter:
     case OperationKind::kReduceScatterv:
-      co_return co_await reduce_scatter(team, buffers);
+      return reduce_scatter(team, std::move(fold), buffers);
+    case OperationKind::kBarrier:
+      return barrier(team);
     default:
-      co_return Outcome::kOk;  // a barrier has no bytes
+      return failed();  // supports() has said no
   }
 }
 
-}  // namespace offramp::dpu
+}  // namespace offramp

@@ -1,4 +1,4 @@
-#include "simulators/model/live_messages.hpp"
+#include "lib/live_clock/live_messages.hpp"
 
 #include <algorithm>
 

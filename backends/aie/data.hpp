@@ -1,0 +1,12 @@
+// The data of collectives without hardware: whole payloads, combined in the order in which the kernels of the
+// array do.
+#pragma once
+
+#include "backends/aie/planner.hpp"
+#include "offramp/model/backend.hpp"
+
+namespace offramp::aie {
+
+Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team, CollectiveBuffers buffers);
+
+}  // namespace offramp::aie

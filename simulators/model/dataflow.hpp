@@ -1,0 +1,35 @@
+// Collectives as edges of a dataflow: whole payloads from rank to rank, and nothing that serves only modelled
+// time. What a backend's algorithm does where a team has no hardware (Team::hardware()). The messages are
+// tokens, so the same functions move the data of hardware whose times come from elsewhere.
+#pragma once
+
+#include "offramp/kernel/frame_pool.hpp"
+#include "offramp/model/backend.hpp"
+
+namespace offramp {
+
+/// One rank's place in the order in which a backend's hardware combines contributions: to its own one those
+/// of its children, in this order, and the sum goes to the parent. Ranks are the team's.
+struct Fold {
+  Fold() = default;  // not an aggregate: see task.hpp
+
+  static constexpr int kNobody = -1;
+  int parent = kNobody;  // of the top, which has the result
+  PooledVector<int> children;
+};
+
+/// Seen from the root, rank r has the children r + 1, r + 2, r + 4, ... up to the next rank that is not r's.
+[[nodiscard]] Fold binomial_fold(const Team& team, int root);
+/// Each rank adds its own contribution to what comes from the one before it; the first is the one behind the
+/// root.
+[[nodiscard]] Fold chain_fold(const Team& team, int root);
+/// The rank that folds: the root has the result of a reduction, rank 0 that of the others on its way.
+[[nodiscard]] inline int top_of(const Operation& operation) {
+  return operation.kind == OperationKind::kReduce ? operation.root : 0;
+}
+
+/// Any collective that Backend::supports() knows, but prefix reductions. fold: towards top_of(operation);
+/// only reductions have one.
+Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffers buffers, Fold fold = {});
+
+}  // namespace offramp
