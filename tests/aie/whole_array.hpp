@@ -10,10 +10,6 @@
 
 namespace offramp::aie {
 
-inline std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// What the kernels of a reduction have in common.
 struct Arithmetic {
   Chunks chunks;
