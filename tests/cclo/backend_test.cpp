@@ -41,10 +41,13 @@ TEST(CcloPlans, TakeTheTimeOfTheEngines) {
   }
 }
 
-/// One rank of a collective whose peers do all that it waits for: records to whom data goes, and from where.
-class ScriptedTeam final : public Team {
+/// One rank of a collective whose peers do all that it waits for: records to whom data goes, and from where. It
+/// has hardware of its own, so the engine's firmware runs.
+class ScriptedTeam final : public Team, private TeamHardware {
  public:
   ScriptedTeam(int rank, int size) : Team(rank, size, false) {}
+  void equip(std::span<const ResourceDescription> descriptions) { descriptions_ = descriptions; }
+  TeamHardware* hardware() override { return this; }
   MutableBytes scratch(std::size_t bytes) override { return {reinterpret_cast<std::byte*>(kScratch), bytes}; }
   std::vector<int> sent_to;  // messages with data
   std::vector<const std::byte*> received_into;
@@ -65,6 +68,10 @@ class ScriptedTeam final : public Team {
   Arrival take(Handle) override { return {}; }
 
  private:
+  Resources resources(int /*world_rank*/) override { return units_.view(descriptions_); }
+
+  std::span<const ResourceDescription> descriptions_;
+  ManyUnits units_;
   static constexpr std::uintptr_t kScratch = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 54;
 };
 
@@ -74,6 +81,7 @@ void run_alone(ScriptedTeam& team, const Operation& operation, CollectiveBuffers
   const std::unique_ptr<Backend> backend =
       cclo_backend().create({team.rank(), team.size(), settings, {}, nullptr});
   ASSERT_TRUE(backend->supports(operation).yes());
+  team.equip(backend->resources());
   Task<Outcome> task = backend->collective(operation, team, buffers);
   task.start();
   ASSERT_TRUE(task.done());
