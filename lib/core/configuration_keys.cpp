@@ -229,8 +229,7 @@ constexpr Row kRows[] = {
      text_of<&Configuration::clock>},
     {{"live_clock", "OFFRAMP_LIVE_CLOCK", "false", false, "true, false",
       "estimate modelled time while the program runs, for offramp_modelled_time_ps() and MPI_T; slows it "
-      "down. On "
-      "by itself with clock = model and with faults"},
+      "down. On by itself with clock = model, with faults and with MPI_THREAD_MULTIPLE"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.live_clock, v); },
      text_of<&Configuration::live_clock>},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",

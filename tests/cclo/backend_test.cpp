@@ -41,8 +41,8 @@ TEST(CcloPlans, TakeTheTimeOfTheEngines) {
   }
 }
 
-/// One rank of a collective whose peers do all that it waits for: records to whom data goes, and from where. It
-/// has hardware of its own, so the engine's firmware runs.
+/// One rank of a collective whose peers do all that it waits for: records to whom data goes, and from where.
+/// It has hardware of its own, so the engine's firmware runs.
 class ScriptedTeam final : public Team, private TeamHardware {
  public:
   ScriptedTeam(int rank, int size) : Team(rank, size, false) {}
