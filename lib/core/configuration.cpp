@@ -502,7 +502,7 @@ std::vector<string> settings_of_others(const Configuration& configuration, const
     // What hardware declines is the host's.
     const bool used = backend == "host" || std::find(names.begin(), names.end(), backend) != names.end() ||
                       std::any_of(configuration.routes.begin(), configuration.routes.end(),
-                                  [&](const Route& route) { return route.backend == backend; });
+                                  [&name = backend](const Route& route) { return route.backend == name; });
     for (const auto& [parameter, written] : section) {
       if (used || written.origin.find("--set ") == string::npos) continue;
       texts.push_back(fmt::format("{}: {}.{} = {} has no effect: nothing is carried by {} here",
