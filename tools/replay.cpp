@@ -81,13 +81,19 @@ void print_json(const Results& results, const recording::Description& descriptio
 
 void print_comparison(const std::vector<Replayed>& all, const std::vector<Refused>& refused) {
   const Time first = all.front().result.modelled_time;
-  fmt::print("{:<10} {:>18} {:>8}\n", "# backend", "modelled (us)", "ratio");
+  std::string notes;
+  fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# backend", "modelled (us)", "ratio", "carried");
   for (const Replayed& replayed : all) {
     const Time time = replayed.result.modelled_time;
-    fmt::print("{:<10} {:>18.3f} {:>8}\n", replayed.backend, microseconds(time),
-               first > Time() ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-");
+    const CarriedTime carried = carried_time(replayed.result.total());
+    const bool has_ratio = first > Time() && carried.carries_program();
+    fmt::print("{:<10} {:>18.3f} {:>8} {:>9}\n", replayed.backend, microseconds(time),
+               has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-", carried.text());
+    if (!carried.carries_program()) notes += "# " + why_not_carried(replayed) + "\n";
   }
-  for (const Refused& one : refused) fmt::print("{:<10} {:>18} {:>8}\n", one.backend, "refused", "-");
+  for (const Refused& one : refused)
+    fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
+  fmt::print("{}", notes);
 }
 
 }  // namespace

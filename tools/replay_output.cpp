@@ -202,6 +202,9 @@ Json json_of(const Replayed& replayed) {
                {"calls", calls_of(result, counters)},
                {"phases", phases},
                {"declines", declines},
+               {"carried_ns", in_nanoseconds(counters.times.carried)},
+               {"elsewhere_ns", in_nanoseconds(counters.times.elsewhere)},
+               {"carries_program", carried_time(counters).carries_program()},
                {"arrival_order",
                 {{"unnamed_source", depends[static_cast<std::size_t>(Dependence::kUnnamedSource)]},
                  {"polling", depends[static_cast<std::size_t>(Dependence::kPolling)]},
@@ -228,6 +231,19 @@ Json json_of(const Replayed& replayed) {
                              {"messages", result.path->messages}};
   if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
   return json;
+}
+
+CarriedTime carried_time(const Counters& counters) {
+  return {static_cast<double>(counters.times.carried.count()),
+          static_cast<double>(counters.times.elsewhere.count())};
+}
+
+std::string why_not_carried(const Replayed& replayed) {
+  const Counters counters = replayed.result.total();
+  const auto most = std::max_element(counters.declines.begin(), counters.declines.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return not_carried_text(replayed.backend, carried_time(counters),
+                          most == counters.declines.end() ? std::string() : printable(most->first.second));
 }
 
 double microseconds(Time time) {
@@ -381,6 +397,8 @@ void print_result(const Replayed& replayed, const std::string& part) {
   for (const ReplayPhase& phase : result.phases)
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
                microseconds(phase.longest()));
+  if (const CarriedTime time = carried_time(counters); time.share())
+    fmt::print("  carried by {}: {} of the time of operations\n", replayed.backend, time.text());
   print_resources(result);
   print_links(result);
   print_disturbance(result);

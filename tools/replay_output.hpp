@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/core/replay.hpp"
+#include "lib/report/carried.hpp"
 #include "lib/report/report.hpp"
 #include "tools/replay.hpp"
 #include "tools/setup.hpp"
@@ -66,6 +67,10 @@ Json json_of(const Replayed& replayed);
 
 // Tables.
 double microseconds(Time time);
+/// Of a replay or one of its jobs.
+CarriedTime carried_time(const Counters& counters);
+/// Why hardware that does not carry the program does not.
+std::string why_not_carried(const Replayed& replayed);
 void print_resources(const ReplayResult& result);
 /// The busiest links of the network, and what sharing cost.
 void print_links(const ReplayResult& result);

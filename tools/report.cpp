@@ -164,6 +164,14 @@ Carried carried(const ReportLane& lane) {
   return sum;
 }
 
+std::string why_not_carried(const ShownLane& shown) {
+  const ReportDecline* most = nullptr;
+  for (const ReportDecline& decline : shown.lane->declines) {
+    if (most == nullptr || decline.count > most->count) most = &decline;
+  }
+  return not_carried_text(shown.label, shown.lane->time, most == nullptr ? std::string() : most->reason);
+}
+
 std::string headline(const std::vector<ShownLane>& lanes) {
   const ShownLane* const host = baseline_of(lanes);
   if (lanes.size() < 2)
@@ -180,10 +188,19 @@ std::string headline(const std::vector<ShownLane>& lanes) {
     return difference_in_words(lanes.front(), *fastest);
   }
   const ShownLane* best = nullptr;
+  std::size_t idle = 0;  // hardware that does not carry the program
+  std::string refusal;
   for (const ShownLane& lane : lanes) {
     if (lane.lane->backend == host->lane->backend) continue;  // a second host is no hardware to gain from
+    if (!lane.lane->time.carries_program()) {
+      ++idle;
+      refusal = why_not_carried(lane);
+      continue;
+    }
     if (best == nullptr || lane.lane->communication_ns < best->lane->communication_ns) best = &lane;
   }
+  if (best == nullptr)
+    return idle == 1 ? refusal + "." : fmt::format("None of this hardware carries this program.");
   const double ratio = best->lane->communication_ns / host->lane->communication_ns;
   if (ratio < 0.9995)
     return fmt::format("{} would save {} of the communication time.", best->label,
@@ -193,9 +210,9 @@ std::string headline(const std::vector<ShownLane>& lanes) {
     return fmt::format("{} would not save anything: it takes {:.2f} times as long as a plain host.",
                        best->label, ratio);
   return fmt::format(
-      "None of this hardware would save anything: the nearest, {}, takes {:.2f} times as long as a plain "
+      "None of this hardware would save anything: the nearest{}, {}, takes {:.2f} times as long as a plain "
       "host.",
-      best->label, ratio);
+      idle > 0 ? " that carries the program" : "", best->label, ratio);
 }
 
 std::vector<std::string> facts_of(const RunReport& report) {
@@ -316,9 +333,11 @@ void print_overview(const std::vector<ShownLane>& lanes) {
     const Carried sum = carried(*shown.lane);
     const bool compared = host != nullptr && &shown != host;
     table.add({printable(shown.label), time_text(shown.lane->communication_ns),
-               compared ? ratio_text(shown.lane->communication_ns, host->lane->communication_ns) : "",
-               time_text(shown.lane->modelled_ns), percent_text(sum.offloaded, sum.all()),
-               count_text(sum.declined), count_text(sum.native)});
+               compared && shown.lane->time.carries_program()
+                   ? ratio_text(shown.lane->communication_ns, host->lane->communication_ns)
+                   : "",
+               time_text(shown.lane->modelled_ns), shown.lane->time.text(), count_text(sum.declined),
+               count_text(sum.native)});
   }
   table.print();
 }
@@ -412,6 +431,9 @@ void print_text(const std::vector<RunReport>& reports) {
   for (const RunReport& report : reports) print_run(report);
   fmt::print("{}\n\n", printable(headline(lanes)));
   print_overview(lanes);
+  for (const ShownLane& shown : lanes) {
+    if (!shown.lane->time.carries_program()) fmt::print("{}\n", printable(why_not_carried(shown), 400));
+  }
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
   print_phases(lanes);

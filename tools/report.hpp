@@ -44,6 +44,8 @@ struct Carried {
   [[nodiscard]] double share() const { return all() == 0 ? 0 : offloaded / all(); }
 };
 Carried carried(const ReportLane& lane);
+/// The lane and why it does not carry the program, which it does not.
+std::string why_not_carried(const ShownLane& shown);
 
 /// The first thing to know: "cclo would save 18 % of the communication time."
 std::string headline(const std::vector<ShownLane>& lanes);

@@ -142,7 +142,8 @@ class Page {
     add("<div class=\"bars\">\n");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const double time = lanes_[i].lane->communication_ns;
-      const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_;
+      const bool compared =
+          baseline_ != nullptr && &lanes_[i] != baseline_ && lanes_[i].lane->time.carries_program();
       const bool good = compared && time < 0.9995 * baseline_->lane->communication_ns;
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
           "<span class=\"note{}\">{}</span>\n",
@@ -153,8 +154,9 @@ class Page {
     const bool faults = std::any_of(lanes_.begin(), lanes_.end(), [](const ShownLane& shown) {
       return shown.lane->given_up > 0 || wire(*shown.lane, "retransmissions") > 0;
     });
-    std::vector<std::string> columns = {"hardware",      "communication", "modelled time", "operations",
-                                        "carried by it", "packets",       "on its wires"};
+    std::vector<std::string> columns = {
+        "hardware", "communication", "modelled time", "operations", "carried by it, of their time",
+        "packets",  "on its wires"};
     if (faults) columns.insert(columns.end(), {"packets repeated", "given up"});
     heads(columns);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -162,14 +164,17 @@ class Page {
       const Carried sum = carried(lane);
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
           time_text(lane.communication_ns), time_text(lane.modelled_ns), count_text(sum.all()),
-          percent_text(sum.offloaded, sum.all()), count_text(wire(lane, "packets")),
-          bytes_text(wire(lane, "wire_bytes")));
+          lane.time.text(), count_text(wire(lane, "packets")), bytes_text(wire(lane, "wire_bytes")));
       if (faults)
         add("<td>{}</td><td>{}</td>", count_text(wire(lane, "retransmissions")),
             count_text(static_cast<double>(lane.given_up)));
       add("</tr>\n");
     }
     end_table();
+    for (const ShownLane& shown : lanes_) {
+      if (!shown.lane->time.carries_program())
+        add("<p class=\"about\">{}.</p>\n", escaped(why_not_carried(shown)));
+    }
     end_section();
   }
 

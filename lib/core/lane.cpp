@@ -18,9 +18,11 @@ CallCounter& CallCounter::operator+=(const CallCounter& other) {
 Counters& Counters::operator+=(const Counters& other) {
   if (calls.size() < other.calls.size()) calls.resize(other.calls.size());
   for (std::size_t i = 0; i < other.calls.size(); ++i) calls[i] += other.calls[i];
-  for (const auto& [what, times] : other.declines) declines[what] += times;
+  for (const auto& [what, number] : other.declines) declines[what] += number;
   for (std::size_t i = 0; i < dependences.size(); ++i) dependences[i] += other.dependences[i];
   given_up += other.given_up;
+  times.carried += other.times.carried;
+  times.elsewhere += other.times.elsewhere;
   return *this;
 }
 

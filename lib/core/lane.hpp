@@ -41,8 +41,20 @@ enum class Dependence : std::uint8_t {
   kCount
 };
 
+/// What operations took of the time in MPI calls: what the program spent on beginning them and on learning
+/// that they were over. Meetings of the MPI library's own are no operations.
+struct OperationTimes {
+  Time carried;    // by the hardware that was asked for
+  Time elsewhere;  // by the host, where the hardware declined, or by other hardware that a route names
+
+  void add(Handling handling, Time spent) {
+    (handling == Handling::kOffloaded ? carried : elsewhere) += spent;
+  }
+};
+
 struct Counters {
   std::vector<CallCounter> calls;  // by function number, which the MPI face defines
+  OperationTimes times;            // none on a live clock
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
   std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
   std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair

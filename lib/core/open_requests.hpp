@@ -16,6 +16,7 @@ struct Begun {
   std::uint64_t bytes = 0;  // of a receive: known once it is done
   std::uint16_t call = 0;   // the function that began it
   recording::EventKind kind = recording::EventKind::kNative;
+  Handling handling = Handling::kOffloaded;  // of what this rank began
 };
 
 struct OpenRequest {

@@ -74,6 +74,7 @@ void ReplayRun::chosen(int rank, const Operation& operation, Handling handling, 
   Place& place = places[index];
   Counters& counters = result.ranks[index].counters;
   counters.of(place.call).note(handling);
+  place.handling = handling;
   if (handling == Handling::kDeclined) place.declines.count(counters, operation.kind, reason);
 }
 

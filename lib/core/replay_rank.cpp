@@ -225,6 +225,7 @@ void ReplayRank::end_call() {
 /// A send or a collective, in the current call.
 void ReplayRank::count_begun(const Begun& what, Time spent) {
   counter_of(what.call).bytes += what.bytes;
+  replayed_.counters.times.add(what.handling, spent);
   if (replayed_.sizes != nullptr) replayed_.sizes->add(size_kind(what.kind), what.bytes, spent);
 }
 
@@ -241,12 +242,15 @@ void ReplayRank::count_learned(const Begun& what, const Received& received) {
     counter.bytes += received.bytes;
     counter.note(received.handling);
   }
-  if (replayed_.sizes == nullptr || is_meeting(what.kind)) return;
+  if (is_meeting(what.kind)) return;
+  const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
+  const Time spent = received.spent + posting;
+  replayed_.counters.times.add(receives ? received.handling : what.handling, spent);
+  if (replayed_.sizes == nullptr) return;
   if (receives) {
-    const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
-    replayed_.sizes->add(SizeTable::Kind::kReceive, received.bytes, received.spent + posting);
+    replayed_.sizes->add(SizeTable::Kind::kReceive, received.bytes, spent);
   } else {
-    replayed_.sizes->add_time(size_kind(what.kind), what.bytes, received.spent);
+    replayed_.sizes->add_time(size_kind(what.kind), what.bytes, spent);
   }
 }
 

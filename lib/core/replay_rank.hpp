@@ -28,6 +28,7 @@ class ReplayRun final : public Choices {
     bool ended = false;
     std::string why_early;  // it ended before its program did
     DeclineCounter declines;
+    Handling handling = Handling::kOffloaded;  // of the last operation that it began
   };
 
   const ReplayOptions& options;
@@ -135,7 +136,9 @@ class ReplayRank {
   bool choose();
   bool take_found();
   void put_back(std::size_t index);
-  [[nodiscard]] Begun begun(std::uint64_t bytes) const { return {bytes, event_.call, event_.kind}; }
+  [[nodiscard]] Begun begun(std::uint64_t bytes) const {
+    return {bytes, event_.call, event_.kind, place_.handling};
+  }
   void count_begun(const Begun& what, Time spent);
   void count_learned(const Begun& what, const Received& received);
   void certify_event();

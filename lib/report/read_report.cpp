@@ -125,6 +125,8 @@ ReportLane read_lane(const Node& node) {
   lane.backend = node.at("backend").text();
   lane.modelled_ns = node.at("modelled_time_ps").picoseconds();
   lane.communication_ns = node.at("communication_ps").picoseconds();
+  if (node.has("carried_ps"))
+    lane.time = {node.at("carried_ps").picoseconds(), node.at("elsewhere_ps").picoseconds()};
   lane.given_up = node.at("given_up").whole();
   if (node.has("certificate")) lane.certificate = node.at("certificate").text();
   node.at("calls").each_member(

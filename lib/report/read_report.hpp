@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/core/configuration.hpp"
+#include "lib/report/carried.hpp"
 
 namespace offramp {
 
@@ -111,6 +112,7 @@ struct ReportLane {
   std::string backend;
   double modelled_ns = 0;       // of the rank that ends last
   double communication_ns = 0;  // in MPI calls, of the rank that spends most there
+  CarriedTime time;             // of operations, of all ranks together; none in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;

@@ -8,6 +8,7 @@
 
 #include "lib/core/names.hpp"
 #include "lib/report/call_sites.hpp"
+#include "lib/report/carried.hpp"
 #include "lib/report/settled.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/version.hpp"
@@ -123,6 +124,8 @@ Json settled_json(const Settled& settled, std::size_t rank) {
   const ReplayedRank& one = result.ranks[rank];
   Json out = lane_json(settled.backend, one.clock, one.counters,
                        [&](std::size_t i) -> const std::string& { return result.functions[i]; });
+  out["carried_ps"] = one.counters.times.carried.count();
+  out["elsewhere_ps"] = one.counters.times.elsewhere.count();
   if (rank == 0) out["wire"] = wire_json(result.wire);  // of all ranks
   if (one.sizes != nullptr) out["sizes"] = sizes_json(*one.sizes);
   if (one.units != nullptr) out["units"] = units_json(*one.units);
@@ -209,6 +212,8 @@ void add_wire(Json& total, const Json& wire) {
 void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ranks, std::size_t lane) {
   std::int64_t latest = 0;
   std::int64_t longest = 0;
+  std::int64_t carried = 0;
+  std::int64_t elsewhere = 0;
   std::uint64_t given_up = 0;
   std::string certificates;
   Json calls = Json::object();
@@ -225,6 +230,10 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
     const std::int64_t inside = communication(part.at("calls"));
     latest = std::max(latest, modelled);
     longest = std::max(longest, inside);
+    if (part.contains("carried_ps")) {
+      carried += time_of(part, "carried_ps");
+      elsewhere += time_of(part, "elsewhere_ps");
+    }
     given_up += whole(part, "given_up");
     add_calls(calls, part.at("calls"));
     for (const Json& row : part.at("declines")) add_row(declines, row, {"operation", "reason"}, {"count"});
@@ -247,6 +256,10 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
   report["modelled_time_ns"] = nanoseconds(latest);
   report["modelled_time_ps"] = latest;
   report["communication_ps"] = longest;
+  if (carried + elsewhere > 0) {
+    report["carried_ps"] = carried;
+    report["elsewhere_ps"] = elsewhere;
+  }
   if (!certificates.empty())
     report["certificate"] =
         hex(Certificate::digest(std::as_bytes(std::span(certificates.data(), certificates.size()))));
@@ -366,14 +379,22 @@ std::uint64_t operations_of(const Json& call) {
   return whole(call, "offloaded") + whole(call, "declined") + whole(call, "routed") + whole(call, "native");
 }
 
-std::string share(const Json& lane) {
-  std::uint64_t offloaded = 0;
-  std::uint64_t all = 0;
-  for (const auto& [name, call] : lane.at("calls").items()) {
-    offloaded += whole(call, "offloaded");
-    all += operations_of(call);
+CarriedTime carried_time(const Json& lane) {
+  if (!lane.contains("carried_ps")) return {};
+  return {static_cast<double>(time_of(lane, "carried_ps")),
+          static_cast<double>(time_of(lane, "elsewhere_ps"))};
+}
+
+/// Of the declines of a lane, the reason of most.
+std::string main_reason(const Json& lane) {
+  std::uint64_t most = 0;
+  std::string reason;
+  for (const Json& decline : lane.at("declines")) {
+    if (whole(decline, "count") <= most) continue;
+    most = whole(decline, "count");
+    reason = decline.at("reason").get<std::string>();
   }
-  return percent_text(static_cast<double>(offloaded), static_cast<double>(all));
+  return reason;
 }
 
 /// Calls and operations are not the same number: which functions make more than one of each, or none.
@@ -406,17 +427,22 @@ std::string comparison(const Json& report) {
     if (lane->at("backend") == "host") host = time_of(*lane, "communication_ps");
   }
   std::string out = "offramp: the same run over other hardware, longest time in MPI calls of a rank:\n";
+  std::string notes;
   for (const Json* lane : lanes) {
     const std::int64_t time = time_of(*lane, "communication_ps");
     const bool is_host = lane->at("backend") == "host" || host == 0;
+    const CarriedTime carried = carried_time(*lane);
     const std::string against =
-        is_host ? ""
-                : fmt::format("{} of host", ratio_text(static_cast<double>(time), static_cast<double>(host)));
-    out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} carried by it\n",
-                       lane->at("backend").get<std::string>(), time_text(nanoseconds(time)), against,
-                       share(*lane));
+        is_host || !carried.carries_program()
+            ? ""
+            : fmt::format("{} of host", ratio_text(static_cast<double>(time), static_cast<double>(host)));
+    const auto backend = lane->at("backend").get<std::string>();
+    out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} of the time carried by it\n", backend,
+                       time_text(nanoseconds(time)), against, carried.text());
+    if (!carried.carries_program())
+      notes += fmt::format("offramp: {}\n", not_carried_text(backend, carried, main_reason(*lane)));
   }
-  return out;
+  return out + notes;
 }
 
 /// Which functions take the time, and how evenly the ranks spend it.
@@ -657,26 +683,32 @@ std::string summary(const std::string& text) {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t operations = 0;
+  std::uint64_t offloaded = 0;
   std::uint64_t declined = 0;
   std::uint64_t native = 0;
   std::uint64_t routed = 0;
   for (const auto& [name, call] : report.at("calls").items()) {
     count += whole(call, "count");
     bytes += whole(call, "bytes");
+    offloaded += whole(call, "offloaded");
     declined += whole(call, "declined");
     native += whole(call, "native");
     routed += whole(call, "routed");
     operations += operations_of(call);
   }
   const auto backend = report.at("backend").get<std::string>();
+  const CarriedTime carried = carried_time(report);
   std::string out = fmt::format(
       "offramp: backend {}, {}, modelled time {}\n"
-      "offramp: {}, {}; {} of {}{} carried by {} ({} declined, {}{} native)\n",
+      "offramp: {}, {}; {}{}: {} carried by {}, {} declined, {}{} native{}\n",
       backend, counted(whole(report, "ranks"), "rank"),
       report.value("timed", true) ? time_text(report.at("modelled_time_ns").get<double>()) : "not known",
-      counted(count, "MPI call"), bytes_text(static_cast<double>(bytes)), share(report),
-      counted(operations, "operation"), operations == count ? "" : why_not_one_each(report.at("calls")),
-      backend, declined, routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native);
+      counted(count, "MPI call"), bytes_text(static_cast<double>(bytes)), counted(operations, "operation"),
+      operations == count ? "" : why_not_one_each(report.at("calls")), offloaded, backend, declined,
+      routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native,
+      carried.share() ? fmt::format("; {} of their time carried by it", carried.text()) : "");
+  if (!carried.carries_program())
+    out += fmt::format("offramp: {}\n", not_carried_text(backend, carried, main_reason(report)));
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());

@@ -1,0 +1,43 @@
+// How much of a program hardware carries, and whether that is enough to say what it gains.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/report/words.hpp"
+
+namespace offramp {
+
+/// What OperationTimes says, of all ranks together, in any unit.
+struct CarriedTime {
+  double carried = 0;
+  double elsewhere = 0;
+
+  /// Of the time that operations take in MPI calls, the part of those that the hardware carries. Nothing: no
+  /// operation takes any, or the times are not known.
+  [[nodiscard]] std::optional<double> share() const {
+    const double all = carried + elsewhere;
+    return all > 0 ? std::optional(carried / all) : std::nullopt;
+  }
+  /// Hardware with less than a tenth of the time does not carry the program: times over it are those of the
+  /// host that does, and no gain of the hardware.
+  [[nodiscard]] bool carries_program() const { return share().value_or(1) >= kLeast; }
+  [[nodiscard]] std::string text() const {
+    return share() ? percent_text(carried, carried + elsewhere) : std::string("-");
+  }
+
+  static constexpr double kLeast = 0.1;
+};
+
+/// "aie does not carry this program (3.1 % of the time in its operations): more than 65 ranks"; reason:
+/// empty, or why it declines most.
+inline std::string not_carried_text(std::string_view backend, const CarriedTime& time,
+                                    std::string_view reason) {
+  return fmt::format("{} does not carry this program ({} of the time of its operations){}{}", backend,
+                     time.text(), reason.empty() ? "" : ": ", reason);
+}
+
+}  // namespace offramp
