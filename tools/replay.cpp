@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "lib/core/free_communication.hpp"
 #include "lib/core/names.hpp"
 #include "lib/core/replay.hpp"
+#include "lib/report/words.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
@@ -17,9 +19,19 @@ namespace {
 
 struct Results {
   std::vector<Replayed> all;
+  std::optional<ProgramTimes> program;  // where the recording has computing and the results do not
   std::vector<Refused> refused;
   int code = kDone;  // kNotWritten: a file could not be
 };
+
+/// The same with the program's computing.
+std::optional<WholeRun> whole_run(const WorldSetting& setting, const Played& played, ReplayOptions how) {
+  how.compute.kind = Compute::Kind::kMeasured;
+  how.details = how.sizes = false;
+  how.observer = nullptr;
+  Result<ReplayResult> result = offramp::replay(setting, played.source, how);
+  return result && !(*result).stopped ? std::optional(whole_run_of(*result)) : std::nullopt;
+}
 
 /// Until Ctrl-C.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played) {
@@ -57,7 +69,15 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
                                       printable((*result).unfinished.front().text(), 400))});
       continue;
     }
+    const Computing computing = computing_of(*result);
     results.all.push_back({backend->name, std::move(*result), {}, {}});
+    if (how.compute.kind == Compute::Kind::kNone && computing.any()) {
+      results.all.back().run = whole_run(*setting, played, how);
+      if (!results.program) {
+        if (const auto free = whole_run(free_communication(*setup.registry.find("host")), played, how))
+          results.program = {computing, *free};
+      }
+    }
     if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
@@ -72,6 +92,11 @@ void print_json(const Results& results, const recording::Description& descriptio
   for (const Replayed& replayed : results.all) each.push_back(json_of(replayed));
   Json json = {{"ranks", description.ranks}, {"facts", known}};
   add_facts(json, facts);
+  if (results.program)
+    json["computing"] = {{"mean_ns", in_nanoseconds(results.program->computing.mean())},
+                         {"largest_ns", in_nanoseconds(results.program->computing.largest)},
+                         {"imbalance", results.program->computing.imbalance()},
+                         {"free_communication", json_of(results.program->free)}};
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -96,6 +121,26 @@ void print_comparison(const std::vector<Replayed>& all, const std::vector<Refuse
   fmt::print("{}", notes);
 }
 
+/// The runs of which the times above are the communication.
+void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& program) {
+  fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
+  const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
+    const Time first = all.front().run ? all.front().run->end : Time();
+    fmt::print("{:<11} {:>18.3f} {:>8} {:>9}\n", name, microseconds(run.end),
+               has_ratio && first > Time() ? fmt::format("{:.3f}", run.end.seconds() / first.seconds()) : "-",
+               percent_text(run.share_in_calls(), 1));
+  };
+  for (const Replayed& replayed : all) {
+    if (replayed.run)
+      line(replayed.backend, *replayed.run, carried_time(replayed.result.total()).carries_program());
+  }
+  line("free", program.free, true);
+  fmt::print(
+      "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
+      "communication that takes no time, which leaves the waiting for other ranks' computing\n",
+      microseconds(program.computing.mean()), program.computing.imbalance());
+}
+
 }  // namespace
 
 int replay(const ReplayToolOptions& options) try {
@@ -118,12 +163,13 @@ int replay(const ReplayToolOptions& options) try {
     for (const Replayed& replayed : all)
       print_result(replayed, part_text(replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(all, results.refused);
+    if (results.program && !all.empty()) print_whole_runs(all, *results.program);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  const int code =
-      write_reports(options, all, results.refused, played.description.ranks, facts, setup) != kDone
-          ? kNotWritten
-          : results.code;
+  const int code = write_reports(options, all, results.refused, played.description.ranks, facts, setup,
+                                 results.program) != kDone
+                       ? kNotWritten
+                       : results.code;
   if (!is_interrupted()) return code;
   complain(fmt::format("interrupted: {} of {} backends were replayed", all.size(), setup.backends.size()));
   return kInterrupted;

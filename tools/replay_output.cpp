@@ -177,6 +177,13 @@ Json json_of(const ReplayResult::Disturbance& disturbance, Time end) {
           {"longest_held_up_ns", in_nanoseconds(disturbance.longest)}};
 }
 
+Json json_of(const WholeRun& run) {
+  return {{"modelled_time_ps", run.end.count()},
+          {"modelled_time_ns", in_nanoseconds(run.end)},
+          {"in_calls_ns", in_nanoseconds(run.in_calls)},
+          {"share_in_calls", run.share_in_calls()}};
+}
+
 Json json_of(const Replayed& replayed) {
   const ReplayResult& result = replayed.result;
   const Counters counters = result.total();
@@ -222,6 +229,7 @@ Json json_of(const Replayed& replayed) {
                {"complete", result.unfinished.empty()},
                {"events_done", result.done()},
                {"unfinished", texts_of(result.unfinished)}};
+  if (replayed.run) json["with_computing"] = json_of(*replayed.run);
   if (const auto disturbance = result.disturbance())
     json["stragglers"] = json_of(*disturbance, result.modelled_time);
   if (result.path)
@@ -259,22 +267,25 @@ void check_reports(const ReplayToolOptions& options) {
 
 /// As a run writes it, with the backends in their order, and those that refused last.
 static std::string report_of(std::vector<Replayed>& all, const std::vector<Refused>& refused, int ranks,
-                             const RunFacts& facts, const Setup& setup) {
+                             const RunFacts& facts, const Setup& setup,
+                             const std::optional<ProgramTimes>& program) {
   std::vector<Settled> settled;
   for (Replayed& replayed : all)
     settled.push_back({std::string(replayed.backend),
                        std::move(replayed.result),
                        {},
                        std::move(replayed.receipts),
-                       std::move(replayed.jobs)});
+                       std::move(replayed.jobs),
+                       replayed.run});
   for (const Refused& one : refused) settled.push_back({std::string(one.backend), {}, one.why});
-  return replay_report(ranks, facts, *setup.configuration, settled);
+  return replay_report(ranks, facts, *setup.configuration, settled, program);
 }
 
 int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
-                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup) {
+                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup,
+                  const std::optional<ProgramTimes>& program) {
   if (all.empty() || !options.wants_report()) return kDone;
-  const std::string text = report_of(all, refused, ranks, facts, setup);
+  const std::string text = report_of(all, refused, ranks, facts, setup, program);
   const int code = options.report.empty() ? kDone : write_file(options.report, text);
   if (options.html.empty() || code != kDone) return code;
   Result<RunReport> report = parse_report(text, "the report");

@@ -26,8 +26,9 @@ struct Refused {
 struct Replayed {
   std::string_view backend;
   ReplayResult result;
-  std::string receipts;          // JSON; empty: not wanted
-  std::vector<SettledJob> jobs;  // empty: one program
+  std::string receipts;              // JSON; empty: not wanted
+  std::vector<SettledJob> jobs;      // empty: one program
+  std::optional<WholeRun> run = {};  // with the program's computing, which the result does not have
 };
 
 /// What is replayed: a recording, or a pattern.
@@ -91,7 +92,9 @@ void add_facts(Json& json, const RunFacts& facts);
 void check_reports(const ReplayToolOptions& options);
 /// --report and --html. Returns the exit code. Nothing is left of `all`.
 int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
-                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup);
+                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup,
+                  const std::optional<ProgramTimes>& program = {});
+Json json_of(const WholeRun& run);
 
 /// `offramp replay --job ...`: several programs in one world.
 int replay_jobs(const ReplayToolOptions& options);

@@ -172,7 +172,32 @@ std::string why_not_carried(const ShownLane& shown) {
   return not_carried_text(shown.label, shown.lane->time, most == nullptr ? std::string() : most->reason);
 }
 
-std::string headline(const std::vector<ShownLane>& lanes) {
+namespace {
+
+/// What the communication over the host is of the run, what of it no hardware changes, and what the run over
+/// other hardware would take. Empty: the computing is not known, or part of all times.
+std::string of_the_run(const ShownLane& host, const ShownLane* other) {
+  const std::optional<ReportWholeRun>& run = host.lane->run;
+  if (!run || !host.run->computing || run->sum_ns <= 0) return {};
+  std::string text =
+      fmt::format(" MPI calls are {} of the run over {}", percent_text(run->share_in_calls(), 1), host.label);
+  if (run->in_calls_ns > 0)
+    text += fmt::format(
+        ", {} of that waiting for other ranks' computing, which no hardware changes",
+        percent_text(std::min(host.run->computing->free.in_calls_ns, run->in_calls_ns), run->in_calls_ns));
+  if (other != nullptr && other->lane->run && run->end_ns > 0)
+    text += fmt::format("; the run over {} would take {} as long", other->label,
+                        ratio_text(other->lane->run->end_ns, run->end_ns));
+  return text + ".";
+}
+
+/// By the whole run where both have one, since that is what counts.
+bool is_better(const ShownLane& one, const ShownLane& other) {
+  if (one.lane->run && other.lane->run) return one.lane->run->end_ns < other.lane->run->end_ns;
+  return one.lane->communication_ns < other.lane->communication_ns;
+}
+
+std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLane*& best) {
   const ShownLane* const host = baseline_of(lanes);
   if (lanes.size() < 2)
     return fmt::format("{} over {}: {} of communication.",
@@ -187,7 +212,6 @@ std::string headline(const std::vector<ShownLane>& lanes) {
     });
     return difference_in_words(lanes.front(), *fastest);
   }
-  const ShownLane* best = nullptr;
   std::size_t idle = 0;  // hardware that does not carry the program
   std::string refusal;
   for (const ShownLane& lane : lanes) {
@@ -197,7 +221,7 @@ std::string headline(const std::vector<ShownLane>& lanes) {
       refusal = why_not_carried(lane);
       continue;
     }
-    if (best == nullptr || lane.lane->communication_ns < best->lane->communication_ns) best = &lane;
+    if (best == nullptr || is_better(lane, *best)) best = &lane;
   }
   if (best == nullptr)
     return idle == 1 ? refusal + "." : fmt::format("None of this hardware carries this program.");
@@ -213,6 +237,15 @@ std::string headline(const std::vector<ShownLane>& lanes) {
       "None of this hardware would save anything: the nearest{}, {}, takes {:.2f} times as long as a plain "
       "host.",
       idle > 0 ? " that carries the program" : "", best->label, ratio);
+}
+
+}  // namespace
+
+std::string headline(const std::vector<ShownLane>& lanes) {
+  const ShownLane* best = nullptr;
+  const std::string text = of_communication(lanes, best);
+  const ShownLane* const host = baseline_of(lanes);
+  return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
 
 std::vector<std::string> facts_of(const RunReport& report) {

@@ -47,7 +47,8 @@ Carried carried(const ReportLane& lane);
 /// The lane and why it does not carry the program, which it does not.
 std::string why_not_carried(const ShownLane& shown);
 
-/// The first thing to know: "cclo would save 18 % of the communication time."
+/// The first thing to know: "cclo would save 18 % of the communication time." And, where the computing is
+/// known, what that is of the run.
 std::string headline(const std::vector<ShownLane>& lanes);
 /// When and where a run was made, with what versions, and what was set besides the defaults; a line each.
 std::vector<std::string> facts_of(const RunReport& report);

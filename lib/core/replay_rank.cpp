@@ -180,12 +180,15 @@ bool ReplayRank::next() {
 /// The program computes.
 bool ReplayRank::pass_time() {
   const Compute& compute = run_.options.compute;
-  if (compute.kind == Compute::Kind::kNone) return true;
   const std::uint64_t recorded = reader_->computed();
   if (recorded == 0) return true;
   const double factor = compute.kind == Compute::Kind::kFactor ? compute.factor : 1;
   const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
-  if (!(picoseconds < static_cast<double>(kLatest.count())))
+  const bool is_sane = recorded < static_cast<std::uint64_t>(kLatest.count()) / 1000;
+  if (is_sane && replayed_.computing < kLatest)
+    replayed_.computing += Time::ns(static_cast<std::int64_t>(recorded));
+  if (compute.kind == Compute::Kind::kNone) return true;
+  if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
     return refuse(fmt::format("the program computes for {} ns before it", recorded));
   // Whole numbers of nanoseconds stay what they are.
   rank_.compute(

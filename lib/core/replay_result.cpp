@@ -53,4 +53,22 @@ std::optional<ReplayResult::Disturbance> ReplayResult::disturbance() const {
   return disturbance({0, static_cast<int>(ranks.size())});
 }
 
+Computing computing_of(const ReplayResult& result) {
+  Computing computing{{}, {}, static_cast<int>(result.ranks.size())};
+  for (const ReplayedRank& rank : result.ranks) {
+    computing.sum += rank.computing;
+    computing.largest = later(computing.largest, rank.computing);
+  }
+  return computing;
+}
+
+WholeRun whole_run_of(const ReplayResult& result) {
+  WholeRun run{result.modelled_time, {}, {}};
+  for (const ReplayedRank& rank : result.ranks) {
+    run.sum += rank.clock;
+    for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
+  }
+  return run;
+}
+
 }  // namespace offramp

@@ -41,6 +41,7 @@ struct ReplayedRank {
   Counters counters;
   std::unique_ptr<SizeTable> sizes;  // null: not asked for
   std::unique_ptr<UnitTimes> units;  // the same
+  Time computing = {};               // as recorded, whether or not the replay has it
   Time held_up = {};                 // its processor by stragglers, whether or not anything waited for it
   /// Of what the rank did and took, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
@@ -94,5 +95,31 @@ struct ReplayResult {
   [[nodiscard]] std::optional<Disturbance> disturbance(const ReplayJob& job) const;
   [[nodiscard]] std::optional<Disturbance> disturbance() const;
 };
+
+/// The CPU time between MPI calls that a recording holds, of the ranks that a replay had.
+struct Computing {
+  Time sum;      // of all ranks
+  Time largest;  // of one rank
+  int ranks = 0;
+
+  [[nodiscard]] bool any() const { return sum > Time(); }
+  [[nodiscard]] Time mean() const { return ranks > 0 ? Time::ps(sum.count() / ranks) : Time(); }
+  /// The largest over the mean.
+  [[nodiscard]] double imbalance() const { return any() ? largest.seconds() * ranks / sum.seconds() : 1; }
+};
+Computing computing_of(const ReplayResult& result);
+
+/// A run in which the program computes as well.
+struct WholeRun {
+  Time end;       // of the rank that ends last
+  Time in_calls;  // of MPI, all ranks together; waiting for a rank that still computes is part of it
+  Time sum;       // of all ranks' ends
+
+  /// Of the run, on the average of the ranks.
+  [[nodiscard]] double share_in_calls() const {
+    return sum > Time() ? in_calls.seconds() / sum.seconds() : 0;
+  }
+};
+WholeRun whole_run_of(const ReplayResult& result);
 
 }  // namespace offramp

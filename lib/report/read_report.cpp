@@ -120,11 +120,17 @@ ReportPath read_path(const Node& node) {
   return path;
 }
 
+ReportWholeRun read_whole_run(const Node& node) {
+  return {node.at("end_ps").picoseconds(), node.at("in_calls_ps").picoseconds(),
+          node.at("sum_ps").picoseconds()};
+}
+
 ReportLane read_lane(const Node& node) {
   ReportLane lane;
   lane.backend = node.at("backend").text();
   lane.modelled_ns = node.at("modelled_time_ps").picoseconds();
   lane.communication_ns = node.at("communication_ps").picoseconds();
+  if (node.has("whole_run")) lane.run = read_whole_run(node.at("whole_run"));
   if (node.has("carried_ps"))
     lane.time = {node.at("carried_ps").picoseconds(), node.at("elsewhere_ps").picoseconds()};
   lane.given_up = node.at("given_up").whole();
@@ -213,6 +219,11 @@ RunReport read_run(const Node& node) {
   report.clock = node.at("clock").text();
   report.compute = node.at("compute").text();
   report.ranks = node.at("ranks").whole();
+  if (node.has("computing")) {
+    const Node& computing = node.at("computing");
+    report.computing = {computing.at("sum_ps").picoseconds(), computing.at("largest_ps").picoseconds(),
+                        read_whole_run(computing.at("free_run"))};
+  }
   report.arrival_order_dependences = node.at("arrival_order_dependences").whole();
   if (node.has("arrival_order_places")) {
     const Node& places = node.at("arrival_order_places");

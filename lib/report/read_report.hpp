@@ -107,12 +107,27 @@ struct ReportJob {
   double alone_ns = 0;  // with nothing beside it
 };
 
+/// A run in which the program computes as well, or the computing alone.
+struct ReportWholeRun {
+  double end_ns = 0;
+  double in_calls_ns = 0;  // all ranks together
+  double sum_ns = 0;       // of all ranks' ends
+  /// Of the run, on the average of the ranks.
+  [[nodiscard]] double share_in_calls() const { return sum_ns > 0 ? in_calls_ns / sum_ns : 0; }
+};
+struct ReportComputing {
+  double sum_ns = 0;      // of all ranks
+  double largest_ns = 0;  // of one rank
+  ReportWholeRun free;    // with communication that takes no time
+};
+
 /// The run over one backend.
 struct ReportLane {
   std::string backend;
-  double modelled_ns = 0;       // of the rank that ends last
-  double communication_ns = 0;  // in MPI calls, of the rank that spends most there
-  CarriedTime time;             // of operations, of all ranks together; none in older reports
+  double modelled_ns = 0;             // of the rank that ends last
+  double communication_ns = 0;        // in MPI calls, of the rank that spends most there
+  std::optional<ReportWholeRun> run;  // with the program's computing; none: not recorded, or in all times
+  CarriedTime time;                   // of operations, of all ranks together; none in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;
@@ -172,6 +187,7 @@ struct RunReport {
   std::uint64_t clock_reads = 0;
   std::string data_certificate;
   std::vector<std::string> warnings;
+  std::optional<ReportComputing> computing;
   std::vector<ReportLane> lanes;  // the first carried the data
 };
 

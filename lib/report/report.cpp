@@ -568,8 +568,13 @@ std::string unsettled_text(const std::vector<Settled>& settled, bool timed) {
       settled.empty() ? "the run was not simulated as a whole" : settled.front().problem);
 }
 
+Json run_json(const WholeRun& run) {
+  return {{"end_ps", run.end.count()}, {"in_calls_ps", run.in_calls.count()}, {"sum_ps", run.sum.count()}};
+}
+
 std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& facts,
-                        const Configuration& configuration, const std::vector<Settled>& settled) {
+                        const Configuration& configuration, const std::vector<Settled>& settled,
+                        const std::optional<ProgramTimes>& program = {}) {
   Json report;
   report["offramp"] = OFFRAMP_VERSION;
   report["schema"] = kReportSchema;
@@ -587,6 +592,10 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
   const bool recorded = facts.is_replay && configuration.compute.kind == Compute::Kind::kMeasured;
   report["compute"] = recorded ? "recorded" : setting(configuration);
+  if (program)
+    report["computing"] = {{"sum_ps", program->computing.sum.count()},
+                           {"largest_ps", program->computing.largest.count()},
+                           {"free_run", run_json(program->free)}};
   report["complete"] = true;
   Json warnings = std::move(gathered.warnings);
   settle_ranks(gathered, settled);
@@ -596,6 +605,7 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   report["timed"] = is_settled || gathered.timed;
   if (is_settled) {
     add_settled(report, settled.front());
+    if (settled.front().run) report["whole_run"] = run_json(*settled.front().run);
   } else if (gathered.ended.empty() && gathered.missing.empty()) {
     warnings.push_back(unsettled_text(settled, gathered.timed));
   }
@@ -618,6 +628,7 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
     Json one;
     add_lane(one, gathered.readable, ++lane);
     add_settled(one, other);
+    if (other.run) one["whole_run"] = run_json(*other.run);
     if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
       warnings.push_back(
           fmt::format("{} could not repair the faults of {}: a run over it would end with an error",
@@ -669,13 +680,13 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
 }
 
 std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
-                          const std::vector<Settled>& settled) {
+                          const std::vector<Settled>& settled, const std::optional<ProgramTimes>& program) {
   Gathered gathered;
   for (int rank = 0; rank < ranks; ++rank)
     gathered.add(static_cast<std::size_t>(rank), rank_of_replay(settled, static_cast<std::size_t>(rank)));
   const HostFacts here = look_at_host();
   gathered.hosts.push_back({{"name", here.name}, {"cpu", here.cpu}, {"cores", here.cores}, {"ranks", 0}});
-  return report_text(gathered, static_cast<std::size_t>(ranks), facts, configuration, settled);
+  return report_text(gathered, static_cast<std::size_t>(ranks), facts, configuration, settled, program);
 }
 
 std::string summary(const std::string& text) {

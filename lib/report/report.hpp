@@ -51,6 +51,13 @@ struct Settled {
   std::string problem = {};           // why there is no result
   std::string receipts = {};          // a JSON array, see ReplayRecords; empty: none were asked for
   std::vector<SettledJob> jobs = {};  // empty: the result is of one program
+  std::optional<WholeRun> run = {};   // with the program's computing, which the result does not have
+};
+
+/// What a program is without any hardware.
+struct ProgramTimes {
+  Computing computing;
+  WholeRun free;  // with communication that takes no time
 };
 
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
@@ -62,8 +69,10 @@ std::string run_report(const std::vector<std::string>& ranks, const RunFacts& fa
                        const Configuration& configuration, const std::vector<Settled>& settled);
 
 /// The same of a recording that was replayed over these backends, all of which have results.
+/// program: where the recording has computing and the results do not.
 std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
-                          const std::vector<Settled>& settled);
+                          const std::vector<Settled>& settled,
+                          const std::optional<ProgramTimes>& program = {});
 
 /// A few lines for people, from the text of run_report.
 std::string summary(const std::string& report);
