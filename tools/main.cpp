@@ -549,13 +549,14 @@ class CalibrateCommand {
       : app_(*parent.add_subcommand("calibrate", "fit the host backend to this machine's MPI library")) {
     app_.footer(
         "\nMeasures messages, local copies and reductions of the MPI library alone, and prints a section "
-        "[host] for "
-        "offramp.toml that takes as long; beside it what bcast, reduce, allreduce and gather took, and what "
-        "the fitted "
-        "host says. The ranks of one host measure its shared memory: name several hosts (--mpirun-args) to "
-        "measure a "
-        "network. Let nothing else run meanwhile.");
-    app_.add_option("-n,--ranks", options_.ranks, "number of processes; messages go between the first two")
+        "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
+        "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages between "
+        "ranks of one host become the parameters of memory; those of the NIC are only written where ranks "
+        "are "
+        "on several hosts (--mpirun-args). Let nothing else run meanwhile.");
+    app_.add_option(
+            "-n,--ranks", options_.ranks,
+            "number of processes; messages go from rank 0 to a rank of its host, and to one of another")
         ->type_name("N")
         ->check(CLI::Range(2, 1 << 20))
         ->capture_default_str();

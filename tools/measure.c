@@ -1,6 +1,8 @@
 /* What messages and collectives of this machine take over its own MPI library: the figures that `offramp
- * calibrate` fits the host backend to. An ordinary MPI program; rank 0 prints lines "measured NAME BYTES
- * SECONDS", medians each.
+ * calibrate` fits the host backend to. An ordinary MPI program; rank 0 prints lines "measured PLACE NAME
+ * BYTES SECONDS", medians each. The place is `node`: two ranks of one node, `network`: ranks of two nodes,
+ * `rank`: one rank alone, or `all` ranks together. A line "placed NODES RANKS" says how many ranks each node
+ * has, in blocks of neighbours; 0 ranks if they are placed in another way.
  *
  * usage: offramp-measure SECONDS, how long to look at each figure. */
 #include <mpi.h>
@@ -11,7 +13,9 @@
 enum { kBatch = 8, kWindow = 64, kFewest = 15, kMost = 20000, kLargest = 4 << 20, kBeyondCache = 64 << 20 };
 
 static int rank, ranks;
-static double limit; /* s */
+static int peer;          /* the rank that rank 0 exchanges messages with */
+static const char* place; /* of what is measured */
+static double limit;      /* s */
 static char* buffer;
 static char* other;
 
@@ -23,7 +27,7 @@ static int by_value(const void* a, const void* b) {
 }
 
 static void print(const char* name, size_t bytes, double seconds) {
-  if (rank == 0) printf("measured %s %zu %.9g\n", name, bytes, seconds);
+  if (rank == 0) printf("measured %s %s %zu %.9g\n", place, name, bytes, seconds);
 }
 
 /* The median over as many turns as the time allows; the same number on all ranks. The slowest rank counts. */
@@ -49,13 +53,14 @@ static double median_of(Action action, size_t bytes, int apart) {
   return median;
 }
 
-/* --- messages, between ranks 0 and 1 --- */
+/* --- messages, between rank 0 and its peer --- */
 
 static void there_and_back(size_t bytes) {
-  for (int i = 0; i < kBatch && rank < 2; ++i) {
-    if (rank == 0) MPI_Send(buffer, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-    MPI_Recv(other, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (rank == 1) MPI_Send(buffer, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  if (rank != 0 && rank != peer) return;
+  for (int i = 0; i < kBatch; ++i) {
+    if (rank == 0) MPI_Send(buffer, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+    MPI_Recv(other, (int)bytes, MPI_BYTE, rank == 0 ? peer : 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == peer) MPI_Send(buffer, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
   }
 }
 
@@ -64,9 +69,9 @@ static double posting, sending;
 
 static void window(size_t bytes) {
   MPI_Request requests[kWindow];
-  if (rank > 1) return;
+  if (rank != 0 && rank != peer) return;
   double begin = MPI_Wtime();
-  if (rank == 1) {
+  if (rank == peer) {
     for (int i = 0; i < kWindow; ++i)
       MPI_Irecv(other + (size_t)i * 64, (int)bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
     posting = (MPI_Wtime() - begin) / kWindow;
@@ -75,13 +80,13 @@ static void window(size_t bytes) {
     MPI_Send(buffer, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
     return;
   }
-  MPI_Recv(buffer, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(buffer, 0, MPI_BYTE, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   begin = MPI_Wtime();
   for (int i = 0; i < kWindow; ++i)
-    MPI_Isend(buffer, (int)bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[i]);
+    MPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &requests[i]);
   sending = (MPI_Wtime() - begin) / kWindow;
   MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
-  MPI_Recv(buffer, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(buffer, 0, MPI_BYTE, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void measure_calls(void) {
@@ -92,7 +97,7 @@ static void measure_calls(void) {
     of_posting[i] = posting;
     of_sending[i] = sending;
   }
-  MPI_Bcast(of_posting, kTurns, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+  MPI_Bcast(of_posting, kTurns, MPI_DOUBLE, peer, MPI_COMM_WORLD);
   qsort(of_posting, kTurns, sizeof *of_posting, by_value);
   qsort(of_sending, kTurns, sizeof *of_sending, by_value);
   print("posting", 8, of_posting[kTurns / 2]);
@@ -104,12 +109,12 @@ static int is_eager(size_t bytes) {
   int done = 0;
   if (rank == 0) {
     MPI_Request request;
-    MPI_Isend(buffer, (int)bytes, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &request);
+    MPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, 4, MPI_COMM_WORLD, &request);
     const double begin = MPI_Wtime();
     while (!done && MPI_Wtime() - begin < 2e-3) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    MPI_Send(&done, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+    MPI_Send(&done, 1, MPI_INT, peer, 5, MPI_COMM_WORLD);
     if (!done) MPI_Wait(&request, MPI_STATUS_IGNORE);
-  } else if (rank == 1) {
+  } else if (rank == peer) {
     MPI_Recv(&done, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Recv(other, (int)bytes, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
@@ -117,7 +122,9 @@ static int is_eager(size_t bytes) {
   return done;
 }
 
-static void measure_messages(void) {
+static void measure_messages(const char* where, int with) {
+  place = where;
+  peer = with;
   for (size_t bytes = 8; bytes <= kLargest; bytes *= bytes < 65536 ? 8 : 4)
     print("message", bytes, median_of(there_and_back, bytes, 0) / (2 * kBatch));
   print("rate", 8, median_of(window, 8, 0) / kWindow);
@@ -134,10 +141,16 @@ static void measure_messages(void) {
   print("eager", eager, 0);
 }
 
-/* --- memory, of one rank alone --- */
+/* --- memory, of one rank alone or of all ranks of rank 0's node at once --- */
 
 static void copy(size_t bytes) {
   if (rank == 0) memcpy(other, buffer, bytes);
+}
+
+static int shares_node; /* with rank 0 */
+
+static void copy_at_once(size_t bytes) {
+  if (shares_node) memcpy(other, buffer, bytes);
 }
 
 static void combine(size_t bytes) {
@@ -176,6 +189,31 @@ static void measure_collectives(void) {
   }
 }
 
+/* --- where the ranks are --- */
+
+/* The first rank of the node of each rank. */
+static int* find_nodes(void) {
+  MPI_Comm node;
+  int first = rank;
+  int* nodes = malloc((size_t)ranks * sizeof *nodes);
+  if (nodes == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+  MPI_Bcast(&first, 1, MPI_INT, 0, node);
+  MPI_Allgather(&first, 1, MPI_INT, nodes, 1, MPI_INT, MPI_COMM_WORLD);
+  MPI_Comm_free(&node);
+  return nodes;
+}
+
+static void print_placement(const int* nodes) {
+  int count = 0, per_node = 0, is_regular = 1;
+  for (int i = 0; i < ranks; ++i) {
+    count += nodes[i] == i;
+    per_node += nodes[i] == 0;
+  }
+  for (int i = 0; i < ranks; ++i) is_regular = is_regular && nodes[i] == i / per_node * per_node;
+  if (rank == 0) printf("placed %d %d\n", count, is_regular ? per_node : 0);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -187,9 +225,22 @@ int main(int argc, char** argv) {
     if (rank == 0) fprintf(stderr, "usage: mpirun -n RANKS offramp-measure SECONDS, with 2 ranks at least\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  measure_messages();
+  int* const nodes = find_nodes();
+  int neighbour = 0, distant = 0, together = 0; /* 0: there is none */
+  for (int i = ranks - 1; i > 0; --i) *(nodes[i] == 0 ? &neighbour : &distant) = i;
+  for (int i = 0; i < ranks; ++i) together += nodes[i] == 0;
+  print_placement(nodes);
+  shares_node = nodes[rank] == 0;
+  free(nodes);
+  if (neighbour > 0) measure_messages("node", neighbour);
+  if (distant > 0) measure_messages("network", distant);
+  place = "rank";
   print("copy", kBeyondCache, median_of(copy, kBeyondCache, 0));
   print("combine", kBeyondCache, median_of(combine, kBeyondCache, 0));
+  place = "node";
+  if (neighbour > 0)
+    print("copies", (size_t)together * kBeyondCache, median_of(copy_at_once, kBeyondCache, 1));
+  place = "all";
   measure_collectives();
   free(buffer);
   free(other);

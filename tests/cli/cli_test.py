@@ -599,22 +599,81 @@ class DpuConfig(CliTest):
 
 
 class Calibrate(CliTest):
-    def test_writes_a_section_that_takes_what_was_measured(self):
+    OF_MEMORY = {"memory_latency", "memory_overhead", "memory_bandwidth", "memory_eager_limit"}
+    OF_THE_NIC = {"latency", "overhead", "gap", "bandwidth", "eager_limit"}
+    OF_A_RANK = {"post", "copy_bandwidth", "combine_bandwidth"}
+
+    def test_keeps_one_machine_out_of_the_keys_of_the_nic(self):
         found = json.loads(self.offramp("calibrate", "--seconds", "0.002", "--json", "-o", "fitted.toml").stdout)
-        self.assertEqual(set(found["host"]), {"latency", "overhead", "gap", "bandwidth", "post", "eager_limit",
-                                              "copy_bandwidth", "combine_bandwidth"})
-        rows = {(row["operation"], row["bytes"]): row for row in found["comparisons"]}
-        self.assertEqual({name for name, _ in rows}, {"message", "bcast", "reduce", "allreduce", "gather"})
+        self.assertEqual((found["ranks"], found["nodes"], found["ranks_per_node"]), (2, 1, 2))
+        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_A_RANK)
+        self.assertEqual(set(found["from"]), set(found["host"]))
+        self.assertIn("nothing was measured of the NIC", found["notes"][0])
+        rows = {(row["operation"], row["place"], row["bytes"]): row for row in found["comparisons"]}
+        self.assertEqual({name for name, _, _ in rows}, {"message", "bcast", "reduce", "allreduce", "gather"})
+        self.assertEqual({place for _, place, _ in rows}, {"node", "all"})
         self.assertTrue(all(row["measured_ns"] > 0 and row["modelled_ns"] > 0 for row in rows.values()))
-        smallest = rows["message", 8]
+        smallest = rows["message", "node", 8]
         self.assertTrue(smallest["fitted"])
         self.assertLess(abs(smallest["error"]), 0.01)
+        text = (self.folder / "fitted.toml").read_text()
+        self.assertIn("nothing was measured of the NIC", text)
+        self.assertRegex(text, r"\nmemory_latency = [\d.]+  # ns; fitted to messages of 8 B: [+-]0.\d %\n")
+        self.assertRegex(text, r"\n# message +a node +4096 ")
         # The section is a configuration of the same hardware, and other sections can stand beside it.
         words = ("predict", "send", "--backend", "host", "--bytes", "8", "--json")
-        again = json.loads(self.offramp(*words, "--config", "fitted.toml").stdout)
-        default = json.loads(self.offramp(*words).stdout)
+        node = {"OFFRAMP_RANKS_PER_NODE": "2"}
+        again = json.loads(self.offramp(*words, "--config", "fitted.toml", **node).stdout)
         self.assertAlmostEqual(again["time_ns"], smallest["modelled_ns"], places=2)
-        self.assertNotEqual(again["time_ns"], default["time_ns"])
+        self.assertNotEqual(again["time_ns"], json.loads(self.offramp(*words, **node).stdout)["time_ns"])
+        # Between nodes it changes nothing.
+        self.assertEqual(json.loads(self.offramp(*words, "--config", "fitted.toml").stdout)["time_ns"],
+                         json.loads(self.offramp(*words).stdout)["time_ns"])
+
+    def cluster(self, placed, places):
+        """An mpirun whose measuring program runs on a made-up cluster: latency (s) and bytes per second of each place."""
+        lines = [f"placed {placed}", "measured rank copy 67108864 0.01", "measured rank combine 67108864 0.005"]
+        for place, (latency, rate) in places.items():
+            lines += [f"measured {place} message {size} {latency + size / rate}" for size in (8, 512, 4096, 65536, 1 << 20)]
+            lines += [f"measured {place} rate 8 1e-7", f"measured {place} posting 8 2e-8", f"measured {place} sending 8 1e-7",
+                      f"measured {place} eager 4194304 0"]
+        if "node" in places:
+            lines.append("measured node copies 268435456 0.01")
+        lines.append("measured all bcast 1024 1e-5")
+        fake = self.folder / "mpirun"
+        fake.write_text("#!/bin/sh\ncat <<END\n" + "\n".join(lines) + "\nEND\n")
+        fake.chmod(0o755)
+        return str(fake)
+
+    def test_tells_what_was_measured_between_nodes_from_what_was_measured_within_one(self):
+        mpirun = self.cluster("2 4", {"node": (3e-7, 1e10), "network": (2e-6, 2.5e10)})
+        found = json.loads(self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "--json").stdout)
+        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_THE_NIC | self.OF_A_RANK)
+        self.assertEqual(found["notes"], [])
+        self.assertAlmostEqual(found["host"]["bandwidth"], 200, delta=10)
+        # An eager message within a node is copied twice.
+        self.assertAlmostEqual(found["host"]["copy_bandwidth"], 160, delta=10)
+        self.assertGreater(found["host"]["latency"], 10 * found["host"]["memory_latency"])
+        self.assertAlmostEqual(found["host"]["memory_bandwidth"], 214.7, delta=0.1)
+        for row in found["comparisons"]:
+            if row["fitted"] and row["bytes"] == 8:
+                self.assertLess(abs(row["error"]), 0.01)
+        # The collective is that of 8 ranks on two nodes.
+        bcast = next(row for row in found["comparisons"] if row["operation"] == "bcast")
+        self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "-o", "fitted.toml")
+        words = ("predict", "bcast", "--backend", "host", "--ranks", "8", "--bytes", "1024", "--json")
+        again = json.loads(self.offramp(*words, "--config", "fitted.toml", OFFRAMP_RANKS_PER_NODE="4").stdout)
+        self.assertAlmostEqual(again["time_ns"], bcast["modelled_ns"], places=2)
+
+    def test_says_what_was_not_measured(self):
+        apart = json.loads(self.offramp("calibrate", "--mpirun", self.cluster("2 1", {"network": (2e-6, 1e10)}),
+                                        "--json").stdout)
+        self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK)
+        self.assertIn("nothing was measured within a node", apart["notes"][0])
+        dealt = json.loads(self.offramp("calibrate", "-n", "4", "--mpirun", self.cluster(
+            "2 0", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)}), "--json").stdout)
+        self.assertIn("collectives are not compared", dealt["notes"][0])
+        self.assertEqual({row["operation"] for row in dealt["comparisons"]}, {"message"})
 
     def test_says_what_is_missing(self):
         self.assertIn('cannot find "no-mpirun"', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
