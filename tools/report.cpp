@@ -174,20 +174,19 @@ std::string why_not_carried(const ShownLane& shown) {
 
 namespace {
 
-/// What the communication over the host is of the run, what of it no hardware changes, and what the run over
-/// other hardware would take. Empty: the computing is not known, or part of all times.
+/// What the communication over the host is of the run, what of it no hardware changes, and what the
+/// communication alone takes over other hardware. Empty: the computing is not known, or part of all times.
 std::string of_the_run(const ShownLane& host, const ShownLane* other) {
   const std::optional<ReportWholeRun>& run = host.lane->run;
-  if (!run || !host.run->computing || run->sum_ns <= 0) return {};
-  std::string text =
-      fmt::format(" MPI calls are {} of the run over {}", percent_text(run->share_in_calls(), 1), host.label);
-  if (run->in_calls_ns > 0)
-    text += fmt::format(
-        ", {} of that waiting for other ranks' computing, which no hardware changes",
-        percent_text(std::min(host.run->computing->free.in_calls_ns, run->in_calls_ns), run->in_calls_ns));
-  if (other != nullptr && other->lane->run && run->end_ns > 0)
-    text += fmt::format("; the run over {} would take {} as long", other->label,
-                        ratio_text(other->lane->run->end_ns, run->end_ns));
+  if (!run || !host.run->computing || run->in_calls_ns <= 0) return {};
+  const double waiting = std::min(host.run->computing->free.in_calls_ns, run->in_calls_ns);
+  std::string text = fmt::format(
+      " MPI calls are {} of the run over {}, and {} of that is waiting for other ranks' computing, which no "
+      "hardware changes",
+      percent_text(run->share_in_calls(), 1), host.label, percent_text(waiting, run->in_calls_ns));
+  if (other != nullptr)
+    text += fmt::format("; without computing {} would take {} of {}", other->label,
+                        ratio_text(other->lane->communication_ns, host.lane->communication_ns), host.label);
   return text + ".";
 }
 
@@ -225,18 +224,21 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   }
   if (best == nullptr)
     return idle == 1 ? refusal + "." : fmt::format("None of this hardware carries this program.");
-  const double ratio = best->lane->communication_ns / host->lane->communication_ns;
+  const bool whole = host->lane->run && best->lane->run && host->lane->run->end_ns > 0;
+  const double ratio = whole ? best->lane->run->end_ns / host->lane->run->end_ns
+                             : best->lane->communication_ns / host->lane->communication_ns;
   if (ratio < 0.9995)
-    return fmt::format("{} would save {} of the communication time.", best->label,
-                       percent_text(1 - ratio, 1, 0));
+    return fmt::format("{} would save {} of the {}.", best->label, percent_text(1 - ratio, 1, whole ? 1 : 0),
+                       whole ? "run" : "communication time");
   if (ratio < 1.0005) return fmt::format("{} would take as long as a plain host.", best->label);
+  const std::string_view what = whole ? "the run takes" : "it takes";
   if (lanes.size() == 2)
-    return fmt::format("{} would not save anything: it takes {:.2f} times as long as a plain host.",
-                       best->label, ratio);
+    return fmt::format("{} would not save anything: {} {:.2f} times as long as over a plain host.",
+                       best->label, what, ratio);
   return fmt::format(
-      "None of this hardware would save anything: the nearest{}, {}, takes {:.2f} times as long as a plain "
-      "host.",
-      idle > 0 ? " that carries the program" : "", best->label, ratio);
+      "None of this hardware would save anything: over the nearest{}, {}, {} {:.2f} times as long as over a "
+      "plain host.",
+      idle > 0 ? " that carries the program" : "", best->label, what, ratio);
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ class Page {
   std::string write() {
     begin();
     overview();
+    whole_runs();
     calls();
     phases();
     sizes();
@@ -175,6 +176,32 @@ class Page {
       if (!shown.lane->time.carries_program())
         add("<p class=\"about\">{}.</p>\n", escaped(why_not_carried(shown)));
     }
+    end_section();
+  }
+
+  void whole_runs() {
+    const auto has_run = [](const ShownLane& shown) { return shown.lane->run && shown.run->computing; };
+    if (!std::any_of(lanes_.begin(), lanes_.end(), has_run)) return;
+    section("Whole run",
+            "The run with the program's computing, as recorded. Time in MPI calls contains the waiting for "
+            "ranks that still compute; with communication that takes no time it is nothing else, and no "
+            "hardware changes it.");
+    heads({"hardware", "run", "of host", "in MPI calls", "with communication that takes no time", "computing",
+           "the longest of the mean"});
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (!has_run(lanes_[i])) continue;
+      const ReportWholeRun& run = *lanes_[i].lane->run;
+      const ReportComputing& computing = *lanes_[i].run->computing;
+      const double ranks = std::max(1.0, static_cast<double>(lanes_[i].run->ranks));
+      const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_ && baseline_->lane->run &&
+                            lanes_[i].lane->time.carries_program();
+      add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+          dotted(i), time_text(run.end_ns),
+          compared ? ratio_text(run.end_ns, baseline_->lane->run->end_ns) : "",
+          percent_text(run.share_in_calls(), 1), time_text(computing.free.end_ns),
+          time_text(computing.sum_ns / ranks), ratio_text(computing.largest_ns * ranks, computing.sum_ns));
+    }
+    end_table();
     end_section();
   }
 

@@ -1,0 +1,51 @@
+// Communication that takes no time, and what a replay tells of the program's computing.
+#include "lib/core/free_communication.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/core/pattern.hpp"
+#include "lib/core/registry.hpp"
+#include "lib/core/replay.hpp"
+
+namespace offramp {
+namespace {
+
+TEST(FreeCommunication, SetsWhatTheHostHas) {
+  const Registry registry(built_in_backends());
+  const BackendDescription& host = *registry.find("host");
+  const WorldSetting free = free_communication(host);
+  for (const Parameter& parameter : host.parameters) {
+    const double value = free.settings.real(std::string(parameter.name));
+    if (parameter.choices.empty()) {
+      EXPECT_GE(value, parameter.minimum) << parameter.name;
+      EXPECT_LE(value, parameter.maximum) << parameter.name;
+    } else {
+      const std::string& choice = free.settings.choice(std::string(parameter.name));
+      EXPECT_NE(std::find(parameter.choices.begin(), parameter.choices.end(), choice),
+                parameter.choices.end())
+          << parameter.name << " = " << choice;
+    }
+  }
+}
+
+TEST(FreeCommunication, TakesNextToNoTime) {
+  const Registry registry(built_in_backends());
+  const WorldSetting free = free_communication(*registry.find("host"));
+  for (const char* name : {"pattern:alltoall:16:64KiB", "pattern:incast:16:1MiB", "pattern:tree:16:1MiB"}) {
+    const Result<Pattern> pattern = parse_pattern(name);
+    ASSERT_TRUE(pattern) << name;
+    const ReplaySource source{(*pattern).ranks, [made = *pattern](int rank) { return made.read(rank); }};
+    const Result<ReplayResult> result = replay(free, source, {});
+    ASSERT_TRUE(result) << result.error();
+    EXPECT_LT((*result).modelled_time, Time::ns(5000)) << name;
+    EXPECT_FALSE(computing_of(*result).any());
+    const WholeRun run = whole_run_of(*result);
+    EXPECT_EQ(run.end, (*result).modelled_time);
+    EXPECT_LE(run.in_calls, run.sum);
+  }
+}
+
+}  // namespace
+}  // namespace offramp
