@@ -462,7 +462,8 @@ class Replay(CliTest):
         self.recording(4, 3)
         lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
         self.assertTrue(any(line.split()[:2] == ["MPI_Allreduce", "12"] for line in lines))
-        self.assertEqual([line.split()[0] for line in lines[-2:]], ["host", "cclo"])
+        comparison = next(i for i, line in enumerate(lines) if line.startswith("# backend"))
+        self.assertEqual([line.split()[0] for line in lines[comparison + 1:comparison + 3]], ["host", "cclo"])
 
     def test_ends_where_a_recording_was_cut(self):
         self.recording(4, 3, "cut")
