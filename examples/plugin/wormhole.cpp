@@ -55,7 +55,7 @@ class Wormhole final : public Backend {
                            "this example has no algorithm for it");
   }
 
-  // Only a synchronous send asks the receiver first, and of those nobody asks.
+  // Only a synchronous send asks the receiver first, and those are known to wait.
   [[nodiscard]] bool waits_for_receiver(const Transfer& /*transfer*/) const override { return false; }
 
   // The library keeps one mouth for each rank.

@@ -142,7 +142,7 @@ TEST(Progress, HidesOneRoundOfACollective) {
   // Short blocks all leave in the first round, and what is left is taking them.
   EXPECT_GT(hidden(host(), 4, collective(OperationKind::kAllgather, 32768, 4)), 0.7);
   EXPECT_LT(hidden(host(), 4, collective(OperationKind::kAllgather, kMi, 4)), 0.01);
-  // Of three rounds of a barrier one.
+  // One of three rounds of a barrier.
   const double barrier = hidden(host(), 8, collective(OperationKind::kBarrier, 0, 8));
   EXPECT_GT(barrier, 0.2);
   EXPECT_LT(barrier, 0.4);

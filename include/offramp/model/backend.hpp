@@ -63,7 +63,7 @@ class DataCarrier {
   /// answer, so it may depend on the operation and on what the backend was created with only.
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
   /// Whether a message of the program to another rank is complete at its sender only once its receive was
-  /// posted, by the hardware's protocol; for synchronous messages nobody asks. It must agree with issue() and
+  /// posted, by the hardware's protocol; synchronous ones are not asked about. It must agree with issue() and
   /// depart(): the protocol is kConfirmed, or kRendezvous and depart() leaves `complete` unknown.
   [[nodiscard]] virtual bool waits_for_receiver(const Transfer& transfer) const = 0;
   /// Whether the fate of an operation depends on when it happens, by the backend's settings. A run then has a
@@ -120,7 +120,7 @@ class Backend : public DataCarrier {
 
   /// The same for the life of the backend. kSend: of messages that ask first.
   [[nodiscard]] virtual Progress progress(OperationKind /*kind*/) const { return Progress::kHardware; }
-  /// Of the processor's time while the program computes, what the thread takes that makes progress.
+  /// The share of the processor's time that the thread making progress takes while the program computes.
   [[nodiscard]] virtual double progress_share() const { return 0; }
 
   /// What posting a receive costs the host.
