@@ -210,7 +210,8 @@ Json json_of(const Replayed& replayed) {
                {"phases", phases},
                {"declines", declines},
                {"carried_ns", in_nanoseconds(counters.times.carried)},
-               {"elsewhere_ns", in_nanoseconds(counters.times.elsewhere)},
+               {"routed_ns", in_nanoseconds(counters.times.routed)},
+               {"declined_ns", in_nanoseconds(counters.times.declined)},
                {"carries_program", carried_time(counters).carries_program()},
                {"arrival_order",
                 {{"unnamed_source", depends[static_cast<std::size_t>(Dependence::kUnnamedSource)]},
@@ -243,7 +244,8 @@ Json json_of(const Replayed& replayed) {
 
 CarriedTime carried_time(const Counters& counters) {
   return {static_cast<double>(counters.times.carried.count()),
-          static_cast<double>(counters.times.elsewhere.count())};
+          static_cast<double>(counters.times.routed.count()),
+          static_cast<double>(counters.times.declined.count())};
 }
 
 std::string why_not_carried(const Replayed& replayed) {

@@ -22,7 +22,8 @@ Counters& Counters::operator+=(const Counters& other) {
   for (std::size_t i = 0; i < dependences.size(); ++i) dependences[i] += other.dependences[i];
   given_up += other.given_up;
   times.carried += other.times.carried;
-  times.elsewhere += other.times.elsewhere;
+  times.routed += other.times.routed;
+  times.declined += other.times.declined;
   return *this;
 }
 

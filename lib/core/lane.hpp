@@ -44,11 +44,14 @@ enum class Dependence : std::uint8_t {
 /// What operations took of the time in MPI calls: what the program spent on beginning them and on learning
 /// that they were over. Meetings of the MPI library's own are no operations.
 struct OperationTimes {
-  Time carried;    // by the hardware that was asked for
-  Time elsewhere;  // by the host, where the hardware declined, or by other hardware that a route names
+  Time carried;   // by the hardware that was asked for
+  Time routed;    // by other hardware, which a route names
+  Time declined;  // by the host, where the hardware declined
 
   void add(Handling handling, Time spent) {
-    (handling == Handling::kOffloaded ? carried : elsewhere) += spent;
+    (handling == Handling::kOffloaded  ? carried
+     : handling == Handling::kDeclined ? declined
+                                       : routed) += spent;
   }
 };
 

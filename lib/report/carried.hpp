@@ -14,22 +14,24 @@ namespace offramp {
 /// What OperationTimes says, of all ranks together, in any unit.
 struct CarriedTime {
   double carried = 0;
-  double elsewhere = 0;
+  double routed = 0;
+  double declined = 0;
 
   /// Of the time that operations take in MPI calls, the part of those that the hardware carries. Nothing: no
   /// operation takes any, or the times are not known.
   [[nodiscard]] std::optional<double> share() const {
-    const double all = carried + elsewhere;
-    return all > 0 ? std::optional(carried / all) : std::nullopt;
+    return all() > 0 ? std::optional(carried / all()) : std::nullopt;
   }
-  /// Hardware with less than a tenth of the time does not carry the program: times over it are those of the
-  /// host that does, and no gain of the hardware.
-  [[nodiscard]] bool carries_program() const { return share().value_or(1) >= kLeast; }
-  [[nodiscard]] std::string text() const {
-    return share() ? percent_text(carried, carried + elsewhere) : std::string("-");
-  }
+  /// Hardware that declines more than nine tenths of the time does not carry the program: times over it are
+  /// those of the host that does, and no gain of the hardware. What routes give to other hardware is asked
+  /// for.
+  [[nodiscard]] bool carries_program() const { return all() <= 0 || carried + routed >= kLeast * all(); }
+  [[nodiscard]] std::string text() const { return share() ? percent_text(carried, all()) : std::string("-"); }
 
   static constexpr double kLeast = 0.1;
+
+ private:
+  [[nodiscard]] double all() const { return carried + routed + declined; }
 };
 
 /// "aie does not carry this program (3.1 % of the time in its operations): more than 65 ranks"; reason:

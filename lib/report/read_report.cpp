@@ -132,7 +132,8 @@ ReportLane read_lane(const Node& node) {
   lane.communication_ns = node.at("communication_ps").picoseconds();
   if (node.has("whole_run")) lane.run = read_whole_run(node.at("whole_run"));
   if (node.has("carried_ps"))
-    lane.time = {node.at("carried_ps").picoseconds(), node.at("elsewhere_ps").picoseconds()};
+    lane.time = {node.at("carried_ps").picoseconds(), node.at("routed_ps").picoseconds(),
+                 node.at("declined_ps").picoseconds()};
   lane.given_up = node.at("given_up").whole();
   if (node.has("certificate")) lane.certificate = node.at("certificate").text();
   node.at("calls").each_member(

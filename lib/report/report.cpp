@@ -125,7 +125,8 @@ Json settled_json(const Settled& settled, std::size_t rank) {
   Json out = lane_json(settled.backend, one.clock, one.counters,
                        [&](std::size_t i) -> const std::string& { return result.functions[i]; });
   out["carried_ps"] = one.counters.times.carried.count();
-  out["elsewhere_ps"] = one.counters.times.elsewhere.count();
+  out["routed_ps"] = one.counters.times.routed.count();
+  out["declined_ps"] = one.counters.times.declined.count();
   if (rank == 0) out["wire"] = wire_json(result.wire);  // of all ranks
   if (one.sizes != nullptr) out["sizes"] = sizes_json(*one.sizes);
   if (one.units != nullptr) out["units"] = units_json(*one.units);
@@ -213,7 +214,8 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
   std::int64_t latest = 0;
   std::int64_t longest = 0;
   std::int64_t carried = 0;
-  std::int64_t elsewhere = 0;
+  std::int64_t routed = 0;
+  std::int64_t declined = 0;
   std::uint64_t given_up = 0;
   std::string certificates;
   Json calls = Json::object();
@@ -232,7 +234,8 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
     longest = std::max(longest, inside);
     if (part.contains("carried_ps")) {
       carried += time_of(part, "carried_ps");
-      elsewhere += time_of(part, "elsewhere_ps");
+      routed += time_of(part, "routed_ps");
+      declined += time_of(part, "declined_ps");
     }
     given_up += whole(part, "given_up");
     add_calls(calls, part.at("calls"));
@@ -256,9 +259,10 @@ void add_lane(Json& report, const std::vector<std::pair<std::size_t, Json>>& ran
   report["modelled_time_ns"] = nanoseconds(latest);
   report["modelled_time_ps"] = latest;
   report["communication_ps"] = longest;
-  if (carried + elsewhere > 0) {
+  if (carried + routed + declined > 0) {
     report["carried_ps"] = carried;
-    report["elsewhere_ps"] = elsewhere;
+    report["routed_ps"] = routed;
+    report["declined_ps"] = declined;
   }
   if (!certificates.empty())
     report["certificate"] =
@@ -381,8 +385,8 @@ std::uint64_t operations_of(const Json& call) {
 
 CarriedTime carried_time(const Json& lane) {
   if (!lane.contains("carried_ps")) return {};
-  return {static_cast<double>(time_of(lane, "carried_ps")),
-          static_cast<double>(time_of(lane, "elsewhere_ps"))};
+  return {static_cast<double>(time_of(lane, "carried_ps")), static_cast<double>(time_of(lane, "routed_ps")),
+          static_cast<double>(time_of(lane, "declined_ps"))};
 }
 
 /// Of the declines of a lane, the reason of most.

@@ -104,7 +104,7 @@ def routed_operations(arguments, tally):
         ok = ok and all(calls[name][to_host] == calls[name]["count"] > 0 for name in ("MPI_Send", "MPI_Recv"))
         ok = ok and calls["MPI_Bcast"]["routed"] == calls["MPI_Bcast"]["count"] > 0
         ok = ok and calls["MPI_Reduce"]["routed"] == 0
-    tally.record(label, ok and " routed to others, 0 native)" in result.output, result.output + json.dumps(report)[:3000],
+    tally.record(label, ok and " routed to others, 0 native; " in result.output, result.output + json.dumps(report)[:3000],
                  result.seconds)
 
 
