@@ -104,7 +104,7 @@ std::string difference_in_words(const ShownLane& before, const ShownLane& after)
   double most = 0;
   std::string what;
   for (const auto& [name, pair] : calls) {
-    const auto value = [&pair](std::size_t which, auto member) {
+    const auto value = [&pair = pair](std::size_t which, auto member) {
       return pair[which] == nullptr ? 0.0 : static_cast<double>(pair[which]->*member);
     };
     const double time = value(1, &ReportCall::modelled_ns) - value(0, &ReportCall::modelled_ns);
