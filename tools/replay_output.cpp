@@ -272,6 +272,7 @@ static std::string report_of(std::vector<Replayed>& all, const std::vector<Refus
                              const RunFacts& facts, const Setup& setup,
                              const std::optional<ProgramTimes>& program) {
   std::vector<Settled> settled;
+  settled.reserve(all.size() + refused.size());
   for (Replayed& replayed : all)
     settled.push_back({std::string(replayed.backend),
                        std::move(replayed.result),

@@ -91,6 +91,7 @@ std::string difference(const ShownLane& lane, const std::vector<const ShownLane*
     }
     if (!differs) return {};
   }
+  parts.reserve(keys.size());
   for (const std::string& key : keys) parts.push_back(own.at(key).text);
   const std::string text = fmt::format("{}", fmt::join(parts, ", "));
   return parts.size() > kMost || text.size() > kLongest ? std::string() : text;
