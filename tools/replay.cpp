@@ -74,7 +74,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     if (how.compute.kind == Compute::Kind::kNone && computing.any()) {
       results.all.back().run = whole_run(*setting, played, how);
       if (!results.program) {
-        if (const auto free = whole_run(free_communication(*setup.registry.find("host")), played, how))
+        if (const auto free =
+                whole_run(free_communication(*setup.registry.find("host"), *setting), played, how))
           results.program = {computing, *free};
       }
     }

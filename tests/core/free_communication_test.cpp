@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/core/pattern.hpp"
 #include "lib/core/registry.hpp"
@@ -15,7 +16,7 @@ namespace {
 TEST(FreeCommunication, SetsWhatTheHostHas) {
   const Registry registry(built_in_backends());
   const BackendDescription& host = *registry.find("host");
-  const WorldSetting free = free_communication(host);
+  const WorldSetting free = free_communication(host, {host, Settings::defaults(host.parameters), {}});
   for (const Parameter& parameter : host.parameters) {
     const double value = free.settings.real(std::string(parameter.name));
     if (parameter.choices.empty()) {
@@ -32,8 +33,13 @@ TEST(FreeCommunication, SetsWhatTheHostHas) {
 
 TEST(FreeCommunication, TakesNextToNoTime) {
   const Registry registry(built_in_backends());
-  const WorldSetting free = free_communication(*registry.find("host"));
-  for (const char* name : {"pattern:alltoall:16:64KiB", "pattern:incast:16:1MiB", "pattern:tree:16:1MiB"}) {
+  const BackendDescription& host = *registry.find("host");
+  for (const auto& [name, ranks_per_node] :
+       {std::pair("pattern:alltoall:16:64KiB", 1), std::pair("pattern:alltoall:16:64KiB", 8),
+        std::pair("pattern:incast:16:1MiB", 1), std::pair("pattern:tree:16:1MiB", 4)}) {
+    const WorldSetting free =
+        free_communication(host, {host, Settings::defaults(host.parameters), {}, ranks_per_node});
+    EXPECT_EQ(free.ranks_per_node, ranks_per_node);
     const Result<Pattern> pattern = parse_pattern(name);
     ASSERT_TRUE(pattern) << name;
     const ReplaySource source{(*pattern).ranks, [made = *pattern](int rank) { return made.read(rank); }};
