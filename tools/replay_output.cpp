@@ -250,10 +250,10 @@ CarriedTime carried_time(const Counters& counters) {
 
 std::string why_not_carried(const Replayed& replayed) {
   const Counters counters = replayed.result.total();
-  const auto most = std::max_element(counters.declines.begin(), counters.declines.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   return not_carried_text(replayed.backend, carried_time(counters),
-                          most == counters.declines.end() ? std::string() : printable(most->first.second));
+                          main_reason(
+                              counters.declines, [](const auto& decline) { return decline.second; },
+                              [](const auto& decline) { return printable(decline.first.second); }));
 }
 
 double microseconds(Time time) {

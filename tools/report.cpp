@@ -166,11 +166,11 @@ Carried carried(const ReportLane& lane) {
 }
 
 std::string why_not_carried(const ShownLane& shown) {
-  const ReportDecline* most = nullptr;
-  for (const ReportDecline& decline : shown.lane->declines) {
-    if (most == nullptr || decline.count > most->count) most = &decline;
-  }
-  return not_carried_text(shown.label, shown.lane->time, most == nullptr ? std::string() : most->reason);
+  return not_carried_text(
+      shown.label, shown.lane->time,
+      main_reason(
+          shown.lane->declines, [](const ReportDecline& decline) { return decline.count; },
+          [](const ReportDecline& decline) { return decline.reason; }));
 }
 
 namespace {

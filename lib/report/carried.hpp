@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,20 @@ struct CarriedTime {
  private:
   [[nodiscard]] double all() const { return carried + routed + declined; }
 };
+
+/// The reason of most of the declines, which are of any type; empty without any. count, reason: of one of
+/// them.
+template <typename Declines, typename Count, typename Reason>
+std::string main_reason(const Declines& declines, Count count, Reason reason) {
+  std::uint64_t most = 0;
+  std::string found;
+  for (const auto& decline : declines) {
+    if (count(decline) <= most) continue;
+    most = count(decline);
+    found = reason(decline);
+  }
+  return found;
+}
 
 /// "aie does not carry this program (3.1 % of the time in its operations): more than 65 ranks"; reason:
 /// empty, or why it declines most.

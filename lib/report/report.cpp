@@ -389,16 +389,12 @@ CarriedTime carried_time(const Json& lane) {
           static_cast<double>(time_of(lane, "declined_ps"))};
 }
 
-/// Of the declines of a lane, the reason of most.
-std::string main_reason(const Json& lane) {
-  std::uint64_t most = 0;
-  std::string reason;
-  for (const Json& decline : lane.at("declines")) {
-    if (whole(decline, "count") <= most) continue;
-    most = whole(decline, "count");
-    reason = decline.at("reason").get<std::string>();
-  }
-  return reason;
+std::string not_carried_text(const Json& lane) {
+  return not_carried_text(
+      lane.at("backend").get<std::string>(), carried_time(lane),
+      main_reason(
+          lane.at("declines"), [](const Json& decline) { return whole(decline, "count"); },
+          [](const Json& decline) { return decline.at("reason").get<std::string>(); }));
 }
 
 /// Calls and operations are not the same number: which functions make more than one of each, or none.
@@ -443,8 +439,7 @@ std::string comparison(const Json& report) {
     const auto backend = lane->at("backend").get<std::string>();
     out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} of the time carried by it\n", backend,
                        time_text(nanoseconds(time)), against, carried.text());
-    if (!carried.carries_program())
-      notes += fmt::format("offramp: {}\n", not_carried_text(backend, carried, main_reason(*lane)));
+    if (!carried.carries_program()) notes += fmt::format("offramp: {}\n", not_carried_text(*lane));
   }
   return out + notes;
 }
@@ -722,8 +717,7 @@ std::string summary(const std::string& text) {
       operations == count ? "" : why_not_one_each(report.at("calls")), offloaded, backend, declined,
       routed > 0 ? fmt::format("{} routed to others, ", routed) : "", native,
       carried.share() ? fmt::format("; {} of their time carried by it", carried.text()) : "");
-  if (!carried.carries_program())
-    out += fmt::format("offramp: {}\n", not_carried_text(backend, carried, main_reason(report)));
+  if (!carried.carries_program()) out += fmt::format("offramp: {}\n", not_carried_text(report));
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
