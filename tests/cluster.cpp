@@ -310,8 +310,8 @@ std::unique_ptr<Lane> Cluster::make_lane(const BackendDescription& backend, cons
   std::vector<Lane::Member> members;
   const auto add = [&](const BackendDescription& description, Settings values) {
     auto kept = std::make_unique<Settings>(std::move(values));
-    std::unique_ptr<Backend> made = description.create(
-        {rank, ranks(), *kept, options_.faults, nullptr, nullptr, options_.ranks_per_node});
+    std::unique_ptr<Backend> made =
+        description.create({rank, ranks(), *kept, options_.faults, nullptr, nullptr, options_.machine});
     members.emplace_back(std::string(description.name), std::move(made), std::move(kept));
   };
   add(host, backend.name == host.name ? settings : Settings::defaults(host.parameters));

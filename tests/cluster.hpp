@@ -28,7 +28,7 @@ struct ClusterOptions {
   FaultRates faults;               // of the modelled wires
   bool timed = true;               // there is a live clock
   bool watched = false;            // collectives: the live clock follows them, and no data moves
-  int ranks_per_node = 1;          // neighbouring ranks share a node
+  MachineLayout machine = {};      // which ranks share a node
   std::vector<int> members = {};   // of the communicator of collectives, in its order; empty: as in the world
 };
 

@@ -226,7 +226,8 @@ class Fit {
   }
 
   [[nodiscard]] double seconds(const Operation& operation, int ranks_per_node) const {
-    Result<Forecast> result = forecast({host_, settings_, {}, ranks_per_node}, operation);
+    Result<Forecast> result =
+        forecast({host_, settings_, {}, MachineLayout{.ranks_per_node = ranks_per_node}}, operation);
     if (!result) throw Misuse{result.error()};
     return result->time.nanoseconds() * kNano;
   }

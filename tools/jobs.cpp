@@ -41,7 +41,10 @@ std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std
 class Jobs {
  public:
   Jobs(const ReplayToolOptions& options, const Configuration& configuration)
-      : per_node_(configuration.ranks_per_node), network_(configuration.network) {
+      : machine_(configuration.machine.layout(1)),
+        nodes_(configuration.machine.nodes),
+        network_(configuration.network) {
+    network_.least_nodes = std::max(network_.least_nodes, nodes_);
     if (!options.file.empty()) jobs_.emplace_back(options.file, options.partial);
     for (const std::string& text : options.jobs) {
       auto [name, nodes] = name_and_nodes(text);
@@ -58,6 +61,8 @@ class Jobs {
 
   [[nodiscard]] const std::deque<Job>& all() const { return jobs_; }
   [[nodiscard]] const NetworkOptions& network() const { return network_; }
+  [[nodiscard]] const MachineLayout& machine() const { return machine_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] std::size_t background_nodes() const { return background_.ranks.size(); }
 
   /// All of them, for the report: their ranks, without those of the background.
@@ -109,28 +114,34 @@ class Jobs {
   void place(bool others) {
     std::vector<JobNodes> wanted;
     for (Job& job : jobs_) {
-      job.wanted.nodes = (job.played.description.ranks - 1) / per_node_ + 1;
+      job.wanted.nodes = machine_.nodes(job.played.description.ranks);
       wanted.push_back(job.wanted);
     }
     auto placed = place_jobs(network_, wanted, others);
     if (!placed) throw Misuse{placed.error()};
+    const int per_node = machine_.ranks_per_node;
+    if (nodes_ > 0 && static_cast<int>(placed->size()) > nodes_)
+      throw Misuse{
+          fmt::format("machine.nodes: the jobs take {} nodes with {} ranks on each, and the machine has {}",
+                      placed->size(), per_node, nodes_)};
     std::size_t next = 0;
     for (Job& job : jobs_) {
-      job.ranks = {static_cast<int>(next) * per_node_, job.played.description.ranks};
+      job.ranks = {static_cast<int>(next) * per_node, job.played.description.ranks};
       const auto first = placed->begin() + static_cast<std::ptrdiff_t>(next);
       job.nodes.assign(first, first + job.wanted.nodes);
       next += static_cast<std::size_t>(job.wanted.nodes);
     }
-    for (; next < placed->size(); ++next) background_.ranks.push_back(static_cast<int>(next) * per_node_);
+    for (; next < placed->size(); ++next) background_.ranks.push_back(static_cast<int>(next) * per_node);
     if (others && background_.ranks.size() < 2)
       throw Misuse{"--background: the jobs are on all nodes of the network but " +
                    std::to_string(background_.ranks.size()) + "; take a larger one"};
-    const std::size_t ranks = placed->size() * static_cast<std::size_t>(per_node_);
+    const std::size_t ranks = placed->size() * static_cast<std::size_t>(per_node);
     if (ranks > std::size_t{1} << 20) throw Misuse{"all jobs together have more than 2^20 ranks"};
     ranks_ = static_cast<int>(ranks);
   }
 
-  int per_node_;
+  MachineLayout machine_;  // nobody else's ranks are on a job's nodes
+  int nodes_;              // 0: as many as the jobs take
   NetworkOptions network_;
   std::deque<Job> jobs_;  // they stay where they are: their sources refer to them
   BackgroundTraffic background_;
@@ -141,10 +152,11 @@ class Jobs {
 std::optional<Replayed> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
                                     const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
                                     int& code) {
-  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend);
+  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
   (*setting).check = options.check;
   (*setting).network = jobs.network();
+  (*setting).machine = jobs.machine();
   const ProgressLine progress;
   const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
     ReplayOptions how;

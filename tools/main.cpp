@@ -56,6 +56,9 @@ constexpr Shortcut kShortcuts[] = {
     {"--backend", "backend", "BACKEND", false},
     {"--compare", "compare", "BACKEND,...", false},
     {"--network", "network.topology", "TOPOLOGY", false},
+    {"--nodes", "machine.nodes", "N", false},
+    {"--ranks-per-node", "machine.ranks_per_node", "N", false},
+    {"--cards-per-node", "machine.cards_per_node", "N", false},
     {"--noise", "stragglers.noise", "PERIOD:LENGTH[:JITTER]", false},
     {"--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR", false},
     {"--clock", "clock", "model|wall", false},
@@ -222,6 +225,9 @@ class SettingOptions {
                    "the switches between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2 and "
                    "others, or a SimGrid platform file (FILE.xml); the keys network.link and so on say more")
         ->type_name("TOPOLOGY");
+    for (Machine& key : machine_) {
+      app.add_option(key.option, key.value, description_of(key.key))->type_name("N");
+    }
     app.add_option("--noise", noise_,
                    "once in each PERIOD the operating system takes each rank's processor for LENGTH: "
                    "1ms:25us; JITTER, "
@@ -248,10 +254,21 @@ class SettingOptions {
     for (const auto& [value, key, option] : own) {
       if (!value.empty()) overrides.push_back({key, value, option});
     }
+    for (const Machine& key : machine_) {
+      if (!key.value.empty()) overrides.push_back({key.key, key.value, key.option});
+    }
     return {};
   }
 
  private:
+  struct Machine {
+    const char* option;
+    const char* key;
+    std::string value = {};
+  };
+  std::array<Machine, 3> machine_ = {{{"--nodes", "machine.nodes"},
+                                      {"--ranks-per-node", "machine.ranks_per_node"},
+                                      {"--cards-per-node", "machine.cards_per_node"}}};
   std::vector<std::string> settings_;
   std::string network_;
   std::string noise_;
@@ -417,10 +434,6 @@ class ReplayCommand {
                  "the hardware: one backend, or several with commas between them, or all");
     add_backends("--compare", compared_, "more of them");
     settings_.add_to(app_);
-    app_.add_option("--ranks-per-node", ranks_per_node_,
-                    "so many neighbouring ranks share a node's resources")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000));
     app_.add_option(
             "--compute", compute_,
             "how the CPU time between MPI calls moves the host clock: not at all, as it was recorded, or "
@@ -460,8 +473,6 @@ class ReplayCommand {
     if (options_.file.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (app_.count("--receipts") > 0 && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
-    if (app_.count("--ranks-per-node") > 0)
-      options_.overrides.push_back({"ranks_per_node", ranks_per_node_, "--ranks-per-node"});
     if (app_.count("--compute") > 0)
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
     if (details_) options_.overrides.push_back({"details", "true", "--details"});
@@ -486,7 +497,6 @@ class ReplayCommand {
   std::string receipts_ = "none";
   std::vector<std::string> backends_;
   std::vector<std::string> compared_;
-  std::string ranks_per_node_;
   std::string compute_;
   std::string arrival_ = "recorded";
   bool details_ = false;

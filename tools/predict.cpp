@@ -31,6 +31,7 @@ struct Answer {
   Question question;
   Forecast forecast;
   std::optional<std::int64_t> cycles;
+  Footing footing = {};
 };
 
 template <typename T, typename Parse>
@@ -150,20 +151,18 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   return points;
 }
 
-ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, bool check = false) {
+ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, int ranks,
+                           bool check = false) {
   Result<Settings> settings = setup.configuration->settings_for(backend);
   if (!settings) throw Misuse{settings.error()};
-  return {backend,
-          std::move(*settings),
-          setup.configuration->faults,
-          setup.configuration->ranks_per_node,
-          check,
-          nullptr,
-          {},
-          {},
-          {},
-          setup.configuration->network,
-          setup.configuration->stragglers};
+  const MachineOptions& machine = setup.configuration->machine;
+  if (const std::string problem = machine.problem(ranks); !problem.empty()) throw Misuse{problem};
+  ForecastSetting setting{backend, std::move(*settings), setup.configuration->faults, machine.layout(ranks)};
+  setting.check = check;
+  setting.network = setup.configuration->network;
+  setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
+  setting.stragglers = setup.configuration->stragglers;
+  return setting;
 }
 
 /// code: kNotWritten where a file could not be.
@@ -181,7 +180,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       const Question& now = answer.question;
       progress.say("{}/{} {} {} ranks {} bytes", ++done, all, now.backend->name, now.operation.ranks,
                    now.operation.bytes);
-      const ForecastSetting setting = setting_of(setup, *backend, options.check);
+      const ForecastSetting setting = setting_of(setup, *backend, point.ranks, options.check);
       const RecordOptions to_files =
           setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
       to_files.check();
@@ -195,6 +194,8 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       }
       any = true;
       answer.forecast = std::move(*result);
+      if (setting.backend.footing != nullptr)
+        answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
       const bool recorded = records != nullptr && answer.forecast.declined.empty();
       if (recorded && to_files.write(*records) != kDone) code = kNotWritten;
       if (answer.forecast.declined.empty()) {
@@ -226,6 +227,8 @@ Json json_of(const Answer& answer, int repeat) {
   const WireCounters& wire = answer.forecast.wire;
   json["time_ns"] = in_nanoseconds(answer.forecast.time);
   json["time_ps"] = answer.forecast.time.count();
+  json["stands_on"] = {{"text", answer.footing.text},
+                       {"node_bits_per_second", answer.footing.node_bits_per_second}};
   json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
   json["packets"] = wire.packets;
   json["payload_bytes"] = wire.payload_bytes;
@@ -284,6 +287,13 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
     fmt::print("{:>18.6f} {:>14} {:>12} {:>16}{}\n", in_microseconds(a.forecast.time),
                a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
                a.forecast.wire.wire_bytes, a.forecast.what_if ? "  " + printable(a.forecast.note) : "");
+  }
+  const int ranks = answers.back().question.operation.ranks;
+  for (const Answer& a : answers) {
+    const bool last = a.question.operation.ranks == ranks &&
+                      a.question.operation.bytes == answers.back().question.operation.bytes;
+    if (last && !a.footing.text.empty())
+      fmt::print("# {} stands on {}\n", a.question.backend->name, a.footing.text);
   }
 }
 
@@ -402,8 +412,10 @@ int explain(const ExplainOptions& options) try {
       operation = operation_of(options.about);
       set_elements(operation);
     }
-    const ForecastSetting setting = setting_of(setup, backend);
-    const Explanation explanation = topic.render({setting.settings, operation, options.arguments});
+    const ForecastSetting setting =
+        setting_of(setup, backend, std::max(operation.ranks, options.about.ranks));
+    const Explanation explanation =
+        topic.render({setting.settings, setting.machine, operation, options.arguments});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
     setup.tell_sources();
     fmt::print("{}", explanation.text);

@@ -37,7 +37,8 @@ std::optional<WholeRun> whole_run(const WorldSetting& setting, const Played& pla
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played) {
   Results results;
   for (const BackendDescription* backend : setup.backends) {
-    Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, *backend);
+    Result<WorldSetting> setting =
+        world_setting(*setup.configuration, setup.registry, *backend, played.description.ranks);
     if (!setting) throw Misuse{setting.error()};
     (*setting).check = options.check;
     const ProgressLine progress;
@@ -119,6 +120,8 @@ void print_comparison(const std::vector<Replayed>& all, const std::vector<Refuse
   }
   for (const Refused& one : refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
+  for (const Replayed& replayed : all)
+    notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result.footing.text);
   fmt::print("{}", notes);
 }
 

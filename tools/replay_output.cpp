@@ -177,6 +177,10 @@ Json json_of(const ReplayResult::Disturbance& disturbance, Time end) {
           {"longest_held_up_ns", in_nanoseconds(disturbance.longest)}};
 }
 
+Json json_of(const Footing& footing) {
+  return {{"text", footing.text}, {"node_bits_per_second", footing.node_bits_per_second}};
+}
+
 Json json_of(const WholeRun& run) {
   return {{"modelled_time_ps", run.end.count()},
           {"modelled_time_ns", in_nanoseconds(run.end)},
@@ -202,6 +206,7 @@ Json json_of(const Replayed& replayed) {
   for (const Time clock : clocks) picoseconds.push_back(clock.count());
   const auto& depends = counters.dependences;
   Json json = {{"backend", replayed.backend},
+               {"stands_on", json_of(result.footing)},
                {"modelled_time_ps", result.modelled_time.count()},
                {"modelled_time_ns", in_nanoseconds(result.modelled_time)},
                {"per_rank_ps", picoseconds},

@@ -175,6 +175,14 @@ std::string why_not_carried(const ShownLane& shown) {
 
 namespace {
 
+/// That the two sides do not stand on the same machine.
+std::string of_the_ground(const Footing& hardware, const Footing& host) {
+  std::string text = other_ground_text(hardware, host);
+  if (text.empty()) return text;
+  text.front() = 'I';  // "it"
+  return " " + text + ".";
+}
+
 /// What the communication over the host is of the run, what of it no hardware changes, and what the
 /// communication alone takes over other hardware. Empty: the computing is not known, or part of all times.
 std::string of_the_run(const ShownLane& host, const ShownLane* other) {
@@ -246,8 +254,9 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
 
 std::string headline(const std::vector<ShownLane>& lanes) {
   const ShownLane* best = nullptr;
-  const std::string text = of_communication(lanes, best);
+  std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);
+  if (best != nullptr && host != nullptr) text += of_the_ground(best->lane->footing, host->lane->footing);
   return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
 
@@ -469,6 +478,11 @@ void print_text(const std::vector<RunReport>& reports) {
   print_overview(lanes);
   for (const ShownLane& shown : lanes) {
     if (!shown.lane->time.carries_program()) fmt::print("{}\n", printable(why_not_carried(shown), 400));
+  }
+  fmt::print("\n");
+  for (const ShownLane& shown : lanes) {
+    if (const std::string& ground = shown.lane->footing.text; !ground.empty())
+      fmt::print("{} stands on {}\n", printable(shown.label), printable(ground, 400));
   }
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);

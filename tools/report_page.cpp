@@ -173,6 +173,11 @@ class Page {
     }
     end_table();
     for (const ShownLane& shown : lanes_) {
+      const std::string& ground = shown.lane->footing.text;
+      if (!ground.empty())
+        add("<p class=\"about\">{} stands on {}.</p>\n", escaped(shown.label), escaped(ground));
+    }
+    for (const ShownLane& shown : lanes_) {
       if (!shown.lane->time.carries_program())
         add("<p class=\"about\">{}.</p>\n", escaped(why_not_carried(shown)));
     }

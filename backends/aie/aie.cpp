@@ -1,5 +1,7 @@
 #include "backends/aie/aie.hpp"
 
+#include <fmt/core.h>
+
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -200,6 +202,10 @@ const BackendDescription& aie_backend() {
     d.topics = aie::topics();
     d.validation = aie::validation;
     d.is_one_machine = true;
+    d.footing = [](const Settings& settings, const MachineLayout&, int) {
+      const aie::ArraySpec array = aie::Setup(settings).array;
+      return Footing{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
+    };
     return d;
   }());
   return description;

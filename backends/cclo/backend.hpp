@@ -51,16 +51,19 @@ class CcloBackend final : public Backend {
   static constexpr std::uint64_t kCollectivePackets = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kBuffered = 64 * 1024;  // sends up to here never wait for their receive
 
-  /// A rank's card, and what its driver and its receives keep.
+  /// The drivers' copies over a card's bus, which the programs of its ranks ask for in an order of their own.
+  struct Bus {
+    Calendar to_card;
+    Calendar from_card;
+  };
+  /// What a rank's driver and its receives keep.
   struct Engine {
-    Engine(const Configuration& configuration, Spec& spec, int rank, int ranks)
-        : driver(configuration, spec, rank, ranks) {}
+    Engine(const Configuration& configuration, Spec& spec, int rank, int ranks, Bus& its_bus)
+        : driver(configuration, spec, rank, ranks), bus(its_bus) {}
 
     Driver driver;
-    Arbiter to_card;  // the driver's copies, in the order of its calls
-    // Those of receives, which the program asks for in an order of its own.
+    Bus& bus;  // of the card that it is on
     Calendar receive_calls;
-    Calendar from_card;
     struct Waiting {
       Time first;
       Time done;
@@ -152,6 +155,8 @@ class CcloBackend final : public Backend {
   Configuration configuration_;
   Spec spec_;
   int ranks_;
+  MachineLayout machine_;
+  RankTable<Bus> buses_;  // by card
   RankTable<std::optional<Engine>> engines_;
   Engine* first_;
   mutable Plans plans_;  // remembers

@@ -10,6 +10,7 @@
 #include "backends/cclo/explain.hpp"
 #include "backends/cclo/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/footing.hpp"
 
 namespace offramp {
 namespace cclo {
@@ -23,6 +24,7 @@ CcloBackend::CcloBackend(const BackendContext& context)
     : configuration_(configuration_of(context.settings)),
       spec_(configuration_.spec),
       ranks_(context.ranks),
+      machine_(context.machine),
       first_(&engine(context.rank)),
       plans_(spec_, configuration_.layout),
       faults_(context.faults),
@@ -98,6 +100,14 @@ const BackendDescription& cclo_backend() {
     d.topics = cclo::topics();
     d.validation = cclo::validation;
     d.without_effect = cclo::without_effect;
+    d.footing = [](const Settings& settings, const MachineLayout& machine, int ranks) {
+      const Bandwidth link = cclo::configuration_of(settings).spec.link;
+      // The shell's network is on one port.
+      Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
+      if (machine.ranks_per_card() > 1)
+        footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());
+      return footing;
+    };
     return d;
   }());
   return description;

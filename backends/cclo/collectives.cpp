@@ -41,7 +41,7 @@ CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Tea
 
 Time CcloBackend::stage_in(Engine& engine, Time at, Time duration) const {
   if (!configuration_.host.staged || duration == Time()) return at;
-  return engine.to_card.acquire(at, duration).end + spec_.pcie_latency;
+  return engine.bus.to_card.acquire(at, duration).end + spec_.pcie_latency;
 }
 
 /// In the order of arrival, whichever call asks for it first.
@@ -57,13 +57,13 @@ void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resourc
   passage.stored = Receiver(spec_, units).land(first, passage.last, transfer.bytes, write);
   if (!write || !spec_.host_memory || transfer.bytes == 0) return;
   const Time written =
-      engine(transfer.destination).from_card.acquire(first, spec_.pcie_time(transfer.bytes)).end;
+      engine(transfer.destination).bus.from_card.acquire(first, spec_.pcie_time(transfer.bytes)).end;
   passage.stored = later(passage.stored, written) + spec_.pcie_latency;
 }
 
 /// On a live clock each call has hardware of its own: no other one's messages are known.
 Time CcloBackend::copied_back(Engine& engine, Team& team, Time at, Time duration) {
-  if (team.world() != nullptr) return engine.from_card.acquire(at, duration).end;
+  if (team.world() != nullptr) return engine.bus.from_card.acquire(at, duration).end;
   const Resources own = team.hardware()->resources(team.world_rank(team.rank()));
   return share(own[index_of(Unit::kPcieUp)].timeline, at, duration);
 }

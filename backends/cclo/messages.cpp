@@ -146,7 +146,7 @@ void CcloBackend::count(const Transfer& transfer, const Passage& passage) {
 
 CcloBackend::Engine& CcloBackend::engine(int rank) {
   std::optional<Engine>& engine = engines_[rank];
-  if (!engine) engine.emplace(configuration_, spec_, rank, ranks_);
+  if (!engine) engine.emplace(configuration_, spec_, rank, ranks_, buses_[machine_.card(rank)]);
   return *engine;
 }
 
@@ -184,9 +184,10 @@ MessageRunner::Rendezvous CcloBackend::with_faults(const Transfer& transfer, con
 Time CcloBackend::stage_out(Engine& engine, const Transfer& transfer, Time at) {
   if (transfer.bytes == 0) return at;
   const Time duration = plans_.rates(transfer.bytes).pcie;
-  if (spec_.host_memory) return later(at, engine.from_card.acquire(later(at - duration, {}), duration).end);
+  if (spec_.host_memory)
+    return later(at, engine.bus.from_card.acquire(later(at - duration, {}), duration).end);
   if (!configuration_.host.staged) return at;
-  const Time end = engine.from_card.acquire(at, duration).end + spec_.pcie_latency;
+  const Time end = engine.bus.from_card.acquire(at, duration).end + spec_.pcie_latency;
   observe_host(transfer, transfer.destination, "copy from card", at, end);
   return end;
 }

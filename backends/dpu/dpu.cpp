@@ -32,10 +32,10 @@ std::string_view objection_to_reduction(const Operation& operation) {
 }  // namespace
 
 DpuBackend::DpuBackend(const BackendContext& context)
-    : driver_(driver_of(context.settings, context.faults, context.ranks)),
+    : driver_(driver_of(context.settings, context.faults, context.ranks, context.machine)),
       node_(driver_.platform),
       path_(driver_.platform, node_, driver_.emit),
-      timing_(driver_.platform, fingerprint_of(context.settings)),
+      timing_(driver_.platform, fingerprint_of(context.settings, context.machine)),
       shared_(driver_.platform),
       ranks_(context.ranks),
       spans_(context.spans) {}
@@ -89,7 +89,8 @@ const BackendDescription& dpu_backend() {
       },
       .topics = dpu::topics(),
       .validation = dpu::validation,
-      .without_effect = dpu::without_effect});
+      .without_effect = dpu::without_effect,
+      .footing = dpu::footing});
   return description;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 /// Which service process serves which rank, and who connects to whom.
 Explanation render_platform(const ExplainRequest& request) {
-  const DriverSpec driver = driver_of(request.settings, {}, request.operation.ranks);
+  const DriverSpec driver = driver_of(request.settings, {}, request.operation.ranks, request.machine);
   const Placement placement = placement_of(driver.platform);
   const int ranks = request.operation.ranks;
   const int nodes = placement.nodes(ranks);
@@ -62,7 +62,8 @@ Explanation render_config(const ExplainRequest& request) {
   Explanation explanation;
   if (!request.arguments.empty() && request.arguments.front().find('=') != std::string::npos) {
     Described described =
-        describe_hosts(driver_of(request.settings, {}, request.operation.ranks).platform, request.arguments);
+        describe_hosts(driver_of(request.settings, {}, request.operation.ranks, request.machine).platform,
+                       request.arguments);
     return {std::move(described.text), std::move(described.error)};
   }
   if (request.arguments.size() > 1) {
@@ -71,7 +72,7 @@ Explanation render_config(const ExplainRequest& request) {
   }
   if (request.arguments.empty()) {
     const Placement placement =
-        placement_of(driver_of(request.settings, {}, request.operation.ranks).platform);
+        placement_of(driver_of(request.settings, {}, request.operation.ranks, request.machine).platform);
     explanation.text = write_config(
         describe_platform(placement.nodes(request.operation.ranks), placement.processes, placement.dpus));
     return explanation;

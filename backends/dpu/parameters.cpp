@@ -4,6 +4,7 @@
 
 #include "offramp/kernel/hash.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/footing.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -75,11 +76,6 @@ std::vector<Parameter> platform_parameters() {
   const PlatformSpec spec;
   return {
       choice("card", "bf2", {"bf2", "bf3"}, "published: BlueField-2 and -3", "DPU of every host"),
-      integer("ranks_per_node", "1", spec.ranks_per_node, {1, 4096},
-              "assumed: one process per DPU would share nothing",
-              "ranks on one host, which lie block by block"),
-      integer("dpus_per_node", "1", spec.dpus, {1, 16}, "read in code: one; several: inferred",
-              "DPUs of one host, each with its own PCIe and network link"),
       integer("service_processes", "1", spec.processes, {1, 64}, "original document's default; read in code",
               "per DPU; a rank's is its local rank modulo this"),
       integer("reads", "1", spec.reads, {1, 1024}, "published: MAX_RECVS of the measured runs",
@@ -208,13 +204,15 @@ const std::vector<Parameter>& parameters() {
   return table;
 }
 
-DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks) {
+DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks,
+                     const MachineLayout& machine) {
   DriverSpec spec;
   PlatformSpec& platform = spec.platform;
   platform.ranks = ranks;
   platform.card = card_of(settings);
-  platform.ranks_per_node = static_cast<int>(settings.integer("ranks_per_node"));
-  platform.dpus = static_cast<int>(settings.integer("dpus_per_node"));
+  platform.ranks_per_node = machine.ranks_per_node;
+  platform.dpus = machine.cards_per_node;
+  platform.links = machine.links_per_card;
   platform.processes = static_cast<int>(settings.integer("service_processes"));
   platform.reads = static_cast<int>(settings.integer("reads"));
   platform.path = settings.choice("data_path") == "staging" ? DataPath::kStaging : DataPath::kGvmi;
@@ -233,6 +231,11 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   return spec;
 }
 
+Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+  const CardSpec card = card_of(settings);
+  return footing_on_nodes(machine, ranks, "DPU", card.link, machine.links_per_card);
+}
+
 std::vector<WithoutEffect> without_effect(const Settings& settings) {
   std::vector<WithoutEffect> found;
   const Setup setup = setup_of(settings.choice("setup"));
@@ -243,7 +246,7 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   return found;
 }
 
-std::uint32_t fingerprint_of(const Settings& settings) {
+std::uint32_t fingerprint_of(const Settings& settings, const MachineLayout& machine) {
   std::uint32_t hash = fnv1a_32({});
   const auto mix = [&hash](std::string_view text) { hash = fnv1a_32(bytes_of(text), hash); };
   for (const Parameter& p : parameters()) {
@@ -251,6 +254,8 @@ std::uint32_t fingerprint_of(const Settings& settings) {
     const std::string name(p.name);
     mix(p.kind == ParameterKind::kChoice ? settings.choice(name) : std::to_string(settings.real(name)));
   }
+  for (const int value : {machine.ranks_per_node, machine.cards_per_node, machine.links_per_card})
+    mix(std::to_string(value) + ' ');
   return hash;
 }
 

@@ -16,12 +16,15 @@ struct DriverSpec {
   std::int64_t eager_limit;  // bytes
 };
 /// ranks: of the job.
-DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks);
+DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks,
+                     const MachineLayout& machine);
 
+/// As in BackendDescription.
+Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 
-/// Of all values: ranks of one job must agree on it.
-std::uint32_t fingerprint_of(const Settings& settings);
+/// Of all values, and of the machine: ranks of one job must agree on it.
+std::uint32_t fingerprint_of(const Settings& settings, const MachineLayout& machine);
 
 }  // namespace offramp::dpu

@@ -16,7 +16,10 @@
 namespace offramp::dpu {
 namespace {
 
-using Values = std::vector<std::pair<std::string, Settings::Value>>;
+struct Values {
+  std::vector<std::pair<std::string, Settings::Value>> parameters;
+  int ranks_per_node = 1;
+};
 
 // Whether a parameter was chosen after the figure.
 constexpr bool kHeldOut = false;
@@ -36,9 +39,10 @@ double microseconds(Time time) {
 
 Time end_of(int ranks, const Values& values, const World::Program& program) {
   Settings settings = Settings::defaults(dpu_backend().parameters);
-  for (const auto& [name, value] : values) settings.set(name, value);
+  for (const auto& [name, value] : values.parameters) settings.set(name, value);
   WorldOptions options;
   options.ranks = ranks;
+  options.machine.ranks_per_node = values.ranks_per_node;
   World world(options, WorldBackend(dpu_backend(), std::move(settings)));
   const std::string error = world.run(program);
   return error.empty() ? world.end() : Time();
@@ -116,7 +120,7 @@ constexpr Row kBlueField3[] = {
 constexpr std::size_t kPlateauEnds = 16384;
 
 Values measured(const char* card) {
-  return {{"card", word(card)}, {"ranks_per_node", number(32)}, {"service_processes", number(4)}};
+  return {{{"card", word(card)}, {"service_processes", number(4)}}, 32};
 }
 
 void add_allgather(Table& table, const char* card, std::span<const Row> rows) {
@@ -188,7 +192,7 @@ void add_initiation(Table& table) {
 double stream(std::size_t bytes) {
   constexpr int kMore = 200;
   const auto run = [bytes](int messages) {
-    const Values values = {{"card", word("bf3")}, {"ranks_per_node", number(1)}};
+    const Values values = {{{"card", word("bf3")}}};
     return end_of(2, values, [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
       requests.reserve(static_cast<std::size_t>(messages));
@@ -218,7 +222,7 @@ void add_alltoall(Table& table) {
   const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
                                                  {16384, 54.6},  {65536, 69.7},  {262144, 121},
                                                  {1048576, 292}, {4194304, 1030}};
-  const Values values = {{"card", word("bf3")}, {"ranks_per_node", number(1)}, {"link", number(100)}};
+  const Values values = {{{"card", word("bf3")}, {"link", number(100)}}};
   for (const auto& [bytes, published] : rows) {
     const Overlap ours = overlap_of(4, values, OperationKind::kAlltoall, bytes);
     table.add(fmt::format("ialltoall of another service, {} B", bytes), "us", published,
@@ -230,7 +234,7 @@ void add_alltoall(Table& table) {
     table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(), "published");
   }
   Values shipped = values;
-  shipped.pop_back();
+  shipped.parameters.pop_back();
   for (const auto& [bytes, published] : rows) {
     if (bytes < (1 << 20)) continue;
     table.add(fmt::format("the same with the link of bf3, {} B", bytes), "us", published,

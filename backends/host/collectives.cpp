@@ -104,11 +104,11 @@ std::vector<Parameter> algorithm_parameters() {
   return all;
 }
 
-Collectives::Collectives(const Settings& settings, const LocalCosts& costs, int ranks_per_node)
+Collectives::Collectives(const Settings& settings, const LocalCosts& costs, const MachineLayout& machine)
     : costs_(costs),
       segment_(static_cast<std::size_t>(settings.integer("segment"))),
       han_segment_(static_cast<std::size_t>(settings.integer("han_segment"))),
-      ranks_per_node_(ranks_per_node) {
+      machine_(machine) {
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
     named_[static_cast<std::size_t>(kind.kind)] =
@@ -135,7 +135,7 @@ Task<Outcome> Collectives::run(Call call) const {
   if (call.operation.nonblocking && wanted == nullptr) return run_of_libnbc(call);
   call.operation.nonblocking = false;  // of what the algorithm consists of
   const bool by_nodes = wanted != nullptr && wanted->nodes != Nodes::kAny;
-  const Nodes nodes = by_nodes ? NodeMap(call.team, ranks_per_node_).kind() : Nodes::kAny;
+  const Nodes nodes = by_nodes ? NodeMap(call.team, machine_).kind() : Nodes::kAny;
   return choose(call.operation, size_for_rules(call.operation, call.buffers), elements, nodes).run(call);
 }
 

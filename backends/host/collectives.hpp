@@ -11,7 +11,7 @@ namespace offramp::host {
 
 class Collectives {
  public:
-  Collectives(const Settings& settings, const LocalCosts& costs, int ranks_per_node = 1);
+  Collectives(const Settings& settings, const LocalCosts& costs, const MachineLayout& machine = {});
 
   [[nodiscard]] Task<Outcome> run(Call call) const;
   /// bytes: see size_for_rules(); elements: of the whole vector or message; nodes: where the ranks are.
@@ -23,7 +23,7 @@ class Collectives {
   /// Of the component "han".
   [[nodiscard]] std::size_t han_segment() const { return han_segment_; }
   /// Neighbouring world ranks that are on one node.
-  [[nodiscard]] int ranks_per_node() const { return ranks_per_node_; }
+  [[nodiscard]] const MachineLayout& machine() const { return machine_; }
 
  private:
   [[nodiscard]] const Algorithm* named(OperationKind kind) const {
@@ -35,7 +35,7 @@ class Collectives {
   LocalCosts costs_;
   std::size_t segment_;
   std::size_t han_segment_;
-  int ranks_per_node_;
+  MachineLayout machine_;
 };
 
 /// The size that the rules for this kind look at: of the message or the block; where blocks differ of their

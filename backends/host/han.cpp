@@ -17,7 +17,7 @@ class Levels {
   /// The leaders are the ranks with the root's index on their nodes.
   Levels(const Call& call, int root)
       : call_(call),
-        map_(call.team, call.collectives.ranks_per_node()),
+        map_(call.team, call.collectives.machine()),
         leader_(map_.index_of(root)),
         root_node_(map_.node_of(root)),
         leads_(map_.index_of(call.rank()) == leader_),

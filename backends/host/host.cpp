@@ -14,15 +14,16 @@ namespace {
 class HostBackend final : public Backend {
  public:
   explicit HostBackend(const BackendContext& context)
-      : ranks_per_node_(context.ranks_per_node),
+      : machine_(context.machine),
         nic_(host::nic_of(context.settings)),
-        resources_{{{"host.nic", Scope::kNode},
-                    {"host.link", Scope::kNode, Occupation::kForAWhile, nic_.bandwidth.count()},
-                    {"host.link in", Scope::kNode, Occupation::kForAWhile, nic_.bandwidth.count()},
-                    {"host.memory", Scope::kNode, Occupation::kForAWhile,
-                     context.settings.gigabits("memory_bandwidth").count()},
-                    {"host.copy", Scope::kRank, Occupation::kForAWhile,
-                     context.settings.gigabits("copy_bandwidth").count()}}},
+        resources_{
+            {{"host.nic", Scope::kCard},
+             {"host.link", Scope::kLink, Occupation::kForAWhile, nic_.bandwidth.count()},
+             {"host.link in", Scope::kLink, Occupation::kForAWhile, nic_.bandwidth.count()},
+             {"host.memory", Scope::kSocket, Occupation::kForAWhile,
+              context.settings.gigabits("memory_bandwidth").count() / context.machine.sockets_per_node},
+             {"host.copy", Scope::kRank, Occupation::kForAWhile,
+              context.settings.gigabits("copy_bandwidth").count()}}},
         post_(context.settings.nanoseconds("post")),
         eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
         memory_latency_(context.settings.nanoseconds("memory_latency")),
@@ -31,7 +32,7 @@ class HostBackend final : public Backend {
         collectives_(context.settings,
                      {context.settings.gigabits("copy_bandwidth"),
                       context.settings.gigabits("combine_bandwidth"), context.spans},
-                     context.ranks_per_node),
+                     context.machine),
         progress_(host::progress_of(context.settings)),
         progress_share_(progress_ == Progress::kThread ? context.settings.real("progress_share") : 0),
         transport_{context.settings.nanoseconds("retry_timeout") * 1000, nic_.latency * 2,
@@ -98,7 +99,7 @@ class HostBackend final : public Backend {
     const Arbiter::Grant in = receiver.carry(local ? kCopy : kLinkIn, passage.first, transfer.bytes);
     passage.stored = later(in.end, passage.last);
     if (local && passage.asks()) passage.by_processor = in.end - in.begin;
-    if (ranks_per_node_ == 1) return;
+    if (machine_.ranks_per_node == 1) return;
     passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
   }
 
@@ -145,8 +146,8 @@ class HostBackend final : public Backend {
 
   /// Two ranks of one node. A rank has its messages to itself by other rules.
   [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
-    return ranks_per_node_ > 1 && t.source != t.destination &&
-           t.source / ranks_per_node_ == t.destination / ranks_per_node_;
+    return machine_.ranks_per_node > 1 && t.source != t.destination &&
+           machine_.on_one_node(t.source, t.destination);
   }
   [[nodiscard]] Time overhead(bool local) const { return local ? memory_overhead_ : nic_.overhead; }
 
@@ -194,7 +195,7 @@ class HostBackend final : public Backend {
       spans_->record({unit, what, begin, end, transfer.operation, rank});
   }
 
-  int ranks_per_node_;
+  MachineLayout machine_;
   host::Nic nic_;
   std::array<ResourceDescription, kResources> resources_;
   Time post_;
@@ -225,6 +226,7 @@ const BackendDescription& host_backend() {
     };
     d.validation = host::validation;
     d.without_effect = host::without_effect;
+    d.footing = host::footing;
     return d;
   }());
   return description;

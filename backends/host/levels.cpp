@@ -9,10 +9,10 @@ namespace offramp::host {
 
 // --- nodes ---
 
-NodeMap::NodeMap(const Team& team, int ranks_per_node) {
+NodeMap::NodeMap(const Team& team, const MachineLayout& machine) {
   std::map<int, int> found;  // number of a node in the world -> here
   for (int rank = 0; rank < team.size(); ++rank) {
-    const auto [entry, is_new] = found.try_emplace(team.world_rank(rank) / ranks_per_node, nodes());
+    const auto [entry, is_new] = found.try_emplace(machine.node(team.world_rank(rank)), nodes());
     if (is_new) ranks_.emplace_back();
     std::vector<int>& there = ranks_[static_cast<std::size_t>(entry->second)];
     places_.push_back({entry->second, static_cast<int>(there.size())});

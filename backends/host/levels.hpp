@@ -18,7 +18,7 @@ namespace offramp::host {
 /// Which ranks of a team are on which node.
 class NodeMap {
  public:
-  NodeMap(const Team& team, int ranks_per_node);
+  NodeMap(const Team& team, const MachineLayout& machine);
 
   /// In the order of their first ranks.
   [[nodiscard]] int nodes() const { return static_cast<int>(ranks_.size()); }

@@ -7,6 +7,7 @@
 #include "backends/host/collectives.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
+#include "simulators/model/footing.hpp"
 
 namespace offramp::host {
 namespace {
@@ -70,7 +71,7 @@ const std::vector<Parameter>& parameters() {
            "time of the processor per message within a node, at each end"),
       real("memory_bandwidth", "Gb/s", 712, {0.001, 1e6},
            "published: 89 GB/s delivered on a node of 32 ranks",
-           "of a node's memory: all that its ranks receive"),
+           "of a node's memory, an equal part of each socket: all that its ranks receive"),
       integer("memory_eager_limit", "B", 4096, {0, 1e9}, "Open MPI 4.1: btl_vader_eager_limit",
               "larger messages within a node ask the receiver first, and are copied once"),
       real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed",
@@ -109,6 +110,10 @@ Progress progress_of(const Settings& settings) {
   const std::string& by = settings.choice("progress");
   if (by == "calls") return Progress::kCalls;
   return by == "thread" ? Progress::kThread : Progress::kHardware;
+}
+
+Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+  return footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

@@ -21,6 +21,8 @@ Nic nic_of(const Settings& settings);
 
 Progress progress_of(const Settings& settings);
 
+/// As in BackendDescription.
+Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 

@@ -60,7 +60,7 @@ std::vector<int> world_ranks(const Job& job) {
 double mean_time(const Job& job, OperationKind kind, std::size_t bytes, bool nonblocking = false) {
   WorldOptions options;
   options.ranks = job.ranks;
-  options.ranks_per_node = job.ranks_per_node;
+  options.machine.ranks_per_node = job.ranks_per_node;
   World world(options, WorldBackend(host_backend(), job.settings));
   Operation operation;
   operation.kind = kind;
@@ -87,7 +87,7 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes, bool non
 double message_time(const Job& job, std::size_t bytes) {
   WorldOptions options;
   options.ranks = 2;
-  options.ranks_per_node = job.ranks_per_node;
+  options.machine.ranks_per_node = job.ranks_per_node;
   World world(options, WorldBackend(host_backend(), job.settings));
   (void)world.run([bytes](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 0) {
@@ -225,7 +225,7 @@ void add_nodes(ValidationRows& rows) {
 /// its begin and its end, in which it asks at equal distances.
 double time_in_mpi(OperationKind kind, std::size_t bytes, Time computing, int questions) {
   WorldOptions options;
-  options.ranks = options.ranks_per_node = 2;
+  options.ranks = options.machine.ranks_per_node = 2;
   World world(options, WorldBackend(host_backend()));
   Operation operation;
   operation.kind = kind;

@@ -13,6 +13,7 @@
 #include "backends/tinsel/shared_units.hpp"
 #include "backends/tinsel/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/footing.hpp"
 
 namespace offramp {
 namespace tinsel {
@@ -218,6 +219,12 @@ const BackendDescription& tinsel_backend() {
     d.topics = tinsel::topics();
     d.validation = tinsel::validation;
     d.is_one_machine = true;
+    d.footing = [](const Settings& settings, const MachineLayout&, int ranks) {
+      const tinsel::MachineSpec machine = tinsel::Configuration(settings, ranks).machine;
+      return Footing{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
+                                 machine.mesh.columns, machine.mesh.rows,
+                                 gigabits_text(machine.link.count()))};
+    };
     return d;
   }());
   return description;

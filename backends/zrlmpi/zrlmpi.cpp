@@ -1,11 +1,15 @@
 #include "backends/zrlmpi/zrlmpi.hpp"
 
+#include <fmt/core.h>
+
 #include <memory>
+#include <string>
 
 #include "backends/zrlmpi/backend.hpp"
 #include "backends/zrlmpi/explain.hpp"
 #include "backends/zrlmpi/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/model/footing.hpp"
 
 namespace offramp {
 namespace zrlmpi {
@@ -81,7 +85,11 @@ const BackendDescription& zrlmpi_backend() {
       [](const BackendContext& context) -> std::unique_ptr<Backend> {
         return std::make_unique<zrlmpi::ZrlmpiBackend>(context);
       },
-      "clock", zrlmpi::topics(), zrlmpi::validation});
+      "clock", zrlmpi::topics(), zrlmpi::validation, nullptr,
+      [](const Settings& settings, const MachineLayout&, int ranks) {
+        const std::string link = gigabits_text(zrlmpi::spec_of(settings).line.bandwidth.count());
+        return Footing{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
+      }});
   return description;
 }
 

@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   const auto platform = Platform::read(text, arguments[1]);
   if (!platform) return fail(platform.error());
   options.platform = *platform;
-  const auto network = make_network(options, (*platform)->nodes(), 1);
+  const auto network = make_network(options, (*platform)->nodes(), {});
   if (!network) return fail(network.error());
   Flows flows(**network);
   int from = 0;

@@ -26,7 +26,8 @@ struct Work {
 };
 
 int run(const Work& work, const Registry& registry) {
-  const Result<WorldSetting> setting = world_setting(Configuration(), registry, *work.backend);
+  const Result<WorldSetting> setting =
+      world_setting(Configuration(), registry, *work.backend, work.pattern.ranks);
   const ReplaySource source{work.pattern.ranks, [&work](int rank) { return work.pattern.read(rank); }};
   const double begin = processor_time();
   const Result<ReplayResult> result = replay(*setting, source);

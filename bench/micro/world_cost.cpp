@@ -131,7 +131,7 @@ class Measurement {
     NetworkOptions links;
     links.topology = work_.topology;
     links.placement = "random:1";
-    auto network = make_network(links, work_.ranks, 1);
+    auto network = make_network(links, work_.ranks, {});
     if (!network) return network.error() + '\n';
     options.network = std::move(*network);
     world_.emplace(options, WorldBackend(*work_.backend));

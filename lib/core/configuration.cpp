@@ -16,6 +16,19 @@
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {
+
+MachineLayout MachineOptions::layout(int ranks) const {
+  const int dealt = nodes > 0 ? (ranks - 1) / nodes + 1 : 1;
+  return {ranks_per_node > 0 ? ranks_per_node : dealt, sockets_per_node, cards_per_node, links_per_card};
+}
+
+std::string MachineOptions::problem(int ranks) const {
+  const MachineLayout machine = layout(ranks);
+  if (nodes == 0 || machine.nodes(ranks) <= nodes) return {};
+  return fmt::format("machine.nodes: {} ranks with {} on a node take {} nodes, and the machine has {}", ranks,
+                     machine.ranks_per_node, machine.nodes(ranks), nodes);
+}
+
 std::optional<CallRange> parse_calls(std::string_view text) {
   if (text == "none") return CallRange();
   CallRange calls{1, std::numeric_limits<std::uint64_t>::max()};
@@ -287,12 +300,12 @@ class Loader {
     return fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates));
   }
 
-  /// What can stand at the top of a file: sections, and keys if asked for.
+  /// What can stand at the top of a file: sections, and if asked for keys, also those of sections.
   [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
     std::vector<string_view> names = registry_.names();
-    names.insert(names.end(), {"faults", "network", "route", "stragglers"});
+    names.insert(names.end(), {"faults", "machine", "network", "route", "stragglers"});
     for (const Row& row : configuration_rows()) {
-      if (keys && !row.path.empty() && section_of(row.path).empty()) names.push_back(row.path);
+      if (keys && !row.path.empty()) names.push_back(row.path);
     }
     return names;
   }
@@ -394,6 +407,7 @@ Result<Settings> Configuration::settings_for(const BackendDescription& descripti
 
 string resolved_key(const Override& override, const Registry& registry) {
   if (override.key.find('.') != string::npos) return override.key;
+  if (string whole = "machine." + override.key; find_row(whole) != nullptr) return whole;
   const BackendDescription* owner = nullptr;
   for (const string& name : override.backends) {
     const BackendDescription* const backend = registry.find(name);

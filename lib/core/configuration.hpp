@@ -55,6 +55,19 @@ struct CallRange {
 /// "none", "all", a call ("127"), or several ("100-200"). Nothing: it is none of these.
 std::optional<CallRange> parse_calls(std::string_view text);
 
+/// [machine]: what every backend stands on, as far as its hardware has nodes.
+struct MachineOptions {
+  int nodes = 0;           // 0: as many as the ranks take
+  int ranks_per_node = 0;  // 0: what the nodes' number says, or 1
+  int sockets_per_node = 1;
+  int cards_per_node = 1;
+  int links_per_card = 1;
+
+  [[nodiscard]] MachineLayout layout(int ranks) const;
+  /// Why so many ranks do not fit; empty: they do.
+  [[nodiscard]] std::string problem(int ranks) const;
+};
+
 struct Configuration {
   static constexpr std::string_view kOff = "off";
 
@@ -70,9 +83,9 @@ struct Configuration {
   FaultRates faults;
   std::string fault_script;  // its text, which may have come from a file
   std::string fault_record;  // a path; empty: none
-  int ranks_per_node = 1;    // that share a node's resources in predictions
-  double hang_timeout = 0;   // seconds; 0: never
-  std::string report;        // paths; empty: none
+  MachineOptions machine;
+  double hang_timeout = 0;  // seconds; 0: never
+  std::string report;       // paths; empty: none
   std::string record;
   std::string trace;
   std::string capture;

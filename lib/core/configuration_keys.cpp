@@ -49,6 +49,10 @@ string text_of_network(const Configuration& configuration) {
   return plain(configuration.network.*member);
 }
 template <auto member>
+string text_of_machine(const Configuration& configuration) {
+  return plain(configuration.machine.*member);
+}
+template <auto member>
 string text_of_fault(const Configuration& configuration) {
   return plain(configuration.faults.*member);
 }
@@ -75,6 +79,14 @@ bool set_count(Integer& where, const RawValue& value, string_view unit) {
   }
   where = static_cast<Integer>(number);
   return static_cast<double>(where) == number;
+}
+
+constexpr int kMostRanks = 1'000'000;
+constexpr int kMostParts = 64;  // of a node
+
+/// Of [machine]: how many there are of something.
+bool set_of_machine(int& where, const RawValue& value, int least, int most) {
+  return set_count(where, value, "1") && where >= least && where <= most;
 }
 
 bool set_time(Time& where, const RawValue& value, double minimum_us) {
@@ -270,12 +282,6 @@ constexpr Row kRows[] = {
       "calls whose stages the report keeps, for offramp explain --call; of each rank, counted from 1"},
      [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
      text_of<&Configuration::receipts>},
-    {{"ranks_per_node", "OFFRAMP_RANKS_PER_NODE", "1", false, "a whole number from 1 to 1e6",
-      "so many neighbouring ranks share what a node has one of"},
-     [](Target& t, const RawValue& v) {
-       return set_count(t.all.ranks_per_node, v, "1") && t.all.ranks_per_node >= 1 &&
-              t.all.ranks_per_node <= 1'000'000;
-     }},
     {{"settle_limit", "OFFRAMP_SETTLE_LIMIT", "20000000", false, "a whole number from 0",
       "events of all ranks up to which a run's modelled times come from a simulation of all ranks at "
       "MPI_Finalize; a longer one writes its recording beside the report, for offramp replay"},
@@ -287,6 +293,36 @@ constexpr Row kRows[] = {
     {{"plugin_path", "OFFRAMP_PLUGIN_PATH", "", true, "absolute paths separated by colons; empty: none",
       "directories of backend plugins (*.so)"},
      [](Target& t, const RawValue& v) { return set_text(t.all.plugin_path, v); }},
+    {{"machine.nodes", "OFFRAMP_MACHINE_NODES", "0", false, "a whole number from 0 to 1e6",
+      "nodes of the modelled machine, over which the ranks are dealt block by block; 0: as many as they "
+      "take"},
+     [](Target& t, const RawValue& v) { return set_of_machine(t.all.machine.nodes, v, 0, kMostRanks); },
+     text_of_machine<&MachineOptions::nodes>},
+    {{"machine.ranks_per_node", "OFFRAMP_MACHINE_RANKS_PER_NODE", "0", false, "a whole number from 0 to 1e6",
+      "so many neighbouring ranks share what a node has; 0: the ranks over the nodes, or 1"},
+     [](Target& t, const RawValue& v) {
+       return set_of_machine(t.all.machine.ranks_per_node, v, 0, kMostRanks);
+     },
+     text_of_machine<&MachineOptions::ranks_per_node>},
+    {{"machine.sockets_per_node", "OFFRAMP_MACHINE_SOCKETS_PER_NODE", "1", false,
+      "a whole number from 1 to 64",
+      "a node's ranks lie block by block on them; each has its part of the node's memory"},
+     [](Target& t, const RawValue& v) {
+       return set_of_machine(t.all.machine.sockets_per_node, v, 1, kMostParts);
+     },
+     text_of_machine<&MachineOptions::sockets_per_node>},
+    {{"machine.cards_per_node", "OFFRAMP_MACHINE_CARDS_PER_NODE", "1", false, "a whole number from 1 to 64",
+      "what connects a node, NICs, FPGAs or DPUs, which are dealt to its ranks in turn"},
+     [](Target& t, const RawValue& v) {
+       return set_of_machine(t.all.machine.cards_per_node, v, 1, kMostParts);
+     },
+     text_of_machine<&MachineOptions::cards_per_node>},
+    {{"machine.links_per_card", "OFFRAMP_MACHINE_LINKS_PER_CARD", "1", false, "a whole number from 1 to 64",
+      "ports of a NIC or DPU to the network, which are dealt to the ranks of the card in turn"},
+     [](Target& t, const RawValue& v) {
+       return set_of_machine(t.all.machine.links_per_card, v, 1, kMostParts);
+     },
+     text_of_machine<&MachineOptions::links_per_card>},
     {{"network.topology", "OFFRAMP_NETWORK_TOPOLOGY", "star", true,
       "star, fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION], fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..., "
       "torus:AxBx..., "
@@ -428,7 +464,8 @@ const Row* find_row(string_view path) {
 }
 
 bool is_section(string_view name) {
-  return name == "faults" || name == "network" || name == "route" || name == "stragglers";
+  return name == "faults" || name == "machine" || name == "network" || name == "route" ||
+         name == "stragglers";
 }
 
 string_view section_of(string_view path) {

@@ -15,7 +15,7 @@ WorldSetting free_communication(const BackendDescription& host, const WorldSetti
   // No rank waits for one that only passes data on.
   for (const char* rooted : {"bcast", "gather", "scatter"}) settings.set(rooted, {0, "basic_linear"});
   settings.set("reduce", {0, "linear"});
-  WorldSetting free{host, std::move(settings), {}, like.ranks_per_node};
+  WorldSetting free{host, std::move(settings), {}, like.machine};
   free.stragglers = like.stragglers;
   return free;
 }

@@ -22,6 +22,7 @@ std::optional<int> number(std::string_view text) {
 
 /// Of the machine that has room for so many, or for all that are named.
 Result<int> size_of_machine(const NetworkOptions& network, int needed) {
+  needed = std::max(needed, network.least_nodes);
   if (network.is_star()) return needed;
   if (network.platform != nullptr) return network.platform->nodes();
   const auto topology = parse_topology(network.topology, needed);

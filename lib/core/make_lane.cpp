@@ -26,6 +26,8 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   std::vector<RouteRule> rules;
   for (const Route& route : configuration.routes)
     rules.push_back(rule_of(route, index_of(names, route.backend)));
+  if (std::string problem = configuration.machine.problem(request.ranks); !problem.empty())
+    return LaneResult::failure(std::move(problem));
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);
@@ -39,7 +41,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
                                  configuration.faults,
                                  nullptr,
                                  nullptr,
-                                 configuration.ranks_per_node};
+                                 configuration.machine.layout(request.ranks)};
     std::unique_ptr<Backend> backend = description->create(context);
     if (backend == nullptr) return LaneResult::failure(fmt::format("backend {} could not be created", name));
     members.emplace_back(name, std::move(backend), std::move(kept));

@@ -127,9 +127,31 @@ Result<Settings> read_settings(const BackendDescription& description, const Sect
   return settings;
 }
 
+/// The candidate that is the word's last part in another section: of "dpu.nodes" and of "nodes",
+/// "machine.nodes"; of OFFRAMP_NODES, OFFRAMP_MACHINE_NODES. Empty: there is none, or more than one.
+static std::string_view same_end(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr std::string_view kVariable = "OFFRAMP_";
+  std::string end;
+  if (word.starts_with(kVariable)) {
+    end = fmt::format("_{}", word.substr(kVariable.size()));
+  } else {
+    const std::size_t dot = word.rfind('.');
+    end = fmt::format(".{}", word.substr(dot == std::string_view::npos ? 0 : dot + 1));
+  }
+  std::string_view found;
+  for (const std::string_view candidate : candidates) {
+    if (end.size() < 3 || !candidate.ends_with(end)) continue;
+    if (!found.empty()) return {};
+    found = candidate;
+  }
+  return found;
+}
+
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   const std::string_view near = closest(word, candidates);
   if (!near.empty()) return fmt::format("; did you mean {}?", in_quotes(near));
+  const std::string_view whole = same_end(word, candidates);
+  if (!whole.empty()) return fmt::format("; did you mean {}?", in_quotes(whole));
   constexpr std::size_t kMostListed = 20;
   if (candidates.empty()) return {};
   if (candidates.size() > kMostListed) return "; offramp info -c lists what there is";

@@ -225,6 +225,7 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
         fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run, *world, source.background.ranks);
   run.result.path = run.log.take_path();
+  run.result.footing = footing_of(setting, source.ranks);
   return std::move(run.result);
 }
 

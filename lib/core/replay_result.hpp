@@ -69,6 +69,7 @@ struct ReplayResult {
   std::vector<Time> undisturbed;     // the ranks' clocks without stragglers; empty: there are none
   std::optional<CriticalPath> path;  // with details, if it is known
   std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
+  Footing footing;                   // what the ranks stand on
   WireCounters wire;
   std::vector<ReplayResource> resources;
   std::vector<LinkUse> links;  // of the network between the nodes, those that were used

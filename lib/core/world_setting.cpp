@@ -19,12 +19,16 @@ RouteRule rule_of(const Route& route, std::uint8_t backend) {
 }
 
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
-                                   const BackendDescription& backend) {
+                                   const BackendDescription& backend, int ranks) {
   using Failure = Result<WorldSetting>;
   Result<Settings> settings = configuration.settings_for(backend);
   if (!settings) return Failure::failure(settings.error());
-  WorldSetting setting{backend, std::move(*settings), configuration.faults, configuration.ranks_per_node};
+  if (std::string problem = configuration.machine.problem(ranks); !problem.empty())
+    return Failure::failure(std::move(problem));
+  WorldSetting setting{backend, std::move(*settings), configuration.faults,
+                       configuration.machine.layout(ranks)};
   setting.network = configuration.network;
+  setting.network.least_nodes = std::max(setting.network.least_nodes, configuration.machine.nodes);
   setting.stragglers = configuration.stragglers;
   setting.host = registry.find("host");
   if (setting.host == nullptr) return Failure::failure("there is no backend host");
@@ -50,11 +54,16 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   return setting;
 }
 
+Footing footing_of(const WorldSetting& setting, int ranks) {
+  if (setting.backend.footing == nullptr) return {};
+  return setting.backend.footing(setting.settings, setting.machine, ranks);
+}
+
 static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {
   using Made = Result<std::shared_ptr<const Stragglers>>;
-  auto machine = place_in_machine(setting.network, ranks, setting.ranks_per_node);
-  if (!machine) return Made::failure(machine.error());
-  auto made = Stragglers::make(setting.stragglers, machine->places, machine->nodes, setting.ranks_per_node);
+  auto found = place_in_network(setting.network, ranks, setting.machine);
+  if (!found) return Made::failure(found.error());
+  auto made = Stragglers::make(setting.stragglers, found->places, found->nodes, setting.machine);
   return made ? made : Made::failure("stragglers.slow_nodes: " + made.error());
 }
 
@@ -62,10 +71,10 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
                                           const WorldOptions& observed) {
   WorldOptions options = observed;
   options.ranks = ranks;
-  options.ranks_per_node = setting.ranks_per_node;
+  options.machine = setting.machine;
   options.faults = setting.faults;
   options.check = setting.check;
-  auto network = make_network(setting.network, ranks, setting.ranks_per_node);
+  auto network = make_network(setting.network, ranks, setting.machine);
   if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
   options.network = std::move(*network);
   if (setting.stragglers.any()) {

@@ -10,6 +10,7 @@ struct Placement {
   int ranks_per_node = 1;
   int processes = 1;
   int dpus = 1;
+  int links = 1;  // of a DPU
 
   [[nodiscard]] int node(int world_rank) const { return world_rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int world_rank) const { return world_rank % ranks_per_node; }
@@ -17,6 +18,11 @@ struct Placement {
   [[nodiscard]] int local_id(int world_rank) const { return local_rank(world_rank) % processes; }
   [[nodiscard]] int global_id(int world_rank) const {
     return node(world_rank) * per_node() + local_rank(world_rank) % per_node();
+  }
+  /// Ranks of a DPU take its links in turn (inferred: published for one link).
+  [[nodiscard]] int link(int world_rank) const {
+    const int local = local_rank(world_rank);
+    return (local / per_node() * processes + local % processes) % links;
   }
   /// Places of DPUs: node by node.
   [[nodiscard]] int dpu_of_process(int global_id) const { return global_id / processes; }

@@ -50,7 +50,8 @@ Settled settle(const Session& session, recording::Recording& recorded, const std
   options.details = configuration.details && options.sizes;
   options.certificate = configuration.certificate;
   options.observer = observer;
-  const auto setting = world_setting(configuration, session.registry(), *session.registry().find(backend));
+  const auto setting = world_setting(configuration, session.registry(), *session.registry().find(backend),
+                                     session.engine.ranks());
   if (!setting) return {backend, {}, setting.error()};
   Result<ReplayResult> result = replay(*setting, recorded, options);
   if (!result) return {backend, {}, result.error()};

@@ -134,6 +134,11 @@ ReportLane read_lane(const Node& node) {
   if (node.has("carried_ps"))
     lane.time = {node.at("carried_ps").picoseconds(), node.at("routed_ps").picoseconds(),
                  node.at("declined_ps").picoseconds()};
+  if (node.has("stands_on")) {
+    const Node ground = node.at("stands_on");
+    lane.footing = {ground.at("text").text(),
+                    static_cast<std::int64_t>(ground.at("node_bits_per_second").whole())};
+  }
   lane.given_up = node.at("given_up").whole();
   if (node.has("certificate")) lane.certificate = node.at("certificate").text();
   node.at("calls").each_member(

@@ -128,6 +128,7 @@ struct ReportLane {
   double communication_ns = 0;        // in MPI calls, of the rank that spends most there
   std::optional<ReportWholeRun> run;  // with the program's computing; none: not recorded, or in all times
   CarriedTime time;                   // of operations, of all ranks together; none in older reports
+  Footing footing;                    // no text in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;

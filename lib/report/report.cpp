@@ -423,8 +423,11 @@ std::string comparison(const Json& report) {
   std::vector<const Json*> lanes = {&report};
   for (const Json& lane : report.at("compared")) lanes.push_back(&lane);
   std::int64_t host = 0;
+  Footing ground;
   for (const Json* lane : lanes) {
-    if (lane->at("backend") == "host") host = time_of(*lane, "communication_ps");
+    if (lane->at("backend") != "host") continue;
+    host = time_of(*lane, "communication_ps");
+    ground = footing_of(*lane);
   }
   std::string out = "offramp: the same run over other hardware, longest time in MPI calls of a rank:\n";
   std::string notes;
@@ -439,7 +442,11 @@ std::string comparison(const Json& report) {
     const auto backend = lane->at("backend").get<std::string>();
     out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} of the time carried by it\n", backend,
                        time_text(nanoseconds(time)), against, carried.text());
-    if (!carried.carries_program()) notes += fmt::format("offramp: {}\n", not_carried_text(*lane));
+    if (!carried.carries_program()) {
+      notes += fmt::format("offramp: {}\n", not_carried_text(*lane));
+    } else if (const std::string other = other_ground_text(footing_of(*lane), ground); !other.empty()) {
+      notes += fmt::format("offramp: {}: {}\n", backend, other);
+    }
   }
   return out + notes;
 }

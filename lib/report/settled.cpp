@@ -139,12 +139,21 @@ std::string text_of_nodes(const std::vector<int>& nodes) {
 
 void add_settled(Json& lane, const Settled& settled) {
   const ReplayResult& result = *settled.result;
+  if (!result.footing.text.empty())
+    lane["stands_on"] = {{"text", result.footing.text},
+                         {"node_bits_per_second", result.footing.node_bits_per_second}};
   if (result.path) lane["critical_path"] = path_json(*result.path);
   lane["phases"] = phases_json(result);
   lane["resources"] = resources_json(result);
   if (!result.links.empty()) lane["links"] = links_json(result);
   if (const auto disturbance = result.disturbance()) lane["stragglers"] = disturbance_json(*disturbance);
   if (!settled.jobs.empty()) lane["jobs"] = jobs_json(settled);
+}
+
+Footing footing_of(const Json& lane) {
+  if (!lane.contains("stands_on")) return {};
+  const Json& ground = lane.at("stands_on");
+  return {ground.at("text").get<std::string>(), ground.at("node_bits_per_second").get<std::int64_t>()};
 }
 
 std::string phases_text(const Json& report) {

@@ -11,6 +11,9 @@ namespace offramp {
 /// Adds the fields to those of the lane. settled: has a result.
 void add_settled(nlohmann::ordered_json& lane, const Settled& settled);
 
+/// What the lane stands on; without a text where it does not say.
+Footing footing_of(const nlohmann::ordered_json& lane);
+
 // Lines of the summary, from the fields of a lane that may have them; empty, or whole lines.
 std::string phases_text(const nlohmann::ordered_json& report);
 /// The busiest links of the network, and what sharing them cost.

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "simulators/model/footing.hpp"
+
 namespace offramp {
 
 std::string time_text(double ns) {
@@ -48,6 +50,16 @@ std::string ratio_text(double value, double baseline) {
 
 std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string other_ground_text(const Footing& hardware, const Footing& host) {
+  if (hardware.text.empty() || host.text.empty() ||
+      hardware.node_bits_per_second == host.node_bits_per_second)
+    return {};
+  if (hardware.node_bits_per_second == 0)
+    return fmt::format("it stands on {}, not on the host's nodes", hardware.text);
+  return fmt::format("it has {} out of a node, where the host has {}",
+                     gigabits_text(hardware.node_bits_per_second), gigabits_text(host.node_bits_per_second));
 }
 
 std::string ranks_text(std::span<const std::size_t> ranks) {

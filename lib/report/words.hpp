@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "offramp/model/machine.hpp"
+
 namespace offramp {
 
 /// A time in the unit that suits it, with four digits: "12.35 us".
@@ -24,6 +26,10 @@ std::string ranks_text(std::span<const std::size_t> ranks);
 /// A part of a whole, or of nothing, in percent: "73.0 %". What is not all is never rounded to 100, and what
 /// is not nothing never to 0.
 std::string percent_text(double part, double whole, int digits = 1);
+
+/// What makes a comparison one between different machines: "it has 200 Gb/s out of a node, where the host has
+/// 100 Gb/s", or that hardware does not stand on the nodes. Empty: both have the same, or it is not known.
+std::string other_ground_text(const Footing& hardware, const Footing& host);
 
 /// As many places as a summary or a report in text names.
 constexpr std::size_t kShownPlaces = 3;

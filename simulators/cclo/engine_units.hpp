@@ -1,5 +1,6 @@
-// The units of one engine that all its calls share. Each serves one flow after the other, in the order in
-// which the control processor gives its commands. Thread rule: the owner's.
+// The units of one engine that all its calls share, and those of its card that the card's engines share. Each
+// serves one flow after the other, in the order in which the control processor gives its commands. Thread
+// rule: the owner's.
 #pragma once
 
 #include <array>
@@ -13,6 +14,17 @@
 namespace offramp::cclo {
 
 enum class Unit : std::uint8_t {
+  // Of the card, which the engines on it share. Their frames leave by its one port (published: one engine per
+  // FPGA with a network of its own, several behind an AXI-Stream switch in tests; that those share the port
+  // is
+  // inferred).
+  kEngine,  // protocol engine, sending
+  kLinkOut,
+  kLinkIn,
+  kMemory,    // of the device
+  kPcieDown,  // from the host's memory to the card
+  kPcieUp,
+  // Of each engine.
   kProcessor,  // the control processor
   kDecoder,    // second generation: the data movement processor
   kRead0,      // DMA read channels
@@ -25,41 +37,36 @@ enum class Unit : std::uint8_t {
   kPortIn,  // from kernels
   kPortOut,
   kPacketizer,
-  kEngine,  // protocol engine, sending
-  kLinkOut,
-  kLinkIn,
   kDepacketizer,
   kRxService,  // of filled RX buffers: interrupt, or the second generation's hardware
-  kMemory,     // of the device
-  kPcieDown,   // from the host's memory to the card
-  kPcieUp,
   kNumber
 };
 
 /// Behind the units of the engine's calls: messages have the control processor's time for themselves.
 inline constexpr std::size_t kSendCalls = static_cast<std::size_t>(Unit::kNumber);
 inline constexpr std::size_t kResources = kSendCalls + 1;
-inline constexpr std::array<ResourceDescription, kResources> kEngineResources{{{"cclo.control processor"},
-                                                                               {"cclo.move decoder"},
-                                                                               {"cclo.dma read 0"},
-                                                                               {"cclo.dma read 1"},
-                                                                               {"cclo.dma write"},
-                                                                               {"cclo.arithmetic"},
-                                                                               {"cclo.lane 0"},
-                                                                               {"cclo.lane 1"},
-                                                                               {"cclo.lane 2"},
-                                                                               {"cclo.port in"},
-                                                                               {"cclo.port out"},
-                                                                               {"cclo.packetizer"},
-                                                                               {"cclo.protocol engine"},
-                                                                               {"cclo.link"},
-                                                                               {"cclo.link in"},
-                                                                               {"cclo.depacketizer"},
-                                                                               {"cclo.rx buffers"},
-                                                                               {"cclo.memory"},
-                                                                               {"cclo.pcie"},
-                                                                               {"cclo.pcie up"},
-                                                                               {"cclo.send calls"}}};
+inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
+    {{"cclo.protocol engine", Scope::kCard},
+     {"cclo.link", Scope::kCard},
+     {"cclo.link in", Scope::kCard},
+     {"cclo.memory", Scope::kCard},
+     {"cclo.pcie", Scope::kCard},
+     {"cclo.pcie up", Scope::kCard},
+     {"cclo.control processor"},
+     {"cclo.move decoder"},
+     {"cclo.dma read 0"},
+     {"cclo.dma read 1"},
+     {"cclo.dma write"},
+     {"cclo.arithmetic"},
+     {"cclo.lane 0"},
+     {"cclo.lane 1"},
+     {"cclo.lane 2"},
+     {"cclo.port in"},
+     {"cclo.port out"},
+     {"cclo.packetizer"},
+     {"cclo.depacketizer"},
+     {"cclo.rx buffers"},
+     {"cclo.send calls"}}};
 
 /// Uses a unit that serves many at a time (a memory, a bus) for `duration` of its time, from `at` on. Returns
 /// when it has done that, beside all else.

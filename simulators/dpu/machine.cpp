@@ -37,7 +37,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
     }
     const int dpu_id = placement.dpu(world_rank);
     const auto dpu = dpus.emplace(dpu_id, static_cast<int>(dpus_.size()));
-    if (dpu.second) dpus_.push_back({host.first->second, dpu_id % spec.dpus});
+    if (dpu.second) dpus_.push_back({host.first->second, dpu_id % spec.dpus, 0, 0});
     const int global_id = placement.global_id(world_rank);
     // A host that works for itself has a process of its own, under a name that no service process has.
     const int name = host_run[i] ? -1 - world_rank : global_id;
@@ -78,9 +78,15 @@ Time Machine::work(int process, Time at, Time duration) {
   return host_at(p.host).occupy(p.resource, at, duration).end;
 }
 
-Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t bytes) const {
-  const Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
-  return host_at(d.host).carry(NodeResources::part(d.place, part), at, static_cast<std::size_t>(bytes));
+Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t bytes) {
+  Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
+  int link = 0;
+  if (part == NodePart::kNicOut || part == NodePart::kNicIn) {
+    int& next = part == NodePart::kNicOut ? d.next_out : d.next_in;
+    link = next;
+    next = (next + 1) % spec_.links;
+  }
+  return host_at(d.host).carry(node_.part(d.place, part, link), at, static_cast<std::size_t>(bytes));
 }
 
 void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta) {
@@ -249,8 +255,8 @@ Time Machine::write_to_host(int dpu, std::int64_t bytes, Time at) {
   const Arbiter::Grant read = carry(dpu, NodePart::kDram, at, bytes);
   const Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
   const Time dma = later(spec_.card.dma_request, spec_.card.dma_write.bytes(bytes));
-  const Arbiter::Grant write = host_at(d.host).occupy(NodeResources::part(d.place, NodePart::kDma),
-                                                      read.begin, dma, static_cast<std::uint64_t>(bytes));
+  const Arbiter::Grant write = host_at(d.host).occupy(node_.part(d.place, NodePart::kDma), read.begin, dma,
+                                                      static_cast<std::uint64_t>(bytes));
   const Arbiter::Grant down = carry(dpu, NodePart::kPcieDown, write.begin, bytes);
   return later(read.end, later(write.end, down.end)) + spec_.card.pcie_latency;
 }

@@ -136,6 +136,9 @@ class Machine final : private Notifications::Way {
   struct Dpu {
     int host = 0;
     int place = 0;  // on its node
+    // Which of its links the next transfer takes: they are taken in turn (inferred: published for one).
+    int next_out = 0;
+    int next_in = 0;
   };
 
   /// Kinds of its own, behind all others.
@@ -161,7 +164,7 @@ class Machine final : private Notifications::Way {
   [[nodiscard]] const Process& process_at(int i) const { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Resources& host_at(int i) const { return hosts_[static_cast<std::size_t>(i)]; }
   /// Of a DPU.
-  Arbiter::Grant carry(int dpu, NodePart part, Time at, std::int64_t bytes) const;
+  Arbiter::Grant carry(int dpu, NodePart part, Time at, std::int64_t bytes);
 
   PlatformSpec spec_;
   Agenda* agenda_;

@@ -52,7 +52,7 @@ Arbiter::Grant MessagePath::work(const Resources& node, int world_rank, Time at,
 Arbiter::Grant MessagePath::carry(const Resources& node, int world_rank, NodePart part, Time at,
                                   std::int64_t bytes) const {
   const int dpu = placement_.dpu(world_rank) % placement_.dpus;
-  return node.carry(NodeResources::part(dpu, part), at, static_cast<std::size_t>(bytes));
+  return node.carry(node_.part(dpu, part, placement_.link(world_rank)), at, static_cast<std::size_t>(bytes));
 }
 
 Time MessagePath::dma_time(std::int64_t bytes) const {
@@ -190,7 +190,7 @@ void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const
   const Time handled =
       later(landing.last, work(receiver, transfer.destination, landing.first, handling).begin) + handling;
   const int dpu = placement_.dpu(transfer.destination) % placement_.dpus;
-  const Arbiter::Grant write = receiver.occupy(NodeResources::part(dpu, NodePart::kDma), landing.first,
+  const Arbiter::Grant write = receiver.occupy(node_.part(dpu, NodePart::kDma), landing.first,
                                                dma_time(bytes), static_cast<std::uint64_t>(bytes));
   passage.stored = later(handled, write.begin) + dma_time(bytes) + card_.pcie_latency;
 }

@@ -31,6 +31,8 @@ std::string_view numbered(std::string_view name, std::size_t number) {
 
 NodeResources::NodeResources(const PlatformSpec& spec)
     : dpus_(static_cast<std::size_t>(spec.dpus)),
+      links_(static_cast<std::size_t>(spec.links)),
+      parts_(kParts + (links_ - 1) * kLinkParts),
       processes_(dpus_ * static_cast<std::size_t>(spec.processes)) {
   const CardSpec& card = spec.card;
   const std::array<Bandwidth, kParts> rates = {card.link, card.link, card.pcie,
@@ -38,13 +40,17 @@ NodeResources::NodeResources(const PlatformSpec& spec)
   const auto add = [&](std::string_view name, std::int64_t rate) {
     ResourceDescription description;
     description.name = name;
-    description.scope = offramp::Scope::kGroup;
-    description.ranks = spec.ranks_per_node;
+    description.scope = offramp::Scope::kNode;
     description.bits_per_second = rate;
     descriptions_.push_back(description);
   };
   for (std::size_t dpu = 0; dpu < dpus_; ++dpu) {
-    for (std::size_t i = 0; i < kParts; ++i)
+    for (std::size_t i = 0; i < kLinkParts * links_; ++i) {
+      const std::size_t part = i % kLinkParts;
+      const bool one = dpus_ * links_ == 1;
+      add(one ? kNames[part] : numbered(kNames[part], dpu * links_ + i / kLinkParts), rates[part].count());
+    }
+    for (std::size_t i = kLinkParts; i < kParts; ++i)
       add(dpus_ > 1 ? numbered(kNames[i], dpu) : kNames[i], rates[i].count());
   }
   for (std::size_t i = 0; i < processes_; ++i) add(processes_ > 1 ? numbered(kProcess, i) : kProcess, 0);

@@ -30,7 +30,7 @@ inline void count_message(WireCounters& wire, std::int64_t bytes) {
   wire.wire_bytes += static_cast<std::uint64_t>(whole);
 }
 
-/// Of one DPU.
+/// Of one DPU; the first two of each of its links.
 enum class NodePart : std::uint8_t {
   kNicOut,
   kNicIn,
@@ -41,8 +41,8 @@ enum class NodePart : std::uint8_t {
   kCount
 };
 
-/// The resources of a node, by index: the parts of its first DPU, of the next one, and then its service
-/// processes.
+/// The resources of a node, by index: the parts of its first DPU, link by link and then the others, of the
+/// next one, and then its service processes.
 class NodeResources {
  public:
   explicit NodeResources(const PlatformSpec& spec);
@@ -50,18 +50,24 @@ class NodeResources {
   NodeResources& operator=(const NodeResources&) = delete;
 
   [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }
-  /// dpu: on its node.
-  [[nodiscard]] static std::size_t part(int dpu, NodePart part) {
-    return static_cast<std::size_t>(dpu) * kParts + static_cast<std::size_t>(part);
+  /// dpu: on its node. link: of the DPU, where the part is a link's.
+  [[nodiscard]] std::size_t part(int dpu, NodePart part, int link = 0) const {
+    const auto index = static_cast<std::size_t>(part);
+    const std::size_t first = static_cast<std::size_t>(dpu) * parts_;
+    return first + (index < kLinkParts ? static_cast<std::size_t>(link) * kLinkParts + index
+                                       : (links_ - 1) * kLinkParts + index);
   }
   [[nodiscard]] std::size_t process(int global_id) const {
-    return dpus_ * kParts + static_cast<std::size_t>(global_id) % processes_;
+    return dpus_ * parts_ + static_cast<std::size_t>(global_id) % processes_;
   }
 
  private:
   static constexpr auto kParts = static_cast<std::size_t>(NodePart::kCount);
+  static constexpr auto kLinkParts = static_cast<std::size_t>(NodePart::kPcieUp);
 
   std::size_t dpus_;
+  std::size_t links_;      // of a DPU
+  std::size_t parts_;      // of a DPU
   std::size_t processes_;  // of the node
   std::vector<ResourceDescription> descriptions_;
 };

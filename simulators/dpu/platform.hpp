@@ -90,8 +90,9 @@ struct PlatformSpec {
   CardSpec card;
   Transport transport;
   int ranks = 1;  // of the job, whose service processes all know each other
-  int ranks_per_node = 2;
+  int ranks_per_node = 1;
   int dpus = 1;       // per host
+  int links = 1;      // per DPU, each with its port to the network
   int processes = 1;  // service processes per DPU
   int reads = 4;      // outstanding READs per service process
   DataPath path = DataPath::kGvmi;
@@ -109,7 +110,7 @@ struct PlatformSpec {
 };
 
 inline Placement placement_of(const PlatformSpec& spec) {
-  return {spec.ranks_per_node, spec.processes, spec.dpus};
+  return {spec.ranks_per_node, spec.processes, spec.dpus, spec.links};
 }
 
 }  // namespace offramp::dpu

@@ -28,14 +28,14 @@ Time below(Time bound, std::uint64_t draw) {
 
 Result<std::shared_ptr<const Stragglers>> Stragglers::make(const StragglerOptions& options,
                                                            const std::vector<int>& places, int machine,
-                                                           int ranks_per_node) {
+                                                           const MachineLayout& layout) {
   using Made = Result<std::shared_ptr<const Stragglers>>;
   auto made = std::make_shared<Stragglers>();
   made->noise_ = options.noise;
   made->spread_ = Time::ps(std::llround(
       options.noise.jitter * static_cast<double>((options.noise.period - options.noise.length).count())));
   made->seed_ = options.seed;
-  made->ranks_per_node_ = ranks_per_node;
+  made->layout_ = layout;
   if (!options.slow.any()) return std::shared_ptr<const Stragglers>(std::move(made));
   const auto nodes = static_cast<int>(places.size());
   made->factor_ = std::llround(options.slow.factor * static_cast<double>(kMillion));
@@ -97,7 +97,7 @@ Time Stragglers::end_of(int rank, Time begin, Time work) const {
 }
 
 Time Stragglers::computed(int rank, Time duration) const {
-  if (slow_.empty() || !slow_[static_cast<std::size_t>(rank / ranks_per_node_)]) return duration;
+  if (slow_.empty() || !slow_[static_cast<std::size_t>(layout_.node(rank))]) return duration;
   return bounded(static_cast<detail::Wide>(duration.count()) * factor_ / kMillion);
 }
 

@@ -17,6 +17,7 @@
 
 #include "offramp/kernel/result.hpp"
 #include "offramp/kernel/time.hpp"
+#include "offramp/model/machine.hpp"
 
 namespace offramp {
 
@@ -58,7 +59,7 @@ class Stragglers {
   /// names what is wrong with the nodes that are named.
   static Result<std::shared_ptr<const Stragglers>> make(const StragglerOptions& options,
                                                         const std::vector<int>& places, int machine,
-                                                        int ranks_per_node);
+                                                        const MachineLayout& layout);
 
   /// When a rank's processor, which begins at `begin`, has done so much work. Without work: when the rank has
   /// its processor.
@@ -74,7 +75,7 @@ class Stragglers {
   std::uint64_t seed_ = 0;
   std::int64_t factor_ = 0;  // in millionths
   std::vector<bool> slow_;   // by node of the ranks; empty: none is
-  int ranks_per_node_ = 1;
+  MachineLayout layout_;
 };
 
 }  // namespace offramp

@@ -79,7 +79,7 @@ class Choices {
 
 struct WorldOptions {
   int ranks = 1;
-  int ranks_per_node = 1;            // neighbouring ranks share a node's resources
+  MachineLayout machine;             // which ranks share what of a node
   FaultRates faults;                 // of the modelled wires
   std::shared_ptr<Network> network;  // null: the backend's own wires, with nothing shared between ports
   std::shared_ptr<const Stragglers> stragglers = {};  // null: there are none

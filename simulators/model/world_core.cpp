@@ -63,7 +63,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.settings = settings;
   if (description.is_one_machine) has_wires_of_its_own(description);
   member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
-                                       options_.packets, options_.ranks_per_node});
+                                       options_.packets, options_.machine});
   member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
@@ -86,19 +86,44 @@ void Core::add_member(const BackendDescription& description, const Settings& set
 
 // --- the hardware of a rank ---
 
-int Core::sharers(const ResourceDescription& description) const {
+std::size_t Core::unit_of(const ResourceDescription& description, int rank) const {
+  const MachineLayout& machine = options_.machine;
+  const auto unit = [&] {
+    switch (description.scope) {
+      case Scope::kNode:
+        return machine.node(rank);
+      case Scope::kSocket:
+        return machine.socket(rank);
+      case Scope::kCard:
+        return machine.card(rank);
+      case Scope::kLink:
+        return machine.link(rank);
+      case Scope::kGroup:
+        return rank / std::max(description.ranks, 1);
+      case Scope::kMachine:
+        return 0;
+      case Scope::kRank:
+      case Scope::kCount:
+        break;
+    }
+    return rank;
+  };
+  return static_cast<std::size_t>(unit());
+}
+
+std::size_t Core::units(const ResourceDescription& description) const {
+  const MachineLayout& machine = options_.machine;
+  const auto nodes = static_cast<std::size_t>(machine.nodes(options_.ranks));
   switch (description.scope) {
-    case Scope::kNode:
-      return options_.ranks_per_node;
-    case Scope::kGroup:
-      return std::max(description.ranks, 1);
-    case Scope::kMachine:
-      return options_.ranks;
-    case Scope::kRank:
-    case Scope::kCount:
-      break;
+    case Scope::kSocket:
+      return nodes * static_cast<std::size_t>(machine.sockets_per_node);
+    case Scope::kCard:
+      return nodes * static_cast<std::size_t>(machine.cards_per_node);
+    case Scope::kLink:
+      return nodes * static_cast<std::size_t>(machine.links_per_node());
+    default:  // the last rank has the last one
+      return unit_of(description, options_.ranks - 1) + 1;
   }
-  return 1;
 }
 
 Device& Core::further_device(int rank, std::size_t backend) {
@@ -111,9 +136,8 @@ void Core::make_device(Device& device, Member& member, int rank) {
   device.backend = member.backend.get();
   for (std::size_t scope = 0; scope < member.extents.size(); ++scope) {
     if (member.extents[scope] == 0) continue;
-    const int ranks = sharers(member.resources[member.extents[scope] - 1]);
-    device.resources[scope] =
-        member.pages[scope].at(static_cast<std::size_t>(rank / ranks), groups(ranks), member.extents[scope]);
+    const ResourceDescription& last = member.resources[member.extents[scope] - 1];
+    device.resources[scope] = member.pages[scope].at(unit_of(last, rank), units(last), member.extents[scope]);
   }
   if (member.sender_hold != kNoResource)
     device.sending = hold(member.senders, member.resources[member.sender_hold], rank);
@@ -122,8 +146,7 @@ void Core::make_device(Device& device, Member& member, int rank) {
 }
 
 Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const {
-  const int ranks = sharers(description);
-  return pages.at(static_cast<std::size_t>(rank / ranks), groups(ranks), 1);
+  return pages.at(unit_of(description, rank), units(description), 1);
 }
 
 Resources Core::Devices::resources(int world_rank) {
@@ -341,14 +364,16 @@ std::vector<World::ResourceUse> Core::resources() const {
   for (const Member& member : members_) {
     for (std::size_t i = 0; i < member.resources.size(); ++i) {
       const ResourceDescription& description = member.resources[i];
-      const int ranks = sharers(description);
       const auto scope = static_cast<std::size_t>(description.scope);
       const Pages<Resource>& pages = member.pages[scope];
-      for (std::size_t group = 0; group < groups(ranks); ++group) {
-        const Resource* const block = pages.find(group, member.extents[scope]);
+      std::vector<bool> seen(units(description));
+      for (int rank = 0; rank < options_.ranks; ++rank) {
+        const std::size_t unit = unit_of(description, rank);
+        if (seen[unit]) continue;
+        seen[unit] = true;
+        const Resource* const block = pages.find(unit, member.extents[scope]);
         if (block == nullptr || block[i].timeline.busy() == Time()) continue;
-        uses.push_back({description.name, static_cast<int>(group) * ranks, block[i].timeline.busy(),
-                        block[i].waited, block[i].bytes});
+        uses.push_back({description.name, rank, block[i].timeline.busy(), block[i].waited, block[i].bytes});
       }
     }
   }

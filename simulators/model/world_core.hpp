@@ -326,10 +326,9 @@ class Core final : private NetworkWorld {
   std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);
   void make_device(Device& device, Member& member, int rank);
   void add_member(const BackendDescription& description, const Settings& settings);
-  [[nodiscard]] int sharers(const ResourceDescription& description) const;
-  [[nodiscard]] std::size_t groups(int ranks) const {
-    return static_cast<std::size_t>(options_.ranks - 1) / static_cast<std::size_t>(ranks) + 1;
-  }
+  /// Which one of a resource a rank has, of how many.
+  [[nodiscard]] std::size_t unit_of(const ResourceDescription& description, int rank) const;
+  [[nodiscard]] std::size_t units(const ResourceDescription& description) const;
   Choice told(const Rank& rank, const offramp::Operation& operation, Choice choice,
               std::string_view reason = {}) const;
   void count_failure(const Rank& rank) const;

@@ -176,7 +176,7 @@ static Task<void> come_up(world::Rank& rank) {
 
 /// The program has computed, and comes to a call that waits or asks.
 static Task<void> enter(world::Rank& rank) {
-  const bool may_have_copied = rank.core().options().ranks_per_node > 1;
+  const bool may_have_copied = rank.core().options().machine.ranks_per_node > 1;
   if (may_have_copied) co_await come_up(rank);
   rank.core().enter_call(rank, rank.clock);
 }

@@ -25,33 +25,34 @@ Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& option
 
 }  // namespace
 
-Result<Machine> place_in_machine(const NetworkOptions& options, int ranks, int ranks_per_node) {
-  using Made = Result<Machine>;
-  const int nodes = (ranks - 1) / ranks_per_node + 1;
+Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
+                                       const MachineLayout& machine) {
+  using Made = Result<NetworkPlaces>;
+  const int nodes = machine.nodes(ranks);
   const int least = std::max(nodes, options.least_nodes);
   auto topology = topology_of(options, least);
   if (!topology) return Made::failure("network.topology: " + topology.error());
-  Machine machine{std::move(*topology), least, {}};
-  if (machine.topology != nullptr) machine.nodes = machine.topology->nodes();
-  auto places = place_nodes(options.placement, nodes, machine.nodes);
+  NetworkPlaces found{std::move(*topology), least, {}};
+  if (found.topology != nullptr) found.nodes = found.topology->nodes();
+  auto places = place_nodes(options.placement, nodes, found.nodes);
   if (!places)
     return Made::failure(fmt::format("network.placement: \"{}\" {}", options.placement, places.error()));
-  machine.places = std::move(*places);
-  return machine;
+  found.places = std::move(*places);
+  return found;
 }
 
-Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node) {
+Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
+                                              const MachineLayout& machine) {
   using Made = Result<std::shared_ptr<Network>>;
   if (options.is_star()) return std::shared_ptr<Network>();
-  auto machine = place_in_machine(options, ranks, ranks_per_node);
-  if (!machine) return Made::failure(machine.error());
-  if (!machine->topology->knows(options.routing))
+  auto found = place_in_network(options, ranks, machine);
+  if (!found) return Made::failure(found.error());
+  if (!found->topology->knows(options.routing))
     return Made::failure(fmt::format("network.routing: {} is not for the topology \"{}\"",
                                      options.routing == Routing::kAdaptive ? "adaptive" : "valiant",
                                      options.topology));
-  NetworkSetting setting{machine->topology, options.routing, std::move(machine->places),
-                         ranks_per_node,    options.link,    options.hop,
-                         options.seed};
+  NetworkSetting setting{found->topology, options.routing, std::move(found->places), machine, options.link,
+                         options.hop,     options.seed};
   if (options.sharing == Sharing::kFair)
     return std::shared_ptr<Network>(std::make_shared<FairNetwork>(std::move(setting)));
   return std::shared_ptr<Network>(std::make_shared<TrainNetwork>(std::move(setting)));

@@ -9,6 +9,7 @@
 
 #include "offramp/kernel/result.hpp"
 #include "offramp/kernel/time.hpp"
+#include "offramp/model/machine.hpp"
 #include "simulators/model/network.hpp"
 #include "simulators/network/platform.hpp"
 
@@ -35,16 +36,18 @@ struct NetworkOptions {
   return topology.ends_with(".xml");
 }
 
-/// The machine that the network makes, and the node of it on which each node of the ranks is. An error names
-/// the key that is wrong.
-struct Machine {
+/// The nodes that the network connects, and the one on which each node of the ranks is. An error names the
+/// key that is wrong.
+struct NetworkPlaces {
   std::shared_ptr<const Topology> topology;  // null: a star
   int nodes = 0;
   std::vector<int> places;
 };
-Result<Machine> place_in_machine(const NetworkOptions& options, int ranks, int ranks_per_node);
+Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
+                                       const MachineLayout& machine);
 
 /// Null: a star, which is what the backends' own wires are. An error names the key that is wrong.
-Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks, int ranks_per_node);
+Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
+                                              const MachineLayout& machine);
 
 }  // namespace offramp

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "offramp/kernel/time.hpp"
+#include "offramp/model/machine.hpp"
 #include "simulators/model/direct_mapped_cache.hpp"
 #include "simulators/model/network.hpp"
 #include "simulators/network/topology.hpp"
@@ -16,7 +17,7 @@ struct NetworkSetting {
   std::shared_ptr<const Topology> topology;
   Routing routing = Routing::kStatic;
   std::vector<int> places;  // of the program's nodes in the machine
-  int ranks_per_node = 1;
+  MachineLayout machine;
   // What each link has where the topology does not say.
   Bandwidth rate = Bandwidth::gigabits_per_second(100);
   Time hop;                // a switch and its cable, for each link of a way
@@ -69,7 +70,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
 
  private:
   [[nodiscard]] int place(int rank) const {
-    return setting_.places[static_cast<std::size_t>(rank / setting_.ranks_per_node)];
+    return setting_.places[static_cast<std::size_t>(setting_.machine.node(rank))];
   }
   void find_route(int from, int to, std::uint32_t number, Route& links) const;
 

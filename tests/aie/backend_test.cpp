@@ -185,24 +185,25 @@ TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {
   Driver driver;
   const ExplainTopic& placement = aie_backend().topics[0];
   const std::vector<std::string> words = {"ranks=127", "bytes=16"};
-  const Explanation drawn = placement.render({driver.settings, {}, words});
+  const Explanation drawn = placement.render({driver.settings, {}, {}, words});
   EXPECT_EQ(drawn.error, "");
   EXPECT_EQ(drawn.text.rfind("<svg", 0), 0U);
   EXPECT_NE(drawn.text.find("127 kernels"), std::string::npos);
   EXPECT_NE(drawn.text.find("<polyline"), std::string::npos);
   const std::vector<std::string> many = {"ranks=500"};
-  EXPECT_EQ(placement.render({driver.settings, {}, many}).error, "500 kernels, and the array has 400 tiles");
+  EXPECT_EQ(placement.render({driver.settings, {}, {}, many}).error,
+            "500 kernels, and the array has 400 tiles");
   for (const char* const word :
        {"ranks=0", "ranks=x", "ranks", "=", "bytes=99999999999999999999", "what=3"}) {
     const std::vector<std::string> wrong = {word};
-    EXPECT_NE(placement.render({driver.settings, {}, wrong}).error, "") << word;
+    EXPECT_NE(placement.render({driver.settings, {}, {}, wrong}).error, "") << word;
   }
 }
 
 TEST(AieExplain, ListsTheLimits) {
   Driver driver;
   const std::vector<std::string> words = {"ranks=255", "bytes=8192"};
-  const Explanation listed = aie_backend().topics[1].render({driver.settings, {}, words});
+  const Explanation listed = aie_backend().topics[1].render({driver.settings, {}, {}, words});
   EXPECT_NE(listed.text.find("equation 4.9"), std::string::npos);
 }
 

@@ -463,7 +463,7 @@ TEST(CcloExplain, RendersEveryTopic) {
   for (const char* profile : {"seed", "dump", "gen2"}) {
     const Settings settings = settings_with({{"profile", word(profile)}});
     for (const ExplainTopic& topic : cclo_backend().topics) {
-      const Explanation text = topic.render({settings, {}, {}});
+      const Explanation text = topic.render({settings, {}, {}, {}});
       EXPECT_EQ(text.error, "");
       EXPECT_GT(text.text.size(), 60U) << topic.topic;
     }

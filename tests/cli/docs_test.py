@@ -126,7 +126,7 @@ class Figures(unittest.TestCase):
          'KNOWS_OPEN_MPI = "lib/native/openmpi.c"'),
         ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", "NEAR = 0.25"),
-        ("docs/write-a-backend.md", "plugin was built for, 5 at present", "include/offramp/model/backend.hpp", "kAbi = 5;"),
+        ("docs/write-a-backend.md", "plugin was built for, 6 at present", "include/offramp/model/backend.hpp", "kAbi = 6;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
         ("docs/architecture.md", "Payloads up to 64 KiB are fetched", "lib/core/engine.cpp", "kMostUnattached = 1 << 16;"),
@@ -237,7 +237,7 @@ class Figures(unittest.TestCase):
         ("docs/reliability.md", "`offramp: rank 1: cclo gave up receiving ...`", "lib/core/engine_accounts.cpp",
          '"offramp: rank {}: {} gave up receiving'),
         ("docs/reliability.md", "leaves a file `.offramp-XXXXXX`", "lib/core/output_file.cpp", '".offramp-XXXXXX"'),
-        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 5", "include/offramp/model/backend.hpp", "kAbi = 5;"),
+        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 6", "include/offramp/model/backend.hpp", "kAbi = 6;"),
         ("docs/recording.md", "reached 64 KiB", "lib/recording/format.hpp", "kPayloadTarget = std::size_t{64} << 10U;"),
         ("docs/recording.md", "up to 64 MiB of blocks in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/recording.md", "length of the payload, 32 bits, at most 64 MiB", "lib/recording/format.hpp",
@@ -569,7 +569,7 @@ class Forecasts(unittest.TestCase):
             self.assertIn(words, page)
             for what, us in runs.items():
                 with self.subTest(what=what):
-                    told = offramp("predict", *what.split(), *ranks.split(), "--json", OFFRAMP_RANKS_PER_NODE=str(nodes))
+                    told = offramp("predict", *what.split(), *ranks.split(), "--json", OFFRAMP_MACHINE_RANKS_PER_NODE=str(nodes))
                     self.assertAlmostEqual(json.loads(told)["time_ns"] / 1000, us, delta=0.005 * us + 0.05)
 
     def test_the_algorithms_of_host(self):
@@ -676,8 +676,8 @@ class Carried(unittest.TestCase):
                    ("send", "aie", ["-n", "65"], True), ("send", "aie", ["-n", "66"], False),
                    ("allreduce", "aie", ["-n", "400"], True), ("allreduce", "aie", ["-n", "401"], False),
                    ("allreduce", "aie", ["--type", "int16"], True), ("allreduce", "aie", ["--type", "float64"], True),
-                   ("bcast", "dpu", ["-n", "64", "--set", "ranks_per_node=1", "--set", "service_processes=4"], True),
-                   ("bcast", "dpu", ["-n", "65", "--set", "ranks_per_node=1", "--set", "service_processes=4"], False),
+                   ("bcast", "dpu", ["-n", "64", "--set", "service_processes=4"], True),
+                   ("bcast", "dpu", ["-n", "65", "--set", "service_processes=4"], False),
                    ("allreduce", "dpu", ["--function", "user"], False),
                    ("bcast", "tinsel", ["-n", "49153"], False)]
         self.assertIn("72 ranks in a communicator (layout `seed`, 16 RX buffers), 174 in `dump`, 310 in `gen2`",

@@ -40,7 +40,7 @@ class Carried(Fair):
         self.assertRegex(text, r"\nzrlmpi +[\d.]+ +- +3\.\d %\n")
         self.assertIn("# zrlmpi does not carry this program (3.", text)
         self.assertIn("the tool chain has no such collective", text)
-        self.assertRegex(text, r"\ndpu +[\d.]+ +2\.205 +100\.0 %\n")
+        self.assertRegex(text, r"\ndpu +[\d.]+ +1\.311 +100\.0 %\n")
         self.assertIn("the nearest that carries the program, dpu,", self.headline(PROGRAMS / "transpose-4.rec", "host,zrlmpi,dpu"))
         alone = self.headline(PROGRAMS / "transpose-4.rec", "host,zrlmpi")
         self.assertTrue(alone.startswith("zrlmpi does not carry this program (3."), alone)
@@ -93,8 +93,8 @@ class WholeRun(Fair):
         self.assertGreater(waiting, 0.9)
 
     def test_is_what_the_headline_speaks_of(self):
-        headline = self.headline(PROGRAMS / "data_parallel-4.rec", "host,dpu", "--set", "dpu.ranks_per_node=1")
-        self.assertRegex(headline, r"^dpu would save 1[\d.]+ % of the run\. MPI calls are [\d.]+ % of the run over host, and [\d.]+ % of that is waiting "
+        headline = self.headline(PROGRAMS / "data_parallel-4.rec", "host,dpu")
+        self.assertRegex(headline, r"^dpu would save 1[\d.]+ % of the run\. It has 200 Gb/s out of a node, where the host has 100 Gb/s\. MPI calls are [\d.]+ % of the run over host, and [\d.]+ % of that is waiting "
                                    r"for other ranks&#39; computing, which no hardware changes; without computing dpu would take x0\.\d+ of host\.$")
         self.assertIn("Whole run", (self.folder / "r.html").read_text())
 
@@ -102,6 +102,99 @@ class WholeRun(Fair):
         found = self.replay("pattern:ring:4:4KiB", "host,cclo")
         self.assertNotIn("computing", found)
         self.assertNotIn("# whole run", self.text("pattern:ring:4:4KiB", "host,cclo"))
+
+
+class OneMachine(Fair):
+    SHIFT = "pattern:shift:16:32:1MiB"  # each of 16 ranks sends to one of the other 16
+
+    def by_backend(self, *arguments):
+        return {result["backend"]: result for result in self.replay(*arguments)["results"]}
+
+    def test_is_every_sides(self):
+        found = self.by_backend(self.SHIFT, "host,dpu,cclo", "--ranks-per-node", "16")
+        for name, card in (("host", "NIC"), ("dpu", "DPU"), ("cclo", "FPGA")):
+            ground = found[name]["stands_on"]
+            self.assertIn(f"2 nodes of 16 ranks, each with 1 {card} of ", ground["text"])
+            seconds = found[name]["modelled_time_ps"] / 1e12
+            self.assertGreaterEqual(seconds, 16 * 2**20 * 8 / ground["node_bits_per_second"], name)
+        # Alone on its node, a rank has the link to itself.
+        alone = self.by_backend(self.SHIFT, "host,dpu,cclo")
+        for name, result in alone.items():
+            self.assertLess(4 * result["modelled_time_ps"], found[name]["modelled_time_ps"], name)
+
+    def test_is_the_same_said_in_any_way(self):
+        found = self.by_backend(self.SHIFT, "host,dpu,cclo", "--ranks-per-node", "16")
+        ways = (("--nodes", "2"), ("--set", "ranks_per_node=16"), ("--set", "machine.nodes=2"))
+        for way in ways:
+            self.assertEqual(self.by_backend(self.SHIFT, "host,dpu,cclo", *way), found, way)
+        predicted = [json.loads(self.offramp("predict", "allgather", "--backend", "dpu", "-n", "16", "--bytes", "64K", "--json", *way).stdout)
+                     for way in (("--nodes", "4"), ("--ranks-per-node", "4"))]
+        self.assertEqual(predicted[0], predicted[1])
+        self.assertEqual(predicted[0]["stands_on"]["text"], "4 nodes of 4 ranks, each with 1 DPU of 200 Gb/s")
+        line = self.dry_run("-n", "4", "--nodes", "2", "--cards-per-node", "2", "--", "/bin/true")
+        self.assertIn("OFFRAMP_MACHINE_NODES=2", line)
+        self.assertIn("OFFRAMP_MACHINE_CARDS_PER_NODE=2", line)
+
+    def test_with_more_cards_is_faster(self):
+        one = self.by_backend(self.SHIFT, "host,dpu,cclo", "--nodes", "2")
+        two = self.by_backend(self.SHIFT, "host,dpu,cclo", "--nodes", "2", "--cards-per-node", "2")
+        for name in one:
+            self.assertLess(two[name]["modelled_time_ps"], 0.75 * one[name]["modelled_time_ps"], name)
+
+    def test_is_within_the_bound_of_its_links(self):
+        """All with all: what leaves a node has to pass its links."""
+        ranks, block = 64, 65536
+        for per_node in (1, 4, 16):
+            out = per_node * (ranks - per_node) * block * 8
+            found = self.by_backend(f"pattern:alltoall:{ranks}:{block}", "host,cclo,zrlmpi,aie,dpu,tinsel", "--ranks-per-node", str(per_node))
+            self.assertEqual(len(found), 6)
+            for name, result in found.items():
+                bits = result["stands_on"]["node_bits_per_second"]
+                if name == "zrlmpi":  # an FPGA for each rank
+                    bits, out_of_it = 10e9, (ranks - 1) * block * 8
+                else:
+                    out_of_it = out
+                self.assertEqual(name in ("aie", "tinsel"), bits == 0, name)
+                if bits:
+                    self.assertGreaterEqual(result["modelled_time_ps"] / 1e12, out_of_it / bits, f"{name}, {per_node} on a node")
+
+    def test_too_small_for_the_ranks_is_an_error(self):
+        problem = self.refused("replay", self.SHIFT, "--nodes", "2", "--ranks-per-node", "4")
+        self.assertIn("machine.nodes: 32 ranks with 4 on a node take 8 nodes, and the machine has 2", problem)
+        self.refused("predict", "bcast", "-n", "32", "--nodes", "2", "--ranks-per-node", "4")
+        jobs = self.refused("replay", "--job", "pattern:ring:8:8", "--job", "pattern:ring:8:8", "--ranks-per-node", "4", "--nodes", "3")
+        self.assertIn("the jobs take 4 nodes with 4 ranks on each, and the machine has 3", jobs)
+
+    def test_names_what_its_keys_are_called(self):
+        for arguments, variables in ((("--set", "dpu.ranks_per_node=2"), {}), ((), {"OFFRAMP_RANKS_PER_NODE": "2"})):
+            problem = self.refused("replay", self.SHIFT, *arguments, **variables)
+            self.assertRegex(problem, r"did you mean \"(machine\.ranks_per_node|OFFRAMP_MACHINE_RANKS_PER_NODE)\"\?")
+        (self.folder / "old.toml").write_text("ranks_per_node = 2\n")
+        self.assertIn('did you mean "machine.ranks_per_node"?', self.refused("replay", self.SHIFT, "--config", "old.toml"))
+
+    def test_keeps_the_ranks_of_different_programs_apart(self):
+        for backend in ("host", "dpu", "cclo"):
+            jobs = json.loads(self.offramp("replay", "--job", "pattern:alltoall:6:1MiB", "--job", "pattern:alltoall:6:1MiB", "--backend", backend,
+                                           "--ranks-per-node", "4", "--json").stdout)["results"][0]["jobs"]
+            self.assertEqual([job["slowdown"] for job in jobs], [1, 1], backend)
+            self.assertEqual([job["first_rank"] for job in jobs], [0, 8])
+
+    def test_has_no_switches_between_ranks_of_a_card(self):
+        network = ("--network", "fat-tree:2,2:2")
+        for backend in ("host", "dpu"):
+            within = self.by_backend("pattern:ring:4:1MiB", backend, "--ranks-per-node", "4", *network)[backend]
+            between = self.by_backend("pattern:ring:4:1MiB", backend, *network)[backend]
+            self.assertEqual(within["links"], [], backend)
+            self.assertNotEqual(between["links"], [], backend)
+
+    def test_of_other_hardware_is_said_in_the_answer(self):
+        self.assertIn("It has 200 Gb/s out of a node, where the host has 100 Gb/s.", self.headline(self.SHIFT, "host,dpu"))
+        self.assertIn("It stands on one array of 50 x 8 tiles for all ranks, not on the host&#39;s nodes.",
+                      self.headline("pattern:ring:4:8", "host,aie"))
+        self.assertNotIn("out of a node", self.headline(self.SHIFT, "host,dpu", "--set", "dpu.link=100"))
+        report = self.offramp("report", "r.json").stdout
+        self.assertIn("\nhost stands on 32 nodes of 1 rank, each with 1 NIC of 100 Gb/s\n", report)
+        self.assertIn("<p class=\"about\">host stands on 32 nodes", (self.folder / "r.html").read_text())
 
 
 if __name__ == "__main__":

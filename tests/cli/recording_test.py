@@ -115,7 +115,7 @@ class Reports(CliTest):
         arguments = ("h.rec", "--backend", "cclo", "--set", "profile=gen2", "--ranks-per-node", "2", "--compute", "recorded")
         report = self.report("a.json", *arguments)
         settings = {key: setting["value"] for key, setting in report["settings"].items()}
-        self.assertEqual((settings["backend"], settings["cclo.profile"], settings["ranks_per_node"]), ("cclo", "gen2", "2"))
+        self.assertEqual((settings["backend"], settings["cclo.profile"], settings["machine.ranks_per_node"]), ("cclo", "gen2", "2"))
         self.assertEqual(report["settings"]["backend"]["source"], "--backend")
         self.assertEqual((settings["compute"], report["compute"]), ("recorded", "recorded"))
         self.assertNotIn("dpu.link", settings)
@@ -182,7 +182,7 @@ class Refusals(CliTest):
     def test_of_one_backend_leave_the_others(self):
         network = ("--network", "fat-tree:4,4")
         done = self.offramp("replay", "pattern:ring:8:4KiB", "--compare", "all", *network, "--report", "r.json", "--html", "r.html")
-        rows = [line.split()[:2] for line in done.stdout.splitlines()[-6:]]
+        rows = [line.split()[:2] for line in done.stdout[done.stdout.index("# backend"):].splitlines()[1:7]]
         self.assertEqual([row[0] for row in rows], ["host", "cclo", "zrlmpi", "dpu", "aie", "tinsel"])
         self.assertEqual(rows[-2:], [["aie", "refused"], ["tinsel", "refused"]])
         self.assertIn("aie is not replayed: ", done.stderr)
@@ -211,7 +211,7 @@ class Settings(CliTest):
                     ("run", "--dry-run", "--", str(BUILD / "tests/mpi/reduce")))
         for command in commands:
             self.assertNotIn("settings:", self.offramp(*command).stderr)
-        (self.folder / "offramp.toml").write_text("backend = 'dpu'\n[dpu]\nranks_per_node = 1\nlink = 100\n")
+        (self.folder / "offramp.toml").write_text("backend = 'dpu'\n[machine]\nranks_per_node = 1\n[dpu]\nlink = 100\n")
         for command in commands:
             self.assertIn("offramp: settings: offramp.toml (3 keys)\n", self.offramp(*command).stderr)
             self.assertIn("settings: offramp.toml (3 keys), OFFRAMP_CLOCK\n", self.offramp(*command, OFFRAMP_CLOCK="model").stderr)

@@ -297,9 +297,10 @@ TEST_F(ConfigurationFrom, WrongTypesAreErrors) {
                            "summary = 'maybe'",
                            "clock = 1979-05-27",
                            "clock = ['wall']",
-                           "ranks_per_node = 0",
-                           "ranks_per_node = 1.5",
-                           "ranks_per_node = 2000000",
+                           "machine.ranks_per_node = -1",
+                           "machine.ranks_per_node = 1.5",
+                           "machine.ranks_per_node = 2000000",
+                           "machine.cards_per_node = 0",
                            "hang_timeout = true",
                            "hang_timeout = nan",
                            "hang_timeout = -1",
@@ -425,7 +426,7 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 1, but this offramp has abi 5; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 6; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;
@@ -553,6 +554,9 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
                                                      {"network.routing", "adaptive"},
                                                      {"network.sharing", "fair"},
                                                      {"network.placement", "scattered"},
+                                                     {"machine.sockets_per_node", "2"},
+                                                     {"machine.cards_per_node", "2"},
+                                                     {"machine.links_per_card", "2"},
                                                      {"stragglers.noise", "1ms:25us"},
                                                      {"stragglers.noise_phase", "same"},
                                                      {"stragglers.slow_nodes", "0:2"},
@@ -568,8 +572,8 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
     ASSERT_TRUE(configuration) << configuration.error();
     if (agreed_settings(*configuration) == before) free.emplace_back(key.path);
   }
-  EXPECT_EQ(free, (std::vector<std::string>{"summary", "certificate", "capture", "ranks_per_node",
-                                            "hang_timeout", "plugin_path"}));
+  EXPECT_EQ(free,
+            (std::vector<std::string>{"summary", "certificate", "capture", "hang_timeout", "plugin_path"}));
 }
 
 TEST_F(ConfigurationFrom, RanksAgreeOnValuesAndNotOnHowTheyAreWritten) {

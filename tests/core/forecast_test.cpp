@@ -118,7 +118,7 @@ TEST(AForecast, OfASendKnowsTheWiresFaults) {
   FaultRates faults;
   faults.loss = 0.3;
   for (const auto& [name, parameter, value] :
-       {std::tuple{"dpu", "ranks_per_node", Settings::Value{1, {}}},
+       {std::tuple{"dpu", "service_processes", Settings::Value{1, {}}},
         std::tuple{"tinsel", "placement", Settings::Value{0, "apart"}}}) {
     ForecastSetting setting = setting_of(name);
     setting.settings.set(parameter, value);

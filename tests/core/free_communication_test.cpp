@@ -37,9 +37,9 @@ TEST(FreeCommunication, TakesNextToNoTime) {
   for (const auto& [name, ranks_per_node] :
        {std::pair("pattern:alltoall:16:64KiB", 1), std::pair("pattern:alltoall:16:64KiB", 8),
         std::pair("pattern:incast:16:1MiB", 1), std::pair("pattern:tree:16:1MiB", 4)}) {
-    const WorldSetting free =
-        free_communication(host, {host, Settings::defaults(host.parameters), {}, ranks_per_node});
-    EXPECT_EQ(free.ranks_per_node, ranks_per_node);
+    const WorldSetting free = free_communication(
+        host, {host, Settings::defaults(host.parameters), {}, {.ranks_per_node = ranks_per_node}});
+    EXPECT_EQ(free.machine.ranks_per_node, ranks_per_node);
     const Result<Pattern> pattern = parse_pattern(name);
     ASSERT_TRUE(pattern) << name;
     const ReplaySource source{(*pattern).ranks, [made = *pattern](int rank) { return made.read(rank); }};

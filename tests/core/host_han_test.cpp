@@ -25,7 +25,7 @@ TEST_P(HostByNodes, GivesMpisResults) {
   const auto [kind, ranks, ranks_per_node] = GetParam();
   for (const bool dealt : {false, true}) {
     ClusterOptions options;
-    options.ranks_per_node = ranks_per_node;
+    options.machine.ranks_per_node = ranks_per_node;
     if (dealt) options.members = dealt_out(ranks, ranks_per_node);
     for (const double segment : {0.0, 1000.0}) {
       const Overrides overrides{{"han_segment", {segment, {}}}, {std::string(to_string(kind)), {0, "han"}}};
@@ -42,7 +42,7 @@ TEST(HostByNodes, PipelinesLongMessages) {
        {OperationKind::kBcast, OperationKind::kReduce, OperationKind::kAllreduce}) {
     for (const int ranks : {8, 12, 24}) {
       ClusterOptions options;
-      options.ranks_per_node = 4;
+      options.machine.ranks_per_node = 4;
       const Settings settings = host_settings({{std::string(to_string(kind)), {0, "han"}}});
       Trial(kind, ranks, has_root(kind) ? 5 : 0, kLong, reduces(kind) ? &sum : nullptr, false)
           .run(settings, "han of a long message", options);
@@ -56,7 +56,7 @@ TEST(HostByNodes, TakesTheSameTimeWhateverArrivesFirst) {
     std::vector<Time> first;
     for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5, 6, 7}) {
       ClusterOptions options;
-      options.ranks_per_node = 3;
+      options.machine.ranks_per_node = 3;
       options.shuffle_seed = seed;
       Cluster cluster(12, test::backend_named("host"),
                       host_settings({{std::string(to_string(kind)), {0, "han"}}}), options);
@@ -151,12 +151,12 @@ class Somewhere final : public Team {
 TEST(HostNodeMap, KnowsWhichRanksShareANode) {
   using host::NodeMap;
   using enum host::Nodes;
-  EXPECT_EQ(NodeMap(Somewhere({0, 1, 2, 3}), 4).kind(), kAny);  // one node
-  EXPECT_EQ(NodeMap(Somewhere({0, 4, 8}), 4).kind(), kAny);     // one rank on each
-  EXPECT_EQ(NodeMap(Somewhere({0, 1, 4}), 4).kind(), kSeveral);
-  EXPECT_EQ(NodeMap(Somewhere({0, 1, 4, 5}), 4).kind(), kEqual);
-  EXPECT_TRUE(NodeMap(Somewhere({0, 1, 4, 5}), 4).in_order());
-  const NodeMap dealt(Somewhere({5, 0, 4, 1}), 4);
+  EXPECT_EQ(NodeMap(Somewhere({0, 1, 2, 3}), {.ranks_per_node = 4}).kind(), kAny);  // one node
+  EXPECT_EQ(NodeMap(Somewhere({0, 4, 8}), {.ranks_per_node = 4}).kind(), kAny);     // one rank on each
+  EXPECT_EQ(NodeMap(Somewhere({0, 1, 4}), {.ranks_per_node = 4}).kind(), kSeveral);
+  EXPECT_EQ(NodeMap(Somewhere({0, 1, 4, 5}), {.ranks_per_node = 4}).kind(), kEqual);
+  EXPECT_TRUE(NodeMap(Somewhere({0, 1, 4, 5}), {.ranks_per_node = 4}).in_order());
+  const NodeMap dealt(Somewhere({5, 0, 4, 1}), {.ranks_per_node = 4});
   EXPECT_EQ(dealt.kind(), kEqual);
   EXPECT_FALSE(dealt.in_order());
   EXPECT_EQ(dealt.ranks(0), (std::vector<int>{0, 2}));  // in the order of first ranks

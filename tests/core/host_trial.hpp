@@ -261,8 +261,8 @@ inline Forecast forecast_of(OperationKind kind, int ranks, std::size_t bytes, co
   operation.elements = bytes / 4;
   operation.element = ElementType::kInt32;
   if (reduces(kind)) operation.function = ReduceFunction::kSum;
-  Result<Forecast> result =
-      forecast({backend_named("host"), host_settings(overrides), {}, ranks_per_node}, operation);
+  Result<Forecast> result = forecast(
+      {backend_named("host"), host_settings(overrides), {}, {.ranks_per_node = ranks_per_node}}, operation);
   EXPECT_TRUE(result);
   return result ? *result : Forecast();
 }

@@ -28,7 +28,7 @@ ReplayResult replayed(const ReplaySource& source, const char* topology,
   Configuration configuration;
   configuration.network.topology = topology;
   configuration.network.placement = placement;
-  auto setting = world_setting(configuration, registry, *registry.find("host"));
+  auto setting = world_setting(configuration, registry, *registry.find("host"), source.ranks);
   EXPECT_TRUE(setting) << setting.error();
   (*setting).check = true;
   auto result = replay(*setting, source);

@@ -27,7 +27,8 @@ class APattern : public ::testing::Test {
   }
   ReplayResult replayed(const std::string& text) {
     const Pattern pattern = parsed(text);
-    Result<WorldSetting> setting = world_setting(Configuration(), registry_, *registry_.find("host"));
+    Result<WorldSetting> setting =
+        world_setting(Configuration(), registry_, *registry_.find("host"), pattern.ranks);
     (*setting).check = true;
     const auto read = [&pattern](int rank) { return pattern.read(rank); };
     Result<ReplayResult> result = replay(*setting, {pattern.ranks, read});

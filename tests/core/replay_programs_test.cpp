@@ -287,7 +287,7 @@ TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const Schedule schedule = draw(seed);
     WorldSetting setting = test::setting_of(registry, GetParam());
-    setting.ranks_per_node = schedule.ranks_per_node;
+    setting.machine.ranks_per_node = schedule.ranks_per_node;
     setting.check = true;
     const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;

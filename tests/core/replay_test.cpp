@@ -679,7 +679,7 @@ TEST_F(AReplay, FollowsRoutesToSeveralBackends) {
   route(OperationKind::kBcast, "cclo");
   route(OperationKind::kAllreduce, "tinsel");
   route(OperationKind::kBarrier, "host");
-  const Result<WorldSetting> routed = world_setting(configuration, registry(), *registry().find("zrlmpi"));
+  const Result<WorldSetting> routed = world_setting(configuration, registry(), *registry().find("zrlmpi"), 2);
   ASSERT_TRUE(routed) << routed.error();
   std::vector<Tape> tapes(3);
   for (Tape& tape : tapes) {
@@ -694,7 +694,7 @@ TEST_F(AReplay, FollowsRoutesToSeveralBackends) {
   EXPECT_EQ(total.calls[0].offloaded, 3u);
   EXPECT_EQ(total.declines.size(), 0u);
   route(OperationKind::kReduce, "none");
-  EXPECT_THAT(world_setting(configuration, registry(), *registry().find("zrlmpi")).error(),
+  EXPECT_THAT(world_setting(configuration, registry(), *registry().find("zrlmpi"), 2).error(),
               HasSubstr("there is no such backend"));
 }
 

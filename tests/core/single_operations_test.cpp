@@ -57,7 +57,7 @@ const std::vector<Hardware>& hardware() {
       {"zrlmpi", "preset=seed", kRanks, kBytes, 64 * kMi},
       {"zrlmpi", "preset=mpe2", kRanks, kBytes, 64 * kMi},
       {"dpu", "-", kRanks, kBytes, 512 * kMi},
-      {"dpu", "ranks_per_node=1", kFewRanks, kFewBytes, 512 * kMi},
+      {"dpu", "ranks_per_node=2", kFewRanks, kFewBytes, 512 * kMi},
       {"aie", "-", {2, 3, 4, 8}, kBytes, kMi},
       {"aie", "-", {17, 64}, {8, 4 * kKi}, kMi},  // placing so many takes a while
       {"tinsel", "-", kRanks, kBytes, kMi},
@@ -95,14 +95,19 @@ std::size_t payload_of(OperationKind kind, std::size_t bytes, int ranks) {
 ForecastSetting setting_of(const Hardware& hardware) {
   const BackendDescription& backend = test::backend_named(hardware.backend);
   Section section;
+  MachineLayout machine;
   std::istringstream words(hardware.settings);
   for (std::string word; hardware.settings != std::string("-") && std::getline(words, word, ',');) {
     const std::size_t equals = word.find('=');
+    if (word.starts_with("ranks_per_node=")) {
+      machine.ranks_per_node = std::stoi(word.substr(equals + 1));
+      continue;
+    }
     section[word.substr(0, equals)] = {word.substr(equals + 1), RawValue::Type::kText, "settings"};
   }
   Result<Settings> settings = read_settings(backend, section);
   EXPECT_TRUE(settings) << settings.error();
-  return {backend, *settings, {}};
+  return {backend, *settings, {}, machine};
 }
 
 Operation operation_of(OperationKind kind, std::size_t bytes, int ranks) {

@@ -198,7 +198,7 @@ inline ReplaySource source_of(const std::vector<Tape>& tapes) {
 
 /// The defaults of a backend, and the host behind it.
 inline WorldSetting setting_of(const Registry& registry, std::string_view backend) {
-  const Result<WorldSetting> setting = world_setting(Configuration(), registry, *registry.find(backend));
+  const Result<WorldSetting> setting = world_setting(Configuration(), registry, *registry.find(backend), 1);
   return *setting;
 }
 

@@ -16,6 +16,7 @@ namespace {
 using test::Buffer;
 using test::pattern;
 
+using dpu::nodes_of;
 using dpu::settings_with;
 
 Task<void> every_collective(ClusterRank& rank, std::size_t block) {
@@ -85,9 +86,8 @@ Task<void> every_reduction(ClusterRank& rank, std::size_t count) {
 TEST(DpuBackend, CollectivesAreRightForEveryRootAndPlatform) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (const double processes : {1.0, 2.0, 4.0}) {
-      const Settings settings =
-          settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {processes, {}}}});
-      Cluster cluster(ranks, dpu_backend(), settings);
+      const Settings settings = settings_with({{"service_processes", {processes, {}}}});
+      Cluster cluster(ranks, dpu_backend(), settings, nodes_of(4));
       EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
         for (const std::size_t block : {0, 1, 1000, 70001}) co_await every_collective(rank, block);
         for (const std::size_t count : {0, 1, 3000, 30000}) co_await every_reduction(rank, count);
@@ -113,8 +113,9 @@ struct Seen {
   Time completed;
 };
 
-Seen nonblocking_allgather(const Settings& settings, int ranks, std::size_t bytes, Time compute) {
-  Cluster cluster(ranks, dpu_backend(), settings);
+Seen nonblocking_allgather(const Settings& settings, int ranks_per_node, int ranks, std::size_t bytes,
+                           Time compute) {
+  Cluster cluster(ranks, dpu_backend(), settings, nodes_of(ranks_per_node));
   Seen seen;
   EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     const Buffer mine(bytes);
@@ -130,36 +131,36 @@ Seen nonblocking_allgather(const Settings& settings, int ranks, std::size_t byte
 }
 
 TEST(DpuBackend, TheHostGoesOnWhileTheServiceProcessesWork) {
-  const Settings settings = settings_with({{"ranks_per_node", {1, {}}}});
-  const Seen pure = nonblocking_allgather(settings, 4, 1000, {});
+  const Settings settings = settings_with({});
+  const Seen pure = nonblocking_allgather(settings, 1, 4, 1000, {});
   EXPECT_LT(pure.returned, Time::us(3));
   EXPECT_GT(pure.completed, Time::us(40));
   const Time compute = Time::us(200);
-  const Seen overlapped = nonblocking_allgather(settings, 4, 1000, compute);
+  const Seen overlapped = nonblocking_allgather(settings, 1, 4, 1000, compute);
   EXPECT_EQ(overlapped.returned, pure.returned);
   EXPECT_EQ(overlapped.completed, pure.returned + compute);  // it cost the host nothing but its post
 }
 
 TEST(DpuBackend, WhatHostsDeliverThemselvesIsNotOverlapped) {
-  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}});
+  const Settings settings = settings_with({});
   const std::size_t bytes = 100000;
   const Time compute = Time::ms(5);
-  const Seen seen = nonblocking_allgather(settings, 8, bytes, compute);
+  const Seen seen = nonblocking_allgather(settings, 4, 8, bytes, compute);
   const dpu::CardSpec card;
   const Time block = later(card.single_block, card.single_copy.bytes(static_cast<std::int64_t>(bytes) * 4));
   EXPECT_EQ(seen.completed, seen.returned + compute + block * 8);
-  const Settings relieved = settings_with({{"ranks_per_node", {4, {}}}, {"delivery", {0, "dpu"}}});
-  const Seen quick = nonblocking_allgather(relieved, 8, bytes, compute);
+  const Settings relieved = settings_with({{"delivery", {0, "dpu"}}});
+  const Seen quick = nonblocking_allgather(relieved, 4, 8, bytes, compute);
   EXPECT_EQ(quick.completed, quick.returned + compute);
 }
 
 // The published run through the whole driver: 128 ranks in one process, with the modelled clock.
 TEST(DpuBackend, ShowsThePublishedOverlapThroughTheWholeDriver) {
-  const Settings settings = settings_with({{"ranks_per_node", {32, {}}}, {"service_processes", {4, {}}}});
+  const Settings settings = settings_with({{"service_processes", {4, {}}}});
   for (const auto& [bytes, published] :
        {std::pair<std::size_t, double>{256, 95.0}, {4096, 89.7}, {16384, 41.5}}) {
-    const Seen pure = nonblocking_allgather(settings, 128, bytes, {});
-    const Seen both = nonblocking_allgather(settings, 128, bytes, pure.completed);
+    const Seen pure = nonblocking_allgather(settings, 32, 128, bytes, {});
+    const Seen both = nonblocking_allgather(settings, 32, 128, bytes, pure.completed);
     const double overlap =
         100.0 * (1.0 - (both.completed - pure.completed).seconds() / pure.completed.seconds());
     EXPECT_NEAR(overlap, published, 10.0) << bytes;
@@ -292,16 +293,20 @@ TEST(DpuBackend, RepairsLossesOnTheNetworkAtACost) {
 }
 
 TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
-  const Settings settings = settings_with({{"ranks_per_node", {2, {}}}, {"service_processes", {2, {}}}});
-  const auto reason = [](const Settings& of, int ranks, const Operation& operation) {
-    return std::string(dpu_backend().create({0, ranks, of, {}, nullptr})->supports(operation).reason);
+  const Settings settings = settings_with({{"service_processes", {2, {}}}});
+  const auto reason_on = [](int ranks_per_node, const Settings& of, int ranks, const Operation& operation) {
+    const BackendContext context{0, ranks, of, {}, nullptr, nullptr, {.ranks_per_node = ranks_per_node}};
+    return std::string(dpu_backend().create(context)->supports(operation).reason);
+  };
+  const auto reason = [&](const Settings& of, int ranks, const Operation& operation) {
+    return reason_on(2, of, ranks, operation);
   };
   Operation send;
   EXPECT_EQ(reason(settings, 256, send), "");  // 128 nodes with two service processes each
   EXPECT_EQ(reason(settings, 257, send), "the service knows 256 service processes");
-  const Settings crowded = settings_with({{"ranks_per_node", {100, {}}}, {"service_processes", {1, {}}}});
-  EXPECT_EQ(reason(crowded, 10000, send), "");
-  EXPECT_EQ(reason(crowded, 10001, send), "the service knows 10000 peers");
+  const Settings crowded = settings_with({{"service_processes", {1, {}}}});
+  EXPECT_EQ(reason_on(100, crowded, 10000, send), "");
+  EXPECT_EQ(reason_on(100, crowded, 10001, send), "the service knows 10000 peers");
   Operation reduction;
   reduction.kind = OperationKind::kAllreduce;
   reduction.ranks = 4;
@@ -323,22 +328,23 @@ TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   EXPECT_EQ(reason(settings, 4, reduction), "the hardware has no such collective");
 }
 
-Forecast forecast_of(const Settings& settings, const Operation& operation) {
-  const Result<Forecast> result = forecast({dpu_backend(), settings, {}}, operation);
+Forecast forecast_of(const Settings& settings, const Operation& operation, int ranks_per_node = 1) {
+  const Result<Forecast> result =
+      forecast({dpu_backend(), settings, {}, {.ranks_per_node = ranks_per_node}}, operation);
   EXPECT_TRUE(result) << result.error();
   return result ? *result : Forecast();
 }
 
 TEST(DpuForecast, IsTheTimeOfTheProgramsOperation) {
-  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  const Settings settings = settings_with({{"service_processes", {2, {}}}});
   for (const std::size_t bytes : {8, 5000, 200000}) {
     Operation operation = allgather_of(8, bytes);
-    const Forecast allgather = forecast_of(settings, operation);
-    const Seen seen = nonblocking_allgather(settings, 8, bytes, {});
+    const Forecast allgather = forecast_of(settings, operation, 4);
+    const Seen seen = nonblocking_allgather(settings, 4, 8, bytes, {});
     EXPECT_GE(allgather.time, seen.completed);
     EXPECT_LT(allgather.time.seconds(), seen.completed.seconds() * 1.1);
     operation.kind = OperationKind::kSend;
-    EXPECT_GT(forecast_of(settings, operation).time, Time::us(3));
+    EXPECT_GT(forecast_of(settings, operation, 4).time, Time::us(3));
   }
   Operation reduction;
   reduction.kind = OperationKind::kReduce;
@@ -374,26 +380,27 @@ TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
 }
 
 TEST(DpuExplain, ShowsWhoServesWhom) {
-  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  const Settings settings = settings_with({{"service_processes", {2, {}}}});
   Operation operation;
   operation.ranks = 8;
   for (const ExplainTopic& topic : dpu_backend().topics) {
-    const Explanation shown = topic.render({settings, operation, {}});
+    const Explanation shown = topic.render({settings, {.ranks_per_node = 4}, operation, {}});
     EXPECT_EQ(shown.error, "") << topic.topic;
     EXPECT_FALSE(shown.text.empty());
   }
-  const Explanation platform = dpu_backend().topics[0].render({settings, operation, {}});
+  const Explanation platform =
+      dpu_backend().topics[0].render({settings, {.ranks_per_node = 4}, operation, {}});
   EXPECT_NE(platform.text.find("service process 3: node 1, local id 1"), std::string::npos) << platform.text;
   EXPECT_NE(platform.text.find("ranks 5 7"), std::string::npos) << platform.text;
 }
 
 TEST(DpuExplain, WritesAConfigurationFileAndChecksOne) {
-  const Settings settings = settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {2, {}}}});
+  const Settings settings = settings_with({{"service_processes", {2, {}}}});
   Operation operation;
   operation.ranks = 8;
   const ExplainTopic& config = dpu_backend().topics[2];
   ASSERT_EQ(config.topic, "config");
-  const std::string text = config.render({settings, operation, {}}).text;
+  const std::string text = config.render({settings, {.ranks_per_node = 4}, operation, {}}).text;
   EXPECT_EQ(text,
             "# Format version: 1\n"
             "node0,dpu0:10.0.0.1:7100&7101:9100&9101\n"
@@ -401,13 +408,14 @@ TEST(DpuExplain, WritesAConfigurationFileAndChecksOne) {
   const std::string path = testing::TempDir() + "dpu_nodes.cfg";
   const std::vector<std::string> arguments = {path};
   std::ofstream(path) << text;
-  EXPECT_EQ(config.render({settings, operation, arguments}).text,
+  EXPECT_EQ(config.render({settings, {.ranks_per_node = 4}, operation, arguments}).text,
             path + ": format version 1, 2 hosts, 2 service processes per DPU\n");
   std::ofstream(path) << text << "node2,dpu2:10.0.0.3:7100:9100\n";
-  EXPECT_EQ(config.render({settings, operation, arguments}).error,
+  EXPECT_EQ(config.render({settings, {.ranks_per_node = 4}, operation, arguments}).error,
             path + ":4: DPU \"dpu2\" has 1 service processes, others have 2");
   std::remove(path.c_str());
-  EXPECT_EQ(config.render({settings, operation, arguments}).error, path + ":0: cannot be read");
+  EXPECT_EQ(config.render({settings, {.ranks_per_node = 4}, operation, arguments}).error,
+            path + ":0: cannot be read");
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ struct Spans final : SpanSink {
 std::pair<Time, Time> two_broadcasts(const std::string& setup, bool own, Spans* spans = nullptr) {
   WorldOptions options;
   options.ranks = 4;
+  options.machine.ranks_per_node = 2;
   options.check = true;
   options.spans = spans;
   World world(options, WorldBackend(dpu_backend(), settings_with({{"setup", {0, setup}}})));

@@ -7,6 +7,7 @@
 
 #include "backends/dpu/dpu.hpp"
 #include "simulators/dpu/collective.hpp"
+#include "tests/cluster.hpp"
 
 namespace offramp::dpu {
 
@@ -16,6 +17,13 @@ inline Settings settings_with(const SettingValues& values) {
   Settings settings = Settings::defaults(dpu_backend().parameters);
   for (const auto& [name, value] : values) settings.set(name, value);
   return settings;
+}
+
+/// Ranks that lie block by block on nodes.
+inline ClusterOptions nodes_of(int ranks_per_node) {
+  ClusterOptions options;
+  options.machine.ranks_per_node = ranks_per_node;
+  return options;
 }
 
 inline double microseconds(Time t) {

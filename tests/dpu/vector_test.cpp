@@ -12,6 +12,7 @@
 namespace offramp {
 namespace {
 
+using dpu::nodes_of;
 using dpu::request_of;
 using dpu::settings_with;
 using test::Buffer;
@@ -149,9 +150,8 @@ Task<void> every_vector_collective(ClusterRank& rank) {
 TEST(DpuVector, CollectivesAreRightForEveryRootAndPlatform) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (const double processes : {1.0, 2.0, 4.0}) {
-      const Settings settings =
-          settings_with({{"ranks_per_node", {4, {}}}, {"service_processes", {processes, {}}}});
-      Cluster cluster(ranks, dpu_backend(), settings);
+      const Settings settings = settings_with({{"service_processes", {processes, {}}}});
+      Cluster cluster(ranks, dpu_backend(), settings, nodes_of(4));
       EXPECT_EQ(cluster.run(every_vector_collective), "");
       EXPECT_EQ(cluster.engine(0).lane().counters.calls[0].declined, 0U);
       EXPECT_EQ(cluster.engine(0).malformed(), 0U);

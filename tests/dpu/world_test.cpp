@@ -20,14 +20,11 @@ constexpr std::size_t kMebibyte = 1 << 20;
 constexpr int kConcurrent = 16;
 constexpr int kSenders = 15;
 
-SettingValues nodes_of(int ranks_per_node) {
-  return {{"ranks_per_node", {static_cast<double>(ranks_per_node), {}}}};
-}
-
-Time end_of(int ranks, const SettingValues& values, const World::Program& program) {
+Time end_of(int ranks, int ranks_per_node, const SettingValues& values, const World::Program& program) {
   WorldOptions options;
   options.ranks = ranks;
   options.check = true;
+  options.machine.ranks_per_node = ranks_per_node;
   World world(options, WorldBackend(dpu_backend(), settings_with(values)));
   EXPECT_EQ(world.run(program), "");
   EXPECT_EQ(world.violations(), std::vector<std::string>());
@@ -64,7 +61,7 @@ Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
 }
 
 Time at_once(OperationKind kind, int collectives, int messages) {
-  return end_of(2, nodes_of(1), [=](RankHandle& rank) -> Task<void> {
+  return end_of(2, 1, {}, [=](RankHandle& rank) -> Task<void> {
     std::vector<RankRequest> requests;
     for (int i = 0; i < collectives; ++i)
       requests.push_back(rank.start(rank.world(), operation_of(kind, 2, kMebibyte)));
@@ -98,7 +95,7 @@ TEST(DpuWorld, ABroadcastAndMessagesShareTheLink) {
 // The ranks of a node have one NIC, one PCIe link and, here, one service process.
 TEST(DpuWorld, RanksOfANodeShareItsNic) {
   for (const int ranks : {8, 16}) {
-    const Time all = end_of(2 * ranks, nodes_of(ranks), [=](RankHandle& rank) -> Task<void> {
+    const Time all = end_of(2 * ranks, ranks, {}, [=](RankHandle& rank) -> Task<void> {
       if (rank.rank() < ranks) {
         (void)co_await rank.send(rank.rank() + ranks, kMebibyte);
       } else {
@@ -114,9 +111,8 @@ TEST(DpuWorld, RanksOfANodeShareItsServiceProcess) {
   constexpr int kRanks = 8;
   constexpr int kMessages = 100;
   const auto time = [](int processes) {
-    SettingValues values = nodes_of(kRanks);
-    values.push_back({"service_processes", {static_cast<double>(processes), {}}});
-    return end_of(2 * kRanks, values, [](RankHandle& rank) -> Task<void> {
+    const SettingValues values = {{"service_processes", {static_cast<double>(processes), {}}}};
+    return end_of(2 * kRanks, kRanks, values, [](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
       const bool sends = rank.rank() < kRanks;
       for (int i = 0; i < kMessages; ++i)
@@ -130,7 +126,7 @@ TEST(DpuWorld, RanksOfANodeShareItsServiceProcess) {
 }
 
 Time incast(int senders, Time late) {
-  return end_of(senders + 1, nodes_of(1), [=](RankHandle& rank) -> Task<void> {
+  return end_of(senders + 1, 1, {}, [=](RankHandle& rank) -> Task<void> {
     if (rank.rank() > 0) {
       if (rank.rank() == 1) rank.compute(late);
       (void)co_await rank.send(0, kMebibyte);
@@ -154,9 +150,7 @@ TEST(DpuWorld, AnIncastDoesNotWaitForALateSender) {
 TEST(DpuWorld, AMessageQueuesBehindACollectiveOfOthers) {
   // Ranks 0 and 2, and 1 and 3, are on two nodes.
   const auto time = [](bool beside) {
-    SettingValues values = nodes_of(2);
-    values.push_back({"setup", {0, "none"}});
-    return end_of(4, values, [=](RankHandle& rank) -> Task<void> {
+    return end_of(4, 2, {{"setup", {0, "none"}}}, [=](RankHandle& rank) -> Task<void> {
       const int other = (rank.rank() + 2) % 4;
       const std::optional<Communicator> pair =
           co_await rank.split(rank.world(), rank.rank() % 2, rank.rank());
@@ -223,10 +217,8 @@ TEST(DpuWorld, TheLiveClockIsTheWorldsWhereNothingIsShared) {
                                    OperationKind::kAlltoall, OperationKind::kBarrier}) {
     for (const std::string path : {"gvmi", "staging"}) {
       for (const std::size_t bytes : {8, 5000, 65536, 300000}) {
-        SettingValues values = nodes_of(1);
-        values.push_back({"data_path", {0, path}});
         const auto [live, settled] =
-            both_clocks(values, 4, kind, kind == OperationKind::kBarrier ? 0 : bytes);
+            both_clocks({{"data_path", {0, path}}}, 4, kind, kind == OperationKind::kBarrier ? 0 : bytes);
         EXPECT_EQ(live, settled) << to_string(kind) << " " << bytes << " " << path;
       }
     }

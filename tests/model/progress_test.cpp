@@ -249,7 +249,7 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
     for (const std::uint64_t shuffle : {std::uint64_t{0}, seed, seed + 1000}) {
       WorldOptions options;
       options.ranks = 6;
-      options.ranks_per_node = 2;
+      options.machine.ranks_per_node = 2;
       options.check = true;
       options.shuffle_seed = shuffle;
       World world(options, host());

@@ -90,7 +90,7 @@ std::string missing_messages(const Schedule& schedule, std::size_t steps, const 
 Result run(const Hardware& hardware, const Schedule& schedule, std::size_t steps, std::uint64_t shuffle) {
   WorldOptions options;
   options.ranks = schedule.ranks;
-  options.ranks_per_node = schedule.ranks_per_node;
+  options.machine.ranks_per_node = schedule.ranks_per_node;
   options.check = true;
   options.shuffle_seed = shuffle;
   World world(options, hardware.backend);

@@ -77,7 +77,7 @@ class Sharing : public testing::TestWithParam<Hardware> {
   static Time run(int ranks, int ranks_per_node, const World::Program& program) {
     WorldOptions options;
     options.ranks = ranks;
-    options.ranks_per_node = ranks_per_node;
+    options.machine.ranks_per_node = ranks_per_node;
     options.check = true;
     World world(options, GetParam().backend());
     EXPECT_EQ(world.run(program), "");

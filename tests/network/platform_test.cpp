@@ -149,13 +149,13 @@ TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
   constexpr std::size_t kBytes = 1'000'000;
   const Time slow = Bandwidth::gigabits_per_second(8).bytes(kBytes);
   for (const int from : {0, 1}) {
-    Play play(*make_network(options_with(text, GetParam()), 4, 1));
+    Play play(*make_network(options_with(text, GetParam()), 4, {}));
     play.send(from, from + 1, kBytes, Time::ns(7));
     const Arrival one = play.run()[0];
     EXPECT_EQ(one.last, Time::ns(7) + slow + Time::us(6));
     EXPECT_EQ(one.waited, Time());
   }
-  Play play(*make_network(options_with(text, GetParam()), 4, 1));
+  Play play(*make_network(options_with(text, GetParam()), 4, {}));
   play.send(0, 1, kBytes);
   play.send(1, 0, kBytes);  // the same links: they are not split
   play.send(2, 3, kBytes);
@@ -174,7 +174,7 @@ TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
 /// A cluster of a file and the same tree by its name: the same ways behind cables as fast as the ports.
 TEST_P(PlatformSharings, AgreeWithTheSameTreeByName) {
   const auto arrivals = [](const NetworkOptions& options) {
-    Play play(*make_network(options, 16, 1));
+    Play play(*make_network(options, 16, {}));
     for (int node = 0; node < 16; ++node) play.send(node, (node + 5) % 16, 200'000);
     std::vector<Time> last;
     for (const Arrival& arrival : play.run()) last.push_back(arrival.last);
@@ -189,7 +189,7 @@ TEST_P(PlatformSharings, AgreeWithTheSameTreeByName) {
 }
 
 TEST(APlatform, WithTooFewHostsSaysWhereTheyAre) {
-  EXPECT_EQ(make_network(options_with(cluster("0-3", "")), 5, 1).error(),
+  EXPECT_EQ(make_network(options_with(cluster("0-3", "")), 5, {}).error(),
             "network.topology: p.xml:4: it has 4 hosts, and there are 5 nodes");
 }
 

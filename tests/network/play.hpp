@@ -112,7 +112,7 @@ inline std::shared_ptr<Network> network(const std::string& topology, int nodes,
   options.topology = topology;
   options.sharing = sharing;
   options.routing = routing;
-  auto made = make_network(options, nodes, 1);
+  auto made = make_network(options, nodes, {});
   EXPECT_TRUE(made) << made.error();
   return made ? *made : nullptr;
 }

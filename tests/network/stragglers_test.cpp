@@ -19,7 +19,7 @@ std::shared_ptr<const Stragglers> stragglers_of(const StragglerOptions& options,
                                                 int ranks_per_node = 1) {
   std::vector<int> places;
   for (int node = 0; node < nodes; ++node) places.push_back(node);
-  auto made = Stragglers::make(options, places, nodes, ranks_per_node);
+  auto made = Stragglers::make(options, places, nodes, {.ranks_per_node = ranks_per_node});
   EXPECT_TRUE(made) << made.error();
   return *made;
 }
@@ -42,7 +42,7 @@ Played played(const char* backend, int ranks, const World::Program& program,
               std::shared_ptr<const Stragglers> stragglers, std::uint64_t shuffle = 0) {
   static const Registry registry{built_in_backends()};
   const Configuration configuration;
-  auto setting = world_setting(configuration, registry, *registry.find(backend));
+  auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
   (*setting).check = true;
   WorldOptions options;
@@ -254,14 +254,14 @@ TEST(SlowNodes, AreDrawnBySeed) {
 TEST(SlowNodes, AreWhereTheMachineHasThem) {
   StragglerOptions options;
   options.slow = *parse_slow_nodes("6:2");
-  const auto made = Stragglers::make(options, {2, 6}, 8, 1);
+  const auto made = Stragglers::make(options, {2, 6}, 8, {});
   ASSERT_TRUE(made) << made.error();
   EXPECT_EQ((*made)->computed(0, Time::us(1)), Time::us(1));
   EXPECT_EQ((*made)->computed(1, Time::us(1)), Time::us(2));
-  EXPECT_EQ(Stragglers::make(options, {0, 1}, 4, 1).error(),
+  EXPECT_EQ(Stragglers::make(options, {0, 1}, 4, {}).error(),
             "there is no node 6: the machine has the nodes 0 to 3");
   options.slow = *parse_slow_nodes("random:3:2");
-  EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, 1).error(), HasSubstr("3 nodes are to be slow"));
+  EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, {}).error(), HasSubstr("3 nodes are to be slow"));
 }
 
 TEST(AReplay, SaysWhatStragglersCost) {
@@ -271,7 +271,7 @@ TEST(AReplay, SaysWhatStragglersCost) {
   const Pattern pattern = *parse_pattern("pattern:alltoall:8:65536:4");
   const ReplaySource source{pattern.ranks, [pattern](int rank) { return pattern.read(rank); }};
   const auto replayed = [&] {
-    auto setting = world_setting(configuration, registry, *registry.find("host"));
+    auto setting = world_setting(configuration, registry, *registry.find("host"), source.ranks);
     auto result = replay(*setting, source);
     EXPECT_TRUE(result) << result.error();
     return std::move(*result);

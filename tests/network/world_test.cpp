@@ -26,8 +26,8 @@ Played played(const char* backend, const std::string& topology, int ranks, const
   const Registry registry{built_in_backends()};
   Configuration configuration;
   configuration.network.topology = topology;
-  configuration.ranks_per_node = ranks_per_node;
-  auto setting = world_setting(configuration, registry, *registry.find(backend));
+  configuration.machine.ranks_per_node = ranks_per_node;
+  auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
   (*setting).check = true;
   if (std::string_view(backend) == "cclo")
@@ -163,7 +163,7 @@ TEST(AWorld, TellsOfMessagesThatWaitForASharedLink) {
     const Registry registry{built_in_backends()};
     Configuration configuration;
     configuration.network.topology = topology;
-    auto setting = world_setting(configuration, registry, *registry.find("host"));
+    auto setting = world_setting(configuration, registry, *registry.find("host"), 4);
     auto world = std::move(*make_world(*setting, 4, options));
     EXPECT_EQ(world->run([](RankHandle& rank) -> Task<void> {
       if (rank.rank() < 2) (void)co_await rank.send(rank.rank() + 2, 4096);
@@ -214,7 +214,7 @@ TEST(AWorld, SaysBetweenWhichNodesThereIsNoWay) {
   Configuration configuration;
   configuration.network.topology = "p.xml";
   configuration.network.platform = *platform;
-  auto setting = world_setting(configuration, registry, *registry.find("host"));
+  auto setting = world_setting(configuration, registry, *registry.find("host"), 2);
   auto world = std::move(*make_world(*setting, 2));
   EXPECT_EQ(world->run([](RankHandle& rank) -> Task<void> { (void)co_await rank.barrier(); }),
             "network.topology: p.xml:1: the zone has no route from a to b");

@@ -13,11 +13,11 @@ PROGRAMS = ["fixed_pattern", "reduce", "nonblocking", "other_collectives", "over
 RUNS = 5
 RANKS = 3
 LIMIT = 60
-# With the usual placement few ranks share a node or a board, which have no links between them.
-APART = {"dpu.ranks_per_node": "1", "tinsel.placement": "apart"}
+# With the usual placement few ranks share a board, which has no links within.
+APART = {"tinsel.placement": "apart"}
 FAULTY = ["host", "cclo", "zrlmpi", "dpu", "tinsel"]  # the array of aie has no links that fail
 # Retries that are used up at once, so that the clock of a run in which everything fails stays small.
-ALL_FAIL = {"OFFRAMP_DPU_RANKS_PER_NODE": "1", "OFFRAMP_TINSEL_PLACEMENT": "apart", "OFFRAMP_FAULTS_SCRIPT": "lose *>*"}
+ALL_FAIL = {"OFFRAMP_TINSEL_PLACEMENT": "apart", "OFFRAMP_FAULTS_SCRIPT": "lose *>*"}
 
 
 def campaign(arguments, program, *options, settings=None, run_limit=LIMIT, limit=LIMIT * RUNS):

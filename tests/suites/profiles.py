@@ -5,7 +5,7 @@ from mpi_programs import Run, programs
 RANKS = 3
 # Backend, by which name it goes, what is set, and on how many ranks if not on three.
 PROFILES = [
-    ("host", "node by node, 200 Gb/s", {"OFFRAMP_RANKS_PER_NODE": "2", "OFFRAMP_HOST_NIC": "200g"} | {
+    ("host", "node by node, 200 Gb/s", {"OFFRAMP_MACHINE_RANKS_PER_NODE": "2", "OFFRAMP_HOST_NIC": "200g"} | {
         f"OFFRAMP_HOST_{name}": "han" for name in ("BCAST", "REDUCE", "ALLREDUCE", "GATHER", "SCATTER", "ALLGATHER", "BARRIER")},
      4),
     ("cclo", "UDP", {"OFFRAMP_CCLO_TRANSPORT": "udp"}),

@@ -141,7 +141,7 @@ TEST(TinselForecast, DeclinesWhatTheMachineCannotHold) {
 TEST(TinselExplain, EveryTopicHasAText) {
   const Settings settings = Settings::defaults(tinsel_backend().parameters);
   for (const ExplainTopic& topic : tinsel_backend().topics) {
-    const Explanation text = topic.render({settings, operation(OperationKind::kBcast, 40, 64), {}});
+    const Explanation text = topic.render({settings, {}, operation(OperationKind::kBcast, 40, 64), {}});
     EXPECT_EQ(text.error, "") << topic.topic;
     EXPECT_GT(text.text.size(), 50U) << topic.topic;
     std::printf("%s\n", text.text.c_str());

@@ -33,6 +33,7 @@
 #include "offramp/kernel/task.hpp"
 #include "offramp/kernel/time.hpp"
 #include "offramp/kernel/wire.hpp"
+#include "offramp/model/machine.hpp"
 #include "offramp/model/message.hpp"
 #include "offramp/model/operation.hpp"
 #include "offramp/model/parameter.hpp"
@@ -142,7 +143,7 @@ struct BackendContext {
   SpanSink* spans = nullptr;
   /// Receives each packet that this rank's hardware sends, once; null when no capture was asked for.
   PacketSink* packets = nullptr;
-  int ranks_per_node = 1;  // neighbouring world ranks that are on one node
+  MachineLayout machine = {};
 };
 
 /// What an operation on many ranks takes, all of which begin at time 0.
@@ -158,6 +159,7 @@ struct Forecast {
 /// One thing that `offramp explain` shows of a backend. Texts are literals.
 struct ExplainRequest {
   const Settings& settings;
+  MachineLayout machine;
   Operation operation;                     // where the topic is about one
   std::span<const std::string> arguments;  // further words of the command line
 };
@@ -180,7 +182,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 5;
+  static constexpr int kAbi = 6;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
@@ -195,6 +197,8 @@ struct BackendDescription {
   /// The parameters that make no difference beside the others' values, whether the user has set them or not:
   /// those that are set are reported. Null: all of them always count.
   std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;
+  /// What so many ranks stand on. Null: nothing is said of it.
+  Footing (*footing)(const Settings& settings, const MachineLayout& machine, int ranks) = nullptr;
   /// The hardware is one machine for all ranks, and what connects them is part of it: no network of the
   /// user's lies between nodes.
   bool is_one_machine = false;

@@ -19,7 +19,10 @@ namespace offramp {
 /// The ranks that share one resource.
 enum class Scope : std::uint8_t {
   kRank,     // it has one of its own
-  kNode,     // the ranks of a node: the setting ranks_per_node
+  kNode,     // the ranks of a node; this and the next three by MachineLayout
+  kSocket,   // the ranks of one of its sockets
+  kCard,     // the ranks to which one of its cards is dealt
+  kLink,     // the ranks to which one of the card's links is dealt
   kGroup,    // so many neighbouring ranks (of a board, an array): ResourceDescription::ranks
   kMachine,  // all ranks
   kCount

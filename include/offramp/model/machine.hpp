@@ -1,0 +1,48 @@
+// The machine that the ranks of a program are on: which of them share a node, and what of it.
+//
+// One description for all backends, so that every side of a comparison stands on the same nodes. A card is
+// what connects a node with the others: a NIC, an FPGA, a DPU.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace offramp {
+
+/// World ranks lie block by block on the nodes, and those of a node block by block on its sockets. Its cards
+/// are dealt to them one by one, and each card's links to the ranks of the card. Numbers count through the
+/// whole machine, node by node. All members are at least 1.
+struct MachineLayout {
+  int ranks_per_node = 1;
+  int sockets_per_node = 1;
+  int cards_per_node = 1;
+  int links_per_card = 1;
+
+  [[nodiscard]] int node(int rank) const { return rank / ranks_per_node; }
+  [[nodiscard]] int local_rank(int rank) const { return rank % ranks_per_node; }
+  [[nodiscard]] int nodes(int ranks) const { return (ranks - 1) / ranks_per_node + 1; }
+  [[nodiscard]] int socket(int rank) const {
+    const auto local = static_cast<std::int64_t>(local_rank(rank));
+    return node(rank) * sockets_per_node + static_cast<int>(local * sockets_per_node / ranks_per_node);
+  }
+  [[nodiscard]] int card(int rank) const {
+    return node(rank) * cards_per_node + local_rank(rank) % cards_per_node;
+  }
+  [[nodiscard]] int link(int rank) const {
+    return card(rank) * links_per_card + local_rank(rank) / cards_per_node % links_per_card;
+  }
+
+  [[nodiscard]] bool on_one_node(int rank, int other) const { return node(rank) == node(other); }
+  /// The most ranks that share a card, and a link.
+  [[nodiscard]] int ranks_per_card() const { return (ranks_per_node - 1) / cards_per_node + 1; }
+  [[nodiscard]] int links_per_node() const { return cards_per_node * links_per_card; }
+};
+
+/// What hardware stands on in the machine.
+struct Footing {
+  std::string text;                       // a noun phrase: "4 nodes of 16 ranks, 1 NIC each, of 100 Gb/s"
+  std::int64_t node_bits_per_second = 0;  // out of a node, over all its cards; 0: it does not stand on nodes
+};
+
+}  // namespace offramp

@@ -1,0 +1,23 @@
+// What hardware that stands on the nodes says of it: BackendDescription::footing.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "offramp/kernel/time.hpp"
+#include "offramp/model/machine.hpp"
+
+namespace offramp {
+
+/// "4 nodes of 16 ranks, each with 2 NICs of 2 links of 100 Gb/s". card: a noun whose plural has an s. links:
+/// of a card, each with that rate.
+Footing footing_on_nodes(const MachineLayout& machine, int ranks, std::string_view card, Bandwidth link,
+                         int links);
+
+/// "100 Gb/s", with the digits that it needs.
+std::string gigabits_text(std::int64_t bits_per_second);
+
+/// "1 node", "16 ranks".
+std::string counted(int count, std::string_view noun);
+
+}  // namespace offramp
