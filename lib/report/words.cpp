@@ -7,8 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "simulators/model/footing.hpp"
-
 namespace offramp {
 
 std::string time_text(double ns) {
@@ -58,8 +56,10 @@ std::string other_ground_text(const Footing& hardware, const Footing& host) {
     return {};
   if (hardware.node_bits_per_second == 0)
     return fmt::format("it stands on {}, not on the host's nodes", hardware.text);
-  return fmt::format("it has {} out of a node, where the host has {}",
-                     gigabits_text(hardware.node_bits_per_second), gigabits_text(host.node_bits_per_second));
+  constexpr double kGiga = 1e9;
+  return fmt::format("it has {:g} Gb/s out of a node, where the host has {:g} Gb/s",
+                     static_cast<double>(hardware.node_bits_per_second) / kGiga,
+                     static_cast<double>(host.node_bits_per_second) / kGiga);
 }
 
 std::string ranks_text(std::span<const std::size_t> ranks) {
