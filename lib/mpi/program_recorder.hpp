@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "lib/core/collective.hpp"
+#include "lib/engine/collective.hpp"
 #include "lib/mpi/dispatch.hpp"
 #include "lib/recording/recorder.hpp"
 
