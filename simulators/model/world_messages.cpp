@@ -170,7 +170,9 @@ void Core::depart(Message& message) {
   passage.begin = now_;
   const bool was_failed = passage.failed;
   const bool was_taken = passage.complete >= Time();
+  const Time asked = passage.again;
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
+  if (waits(message, asked, *message.source, EventKind::kDepart)) return;
   if (passage.failed && !was_failed) count_failure(*message.source);
   if (passage.asks()) {
     passage.requested += farther(message.transfer);
@@ -182,6 +184,20 @@ void Core::depart(Message& message) {
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (passage.protocol == Protocol::kDirect) sent(message, passage.complete);
+}
+
+bool Core::waits(Message& message, Time asked, Rank& rank, EventKind kind) {
+  Time& again = message.passage.again;
+  if (again == asked) {
+    again = Time::ps(-1);
+    return false;
+  }
+  if (kind == EventKind::kDepart) {
+    push(later(again, now_), rank, kind, &message, rank.next_departure());
+  } else {
+    push(later(again, now_), rank, kind, message);
+  }
+  return true;
 }
 
 void Core::record_sender(const Message& message) const {
@@ -284,7 +300,9 @@ void Core::answered(Message& message) {
   }
   passage.answered = now_;
   const bool was_failed = passage.failed;
+  const Time asked = passage.again;
   own.backend->transmit(message.transfer, passage, view(own, members_[message.backend]));
+  if (waits(message, asked, *message.source, EventKind::kAnswered)) return;
   if (passage.failed && !was_failed) count_failure(*message.destination);
   own.backend->count(message.transfer, passage);
   cross(message);
@@ -299,7 +317,9 @@ void Core::arrive(Message& message) {
   const Device& other = device(*message.destination, message.backend);
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
+  const Time asked = passage.again;
   other.backend->arrive(message.transfer, passage, view(other, member));
+  if (waits(message, asked, *message.destination, EventKind::kArrive)) return;
   message.is_stored = true;
   if (message.holds_receiver) {
     (void)view(other, member).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);

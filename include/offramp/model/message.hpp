@@ -60,6 +60,9 @@ struct Passage {
   Time by_processor;             // so long the receiver's processor has moved the data there itself
   Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
   Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
+  // A stage that has to wait for what it needs sets this, and is called again then. Negative at its first
+  // call.
+  Time again = Time::ps(-1);
   Protocol protocol = Protocol::kDirect;
   bool failed = false;      // the protocol gave up on the message: both ends get an error
   std::uint8_t reason = 0;  // of a failure: the low byte of the stamp that Backend::failure() gets
