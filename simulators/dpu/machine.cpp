@@ -78,6 +78,14 @@ Time Machine::work(int process, Time at, Time duration) {
   return host_at(p.host).occupy(p.resource, at, duration).end;
 }
 
+Time Machine::import(int process, Time at) {
+  const Time end = work(process, at, spec_.card.import);
+  const Process& p = process_at(process);
+  if (!p.on_host)
+    host_at(p.host).occupy(node_.imports(p.global_id), end - spec_.card.import, spec_.card.import);
+  return end;
+}
+
 Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t bytes) {
   Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
   int link = 0;

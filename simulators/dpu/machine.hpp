@@ -76,6 +76,8 @@ class Machine final : private Notifications::Way {
   /// A service process is busy for so long at the speed of its card; when it is done.
   Time work(int process, Time at, Time duration);
   Time step(int process, Time at) { return work(process, at, spec_.card.step()); }
+  /// The memory handles of an arrival.
+  Time import(int process, Time at);
   /// The machine's own part of what is scheduled; false: it is no such event.
   bool take(const Event& event, Time at);
 

@@ -110,7 +110,8 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
   return rerouted.needed;
 }
 
-// Take the RTS or the receive, whichever comes later; import both hosts' handles; post the READ.
+// Take the RTS or the receive, whichever comes later; import both hosts' handles, if that is to be done
+// again; post the READ.
 void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const Distance way = distance(transfer);
   if (is_by_host(transfer, passage.granted)) {
@@ -123,6 +124,9 @@ void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resou
       passage.granted > passage.requested ? passage.granted + card_.pcie_latency : passage.granted;
   const Time posted =
       work(receiver, transfer.destination, known, card_.step() * 2 + card_.message_import).end;
+  if (card_.message_import > Time())
+    receiver.occupy(node_.imports(placement_.global_id(transfer.destination)), posted - card_.message_import,
+                    card_.message_import);
   const Time request = way == Distance::kNetwork ? card_.network_latency : card_.local_latency;
   passage.answered = posted + request + card_.pcie_latency;
 }

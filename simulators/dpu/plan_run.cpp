@@ -134,7 +134,7 @@ class Run final : public Offload {
     Time now = machine_.step(process, at);
     r.arrived = true;
     // An idle member of a collective without bytes has nothing to import.
-    if (plan_.imports) now = machine_.work(process, now, spec_.card.import);
+    if (plan_.imports) now = machine_.import(process, now);
     if (r.data) offer(rank, now);
     for (const int pull : std::exchange(r.parked, {})) begin_read(pull, now);
     finish(rank, now);
