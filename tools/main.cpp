@@ -349,7 +349,9 @@ class PredictCommand {
         ->capture_default_str()
         ->type_name("N");
     app_.add_flag("--check", options_.check,
-                  "verify while simulating that no unit is used twice at a time or beyond its rate, that "
+                  "verify while simulating that no unit is used twice at a time, beyond its rate, or idle "
+                  "while something "
+                  "waits for it, that "
                   "nothing comes before its cause, and that nothing is lost");
     app_.add_flag(
         "--what-if", options_.what_if,
@@ -449,7 +451,9 @@ class ReplayCommand {
         "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
         "it waits for what is missing");
     app_.add_flag("--check", options_.check,
-                  "verify while simulating that no unit is used twice at a time or beyond its rate, that "
+                  "verify while simulating that no unit is used twice at a time, beyond its rate, or idle "
+                  "while something "
+                  "waits for it, that "
                   "nothing comes before its cause, and that nothing is lost");
     app_.add_flag("--details", details_, description_of("details"));
     app_.add_flag("--json", options_.json, "print JSON");

@@ -70,11 +70,11 @@ class AieBackend final : public Backend {
       passage.requested = passage.begin;
       return;
     }
-    if (leave(transfer, passage, passage.begin, sender)) count(transfer, passage);
+    if (leave(transfer, passage, later(passage.begin, passage.again), sender)) count(transfer, passage);
   }
   void grant(const Transfer&, Passage& passage) override { passage.answered = passage.granted; }
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    (void)leave(transfer, passage, passage.answered, sender);
+    (void)leave(transfer, passage, later(passage.answered, passage.again), sender);
   }
 
   /// Its windows go on to the host as they come: the port takes them up when it can keep pace with the rest.
@@ -157,7 +157,7 @@ class AieBackend final : public Backend {
       const aie::DeviceWork in = aie::host_work(setup_.host, true, load.window, load.windows);
       const auto port = device_.serve(sender, in, passage, at);
       if (!port) return false;
-      wait = port->begin - at;  // in a live run
+      wait = port->begin - at;  // in a live run; in a world the call waited for it
       late = port->end - (at + in.alone());
     }
     const Arbiter::Grant core = sender.occupy(aie::kCore, at, load.core);

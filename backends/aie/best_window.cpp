@@ -7,7 +7,7 @@
 namespace offramp::aie {
 namespace {
 
-constexpr std::size_t kLeast = 64;  // smaller ones never win
+constexpr std::size_t kLeast = 16;
 constexpr std::size_t kElement = 4;
 constexpr int kHops = 2;         // of an edge that does not share memory, roughly
 constexpr int kMessageHops = 5;  // between two of 64 ranks, on the average
@@ -22,10 +22,13 @@ struct Pipeline {
   }
 };
 
-/// Cut into as few windows as can be, or into more and more of one size, down to the least; of equals the
-/// largest.
+/// What becomes smaller from one size that is tried to the next: windows of blocks are halved, so that most
+/// blocks end where a window does; other messages are cut into more and more of one size.
+enum class Cut : std::uint8_t { kMessage, kBlocks };
+
+/// From the largest down to the least; of equals the largest.
 template <typename Of>
-BestWindow best(const Setup& setup, std::size_t bytes, std::size_t largest, Of pipeline_of) {
+BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t largest, Of pipeline_of) {
   const auto timed = [&](std::size_t window) {
     const Pipeline pipeline = pipeline_of(window);
     const auto more = static_cast<std::int64_t>(Chunks{bytes, window}.count()) - 1;
@@ -35,10 +38,12 @@ BestWindow best(const Setup& setup, std::size_t bytes, std::size_t largest, Of p
   BestWindow found = timed(most);
   if (!setup.best_window) return found;
   std::size_t count = Chunks{bytes, most}.count();
-  for (std::size_t window = most; window >= kLeast; window = edge_window((bytes + count - 1) / count, most)) {
+  for (std::size_t window = most; window > kLeast;) {
+    count += std::max<std::size_t>(count / 2, 1);
+    window =
+        cut == Cut::kBlocks ? edge_window(window / 2, most) : edge_window((bytes + count - 1) / count, most);
     const BestWindow one = timed(window);
     if (one.time < found.time) found = one;
-    count += std::max<std::size_t>(count / 2, 1);
   }
   return found;
 }
@@ -91,7 +96,7 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
                          std::size_t largest) {
   const int inputs = std::min(setup.arity, kernels - 1);
   const int levels = levels_below(kernels, setup.arity);
-  BestWindow found = best(setup, bytes, largest, [&](std::size_t window) {
+  BestWindow found = best(setup, Cut::kMessage, bytes, largest, [&](std::size_t window) {
     const Timing& timing = setup.timing;
     const std::size_t elements = window / kElement;
     const int own = streamed ? 1 : 0;
@@ -112,7 +117,7 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
 }
 
 std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std::size_t largest) {
-  return best(setup, bytes, largest,
+  return best(setup, Cut::kMessage, bytes, largest,
               [&](std::size_t window) {
                 Pipeline pipeline;
                 const Time kernel = copy(setup, window, 0, 2);
@@ -129,7 +134,7 @@ std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std
 
 std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest) {
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, block * static_cast<std::size_t>(kernels), largest,
+  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,
               [&](std::size_t window) {
                 const Time kernel = copy(setup, window, 1, 1);
                 Pipeline pipeline;
@@ -151,7 +156,7 @@ std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, st
   std::int64_t depths = 0;
   for (int node = 1; node < kernels; ++node) depths += levels_below(node + 1, setup.arity);
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, block * static_cast<std::size_t>(kernels), largest,
+  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,
               [&](std::size_t window) {
                 const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
                 const Time kernel = copy(setup, window, 1, 1);
@@ -171,7 +176,7 @@ std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, st
 }
 
 std::size_t message_window(const Setup& setup, std::size_t bytes) {
-  return best(setup, bytes, setup.window,
+  return best(setup, Cut::kMessage, bytes, setup.window,
               [&](std::size_t window) {
                 Pipeline pipeline;
                 const Time kernel = copy(setup, window, 0, setup.host_data ? 2 : 1);

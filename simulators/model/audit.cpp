@@ -22,7 +22,7 @@ void Audit::occupied(const Resource& resource, const ResourceDescription& descri
     note(fmt::format("{} is occupied twice: from {} ps, and until {} ps", description.name,
                      grant.begin.count(), use.end.count()));
   std::erase_if(use.gaps, [this](const Gap& gap) { return gap.end <= now_; });
-  if (grant.begin > asked) waited(description, use, asked, grant.begin);
+  if (grant.begin > asked && !description.reserved_ahead) waited(description, use, asked, grant.begin);
   if (grant.begin > later(use.end, now_)) use.gaps.push_back({use.end, grant.begin});
   use.end = later(use.end, grant.end);
   use.bytes += bytes;
@@ -38,7 +38,7 @@ void Audit::waited(const ResourceDescription& description, const Use& use, Time 
   for (const Gap& gap : use.gaps) {
     const Time from = later(gap.begin, asked);
     const Time idle = earlier(gap.end, served) - from;
-    if (idle <= kLookAhead) continue;
+    if (idle <= Time()) continue;
     note(fmt::format("{} is idle from {} ps on for {} ps, while something waits from {} to {} ps",
                      description.name, from.count(), idle.count(), asked.count(), served.count()));
     return;

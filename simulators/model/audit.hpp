@@ -31,7 +31,6 @@ class Audit final : public ResourceObserver {
 
  private:
   static constexpr std::size_t kMostNoted = 20;
-  static constexpr Time kLookAhead = Time::ps(0);
   /// A resource is idle before an occupation that was reserved for a later moment.
   struct Gap {
     Time begin;

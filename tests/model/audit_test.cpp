@@ -39,6 +39,18 @@ TEST_F(AnAudit, FindsAResourceThatIsIdleWhileSomethingWaits) {
       << audit.violations()[0];
 }
 
+TEST_F(AnAudit, LetsResourcesPassThatAreReservedAhead) {
+  static constexpr ResourceDescription kAhead{.name = "unit", .reserved_ahead = true};
+  const auto occupy_ahead = [this](int now, int asked) {
+    audit.event(Time::ns(now));
+    const Arbiter::Grant grant = resource.timeline.acquire(Time::ns(asked), Time::ns(10));
+    audit.occupied(resource, kAhead, Time::ns(asked), grant, 0);
+  };
+  occupy_ahead(5, 50);
+  occupy_ahead(20, 20);
+  EXPECT_EQ(audit.violations(), std::vector<std::string>());
+}
+
 TEST_F(AnAudit, AcceptsAReservationThatKeepsNothingWaiting) {
   occupy(0, 0, 10);
   occupy(5, 50, 10);

@@ -13,10 +13,11 @@
 //
 // A world calls the stages of all messages in the order of modelled time, with the resources that ranks
 // really share. A resource that a stage occupies from a later moment on is kept from all that could use it
-// before: depart(), transmit() and arrive() may ask to be called again at that moment (Passage::again). A run
-// asks only what decides how its data moves: the DataCarrier half. Where a program looks at modelled time
-// while it runs, a live clock calls the stages rank by rank, with the resources of that rank
-// (lib/live_clock/live_messages.hpp). Messages of a rank to itself pass none but issue() and receive().
+// before: depart(), answer(), transmit() and arrive() may ask to be called again at that moment
+// (Passage::again). A run asks only what decides how its data moves: the DataCarrier half. Where a program
+// looks at modelled time while it runs, a live clock calls the stages rank by rank, with the resources of
+// that rank (lib/live_clock/live_messages.hpp). Messages of a rank to itself pass none but issue() and
+// receive().
 //
 // Collectives are coroutines over a Team, the same in all three. A backend object serves any number of ranks
 // and is used by one thread at a time; what belongs to a rank is in its resources. Every function is noexcept

@@ -79,6 +79,16 @@ struct Passage {
   }
 };
 
+/// Calls a stage until it has nothing more to wait for: where nothing else happens in between.
+template <typename Stage>
+void to_its_end(Passage& passage, Stage stage) {
+  for (Time asked = passage.again;; asked = passage.again) {
+    stage();
+    if (passage.again == asked) break;
+  }
+  passage.again = Time::ps(-1);
+}
+
 /// What a live run sends along with a message. The live clock's own code gives the fields their meaning;
 /// times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
 struct Stamp {
