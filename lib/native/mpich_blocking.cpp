@@ -1,6 +1,8 @@
 // Calls that wait for other processes inside MPICH, whose progress engine turns nothing of ours: a thread
 // serves Offramp's fabric meanwhile. Completion calls are not among them: those ask again and again
 // (mpich_completion.cpp).
+#include <type_traits>
+
 #include "lib/native/mpich_inner.hpp"
 
 namespace offramp::mpich {
