@@ -177,7 +177,10 @@ Progress progress_of(const Settings& settings) {
 }
 
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
-  return footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+  Footing footing =
+      footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+  footing.text += ", " + selection_text(settings);
+  return footing;
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/host/collectives.hpp"
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
 #include "simulators/model/world.hpp"
@@ -35,14 +36,6 @@ struct Job {
 std::string size_of(std::size_t bytes) {
   if (bytes >= kKi * kKi) return fmt::format("{} MiB", bytes / kKi / kKi);
   return bytes >= kKi ? fmt::format("{} KiB", bytes / kKi) : fmt::format("{} B", bytes);
-}
-
-CollectiveSizes sizes_of_allgatherv(std::size_t block, int ranks) {
-  CollectiveSizes sizes;
-  sizes.send = block;
-  sizes.receive_blocks.assign(static_cast<std::size_t>(ranks), block);
-  sizes.receive = block * sizes.receive_blocks.size();
-  return sizes;
 }
 
 /// In the order of the job's communicator.
@@ -83,8 +76,7 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes, bool non
   Time sum;
   (void)world.run([&](RankHandle& rank) -> Task<void> {
     const Communicator all = rank.communicator(members, 1);
-    const CollectiveSizes sizes = kind == OperationKind::kAllgatherv ? sizes_of_allgatherv(bytes, job.ranks)
-                                                                     : sizes_of(operation, all.rank());
+    const CollectiveSizes sizes = sizes_of_equal_blocks(operation, bytes, all.rank());
     for (int turn = 0; turn < kFirst + kTurns; ++turn) {
       const Time begin = rank.clock();
       RankRequest request = rank.start(all, operation, sizes);

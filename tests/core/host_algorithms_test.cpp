@@ -136,7 +136,7 @@ TEST(HostAlgorithms, NameAlgorithmsThatExist) {
                              algorithm.elements == host::Elements::kAny &&
                              algorithm.nodes == host::Nodes::kAny;
       EXPECT_EQ(unlimited, algorithm.instead.empty()) << algorithm.name;
-      EXPECT_TRUE(unlimited || algorithm.instead == host::kAuto || exists(kind, algorithm.instead))
+      EXPECT_TRUE(unlimited || algorithm.instead == host::kByOpenMpi || exists(kind, algorithm.instead))
           << algorithm.name;
     }
   }
