@@ -62,9 +62,11 @@ class HostBackend final : public Backend {
     if (transfer.synchronous || waits_for_receiver(transfer)) {
       passage.protocol = Protocol::kRendezvous;
     } else {
-      // Into memory that the receiver shares, or that the NIC knows.
-      if (is_buffered(transfer)) passage.host_free += copy_time(transfer.bytes);
-      if (!local) passage.begin = passage.host_free;
+      // Into memory that the receiver shares, or that the NIC knows, fragment by fragment.
+      if (is_buffered(transfer)) {
+        passage.host_free += copy_time(transfer.bytes);
+        if (!local) passage.begin += fragment_time(transfer);
+      }
       passage.complete = passage.host_free;
     }
     if (!local && transfer.source != transfer.destination) count_packets(transfer);
@@ -119,7 +121,9 @@ class HostBackend final : public Backend {
     span(transfer, transfer.destination, "host.cpu", "receive", at, done);
     // Out of the NIC's buffer; or, within a node, out of what MPI took from the shared one before.
     if (passage.asks() || !(local ? kept : is_buffered(transfer))) return done;
-    const Time copied = done + copy_time(transfer.bytes);
+    const Time copied = kept ? done + copy_time(transfer.bytes)
+                             : later(done + fragment_time(transfer),
+                                     passage.first + nic_.overhead + copy_time(transfer.bytes));
     span(transfer, transfer.destination, "host.cpu", kept ? "unexpected message" : "copy", done, copied);
     return copied;
   }
@@ -153,7 +157,7 @@ class HostBackend final : public Backend {
  private:
   enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kResources };
   static constexpr std::size_t kMtu = 4096;
-  static constexpr std::size_t kFragment = 8192;  // of the memory that two ranks share
+  static constexpr std::size_t kFragment = 8192;  // of what is copied through a buffer
 
   /// Two ranks of one node. A rank has its messages to itself by other rules.
   [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
@@ -165,6 +169,11 @@ class HostBackend final : public Backend {
   /// Whether a message that asks nothing is copied at both ends.
   [[nodiscard]] bool is_buffered(const Transfer& t) const {
     return t.source != t.destination && (is_on_one_node(t) || t.bytes > inline_limit_);
+  }
+
+  /// Copying the first fragment, or the last one.
+  [[nodiscard]] Time fragment_time(const Transfer& t) const {
+    return copy_time(std::min(t.bytes, kFragment));
   }
 
   /// On the link. PCIe may be slower.
@@ -183,12 +192,15 @@ class HostBackend final : public Backend {
     const Time wire = wire_time(transfer);
     passage.leaves = sender.occupy(kLinkOut, there, wire + nic_.gap, transfer.bytes).begin;
     passage.left = passage.leaves + wire;
+    if (passage.asks() || transfer.bytes <= kFragment) return;
+    const Time last_fragment = nic_.bandwidth.bytes(kFragment);
+    passage.left = later(passage.left, passage.host_free + fetch_ + packet_time(transfer) + last_fragment);
   }
 
   /// Fragment by fragment, and the receiver follows.
   void write_buffer(const Transfer& transfer, Passage& passage, const Resources& sender) {
     const Arbiter::Grant copy = sender.carry(kCopy, passage.begin, transfer.bytes);
-    passage.leaves = copy.begin + copy_time(std::min(transfer.bytes, kFragment));
+    passage.leaves = copy.begin + fragment_time(transfer);
     passage.left = copy.end;
   }
 
@@ -202,7 +214,7 @@ class HostBackend final : public Backend {
           later(copy.end, receiver.carry(kMemory, passage.first + single_copy_, transfer.bytes).end);
       return;
     }
-    const Time last = passage.last + copy_time(std::min(transfer.bytes, kFragment));
+    const Time last = passage.last + fragment_time(transfer);
     const Time copied = receiver.occupy(kCopy, passage.first, copying, transfer.bytes).end;
     const Time moved = Time::ps(std::llround(
         static_cast<double>(receiver.time_of(kMemory, transfer.bytes).count()) * memory_detour_));

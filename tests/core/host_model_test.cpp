@@ -133,11 +133,20 @@ TEST(TheHost, SaysThatTheNicHasNoEffectWhereAllOfItIsSet) {
 }
 
 TEST(TheHost, TakesLogGPTimeForAnEagerMessage) {
-  for (const std::size_t bytes : {0, 1, 8, 128, 129, 1000, 12224}) {
+  for (const std::size_t bytes : {0, 1, 8, 128, 129, 1000, 8192}) {
     const OneMessage got = one_message(bytes);
     EXPECT_EQ(got.sender, at_an_end(bytes)) << bytes;
     EXPECT_EQ(got.receiver, at_an_end(bytes) + on_the_way(bytes) + at_an_end(bytes)) << bytes;
   }
+}
+
+TEST(TheHost, CopiesALongEagerMessageInFragments) {
+  // The link and the receiver's processor follow the sender's, 8 KiB behind.
+  const OneMessage got = one_message(kEager);
+  EXPECT_EQ(got.sender, at_an_end(kEager));
+  const Time left = later(at_an_end(8192) + kFetch + packet(4096) + wire(kEager),
+                          at_an_end(kEager) + kFetch + packet(4096) + at_rate(100, 8192));
+  EXPECT_EQ(got.receiver, left + kLatency + packet(4096) + at_an_end(8192));
 }
 
 TEST(TheHost, AsksFirstForALargeOrSynchronousMessage) {
