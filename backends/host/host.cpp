@@ -79,7 +79,12 @@ class HostBackend final : public Backend {
     passage.latency = local ? memory_latency_ : nic_.latency;
     const Time begin = local ? passage.begin : sender.occupy(kNic, passage.begin, nic_.gap).begin;
     if (passage.protocol == Protocol::kDirect) {
-      local ? write_buffer(transfer, passage, sender) : send_data(transfer, passage, sender, begin);
+      if (local) {
+        write_buffer(transfer, passage, sender);
+      } else {
+        const bool is_inline = transfer.bytes <= inline_limit_;
+        send_data(transfer, passage, sender, is_inline ? begin : begin + fetch_time(transfer));
+      }
       if (wire_fails) passage.latency += repair(transfer, passage, passage.leaves);
     } else {
       passage.requested = begin + passage.latency;
@@ -91,7 +96,7 @@ class HostBackend final : public Backend {
     // The receiver's NIC reads from the sender's memory.
     passage.answered =
         passage.granted + (is_on_one_node(transfer) ? memory_overhead_ + memory_latency_ + memory_overhead_
-                                                    : nic_.overhead + nic_.latency);
+                                                    : nic_.overhead + nic_.latency + fetch_time(transfer));
   }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
@@ -186,15 +191,16 @@ class HostBackend final : public Backend {
     return nic_.pcie.bytes(static_cast<std::int64_t>(std::min(t.bytes, kMtu)));
   }
 
+  /// Until the first packet of what lies in memory is at the NIC.
+  [[nodiscard]] Time fetch_time(const Transfer& t) const { return fetch_ + packet_time(t); }
+
   void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
-    const bool is_fetched = passage.asks() || transfer.bytes > inline_limit_;
-    const Time there = is_fetched ? at + fetch_ + packet_time(transfer) : at;
     const Time wire = wire_time(transfer);
-    passage.leaves = sender.occupy(kLinkOut, there, wire + nic_.gap, transfer.bytes).begin;
+    passage.leaves = sender.occupy(kLinkOut, at, wire + nic_.gap, transfer.bytes).begin;
     passage.left = passage.leaves + wire;
     if (passage.asks() || transfer.bytes <= kFragment) return;
     const Time last_fragment = nic_.bandwidth.bytes(kFragment);
-    passage.left = later(passage.left, passage.host_free + fetch_ + packet_time(transfer) + last_fragment);
+    passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
   }
 
   /// Fragment by fragment, and the receiver follows.

@@ -207,7 +207,9 @@ TEST(TheHost, NeverTakesLessForMoreBytesByOneProtocol) {
     const OneMessage now = one_message(bytes);
     const bool is_first = bytes > kEager && bytes - (1 + bytes / 4) <= kEager;  // copies nothing any more
     EXPECT_GE(now.sender, before.sender) << bytes;
-    if (!is_first) EXPECT_GE(now.receiver, before.receiver) << bytes;
+    if (!is_first) {
+      EXPECT_GE(now.receiver, before.receiver) << bytes;
+    }
     before = now;
   }
   // What is not copied may make up for the way of the request.
