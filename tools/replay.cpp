@@ -21,8 +21,24 @@ struct Results {
   std::vector<Replayed> all;
   std::optional<ProgramTimes> program;  // where the recording has computing and the results do not
   std::vector<Refused> refused;
-  int code = kDone;  // kNotWritten: a file could not be
+  std::optional<Time>
+      host_at_its_best;  // beside hardware, where the host's algorithms are a library's choice
+  int code = kDone;      // kNotWritten: a file could not be
 };
+
+/// How long it takes over the host with the fastest algorithm of each collective: what hardware gains beyond
+/// that is not due to a library's choice.
+std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
+  const BackendDescription& host = *setup.registry.find("host");
+  Result<WorldSetting> setting =
+      world_setting(*setup.configuration, setup.registry, host, played.description.ranks);
+  if (!setting || (*setting).settings.choice("collectives") == "best") return {};
+  (*setting).settings.set("collectives", {0, "best"});
+  how.details = how.sizes = false;
+  how.observer = nullptr;
+  Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
+  return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
+}
 
 /// The same with the program's computing.
 std::optional<WholeRun> whole_run(const WorldSetting& setting, const Played& played, ReplayOptions how) {
@@ -72,6 +88,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     }
     const Computing computing = computing_of(*result);
     results.all.push_back({backend->name, std::move(*result), {}, {}});
+    if (setup.backends.size() > 1 && backend->name == "host")
+      results.host_at_its_best = host_at_its_best(setup, played, how);
     if (how.compute.kind == Compute::Kind::kNone && computing.any()) {
       results.all.back().run = whole_run(*setting, played, how);
       if (!results.program) {
@@ -99,6 +117,8 @@ void print_json(const Results& results, const recording::Description& descriptio
                          {"largest_ns", in_nanoseconds(results.program->computing.largest)},
                          {"imbalance", results.program->computing.imbalance()},
                          {"free_communication", json_of(results.program->free)}};
+  if (results.host_at_its_best)
+    json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -106,7 +126,8 @@ void print_json(const Results& results, const recording::Description& descriptio
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_comparison(const std::vector<Replayed>& all, const std::vector<Refused>& refused) {
+void print_comparison(const Results& results) {
+  const std::vector<Replayed>& all = results.all;
   const Time first = all.front().result.modelled_time;
   std::string notes;
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# backend", "modelled (us)", "ratio", "carried");
@@ -118,10 +139,17 @@ void print_comparison(const std::vector<Replayed>& all, const std::vector<Refuse
                has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-", carried.text());
     if (!carried.carries_program()) notes += "# " + why_not_carried(replayed) + "\n";
   }
-  for (const Refused& one : refused)
+  for (const Refused& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Replayed& replayed : all)
     notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result.footing.text);
+  if (results.host_at_its_best)
+    notes += fmt::format(
+        "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
+        first > Time() ? fmt::format(", ratio {:.3f}; what hardware gains beyond that is not "
+                                     "due to the choice of algorithms",
+                                     results.host_at_its_best->seconds() / first.seconds())
+                       : "");
   fmt::print("{}", notes);
 }
 
@@ -166,7 +194,7 @@ int replay(const ReplayToolOptions& options) try {
   } else {
     for (const Replayed& replayed : all)
       print_result(replayed, part_text(replayed.result, played.recorded_events));
-    if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(all, results.refused);
+    if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     if (results.program && !all.empty()) print_whole_runs(all, *results.program);
   }
   for (const std::string& note : setup.notes()) complain(note);

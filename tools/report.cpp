@@ -256,7 +256,11 @@ std::string headline(const std::vector<ShownLane>& lanes) {
   const ShownLane* best = nullptr;
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);
-  if (best != nullptr && host != nullptr) text += of_the_ground(best->lane->footing, host->lane->footing);
+  if (best != nullptr && host != nullptr) {
+    text += of_the_ground(best->lane->footing, host->lane->footing);
+    if (!host->lane->footing.text.empty())
+      text += fmt::format(" The host stands on {}.", host->lane->footing.text);
+  }
   return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
 

@@ -448,6 +448,7 @@ std::string comparison(const Json& report) {
       notes += fmt::format("offramp: {}: {}\n", backend, other);
     }
   }
+  if (!ground.text.empty()) notes += fmt::format("offramp: host stands on {}\n", ground.text);
   return out + notes;
 }
 
