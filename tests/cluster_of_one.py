@@ -9,6 +9,8 @@ import socket
 import subprocess
 import time
 
+from ports import free_ports
+
 DAEMONS = ("slurmctld", "slurmd", "srun", "sbatch", "salloc")
 CPUS = 4
 
@@ -34,16 +36,6 @@ SlurmdParameters=config_overrides
 NodeName={host} CPUs={cpus} NodeAddr=127.0.0.1 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def find(name):

@@ -1,5 +1,6 @@
 """Runs programs of tests/mpi: the cases together under one MPI_Init, the others each by itself."""
 
+import functools
 import os
 import re
 import subprocess
@@ -11,17 +12,39 @@ CASE_LIMIT = 8  # s, added for each case of several
 HANG_TIMEOUT = "45"  # s, after which a rank says what it waits for
 
 
+# Of these the tables of errors are compared over every backend by the suite errors, and random traffic is checked by the suite soak.
+OWN_SUITES = {"errors_more", "errors_beside", "soak"}
+
+
 def programs(build):
-    """All of them, in C and Fortran."""
+    """All of them, in C and Fortran, but for those that are about what the MPI library has not."""
     folder = os.path.join(build, "tests/mpi")
-    return sorted(name for name in os.listdir(folder)
-                  if os.path.isfile(os.path.join(folder, name)) and os.access(os.path.join(folder, name), os.X_OK))
+    return sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name))
+                  and os.access(os.path.join(folder, name), os.X_OK) and not (lacks_sessions(build) and is_of_sessions(name)))
 
 
+def is_of_sessions(name):
+    return name.startswith("sessions_")
+
+
+@functools.cache
+def lacks_sessions(build):
+    """Without sessions in the library, their programs are compiled as empty ones."""
+    program = os.path.join(build, "tests/mpi/sessions_unused")
+    return "MPI_Session_init" not in subprocess.run(["nm", "-D", program], check=True, capture_output=True, text=True).stdout
+
+
+@functools.cache
 def cases(build):
-    """Those that share an MPI_Init: see tests/mpi/cases.h."""
-    return subprocess.run([os.path.join(build, "tests/mpi_cases"), "--list"], check=True, capture_output=True, text=True,
-                          env=base_environment(), timeout=60).stdout.split()
+    """Those that share an MPI_Init, see tests/mpi/cases.h: those without threads, and those with."""
+    lists = [subprocess.run([os.path.join(build, "tests/mpi_cases"), which], check=True, capture_output=True, text=True,
+                            env=base_environment(), timeout=60).stdout.split() for which in ("--list", "--list-threaded")]
+    return lists[0], lists[1]
+
+
+def stand_alone(build, names):
+    """Those that need a process of their own, and so a launch for each run."""
+    return [name for name in names if name not in sum(cases(build), [])]
 
 
 def least_ranks(name):
@@ -97,11 +120,10 @@ class Run:
 
     def all(self, names):
         wanted = [name for name in names if self.tally.wants(self.label(name))]
-        shared = set(cases(self.arguments.build)) & set(wanted)
-        if len(shared) < 2:
-            shared = set()
-        if shared:
-            self.together([name for name in wanted if name in shared])
+        for group in cases(self.arguments.build):
+            shared = [name for name in wanted if name in group]
+            if len(shared) > 1:
+                self.together(shared)
+                wanted = [name for name in wanted if name not in shared]
         for name in wanted:
-            if name not in shared:
-                self.record_alone(name)
+            self.record_alone(name)

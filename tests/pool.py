@@ -8,6 +8,8 @@ import resource
 import time
 import traceback
 
+import launch
+
 BACKGROUND = 15  # nice value of what a suite prepares while others run
 
 
@@ -35,18 +37,19 @@ def processor_seconds():
 
 def be_suite(name, module, arguments, pipe):
     begin = time.monotonic()
+    launch.STARTED.clear()
     try:
         module.run(arguments, Tally(arguments.filter, pipe.send))
     except Exception:  # pylint: disable=broad-except  # the other suites go on
         pipe.send(("record", f"{name}: the suite ended with an exception", False, traceback.format_exc(), 0.0))
-    pipe.send(("end", time.monotonic() - begin, processor_seconds()))
+    pipe.send(("end", time.monotonic() - begin, processor_seconds(), launch.started()))
 
 
 def be_preparation(_, module, arguments, pipe):
     """What goes wrong here goes wrong again when the suite does it, which then tells it."""
     os.nice(BACKGROUND)
     module.prepare(arguments)
-    pipe.send(("end", 0.0, 0.0))
+    pipe.send(("end", 0.0, 0.0, 0))
 
 
 class Job:
@@ -105,7 +108,7 @@ class Pool:
             self.results.record(f"{job.name}: the suite's process ended with {status}", False)
 
     def run(self):
-        """{suite: (tests, seconds, seconds of processor time)}"""
+        """{suite: (tests, seconds, seconds of processor time, programs started)}"""
         self.start_what_may()
         while self.jobs:
             for pipe in multiprocessing.connection.wait([job.pipe for job in self.jobs]):

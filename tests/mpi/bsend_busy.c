@@ -50,9 +50,8 @@ static void rounds(Kind kind, int bytes) {
   free(data);
 }
 
-int main(int argc, char** argv) {
-  check_start(&argc, &argv);
-  if (np < 2) return check_skip("bsend_busy", "needs two ranks");
+CASE(bsend_busy) {
+  if (np < 2) SKIP("needs two ranks");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (me == 0) keep_cores_busy();
   rounds(blocking, 16384);
@@ -61,5 +60,5 @@ int main(int argc, char** argv) {
   rounds(blocking, 100);
   rounds(blocking, 100000);
   if (me == 0) end_busy();
-  return check_finish("bsend_busy");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }

@@ -45,17 +45,12 @@ static void threads(int bytes) {
   free(space);
 }
 
-int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  check_ranks();
-  if (np < 2) return check_skip("bsend_threads", "needs two ranks");
-  if (provided < MPI_THREAD_MULTIPLE)
-    return check_skip("bsend_threads", "MPI_THREAD_MULTIPLE is not provided");
+THREADED_CASE(bsend_threads) {
+  if (np < 2) SKIP("needs two ranks");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (me == 0) keep_cores_busy();
   threads(16384);
   threads(100000);
   if (me == 0) end_busy();
-  return check_finish("bsend_threads");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }

@@ -5,9 +5,11 @@
 //     ... checks ...
 //   }
 //
-// Without arguments a program runs all cases it has; arguments name some of them; --list names them all. A
-// line "ok NAME" follows each case that went well. Between two cases it is checked that the first one has
-// left nothing behind.
+// A THREADED_CASE needs MPI_THREAD_MULTIPLE; a program that runs one, or several, asks for it.
+//
+// Without arguments a program runs all cases it has; arguments name some of them; --list names those without
+// threads, --list-threaded the others. A line "ok NAME" follows each case that went well. Between two cases
+// it is checked that the first one has left nothing behind.
 #ifndef TESTS_MPI_CASES_H
 #define TESTS_MPI_CASES_H
 
@@ -18,19 +20,23 @@
 struct check_case {
   const char* name;
   void (*run)(void);
+  int level;  // of MPI_Init_thread
 };
 
 // The linker puts the cases of all files that are linked together into one array.
 extern const struct check_case __start_check_cases[], __stop_check_cases[];
 
-#define CASE(title)                                                            \
-  static void check_##title(void);                                             \
-  static const struct check_case check_entry                                   \
-      __attribute__((section("check_cases"), used)) = {#title, check_##title}; \
-  __attribute__((weak)) int main(int argc, char** argv) {                      \
-    return check_main(argc, argv);                                             \
-  }                                                                            \
+// Aligned as they lie in an array: GCC would give larger objects by themselves more.
+#define CHECK_CASE(title, level)                                                                  \
+  static void check_##title(void);                                                                \
+  static const struct check_case check_entry                                                      \
+      __attribute__((section("check_cases"), used, aligned(8))) = {#title, check_##title, level}; \
+  __attribute__((weak)) int main(int argc, char** argv) {                                         \
+    return check_main(argc, argv);                                                                \
+  }                                                                                               \
   static void check_##title(void)
+#define CASE(title) CHECK_CASE(title, MPI_THREAD_SINGLE)
+#define THREADED_CASE(title) CHECK_CASE(title, MPI_THREAD_MULTIPLE)
 
 // Ends a case that this run cannot hold.
 #define SKIP(why)                           \
@@ -142,6 +148,13 @@ static inline void check_say(const char* word, const char* name) {
   fflush(stdout);
 }
 
+static inline void check_run(const struct check_case* each) {
+  int provided;
+  MPI_Query_thread(&provided);
+  if (provided < each->level) SKIP("MPI_THREAD_MULTIPLE is not provided");
+  each->run();
+}
+
 static inline void check_several(int argc, char** argv) {
   int before[left_kinds];
   free_numbers(before);
@@ -149,33 +162,49 @@ static inline void check_several(int argc, char** argv) {
     if (!chosen(each, argc, argv)) continue;
     const double begin = check_seconds();
     check_say("case", each->name);
-    each->run();
+    check_run(each);
     check_nothing_left(each->name, before);
     if (me == 0) printf("took %s %.2f s\n", each->name, check_seconds() - begin);
     check_say("ok", each->name);
   }
 }
 
+static inline int check_list(int threaded) {
+  for (const struct check_case* each = __start_check_cases; each < __stop_check_cases; ++each)
+    if ((each->level == MPI_THREAD_MULTIPLE) == threaded) puts(each->name);
+  return 0;
+}
+
+// A program without threads calls MPI_Init.
+static inline void check_start_with(int level, int* argc, char*** argv) {
+  int provided;
+  if (level > MPI_THREAD_SINGLE)
+    MPI_Init_thread(argc, argv, level, &provided);
+  else
+    MPI_Init(argc, argv);
+  check_ranks();
+}
+
 static inline int check_main(int argc, char** argv) {
   const struct check_case* one = NULL;
-  int count = 0;
-  if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-    for (const struct check_case* each = __start_check_cases; each < __stop_check_cases; ++each)
-      puts(each->name);
-    return 0;
+  int count = 0, level = MPI_THREAD_SINGLE;
+  if (argc == 2 && strcmp(argv[1], "--list") == 0) return check_list(0);
+  if (argc == 2 && strcmp(argv[1], "--list-threaded") == 0) return check_list(1);
+  for (const struct check_case* each = __start_check_cases; each < __stop_check_cases; ++each) {
+    if (!chosen(each, argc, argv)) continue;
+    one = each, ++count;
+    if (each->level > level) level = each->level;
   }
-  for (const struct check_case* each = __start_check_cases; each < __stop_check_cases; ++each)
-    if (chosen(each, argc, argv)) one = each, ++count;
   if (count == 0 || (argc > 1 && count != argc - 1)) {
-    fprintf(stderr, "not all of these are cases; --list names them\n");
+    fprintf(stderr, "not all of these are cases; --list and --list-threaded name them\n");
     return 2;
   }
-  check_start(&argc, &argv);
+  check_start_with(level, &argc, &argv);
   if (count > 1) {
     check_several(argc, argv);
     return check_finish("all");
   }
-  one->run();
+  check_run(one);
   return check_finish(one->name);
 }
 

@@ -22,13 +22,9 @@ static void* work(void* tag) {
   return NULL;
 }
 
-int main(int argc, char** argv) {
-  int provided, tags[threads];
+THREADED_CASE(group_threads) {
+  int tags[threads];
   pthread_t handles[threads];
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  check_ranks();
-  if (provided < MPI_THREAD_MULTIPLE)
-    return check_skip("group_threads", "MPI_THREAD_MULTIPLE is not provided");
   MPI_Comm_group(MPI_COMM_WORLD, &everyone);
   for (int t = 0; t < threads; ++t) {
     tags[t] = t + 1;
@@ -36,5 +32,4 @@ int main(int argc, char** argv) {
   }
   for (int t = 0; t < threads; ++t) pthread_join(handles[t], NULL);
   MPI_Group_free(&everyone);
-  return check_finish("group_threads");
 }

@@ -29,17 +29,11 @@ static void* work(void* argument) {
   return NULL;
 }
 
-int main(int argc, char** argv) {
-  int provided;
+THREADED_CASE(intercomm_threads) {
   pthread_t handles[threads];
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  check_ranks();
-  if (provided < MPI_THREAD_MULTIPLE)
-    return check_skip("intercomm_threads", "MPI_THREAD_MULTIPLE is not provided");
-  if (np < 2) return check_skip("intercomm_threads", "needs two ranks");
+  if (np < 2) SKIP("needs two ranks");
   for (int t = 0; t < threads; ++t) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
   for (int t = 0; t < threads; ++t) CHECK(!pthread_create(&handles[t], NULL, work, &comms[t]));
   for (int t = 0; t < threads; ++t) pthread_join(handles[t], NULL);
   for (int t = 0; t < threads; ++t) MPI_Comm_free(&comms[t]);
-  return check_finish("intercomm_threads");
 }

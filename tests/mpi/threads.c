@@ -144,15 +144,11 @@ static void barrier_beside_traffic(MPI_Comm dup) {
   if (me != 0) pthread_join(handle, NULL);
 }
 
-int main(int argc, char** argv) {
+THREADED_CASE(threads) {
   void* (*const rings[threads])(void*) = {ring, ring, ring, ring};
   void* (*const mixed[threads])(void*) = {ring, windows, probes, barriers};
   struct job jobs[threads];
   MPI_Comm dups[threads];
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  check_ranks();
-  if (provided < MPI_THREAD_MULTIPLE) return check_skip("threads", "MPI_THREAD_MULTIPLE is not provided");
   for (int t = 0; t < threads; ++t) {
     MPI_Comm_dup(MPI_COMM_WORLD, &dups[t]);
     jobs[t] = (struct job){t, MPI_COMM_WORLD, 50 + t, t == 1};
@@ -166,5 +162,4 @@ int main(int argc, char** argv) {
   barrier_beside_traffic(dups[0]);
   operations();
   for (int t = 0; t < threads; ++t) MPI_Comm_free(&dups[t]);
-  return check_finish("threads");
 }

@@ -70,13 +70,9 @@ static void* traffic(void* arg) {
   return NULL;
 }
 
-int main(int argc, char** argv) {
+THREADED_CASE(threads_beside) {
   static void* (*const work[threads])(void*) = {construct, fence, files, traffic};
   pthread_t thread[threads];
-  int level;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  check_ranks();
-  if (level < MPI_THREAD_MULTIPLE) return check_skip("threads_beside", "no MPI_THREAD_MULTIPLE");
   snprintf(file_name, sizeof file_name, "/tmp/threads_beside.%d", (int)getpid());
   MPI_Bcast(file_name, sizeof file_name, MPI_CHAR, 0, MPI_COMM_WORLD);
   for (int i = 0; i < threads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
@@ -87,5 +83,4 @@ int main(int argc, char** argv) {
   for (int i = 0; i < threads; ++i)
     if (work[i] != fence || !over_mpich()) pthread_join(thread[i], NULL);
   for (int i = 0; i < threads; ++i) MPI_Comm_free(&comms[i]);
-  return check_finish("threads_beside");
 }

@@ -108,7 +108,7 @@ def mistakes_are_found(arguments, tally):
         with tempfile.TemporaryDirectory() as folder:
             options = ["-n", "2", "--backend", "careless", "--kinds", "loss", "--rates", "0.2", "--runs", "1", "--seed", "4",
                        "--folder", folder, "--shrink-runs", "60" if kind == "crash" else "0"]
-            result, found = campaign(arguments, mpi_program(arguments, "fixed_pattern"), *options, settings=settings,
+            result, found = campaign(arguments, [os.path.join(arguments.build, "tests/exchange"), "20"], *options, settings=settings,
                                      run_limit=LIMIT if kind == "crash" else 8, limit=400)
             ok = "exit status 4" in result.output and found is not None and len(found["failures"]) == 1
             if ok:

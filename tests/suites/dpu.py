@@ -1,17 +1,21 @@
 """The dpu backend's platforms: several service processes per DPU, service processes that fail, lost notifications."""
 
+import functools
 import json
 import os
 import re
 import tempfile
 
 from launch import mpirun
-from mpi_programs import Run, in_turn, programs as programs_of_mpi
+from mpi_programs import OWN_SUITES, Run, in_turn, programs as programs_of_mpi
+from pairs import pairs
 from suites import programs
 
 RANKS = 4
 PROCESSES = [1, 2, 4]
-FAILING = ["fixed_pattern", "sizes", "bcast", "reduce", "gather", "icollectives", "overtaking"]
+# By what they ask of the service processes: messages, collectives, and both at once.
+FAILING = {"messages": ["fixed_pattern", "sizes", "overtaking"], "collectives": ["bcast", "reduce", "gather"],
+           "collectives beside messages": ["icollectives"]}
 FAILURES = {
     "a service process never connects": {"FAILURE": "never"},
     "a service process dies": {"FAILURE": "dies", "FAILURE_AT": "200"},
@@ -20,11 +24,13 @@ FAILURES = {
 }
 
 
-def variables(settings):
-    return {f"OFFRAMP_DPU_{name}": str(value) for name, value in settings.items()}
+def variables(per_node, settings):
+    """per_node: ranks on a node, which share its DPU."""
+    return {"OFFRAMP_MACHINE_RANKS_PER_NODE": str(per_node), **{f"OFFRAMP_DPU_{name}": str(value) for name, value in settings.items()}}
 
 
 def run_program(arguments, name, extra, ranks=RANKS):
+    """Its result, and its report or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         command = [os.path.join(arguments.build, "tests/mpi", name)]
@@ -38,15 +44,18 @@ def run_program(arguments, name, extra, ranks=RANKS):
 
 def shapes(arguments):
     """Ranks, ranks per node, service processes per DPU: all ranks on one DPU, and spread over several."""
-    return [(ranks, per_node, processes) for ranks in arguments.ranks for processes in PROCESSES
-            for per_node in sorted({2, ranks}) if per_node == ranks or processes <= 2]
+    if arguments.thorough:
+        return [(ranks, per_node, processes) for ranks in arguments.ranks for processes in PROCESSES
+                for per_node in sorted({2, ranks}) if per_node == ranks or processes <= 2]
+    rows = pairs(ranks=arguments.ranks, node=["two ranks", "all ranks"], processes=PROCESSES)
+    return sorted({(row["ranks"], 2 if row["node"] == "two ranks" else row["ranks"], row["processes"]) for row in rows})
 
 
 def platforms(arguments, tally):
     """Every program on one platform, another one for the next program; with --thorough on all of them."""
-    names, every = programs_of_mpi(arguments.build), shapes(arguments)
+    names, every = [name for name in programs_of_mpi(arguments.build) if name not in OWN_SUITES - {"soak"}], shapes(arguments)
     for number, (ranks, per_node, processes) in enumerate(every):
-        settings = variables({"RANKS_PER_NODE": per_node, "SERVICE_PROCESSES": processes})
+        settings = variables(per_node, {"SERVICE_PROCESSES": processes})
         where = f"{ranks} ranks, {per_node} per node, {processes} service processes per DPU"
         Run(arguments, tally, lambda name, where=where: f"dpu/{name} {where}", "dpu", ranks, settings, limit=120).all(
             names if arguments.thorough else in_turn(names, number, len(every)))
@@ -64,24 +73,30 @@ def real_programs(arguments, tally):
                     continue
                 arguments.settings = {}
                 native = native or execute(arguments, None, ranks)[1]
-                arguments.settings = variables({"RANKS_PER_NODE": ranks, "SERVICE_PROCESSES": processes})
+                arguments.settings = variables(ranks, {"SERVICE_PROCESSES": processes})
                 result, answers = execute(arguments, "dpu", ranks)
                 arguments.settings = {}
                 ok = result.ok and answers is not None and answers == native
                 tally.record(label, ok, f"{result.output}\n{answers}\nnative: {native}", result.seconds)
 
 
+def every_kind(arguments, turn):
+    """A program of each kind, another one at the next turn; with --thorough all."""
+    return [name for names in FAILING.values() for name in (names if arguments.thorough else [names[turn % len(names)]])]
+
+
 def failures(arguments, tally):
     """Passes as without the failure, which is counted. Not slower in every case: messages from host to host are
     faster than by way of the service processes, whose point is to leave the host alone."""
-    for what, settings in FAILURES.items():
-        for name in FAILING:
+    common = {"SERVICE_PROCESSES": 2, "FAILURE_PROCESS": 1, "FAILURE_DETECT": 1000}
+    without = functools.cache(lambda name: run_program(arguments, name, variables(2, {"SERVICE_PROCESSES": 2})))
+    for number, (what, settings) in enumerate(FAILURES.items()):
+        for name in every_kind(arguments, number):
             label = f"dpu/{name} when {what}"
             if not tally.wants(label):
                 continue
-            common = {"SERVICE_PROCESSES": 2, "FAILURE_PROCESS": 1, "FAILURE_DETECT": 1000}
-            whole, good = run_program(arguments, name, variables({"SERVICE_PROCESSES": 2}))
-            hurt, bad = run_program(arguments, name, variables({**common, **settings}))
+            whole, good = without(name)
+            hurt, bad = run_program(arguments, name, variables(2, {**common, **settings}))
             ok = whole.ok and hurt.ok and good is not None and bad is not None
             text = whole.output + hurt.output
             if ok:
@@ -94,7 +109,7 @@ def failures(arguments, tally):
 def losses(arguments, tally):
     faults = {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "1e-2", "OFFRAMP_FAULTS_DUPLICATION": "1e-2",
               "OFFRAMP_FAULTS_REORDERING": "1e-2"}
-    for name in FAILING:
+    for name in every_kind(arguments, len(FAILURES)):
         label = f"dpu/{name} with lost notifications"
         if not tally.wants(label):
             continue
@@ -110,10 +125,10 @@ def losses(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
-def overlap_of(arguments, operation, sizes, settings):
+def overlap_of(arguments, operation, sizes, per_node, settings):
     """Percent by size, as the benchmark prints it with the modelled clock; and the whole output."""
     program = [os.path.join(arguments.build, "bench", operation), "-m", sizes, "-i", "3", "-x", "1"]
-    extra = {"OFFRAMP_CLOCK": "model", "OFFRAMP_SUMMARY": "false", **variables(settings)}
+    extra = {"OFFRAMP_CLOCK": "model", "OFFRAMP_SUMMARY": "false", **variables(per_node, settings)}
     result = mpirun(arguments.build, "dpu", RANKS, program, 120, extra)
     rows = [line.split() for line in result.output.splitlines() if re.match(r"\d+(\s+[\d.]+){4}\s*$", line)]
     return {int(row[0]): float(row[4]) for row in rows} if result.ok else {}, result
@@ -126,15 +141,15 @@ def overlap(arguments, tally):
     label = "dpu/overlap of ialltoall is within 10 points of the published one"
     sizes = [2**i for i in range(1, 21)]
     if tally.wants(label):
-        card = {"CARD": "bf3", "RANKS_PER_NODE": 1, "LINK": 100}
-        first, result = overlap_of(arguments, "ialltoall", "2:1048576", card)
-        second, _ = overlap_of(arguments, "ialltoall", "2:1048576", card)
+        card = {"CARD": "bf3", "LINK": 100}
+        first, result = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)
+        second, _ = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)
         ok = sorted(first) == sizes and all(82 <= percent for percent in first.values()) and first == second
         tally.record(label, ok, f"{result.output}\n{second}", result.seconds)
     label = "dpu/overlap of iallgather goes where hosts copy, and stays where service processes do all"
     if tally.wants(label):
-        hosts, one = overlap_of(arguments, "iallgather", "256:1048576", {"DELIVERY": "hosts"})
-        dpus, two = overlap_of(arguments, "iallgather", "256:1048576", {"DELIVERY": "dpu"})
+        hosts, one = overlap_of(arguments, "iallgather", "256:1048576", 2, {"DELIVERY": "hosts"})
+        dpus, two = overlap_of(arguments, "iallgather", "256:1048576", 2, {"DELIVERY": "dpu"})
         ok = len(hosts) == 13 and len(dpus) == 13 and hosts[256] > 85 and hosts[1048576] < 30
         ok = ok and min(dpus.values()) > 85
         tally.record(label, ok, one.output + two.output, one.seconds + two.seconds)

@@ -2,7 +2,6 @@
 configuration of its own."""
 
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -11,6 +10,7 @@ import time
 
 from c_library import compile_example, only_its_functions
 from launch import base_environment
+from ports import free_ports
 
 LIMIT = 30  # s, for any one process
 NOTICE = 2  # s, in which a rank has to learn of the death of its service process
@@ -22,23 +22,6 @@ def compile_examples(arguments, folder):
         if not result.ok:
             return result
     return result
-
-
-def free_ports(count):
-    """Below those that the kernel gives to connections, so that none of them is taken before it is used."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
-        above = int(file.read().split()[0])
-    ports = []
-    for port in random.sample(range(1024, above), above - 1024):
-        with socket.socket() as each:
-            try:
-                each.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        ports.append(port)
-        if len(ports) == count:
-            break
-    return ports
 
 
 class Platform:
@@ -124,25 +107,26 @@ def service_killed(platform):
     service = platform.service("dpu0")
     rank = platform.rank(0, 1, 1000000, 10)
     said = rank.stdout.readline()
-    time.sleep(0.2)
     status, output, took = timed_finish(rank, service.kill)
     ok = "is connected" in said and status == 3 and "status -2: the server is lost" in output and took < NOTICE
     return ok, f"{said}{output}\nexit status {status} after {took:.3f} s"
 
 
 def service_stalls(platform):
-    """It lives, its connection stands, and nothing comes: for a rank that is as if it were dead."""
+    """It lives, its connection stands, and nothing comes: for a rank that is as if it were dead. A rank beside it takes twice the limit
+    before that, and is answered to its end."""
     service = platform.service("dpu0")
-    rank = platform.rank(0, 1, 1000000, 10, 500)
+    beside = platform.rank(0, 2, 100, 10, 500)
+    rank = platform.rank(1, 2, 1000000, 10, 500)
     said = rank.stdout.readline()
-    time.sleep(1)  # longer than the limit: it answers
-    alive = rank.poll() is None
+    answered = finish(beside)
+    alive = rank.poll() is None and answered[0] == 0 and "100 answers" in answered[1]
     status, output, took = timed_finish(rank, lambda: service.send_signal(signal.SIGSTOP))
     service.send_signal(signal.SIGCONT)
     end = finish(service)
     ok = "is connected" in said and alive and status == 3 and 0.3 < took < NOTICE
     ok = ok and "no sign of life for 500 ms" in output and end[0] == 0 and "1 without a goodbye" in end[1]
-    return ok, f"{said}{output}\nexit status {status} after {took:.3f} s\n{end}"
+    return ok, f"{answered}\n{said}{output}\nexit status {status} after {took:.3f} s\n{end}"
 
 
 def rank_differs(platform):

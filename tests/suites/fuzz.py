@@ -1,4 +1,4 @@
-"""libFuzzer over every decoder of bytes from outside, with AddressSanitizer and UndefinedBehaviorSanitizer: for ten
+"""libFuzzer over every decoder of bytes from outside, with AddressSanitizer and UndefinedBehaviorSanitizer: for five
 seconds each, two at a time, from the corpus in tests/fuzz/corpus. OFFRAMP_FUZZ_SECONDS asks for longer."""
 
 import os
@@ -11,7 +11,7 @@ from launch import base_environment, compiler_cache, run as launch
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CORPUS = os.path.join(ROOT, "tests/fuzz/corpus")
 TARGETS = sorted(name for name in os.listdir(CORPUS) if os.path.isdir(os.path.join(CORPUS, name)))
-SECONDS = int(os.environ.get("OFFRAMP_FUZZ_SECONDS", "10"))
+SECONDS = int(os.environ.get("OFFRAMP_FUZZ_SECONDS", "5"))
 LARGEST = 4096  # bytes of an input
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 

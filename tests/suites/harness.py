@@ -1,12 +1,16 @@
 """What runs the tests notices what goes wrong: cases that fail or leave things behind, suites that end early."""
 
 import copy
+import itertools
+import math
 import os
 import tempfile
 import types
 
-from launch import Result, mpi_of, mpirun
+import costs
+from launch import Result, base_environment, mpi_of, mpirun, run as launch, started
 from mpi_programs import Run
+from pairs import pairs
 from pool import Pool
 
 # What is noticed: most of it by the numbers that Open MPI gives to its objects in Fortran, or by its refusals.
@@ -90,12 +94,41 @@ def fallen_suites(arguments, tally):
     suites = {"throws": throws, "dies": lambda *_: os.abort(), "good": good, "quiet": good}
     modules = {name: types.SimpleNamespace(run=run) for name, run in suites.items()}
     results = Recorded()
-    costs = Pool(own, results, modules, {"quiet"}).run()
+    taken = Pool(own, results, modules, {"quiet"}).run()
     seen = {name: ok for name, (ok, _) in results.seen.items()}
     expected = {"before": True, "throws: the suite ended with an exception": False, "good": True,
                 "dies: the suite's process ended with -6": False}
     ok = seen == expected and "ValueError: thrown" in results.seen["throws: the suite ended with an exception"][1]
-    tally.record(label, ok and set(costs) == {"throws", "good", "quiet"}, f"{seen}\n{costs}")
+    tally.record(label, ok and set(taken) == {"throws", "good", "quiet"}, f"{seen}\n{taken}")
+
+
+def pairs_meet(tally):
+    label = "harness/every pair of settings meets, in fewer runs than there are combinations"
+    if not tally.wants(label):
+        return
+    problems = []
+    for factors in ({"a": [1, 2, 3], "b": "xy"}, {"a": [1, 2], "b": [None, "host"], "c": "pq", "d": [2, 3, 4]},
+                    {name: list(range(4)) for name in "abcde"}):
+        rows = pairs(**factors)
+        for one, other in itertools.combinations(factors, 2):
+            met = {(row[one], row[other]) for row in rows}
+            problems += [f"{one} = {a} never meets {other} = {b}" for a in factors[one] for b in factors[other] if (a, b) not in met]
+        if len(factors) > 2 and len(rows) > math.prod(map(len, factors.values())) // 2 or rows != pairs(**factors):
+            problems.append(f"{len(rows)} rows for {factors}")
+    tally.record(label, not problems, "\n".join(problems))
+
+
+def starts_are_counted(tally):
+    label = "harness/a suite that starts more programs than it may is a failure"
+    if not tally.wants(label):
+        return
+    before = started()
+    launch(["true"], base_environment(), 20)
+    results = Recorded(), Recorded()
+    costs.hold({"many": (1, 1.0, 1.0, 200)}, results[0], {"many": 100})
+    costs.hold({"few": (1, 1.0, 1.0, 100)}, results[1], {"few": 100})
+    seen = [ok for result in results for ok, _ in result.seen.values()]
+    tally.record(label, started() == before + 1 and seen == [False, True] and len(costs.documented()) > 5, f"{seen}\n{costs.documented()}")
 
 
 def own_sessions(arguments, tally):
@@ -127,3 +160,5 @@ def run(arguments, tally):
     nothing_stays(arguments, tally)
     fallen_cases(arguments, tally)
     fallen_suites(arguments, tally)
+    pairs_meet(tally)
+    starts_are_counted(tally)

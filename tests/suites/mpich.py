@@ -56,7 +56,7 @@ def run(arguments, tally):
         tally.skip("mpich", "nothing was built for MPICH beside another library")
         return
     within = argparse.Namespace(**{**vars(arguments), "build": build})
-    names = sorted([*programs(build), *cases(build)])
+    names = sorted([*programs(build), *sum(cases(build), [])])
     for number, backend in enumerate([None, *arguments.backends]):
         # Waits inside MPICH never yield, so there are no more ranks than a program needs. Each program natively and over two
         # backends of six, with --thorough over all.

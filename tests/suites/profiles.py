@@ -1,6 +1,7 @@
-"""The programs of tests/mpi over hardware that is set up otherwise than by default."""
+"""The programs of tests/mpi over hardware that is set up otherwise than by default: all cases, with and without threads, and random
+traffic with every profile; of the programs that need a launch of their own, which are about how MPI begins and ends, each with one."""
 
-from mpi_programs import Run, programs
+from mpi_programs import OWN_SUITES, Run, in_turn, programs, stand_alone
 
 RANKS = 3
 # Backend, by which name it goes, what is set, and on how many ranks if not on three.
@@ -18,7 +19,11 @@ PROFILES = [
 
 
 def run(arguments, tally):
-    for backend, profile, settings, *ranks in PROFILES:
+    names = [name for name in programs(arguments.build) if name not in OWN_SUITES]
+    alone = stand_alone(arguments.build, names)
+    for number, (backend, profile, settings, *ranks) in enumerate(PROFILES):
         if backend in arguments.backends:
+            left_out = set() if arguments.thorough else set(alone) - set(in_turn(alone, number, len(PROFILES)))
             Run(arguments, tally, lambda name, backend=backend, profile=profile: f"profiles/{name} {backend} {profile}",
-                backend, *(ranks or [RANKS]), {"OFFRAMP_SUMMARY": "false", **settings}).all(programs(arguments.build))
+                backend, *(ranks or [RANKS]), {"OFFRAMP_SUMMARY": "false", **settings}).all(
+                    [*(name for name in names if name not in left_out), "soak"])

@@ -1,4 +1,5 @@
-"""Real programs and libraries: the same answers as natively over every backend, and the modelled times that a replay gives."""
+"""Real programs and libraries: the same answers as natively over every backend, and the modelled times that a replay gives. Of two
+numbers of ranks, each program has one over each backend, the other one over the next, and the next program the other way round."""
 
 import copy
 import glob
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 
 from launch import mpi_of, mpirun
+from mpi_programs import in_turn
 from replays import differences, replay
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -290,18 +292,19 @@ def run(arguments, tally):
     if family(arguments) == "openmpi" and (shutil.which("hpcc") is None or shutil.which(NETPIPE["openmpi"]) is None):
         tally.record("programs/installed", False, "hpcc or netpipe-openmpi is not installed")
         return
-    for name, execute, counts in PROGRAMS:
+    for place, (name, execute, counts) in enumerate(PROGRAMS):
         if not tally.wants(f"programs/{name}"):
             continue
         if reason := missing(arguments, name):
             tally.skip(f"programs/{name}", reason)
             continue
-        for ranks in counts[-1:] if name in ONE_COUNT else counts:
+        counts = counts[-1:] if name in ONE_COUNT else counts
+        for number, ranks in enumerate(counts):
             result, native = execute(arguments, None, ranks)
             if native is None and family(arguments) != "openmpi":
                 tally.skip(f"programs/{name} {ranks} ranks", "it does not come to its end natively over this library")
                 continue
             tally.record(f"programs/{name} native {ranks} ranks", result.ok and native is not None, result.output, result.seconds)
             elsewhere = everywhere(arguments, tally, name, execute, ranks, native)
-            for backend in arguments.backends:
+            for backend in arguments.backends if arguments.thorough else in_turn(arguments.backends, place + number, len(counts)):
                 carried(arguments, tally, name, execute, backend, ranks, native, elsewhere)

@@ -53,7 +53,7 @@ def receipt_problem(arguments, path, report, backend):
                 return f"rank {rank}: {function} took {counted['modelled_ps']} ps, its receipts {sums.get(function)}"
         calls = [c for c in calls if c["modelled_ps"] > 0]
         longest = {c["function"]: c for c in reversed(calls)}
-        for call in list(longest.values()) + chosen.sample(calls, 4):
+        for call in (list(longest.values()) if rank == 0 else []) + chosen.sample(calls, 4):
             done = offramp(arguments, "explain", "--rank", str(rank), "--call", str(call["call"]), "--json", path)
             if done.returncode != 0:
                 return done.stderr

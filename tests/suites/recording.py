@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from launch import base_environment, descendants, mpi_of, run as launch
-from mpi_programs import programs
+from mpi_programs import CASE_LIMIT, cases, programs
 from replays import replay
 
 # Nothing in them depends on the order of arrival, or on when a question is asked.
@@ -54,10 +54,11 @@ class Folder:
     def offramp(self, *words, limit=120):
         return launch([self.tool, *words], base_environment(), limit)
 
-    def record(self, name, ranks, backend, file, *options):
-        """backend: None, and the MPI library carries all."""
+    def record(self, names, ranks, backend, file, *options):
+        """names: a program, or cases; backend: None, and the MPI library carries all."""
         how = ["record", "-o", file] if backend is None else ["run", "--backend", backend, "--record", file, "--set", "summary=false"]
-        return self.offramp(how[0], "-n", str(ranks), *how[1:], *options, "--", self.program(name))
+        program = [self.program(names[0])] if len(names) == 1 else [os.path.join(self.arguments.build, "tests/mpi_cases"), *names]
+        return self.offramp(how[0], "-n", str(ranks), *how[1:], *options, "--", *program, limit=120 + CASE_LIMIT * len(names))
 
     def info(self, file):
         done = subprocess.run([self.tool, "info", "--json", file], capture_output=True, text=True, check=False,
@@ -68,29 +69,42 @@ class Folder:
         return replay(self.arguments.build, file, *options)
 
 
-def recorders(arguments, name):
-    """The MPI library by itself, where that is right."""
-    return [] if name in NOT_BY_MPICH and mpi_of(arguments.build).family == "mpich" else [None]
+def by_recorder(arguments, names):
+    """What records each program, and the programs: None, which is the MPI library by itself, where that is right."""
+    chosen = {None: names}
+    if mpi_of(arguments.build).family == "mpich":
+        chosen = {None: [name for name in names if name not in NOT_BY_MPICH],
+                  arguments.backends[0]: [name for name in names if name in NOT_BY_MPICH]}
+    return {recorder: those for recorder, those in chosen.items() if those}
 
 
-def same_whatever_carries(arguments, tally, name, ranks):
-    label = f"recording/{name} is the same over every backend {ranks} ranks"
-    if not tally.wants(label):
-        return
+def differences(arguments, names, ranks, recorder):
+    """Records cases, under one MPI_Init, over everything: what differs, as a text, and the seconds that it took."""
+    texts, seconds, prints = "", 0.0, {}
     with Folder(arguments) as here:
-        texts, seconds, prints = "", 0.0, {}
-        for backend in [*recorders(arguments, name), *arguments.backends]:
+        for backend in dict.fromkeys([recorder, *arguments.backends]):
             file = here.path(f"{backend}.rec")
-            result = here.record(name, ranks, backend, file)
+            result = here.record(names, ranks, backend, file)
             seconds += result.seconds
-            if not result.ok:
-                texts += result.output
             info = here.info(file)
             prints[backend] = info.get("fingerprint")
-            if "error" in info or not all(rank["complete"] for rank in info["ranks"]):
-                texts += f"\n{backend}: {info}"
-        ok = not texts and len(set(prints.values())) == 1
-        tally.record(label, ok, f"{texts}\n{prints}", seconds)
+            if not result.ok or "error" in info or not all(rank["complete"] for rank in info["ranks"]):
+                texts += f"{result.output}\n{backend}: {info}\n"
+    return (texts if texts or len(set(prints.values())) == 1 else f"{names}: {prints}\n"), seconds
+
+
+def same_whatever_carries(arguments, tally, ranks):
+    """Where they differ together, those are shown that differ by themselves."""
+    label = f"recording/cases without a choice are the same over every backend {ranks} ranks"
+    if not tally.wants(label):
+        return
+    texts, seconds = "", 0.0
+    for recorder, names in by_recorder(arguments, SAME).items():
+        text, took = differences(arguments, names, ranks, recorder)
+        texts, seconds = texts + text, seconds + took
+        if text:
+            texts += "".join(differences(arguments, [name], ranks, recorder)[0] for name in names)
+    tally.record(label, not texts, texts, seconds)
 
 
 def near(clocks, others):
@@ -105,7 +119,8 @@ def live_is_settled(arguments, tally, name):
             continue
         with Folder(arguments) as here:
             file, report = here.path("a.rec"), here.path("a.json")
-            result = here.record(name, 2, backend, file)
+            result = here.record([name], 2, backend, file)
+            # A run of its own: one that is recorded is settled.
             alive = here.offramp("run", "-n", "2", "--backend", backend, "--report", report, "--set", "settle_limit=0", "--set",
                                  "live_clock=true", "--set", "summary=false", "--", here.program(name))
             ok, text = result.ok and alive.ok, result.output + alive.output
@@ -121,23 +136,40 @@ def live_is_settled(arguments, tally, name):
             tally.record(label, ok, text, result.seconds + alive.seconds)
 
 
-def every_program(arguments, tally, name, ranks):
-    label = f"recording/{name} is replayed on every backend {ranks} ranks"
-    if not tally.wants(label):
-        return
+def replay_problem(arguments, names, ranks, recorder):
+    """Records programs, or several cases under one MPI_Init, and replays that on every backend: what is wrong, and the run."""
     with Folder(arguments) as here:
         file = here.path("a.rec")
-        recorder = (recorders(arguments, name) or arguments.backends)[0]
-        result = here.record(name, ranks, recorder, file)
-        ok, text = result.ok, result.output
-        if ok:
-            replay = here.replay(file, "--compare", ",".join(arguments.backends), "--check")
-            ok = not isinstance(replay, str) and len(replay) == len(arguments.backends)
-            text = replay if isinstance(replay, str) else ""
-            for one in replay if ok else []:
-                if one["unfinished"] or one["modelled_time_ps"] != max(one["per_rank_ps"]):
-                    ok, text = False, f"{text}\n{one['backend']}: {one['unfinished']} {one['modelled_time_ps']}"
-        tally.record(label, ok, text, result.seconds)
+        result = here.record(names, ranks, recorder, file)
+        if not result.ok:
+            return result.output, result
+        found = here.replay(file, "--compare", ",".join(arguments.backends), "--check")
+    if isinstance(found, str) or len(found) != len(arguments.backends):
+        return f"replay: {found}", result
+    return "\n".join(f"{one['backend']}: {one['unfinished']} {one['modelled_time_ps']}" for one in found
+                     if one["unfinished"] or one["modelled_time_ps"] != max(one["per_rank_ps"])), result
+
+
+def every_program(arguments, tally, ranks):
+    """Cases are recorded together; where something is wrong with that, which is a failure, each by itself."""
+    labels = {name: f"recording/{name} is replayed on every backend {ranks} ranks" for name in programs(arguments.build)
+              if name not in NOT_REPLAYED}
+    wanted = [name for name, label in labels.items() if tally.wants(label)]
+    for recorder, names in by_recorder(arguments, wanted).items():
+        for group in cases(arguments.build):
+            shared = [name for name in names if name in group]
+            if len(shared) < 2:
+                continue
+            problem, result = replay_problem(arguments, shared, ranks, recorder)
+            if problem:
+                tally.record(f"recording/{len(shared)} cases together are replayed on every backend", False, problem, result.seconds)
+                continue
+            names = [name for name in names if name not in shared]
+            for name in shared:
+                tally.record(labels[name], True, "", result.seconds / len(shared))
+        for name in names:
+            problem, result = replay_problem(arguments, [name], ranks, recorder)
+            tally.record(labels[name], not problem, problem, result.seconds)
 
 
 def threads_on_their_own_hardware(arguments, tally):
@@ -148,7 +180,7 @@ def threads_on_their_own_hardware(arguments, tally):
             continue
         with Folder(arguments) as here:
             file = here.path("a.rec")
-            result = here.record(THREADS, 3, backend, file)
+            result = here.record([THREADS], 3, backend, file)
             replay = here.replay(file, "--backend", backend, "--check") if result.ok else result.output
             ok = not isinstance(replay, str) and not replay[0]["unfinished"]
             tally.record(label, ok, str(replay), result.seconds)
@@ -189,7 +221,7 @@ def phases(arguments, tally):
         return
     with Folder(arguments) as here:
         file = here.path("a.rec")
-        result = here.record("phases", 2, None, file)
+        result = here.record(["phases"], 2, None, file)
         info, replay = here.info(file), here.replay(file, "--backend", "host")
         named = isinstance(replay, list) and {phase["name"]: max(phase["per_rank_ns"]) for phase in replay[0]["phases"]}
         ok = (result.ok and info["phases"] == ["exchange", "level 2"] and set(named) == {"exchange", "level 2"}
@@ -215,14 +247,11 @@ def refusals(arguments, tally):
 
 
 def run(arguments, tally):
-    for name in SAME:
-        same_whatever_carries(arguments, tally, name, 2)
-        same_whatever_carries(arguments, tally, name, 3)
+    for ranks in (2, 3):
+        same_whatever_carries(arguments, tally, ranks)
     for name in EXACT:
         live_is_settled(arguments, tally, name)
-    for name in programs(arguments.build):
-        if name not in NOT_REPLAYED:
-            every_program(arguments, tally, name, 3)
+    every_program(arguments, tally, 3)
     threads_on_their_own_hardware(arguments, tally)
     ends_untimely(arguments, tally)
     phases(arguments, tally)

@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from launch import base_environment, compiler_cache, mpi_of, openmpi_release, run as launch
-from mpi_programs import Run
+from mpi_programs import Run, in_turn, stand_alone
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -112,6 +112,8 @@ def run(arguments, tally):
             for label, result in pool.map(lambda part, where=environment: unit_test(*part, where), parts(folder, tests)):
                 tally.record(f"sanitizers/{name} {label}", result.ok, result.output, result.seconds)
         preload = f"{runtime(library)}:{folder}/lib/libofframp.so"
-        for backend in arguments.backends:
+        alone = stand_alone(arguments.build, programs)
+        for number, backend in enumerate(arguments.backends):
+            here = [program for program in programs if program not in alone or program in in_turn(alone, number, len(alone))]
             Run(arguments, tally, lambda program, name=name, backend=backend: f"sanitizers/{name} {program} {backend} 2 ranks",
-                backend, 2, {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, options, clean, 180, folder).all(programs)
+                backend, 2, {"LD_PRELOAD": preload, "OFFRAMP_SUMMARY": "false"}, options, clean, 180, folder).all(here)
