@@ -58,6 +58,8 @@ Computing computing_of(const ReplayResult& result) {
   for (const ReplayedRank& rank : result.ranks) {
     computing.sum += rank.computing;
     computing.largest = later(computing.largest, rank.computing);
+    computing.brief_gaps += rank.brief_gaps;
+    computing.longer_gaps += rank.longer_gaps;
   }
   return computing;
 }
