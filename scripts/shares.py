@@ -1,4 +1,4 @@
-"""Shares as people read them; the same rule as percent_text in lib/core/names.hpp."""
+"""Shares as people read them; the same rule as percent_text in lib/configuration/names.hpp."""
 
 
 def percent(part, whole, digits=1):

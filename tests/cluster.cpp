@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "offramp/kernel/random.hpp"
 #include "tests/timed_engine.hpp"
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/collective.hpp"
-#include "lib/core/engine.hpp"
+#include "lib/engine/collective.hpp"
+#include "lib/engine/engine.hpp"
 #include "lib/fabric/memory_fabric.hpp"
 #include "tests/element_reducer.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "lib/core/collective.hpp"
+#include "lib/engine/collective.hpp"
 
 namespace offramp {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "lib/core/engine.hpp"
+#include "lib/engine/engine.hpp"
 #include "lib/live_clock/estimated_clock.hpp"
 
 namespace offramp {

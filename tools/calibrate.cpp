@@ -15,9 +15,9 @@
 #include <optional>
 #include <sstream>
 
-#include "lib/core/forecast.hpp"
-#include "lib/core/names.hpp"
-#include "lib/core/registry.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
 #include "tools/child.hpp"
 #include "tools/launcher.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 
 namespace CLI {
 class App;

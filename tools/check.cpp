@@ -9,9 +9,9 @@
 #include <set>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
-#include "lib/core/mpi_family.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/configuration/mpi_family.hpp"
+#include "lib/configuration/names.hpp"
 #include "offramp/generated/function_list.hpp"
 #include "tools/elf_image.hpp"
 #include "tools/launcher.hpp"

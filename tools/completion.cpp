@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "lib/core/configuration.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/configuration/names.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <sstream>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 
 namespace offramp::tool {
 namespace {

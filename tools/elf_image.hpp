@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 
 namespace offramp::tool {
 

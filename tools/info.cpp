@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/version.hpp"
 #include "tools/tool.hpp"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <deque>
 
-#include "lib/core/job_places.hpp"
-#include "lib/core/names.hpp"
-#include "lib/core/pattern.hpp"
+#include "lib/configuration/job_places.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/replay/pattern.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <iterator>
 
-#include "lib/core/mpi_family.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/mpi_family.hpp"
+#include "lib/configuration/names.hpp"
 #include "tools/child.hpp"
 
 namespace offramp::tool {

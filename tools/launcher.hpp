@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "lib/core/mpi_family.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/mpi_family.hpp"
+#include "lib/configuration/names.hpp"
 #include "offramp/version.hpp"
 #include "tools/tool.hpp"
 

@@ -16,7 +16,7 @@
 #include <fstream>
 #include <functional>
 
-#include "lib/core/mpi_family.hpp"
+#include "lib/configuration/mpi_family.hpp"
 #include "lib/fabric/ucx_fabric.hpp"
 #include "tools/child.hpp"
 #include "tools/launcher.hpp"

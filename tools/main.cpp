@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <tuple>
 
-#include "lib/core/names.hpp"
-#include "lib/core/pattern.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/replay/pattern.hpp"
 #include "offramp/version.hpp"
 #include "tools/calibrate.hpp"
 #include "tools/catalogue.hpp"

@@ -1,8 +1,8 @@
 // Manual pages, and the option reference in Markdown.
 #include <fmt/format.h>
 
-#include "lib/core/configuration.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/configuration/names.hpp"
 #include "offramp/version.hpp"
 #include "tools/catalogue.hpp"
 #include "tools/tool.hpp"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <set>
 
-#include "lib/core/forecast.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/replay/forecast.hpp"
 #include "tools/plot.hpp"
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "lib/core/configuration_file.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/configuration_file.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/report/read_report.hpp"
 #include "lib/report/receipt.hpp"
 #include "lib/report/words.hpp"

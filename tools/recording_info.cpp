@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/recording/reader.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/kernel/hash.hpp"

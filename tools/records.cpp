@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/report/capture.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "lib/core/free_communication.hpp"
-#include "lib/core/names.hpp"
-#include "lib/core/replay.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/replay/free_communication.hpp"
+#include "lib/replay/replay.hpp"
 #include "lib/report/words.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"

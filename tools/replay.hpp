@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "tools/records.hpp"
 
 namespace offramp::tool {

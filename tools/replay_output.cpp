@@ -6,8 +6,8 @@
 #include <csignal>
 #include <tuple>
 
-#include "lib/core/names.hpp"
-#include "lib/core/pattern.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/replay.hpp"
+#include "lib/replay/replay.hpp"
 #include "lib/report/carried.hpp"
 #include "lib/report/report.hpp"
 #include "tools/replay.hpp"

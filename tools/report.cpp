@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {

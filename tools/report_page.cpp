@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "offramp/version.hpp"
 #include "tools/markup.hpp"
 #include "tools/plot.hpp"

@@ -15,8 +15,8 @@
 #include <map>
 #include <utility>
 
-#include "lib/core/names.hpp"
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "lib/recording/reader.hpp"
 #include "lib/report/outputs.hpp"
 #include "lib/report/words.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
-#include "lib/core/registry.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/configuration/registry.hpp"
 
 namespace offramp::tool {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/configuration/output_file.hpp"
 
 namespace offramp::tool {
 

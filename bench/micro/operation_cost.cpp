@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "tests/cluster.hpp"
 
 namespace offramp {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/pattern.hpp"
+#include "lib/replay/pattern.hpp"
 
 namespace offramp {
 namespace {

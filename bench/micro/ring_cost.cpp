@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/core/envelope.hpp"
+#include "lib/engine/envelope.hpp"
 #include "lib/fabric/shared_ring.hpp"
 
 namespace offramp {

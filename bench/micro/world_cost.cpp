@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "simulators/model/world.hpp"
 #include "simulators/network/make_network.hpp"
 

@@ -5,8 +5,8 @@
 #include <deque>
 #include <memory>
 
-#include "lib/core/lane.hpp"
-#include "lib/core/model_clock.hpp"
+#include "lib/engine/lane.hpp"
+#include "lib/engine/model_clock.hpp"
 #include "lib/live_clock/live_messages.hpp"
 #include "simulators/model/rank_table.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "lib/core/engine.hpp"
+#include "lib/engine/engine.hpp"
 
 namespace offramp {
 

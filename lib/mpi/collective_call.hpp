@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/core/collective.hpp"
+#include "lib/engine/collective.hpp"
 #include "lib/mpi/buffers.hpp"
 #include "lib/mpi/communicator.hpp"
 

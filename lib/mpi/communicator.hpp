@@ -8,7 +8,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "lib/core/engine.hpp"
+#include "lib/engine/engine.hpp"
 #include "lib/mpi/handles.hpp"
 
 namespace offramp {

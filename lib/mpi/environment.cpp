@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/program.hpp"
 #include "lib/mpi/request.hpp"

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/core/engine.hpp"
+#include "lib/engine/engine.hpp"
 #include "lib/mpi/handles.hpp"
 
 namespace offramp {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/mpi_family.hpp"
+#include "lib/configuration/mpi_family.hpp"
 #include "lib/native/native.h"
 #include "lib/report/run_facts.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/collective.hpp"
+#include "lib/engine/collective.hpp"
 #include "lib/mpi/dispatch.hpp"
 #include "lib/recording/recorder.hpp"
 

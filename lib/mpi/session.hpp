@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/collective.hpp"
-#include "lib/core/configuration.hpp"
-#include "lib/core/engine.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/engine/collective.hpp"
+#include "lib/engine/engine.hpp"
 #include "lib/fabric/ucx_fabric.hpp"
 #include "lib/mpi/background_progress.hpp"
 #include "lib/mpi/bsend.hpp"

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "lib/core/fault_script.hpp"
-#include "lib/core/make_lane.hpp"
+#include "lib/configuration/fault_script.hpp"
+#include "lib/engine/make_lane.hpp"
 #include "lib/live_clock/estimated_clock.hpp"
 #include "lib/mpi/open_fabric.hpp"
 #include "lib/mpi/pmpi.hpp"

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <ctime>
 
-#include "lib/core/names.hpp"
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/mpi/write_recording.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/mpi/world.hpp"
 #include "lib/mpi/write_reports.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "lib/mpi/program_recorder.hpp"
 #include "lib/mpi/world_apart.hpp"
 #include "lib/recording/reader.hpp"

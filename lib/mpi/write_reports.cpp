@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "lib/core/mpi_family.hpp"
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/mpi_family.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "lib/mpi/pmpi.hpp"
 #include "lib/mpi/session.hpp"
 #include "lib/mpi/world_apart.hpp"

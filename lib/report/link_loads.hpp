@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/replay_result.hpp"
+#include "lib/replay/replay_result.hpp"
 #include "offramp/kernel/time.hpp"
 
 namespace offramp {

@@ -5,8 +5,8 @@
 #include <array>
 #include <map>
 
-#include "lib/core/names.hpp"
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "lib/report/capture.hpp"
 
 namespace offramp {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 
 namespace offramp {
 

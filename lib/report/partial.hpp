@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "lib/report/run_facts.hpp"
 
 namespace offramp {

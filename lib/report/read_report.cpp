@@ -7,8 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/configuration_file.hpp"
-#include "lib/core/names.hpp"
+#include "lib/configuration/configuration_file.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/report/call_sites.hpp"
 #include "lib/report/report.hpp"
 

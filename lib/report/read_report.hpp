@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "lib/report/carried.hpp"
 
 namespace offramp {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "offramp/kernel/time.hpp"
 
 namespace offramp {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "offramp/kernel/operation_id.hpp"
 
 namespace offramp {

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "lib/core/replay.hpp"
+#include "lib/replay/replay.hpp"
 #include "lib/report/capture.hpp"
 #include "lib/report/link_loads.hpp"
 #include "lib/report/receipts.hpp"

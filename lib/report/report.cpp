@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/report/call_sites.hpp"
 #include "lib/report/carried.hpp"
 #include "lib/report/settled.hpp"

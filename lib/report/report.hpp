@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
-#include "lib/core/engine.hpp"
-#include "lib/core/replay_result.hpp"
+#include "lib/configuration/configuration.hpp"
+#include "lib/engine/engine.hpp"
+#include "lib/replay/replay_result.hpp"
 #include "lib/report/run_facts.hpp"
 
 namespace offramp {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "lib/recording/reader.hpp"
 
 namespace offramp {

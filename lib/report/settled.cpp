@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
 
 namespace offramp {

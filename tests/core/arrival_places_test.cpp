@@ -1,5 +1,5 @@
 // The table of the places where arrival decides: told apart, counted together, bounded.
-#include "lib/core/arrival_places.hpp"
+#include "lib/engine/arrival_places.hpp"
 
 #include <gtest/gtest.h>
 

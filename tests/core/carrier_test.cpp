@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "lib/live_clock/live_messages.hpp"
 #include "simulators/model/units.hpp"
 #include "tests/cluster.hpp"

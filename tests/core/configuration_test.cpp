@@ -1,6 +1,6 @@
 // The configuration: what each source may say, which source wins, and what a user reads when something is
 // wrong.
-#include "lib/core/configuration.hpp"
+#include "lib/configuration/configuration.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <random>
 #include <set>
 
-#include "lib/core/names.hpp"
+#include "lib/configuration/names.hpp"
 
 namespace offramp {
 namespace {

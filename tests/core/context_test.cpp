@@ -1,5 +1,5 @@
 // Matching by MPI's rules.
-#include "lib/core/context.hpp"
+#include "lib/engine/context.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "lib/core/critical_path.hpp"
+#include "lib/replay/critical_path.hpp"
 
 #include <gtest/gtest.h>
 
-#include "lib/core/certificate.hpp"
+#include "lib/engine/certificate.hpp"
 
 namespace offramp {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "lib/core/engine.hpp"
+#include "lib/engine/engine.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

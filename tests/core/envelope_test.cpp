@@ -1,6 +1,6 @@
 // Headers come from a wire: whatever their bytes are, decoding them is safe, and what is accepted holds
 // together.
-#include "lib/core/envelope.hpp"
+#include "lib/engine/envelope.hpp"
 
 #include <gtest/gtest.h>
 

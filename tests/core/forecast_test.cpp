@@ -1,4 +1,4 @@
-#include "lib/core/forecast.hpp"
+#include "lib/replay/forecast.hpp"
 
 #include <gtest/gtest.h>
 

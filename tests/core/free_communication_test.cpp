@@ -1,14 +1,14 @@
 // Communication that takes no time, and what a replay tells of the program's computing.
-#include "lib/core/free_communication.hpp"
+#include "lib/replay/free_communication.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "lib/core/pattern.hpp"
-#include "lib/core/registry.hpp"
-#include "lib/core/replay.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/replay/pattern.hpp"
+#include "lib/replay/replay.hpp"
 
 namespace offramp {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/host/parameters.hpp"
-#include "lib/core/forecast.hpp"
+#include "lib/replay/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 

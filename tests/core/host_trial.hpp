@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/host/collectives.hpp"
-#include "lib/core/forecast.hpp"
+#include "lib/replay/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/core/job_places.hpp"
-#include "lib/core/pattern.hpp"
-#include "lib/core/registry.hpp"
-#include "lib/core/replay.hpp"
+#include "lib/configuration/job_places.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/replay/pattern.hpp"
+#include "lib/replay/replay.hpp"
 
 namespace offramp {
 namespace {

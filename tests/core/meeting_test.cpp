@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lib/core/collective.hpp"
+#include "lib/engine/collective.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

@@ -1,4 +1,4 @@
-#include "lib/core/output_file.hpp"
+#include "lib/configuration/output_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Patterns: what can be written, and what the simple ones have to take.
-#include "lib/core/pattern.hpp"
+#include "lib/replay/pattern.hpp"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

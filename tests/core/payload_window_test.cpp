@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "lib/core/engine.hpp"
+#include "lib/engine/engine.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

@@ -1,4 +1,4 @@
-#include "lib/core/recent_ids.hpp"
+#include "lib/engine/recent_ids.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Replays: a recording gives the clocks of the program that it is of.
-#include "lib/core/replay.hpp"
+#include "lib/replay/replay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/open_requests.hpp"
+#include "lib/replay/open_requests.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/core/forecast.hpp"
+#include "lib/replay/forecast.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

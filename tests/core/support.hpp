@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "lib/core/engine.hpp"
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/engine/engine.hpp"
 #include "lib/fabric/memory_fabric.hpp"
 #include "tests/pattern.hpp"
 #include "tests/timed_engine.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/core/replay.hpp"
+#include "lib/replay/replay.hpp"
 
 namespace offramp::test {
 

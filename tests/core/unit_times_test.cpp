@@ -1,4 +1,4 @@
-#include "lib/core/unit_times.hpp"
+#include "lib/replay/unit_times.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Stands in for the six backends where only their tables of parameters matter: one of each kind.
 #include <array>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 
 namespace offramp {
 namespace {

@@ -10,7 +10,7 @@
 #include "backends/cclo/cclo.hpp"
 #include "backends/dpu/dpu.hpp"
 #include "backends/host/host.hpp"
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "simulators/model/world.hpp"
 
 namespace offramp {

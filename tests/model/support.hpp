@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "lib/core/registry.hpp"
+#include "lib/configuration/registry.hpp"
 #include "simulators/model/world.hpp"
 
 namespace offramp::test {

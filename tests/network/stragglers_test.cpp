@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "lib/core/pattern.hpp"
-#include "lib/core/registry.hpp"
-#include "lib/core/replay.hpp"
-#include "lib/core/straggler_text.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/configuration/straggler_text.hpp"
+#include "lib/replay/pattern.hpp"
+#include "lib/replay/replay.hpp"
 #include "offramp/kernel/random.hpp"
 
 namespace offramp {

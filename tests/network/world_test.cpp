@@ -5,8 +5,8 @@
 #include <array>
 #include <map>
 
-#include "lib/core/registry.hpp"
-#include "lib/core/world_setting.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/replay/world_setting.hpp"
 
 namespace offramp {
 namespace {

@@ -112,7 +112,7 @@ cd "$(mktemp -d)"
 ! cmake -G Ninja -S "$1" -B without -DOFFRAMP_TESTS=OFF
 cmake -G Ninja -S "$1" -B build -DOFFRAMP_TESTS=OFF -DCMAKE_PREFIX_PATH="$2/usr" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
 cd build
-for source in lib/core/configuration_file lib/core/certificate lib/report/report; do
+for source in lib/configuration/configuration_file lib/engine/certificate lib/report/report; do
   ninja CMakeFiles/offramp_core.dir/$source.cpp.o
 done
 grep -q "$2/usr/include" build.ninja

@@ -1,0 +1,592 @@
+#include "lib/configuration/configuration.hpp"
+
+#include <fmt/format.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "lib/configuration/configuration_file.hpp"
+#include "lib/configuration/configuration_keys.hpp"
+#include "lib/configuration/fault_script.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/engine/envelope.hpp"
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp {
+
+MachineLayout MachineOptions::layout(int ranks) const {
+  const int dealt = nodes > 0 ? (ranks - 1) / nodes + 1 : 1;
+  return {ranks_per_node > 0 ? ranks_per_node : dealt, sockets_per_node, cards_per_node, links_per_card};
+}
+
+std::string MachineOptions::problem(int ranks) const {
+  const MachineLayout machine = layout(ranks);
+  if (nodes == 0 || machine.nodes(ranks) <= nodes) return {};
+  return fmt::format("machine.nodes: {} ranks with {} on a node take {} nodes, and the machine has {}", ranks,
+                     machine.ranks_per_node, machine.nodes(ranks), nodes);
+}
+
+std::optional<CallRange> parse_calls(std::string_view text) {
+  if (text == "none") return CallRange();
+  CallRange calls{1, std::numeric_limits<std::uint64_t>::max()};
+  if (text == "all") return calls;
+  const char* const end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, calls.first);
+  calls.last = calls.first;
+  if (error == std::errc() && stop != end && *stop == '-') {
+    const auto last = std::from_chars(stop + 1, end, calls.last);
+    stop = last.ptr;
+    error = last.ec;
+  }
+  if (error != std::errc() || stop != end || calls.first == 0 || calls.first > calls.last)
+    return std::nullopt;
+  return calls;
+}
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr const char* kFile = "offramp.toml";
+constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
+constexpr const char* kOptionsVariable = "OFFRAMP_OPTIONS";
+
+std::vector<string_view> words_of(string_view list) {
+  std::vector<string_view> words;
+  while (!list.empty()) {
+    const string_view word = list.substr(0, list.find(", "));
+    words.push_back(word);
+    list.remove_prefix(std::min(list.size(), word.size() + 2));
+  }
+  return words;
+}
+
+/// Settled and named by routes, each once.
+std::vector<string> backends_in_use(const Configuration& configuration) {
+  std::vector<string> names = configuration.settled_backends();
+  for (const Route& route : configuration.routes) {
+    if (std::find(names.begin(), names.end(), route.backend) == names.end()) names.push_back(route.backend);
+  }
+  return names;
+}
+
+/// A value of a key in the key's unit, in whatever unit it was written.
+string text_in_unit(const Key& key, string_view written) {
+  const auto number = key.unit.empty() ? std::nullopt : parse_quantity(written, key.unit);
+  return number ? fmt::format("{} {}", *number, key.unit) : string(written);
+}
+
+string route_text(const Route& route) {
+  string text = route.operation ? string(to_string(*route.operation)) : "any";
+  if (route.min_bytes > 0) text += fmt::format(", from {} B", route.min_bytes);
+  if (route.max_bytes < std::numeric_limits<std::size_t>::max())
+    text += fmt::format(", up to {} B", route.max_bytes);
+  if (route.min_ranks > 0) text += fmt::format(", from {} ranks", route.min_ranks);
+  if (route.max_ranks < std::numeric_limits<int>::max())
+    text += fmt::format(", up to {} ranks", route.max_ranks);
+  return text + ": " + route.backend;
+}
+
+// --- All sources together ---
+
+/// Every step returns what went wrong.
+class Loader {
+ public:
+  Loader(const Surroundings& surroundings, Registry& registry)
+      : surroundings_(surroundings), registry_(registry) {}
+
+  Result<Configuration> load() {
+    for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
+                            &Loader::read_overrides, &Loader::apply_all, &Loader::check_together}) {
+      if (string error = (this->*step)(); !error.empty()) return Result<Configuration>::failure(error);
+    }
+    return std::move(configuration_);
+  }
+
+ private:
+  /// The text of a key that has to be known early.
+  [[nodiscard]] RawValue early(const string& key, const string& variable) const {
+    RawValue value;
+    for (const Entry& e : entries_) {
+      if (e.section.empty() && e.name == key) value = e.value;
+    }
+    if (const auto found = surroundings_.environment.find(variable);
+        found != surroundings_.environment.end()) {
+      value = {found->second, RawValue::Type::kText, variable};
+    }
+    for (const Override& o : surroundings_.overrides) {
+      if (o.key == key) value = {o.value, RawValue::Type::kText, o.origin};
+    }
+    return value;
+  }
+
+  string read_configuration_file() {
+    const RawValue chosen = early("config", kConfigVariable);
+    string path = chosen.text;
+    if (path.empty()) path = surroundings_.directory == "." ? kFile : surroundings_.directory + "/" + kFile;
+    const FileText file = read_file(path, !chosen.text.empty());
+    if (file.passable) {
+      if (!file.problem.empty())
+        configuration_.notes.push_back(fmt::format("{} is not used: {}", path, file.problem));
+      return {};
+    }
+    if (!file.problem.empty()) {
+      const string prefix = chosen.origin.empty() ? "" : chosen.origin + ": ";
+      return fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem);
+    }
+    configuration_.file = path;
+    string problem = read_entries(path, file.text, entries_);
+    configuration_.file_keys = static_cast<std::size_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.name.empty(); }));
+    return problem;
+  }
+
+  string load_plugins() {
+    const RawValue path = early("plugin_path", "OFFRAMP_PLUGIN_PATH");
+    if (string error = registry_.load_plugins(path.text); !error.empty()) return path.origin + ": " + error;
+    for (const string_view name : registry_.names()) {
+      if (find_row(name) == nullptr && !is_section(name)) continue;
+      return fmt::format("{}: the backend name {} is a key of the configuration", path.origin,
+                         in_quotes(name));
+    }
+    return {};
+  }
+
+  void add(string_view path, RawValue value) {
+    const auto dot = path.find('.');
+    const bool in_section = dot != string_view::npos;
+    entries_.push_back({string(in_section ? path.substr(0, dot) : ""),
+                        string(in_section ? path.substr(dot + 1) : path), std::move(value)});
+  }
+
+  /// Where a variable's value comes from, for messages and the report.
+  [[nodiscard]] string origin_of(const string& variable) const {
+    const auto options = surroundings_.environment.find(kOptionsVariable);
+    if (options == surroundings_.environment.end()) return variable;
+    for (string_view rest = options->second; !rest.empty();) {
+      const string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      const string_view name = item.substr(0, item.find('='));
+      if (name != variable) continue;
+      if (name.size() == item.size()) return fmt::format("option, {}", variable);
+      return fmt::format("option {}", printable(item.substr(name.size() + 1), 60));
+    }
+    return variable;
+  }
+
+  string read_variables() {
+    std::map<string, string> keys = {{kConfigVariable, ""}, {kOptionsVariable, ""}};
+    for (const auto& [key, variable] : variables_by_key(registry_)) keys.emplace(variable, key);
+    for (const auto& [variable, text] : surroundings_.environment) {
+      if (!variable.starts_with("OFFRAMP_") || variable == kConfigVariable || variable == kOptionsVariable)
+        continue;
+      const auto found = keys.find(variable);
+      if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
+      const Row* row = find_row(found->second);
+      // An empty variable is as good as none, except where an empty text means something.
+      if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
+      string origin = origin_of(variable);
+      if (origin == variable) configuration_.variables.push_back(variable);
+      add(found->second, {text, RawValue::Type::kText, std::move(origin)});
+    }
+    return {};
+  }
+
+  static std::vector<string_view> views(const std::map<string, string>& map) {
+    std::vector<string_view> result;
+    result.reserve(map.size());
+    for (const auto& [name, other] : map) result.push_back(name);
+    return result;
+  }
+
+  string read_overrides() {
+    const auto keys = variables_by_key(registry_);
+    for (const Override& o : surroundings_.overrides) {
+      if (o.key == "config") continue;
+      const string key = resolved_key(o, registry_);
+      if (!keys.contains(key)) {
+        const string same = parameters_named(key);
+        if (!same.empty())
+          return fmt::format("{}: {} is a parameter of several backends; write one of {}", o.origin,
+                             in_quotes(key), same);
+        return unknown(o.origin, "key", key, views(keys));
+      }
+      add(key, {o.value, RawValue::Type::kText, o.origin});
+    }
+    return {};
+  }
+
+  /// "cclo.link, dpu.link": the parameters of that name; empty: there is none.
+  [[nodiscard]] string parameters_named(string_view name) const {
+    std::vector<string> found;
+    for (const BackendDescription* backend : registry_.all()) {
+      for (const Parameter& parameter : backend->parameters) {
+        if (parameter.name == name) found.push_back(fmt::format("{}.{}", backend->name, name));
+      }
+    }
+    return fmt::format("{}", fmt::join(found, ", "));
+  }
+
+  string apply_all() {
+    for (const Entry& entry : entries_) {
+      string error = entry.name.empty() ? open_section(entry) : apply(entry);
+      if (!error.empty()) return error;
+    }
+    return {};
+  }
+
+  string open_section(const Entry& entry) {
+    const string& name = entry.section;
+    if (name == "route") {
+      configuration_.routes.resize(std::max(configuration_.routes.size(), entry.route + 1));
+      configuration_.routes[entry.route].origin = entry.value.origin;
+      return {};
+    }
+    const bool known = is_section(name) || registry_.find(name) != nullptr;
+    if (known && entry.in_list)
+      return fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name);
+    if (known) return {};
+    if (find_row(name) != nullptr)
+      return fmt::format("{}: {} is a key, not a section", entry.value.origin, name);
+    return unknown(entry.value.origin, "section", name, top_names(false));
+  }
+
+  string apply(const Entry& entry) {
+    const bool ours = entry.section.empty() || is_section(entry.section);
+    if (!ours) {
+      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, in one place
+      return {};
+    }
+    const string path = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
+    const Row* row = entry.section.empty() && path.find('.') != string::npos ? nullptr : find_row(path);
+    if (row == nullptr) return unknown_key(entry);
+    Route unused;
+    Route& route = entry.section == "route" ? configuration_.routes[entry.route] : unused;
+    Target target{configuration_, route, registry_};
+    if (row->set(target, entry.value)) {
+      if (entry.section != "route") configuration_.written[path] = entry.value;
+      return {};
+    }
+    if (const string why = row->why == nullptr ? string() : row->why(entry.value.text); !why.empty())
+      return fmt::format("{}: {}: {}", entry.value.origin, path, printable(why));
+    const string allowed = allowed_text(*row, registry_);
+    string message = not_allowed(entry.value, path, allowed, words_of(allowed));
+    const string parameters = parameters_named(path);
+    if (!parameters.empty() && closest(entry.value.text, words_of(allowed)).empty())
+      message += fmt::format("; parameters of that name: {}", parameters);
+    return message;
+  }
+
+  string unknown_key(const Entry& entry) const {
+    const string& name = entry.name;
+    if (entry.section.empty() && (is_section(name) || registry_.find(name) != nullptr)) {
+      return fmt::format("{}: {} is a section; write [{}] and its keys below", entry.value.origin, name,
+                         name == "route" ? "[route]" : name);
+    }
+    if (entry.section.empty()) return unknown(entry.value.origin, "key", name, top_names(true));
+    std::vector<string_view> names;
+    for (const Row& row : configuration_rows()) {
+      if (section_of(row.path) == entry.section) names.push_back(row.path.substr(entry.section.size() + 1));
+    }
+    return unknown(entry.value.origin, fmt::format("key in [{}]", entry.section), name, names);
+  }
+
+  static string unknown(string_view origin, string_view what, string_view name,
+                        const std::vector<string_view>& candidates) {
+    return fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates));
+  }
+
+  /// What can stand at the top of a file: sections, and if asked for keys, also those of sections.
+  [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
+    std::vector<string_view> names = registry_.names();
+    names.insert(names.end(), {"faults", "machine", "network", "route", "stragglers"});
+    for (const Row& row : configuration_rows()) {
+      if (keys && !row.path.empty()) names.push_back(row.path);
+    }
+    return names;
+  }
+
+  string check_together() {
+    for (std::size_t i = 0; i < configuration_.routes.size(); ++i) {
+      const Route& route = configuration_.routes[i];
+      const string& origin = route.origin;
+      if (route.backend.empty()) return fmt::format("{}: this route names no backend; add backend", origin);
+      if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
+      if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
+    }
+    const FaultRates& faults = configuration_.faults;
+    const double sum =
+        faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
+    if (sum > 1)
+      return fmt::format(
+          "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
+          sum);
+    if (string error = read_fault_script(); !error.empty()) return error;
+    if (string error = read_platform(); !error.empty()) return error;
+    for (const BackendDescription* description : registry_.all()) {
+      if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
+    }
+    note_what_changes_nothing();
+    return {};
+  }
+
+  void note_what_changes_nothing() {
+    const Configuration& c = configuration_;
+    if (c.off()) return;
+    const std::pair<const char*, bool> kForReports[] = {
+        {"details", c.details}, {"certificate", c.certificate}, {"receipts", c.receipts.any()}};
+    for (const auto& [key, on] : kForReports) {
+      if (on && c.report.empty())
+        configuration_.notes.push_back(
+            fmt::format("{} has no effect without a report; add --report FILE", key));
+    }
+    for (string& text : settings_without_effect(c)) configuration_.notes.push_back(std::move(text));
+    for (const string& name : backends_in_use(c)) {
+      for (string& text : settings_without_effect(c, *registry_.find(name)))
+        configuration_.notes.push_back(std::move(text));
+    }
+    for (string& text : settings_of_others(c, c.settled_backends()))
+      configuration_.notes.push_back(std::move(text));
+  }
+
+  string read_platform() {
+    NetworkOptions& network = configuration_.network;
+    if (!is_platform_file(network.topology)) return {};
+    const FileText file = read_file(network.topology, true, Platform::kLargestFile);
+    if (!file.problem.empty())
+      return fmt::format("network.topology: cannot read {}: {}", printable(network.topology), file.problem);
+    auto platform = Platform::read(file.text, network.topology);
+    if (!platform) return fmt::format("network.topology: {}", printable(platform.error(), 1000));
+    network.platform = std::move(*platform);
+    return {};
+  }
+
+  string read_fault_script() {
+    string& text = configuration_.fault_script;
+    if (text.empty()) return {};
+    string place = "faults.script";
+    if (text.starts_with('@')) {
+      place = text.substr(1);
+      FileText file = read_file(place, true);
+      if (!file.problem.empty())
+        return fmt::format("faults.script: cannot use {}: {}", printable(place), file.problem);
+      text = std::move(file.text);
+    }
+    auto events = parse_fault_script(text);
+    if (!events) return fmt::format("{}: {}", printable(place), events.error());
+    configuration_.faults.script = std::make_shared<const FaultScript>(std::move(*events));
+    return {};
+  }
+
+  const Surroundings& surroundings_;
+  Registry& registry_;
+  Configuration configuration_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+std::vector<string> Configuration::settled_backends() const {
+  std::vector<string> names = {backend};
+  const auto add = [&names](const string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  if (!compared.empty()) add("host");
+  for (const string& name : compared) add(name);
+  return names;
+}
+
+Result<Settings> Configuration::settings_for(const BackendDescription& description) const {
+  const auto section = sections.find(string(description.name));
+  return read_settings(description, section == sections.end() ? Section() : section->second);
+}
+
+string resolved_key(const Override& override, const Registry& registry) {
+  if (override.key.find('.') != string::npos) return override.key;
+  if (string whole = "machine." + override.key; find_row(whole) != nullptr) return whole;
+  const BackendDescription* owner = nullptr;
+  for (const string& name : override.backends) {
+    const BackendDescription* const backend = registry.find(name);
+    if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
+    if (owner != nullptr && owner != backend) return override.key;  // which one is open
+    owner = backend;
+  }
+  const bool general = find_row(override.key) != nullptr;
+  if (owner == nullptr) {  // for the message: what the one backend has
+    const bool one = override.backends.size() == 1 && registry.find(override.backends.front()) != nullptr;
+    return general || !one ? override.key : override.backends.front() + "." + override.key;
+  }
+  const RawValue value{override.value, RawValue::Type::kText, override.origin};
+  if (general && !read_settings(*owner, {{override.key, value}})) return override.key;
+  return fmt::format("{}.{}", owner->name, override.key);
+}
+
+std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry) {
+  std::vector<SettingInForce> all;
+  const auto add = [&all](string key, string value, const Section& written, const string& name) {
+    const auto found = written.find(name);
+    all.push_back(
+        {std::move(key), std::move(value), found == written.end() ? "default" : found->second.origin});
+  };
+  for (const Row& row : configuration_rows()) {
+    const string path(row.path);
+    if (path.empty() || section_of(path) == "route") continue;
+    const auto found = configuration.written.find(path);
+    const string_view text =
+        found == configuration.written.end() ? row.default_text : string_view(found->second.text);
+    add(path, text_in_unit(row, text), configuration.written, path);
+  }
+  for (std::size_t i = 0; i < configuration.routes.size(); ++i)
+    all.push_back({fmt::format("route {}", i + 1), route_text(configuration.routes[i]),
+                   configuration.routes[i].origin});
+  for (const string& name : backends_in_use(configuration)) {
+    const BackendDescription* const backend = registry.find(name);
+    if (backend == nullptr) continue;
+    const Result<Settings> settings = configuration.settings_for(*backend);
+    if (!settings) continue;
+    const auto section = configuration.sections.find(name);
+    for (const Parameter& parameter : backend->parameters)
+      add(fmt::format("{}.{}", name, parameter.name), value_with_unit(parameter, *settings),
+          section == configuration.sections.end() ? Section() : section->second, string(parameter.name));
+  }
+  return all;
+}
+
+string agreed_settings(const Configuration& configuration) {
+  string text;
+  for (const Row& row : configuration_rows()) {
+    if (row.agreed != nullptr) text += fmt::format("{}={};", row.path, row.agreed(configuration));
+  }
+  for (const Route& route : configuration.routes) text += fmt::format("route={};", route_text(route));
+  for (const auto& [name, section] : configuration.sections) {
+    for (const auto& [key, written] : section) text += fmt::format("{}.{}={};", name, key, written.text);
+  }
+  return text;
+}
+
+std::vector<string> settings_without_effect(const Configuration& configuration,
+                                            const BackendDescription& description) {
+  std::vector<string> texts;
+  const auto section = configuration.sections.find(string(description.name));
+  if (description.without_effect == nullptr || section == configuration.sections.end()) return texts;
+  const Result<Settings> settings = configuration.settings_for(description);
+  if (!settings) return texts;
+  for (const auto& [parameter, reason] : description.without_effect(*settings)) {
+    const auto written = section->second.find(string(parameter));
+    if (written == section->second.end()) continue;
+    texts.push_back(fmt::format("{}: {}.{} = {} {}", written->second.origin, description.name, parameter,
+                                written->second.text, reason));
+  }
+  return texts;
+}
+
+std::vector<string> settings_without_effect(const Configuration& configuration) {
+  std::vector<string> texts;
+  const auto note = [&](std::initializer_list<const char*> keys, const string& reason) {
+    for (const char* key : keys) {
+      const auto written = configuration.written.find(key);
+      if (written != configuration.written.end())
+        texts.push_back(
+            fmt::format("{}: {} = {} {}", written->second.origin, key, written->second.text, reason));
+    }
+  };
+  const NetworkOptions& network = configuration.network;
+  if (network.is_star())
+    note({"network.link", "network.hop", "network.routing", "network.sharing"},
+         "has no effect in a star, which is the backend's own wires; see --network");
+  if (network.platform != nullptr)
+    note({"network.link", "network.hop", "network.routing"},
+         fmt::format("has no effect beside {}, which has rates, latencies and routes of its own",
+                     printable(network.topology)));
+  const StragglerOptions& stragglers = configuration.stragglers;
+  if (!stragglers.noise.any()) note({"stragglers.noise_phase"}, "has no effect without stragglers.noise");
+  if (!stragglers.any()) note({"stragglers.seed"}, "has no effect without stragglers");
+  if (stragglers.slow.any() && configuration.compute.kind == Compute::Kind::kNone)
+    note({"stragglers.slow_nodes"}, "has no effect: slow nodes compute longer, and compute is \"none\"");
+  return texts;
+}
+
+std::vector<string> settings_of_others(const Configuration& configuration, const std::vector<string>& names) {
+  std::vector<string> texts;
+  for (const auto& [backend, section] : configuration.sections) {
+    // What hardware declines is the host's.
+    const bool used = backend == "host" || std::find(names.begin(), names.end(), backend) != names.end() ||
+                      std::any_of(configuration.routes.begin(), configuration.routes.end(),
+                                  [&name = backend](const Route& route) { return route.backend == name; });
+    for (const auto& [parameter, written] : section) {
+      if (used || written.origin.find("--set ") == string::npos) continue;
+      texts.push_back(fmt::format("{}: {}.{} = {} has no effect: nothing is carried by {} here",
+                                  written.origin, backend, parameter, written.text, backend));
+    }
+  }
+  return texts;
+}
+
+string settings_read(const Configuration& configuration) {
+  std::vector<string> sources;
+  if (!configuration.file.empty())
+    sources.push_back(fmt::format("{} ({} {})", printable(configuration.file), configuration.file_keys,
+                                  configuration.file_keys == 1 ? "key" : "keys"));
+  sources.insert(sources.end(), configuration.variables.begin(), configuration.variables.end());
+  return sources.empty() ? string() : fmt::format("settings: {}", fmt::join(sources, ", "));
+}
+
+Surroundings Surroundings::of_process() {
+  Surroundings surroundings;
+  surroundings.privileged = getauxval(AT_SECURE) != 0;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const string_view text = *variable;
+    const auto equals = text.find('=');
+    if (!text.starts_with("OFFRAMP_") || equals == string_view::npos) continue;
+    surroundings.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return surroundings;
+}
+
+Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry) {
+  if (surroundings.privileged) {
+    Configuration nothing;
+    nothing.backend = Configuration::kOff;
+    nothing.summary = false;
+    return nothing;
+  }
+  try {
+    return Loader(surroundings, registry).load();
+  } catch (const std::exception& e) {
+    return Result<Configuration>::failure(fmt::format("cannot read the configuration: {}", e.what()));
+  }
+}
+
+std::span<const Key> configuration_keys() {
+  static const auto& keys =
+      immortal(std::vector<Key>(configuration_rows().begin(), configuration_rows().end()));
+  return keys;
+}
+
+string allowed_text(const Key& key, const Registry& registry) {
+  string text(key.allowed);
+  if (const auto at = text.find(kBackends); at != string::npos) {
+    text.replace(at, kBackends.size(), fmt::format("{}", fmt::join(registry.names(), ", ")));
+  }
+  return text;
+}
+
+std::map<string, string> variables_by_key(const Registry& registry) {
+  std::map<string, string> variables;
+  for (const Row& row : configuration_rows()) {
+    if (!row.variable.empty() && !row.path.empty()) variables.emplace(row.path, row.variable);
+  }
+  for (const BackendDescription* description : registry.all()) {
+    for (const Parameter& parameter : description->parameters) {
+      variables.emplace(fmt::format("{}.{}", description->name, parameter.name),
+                        variable_name(description->name, parameter.name));
+    }
+  }
+  return variables;
+}
+
+}  // namespace offramp

@@ -1,0 +1,223 @@
+#include "lib/engine/collective.hpp"
+
+#include <utility>
+
+#include "offramp/kernel/operation_id.hpp"
+#include "simulators/model/meeting.hpp"
+#include "simulators/model/no_memory.hpp"
+
+namespace offramp {
+class Collective::Run final : public Team, public detail::Pooled {
+ public:
+  Run(Collective& parent, std::uint8_t backend, int tag, Reducer* reducer)
+      : Team(parent.context_.rank(), parent.context_.size(), !parent.watches_),
+        parent_(parent),
+        lane_(parent.engine_.lane()),
+        backend_(backend),
+        tag_(tag),
+        reducer_(reducer),
+        clock_(parent.engine_.clock()),
+        fork_(clock_ != nullptr ? clock_->fork(backend) : nullptr) {
+    if (clock_ != nullptr) clock = clock_->now;
+  }
+
+  void start(const Operation& question, CollectiveBuffers buffers) {
+    kind_ = question.kind;
+    faults_ = parent_.engine_.faults();
+    if (!carries_data()) {
+      buffers.send = {no_memory(buffers.send.data()), buffers.send.size()};
+      buffers.receive = {no_memory(buffers.receive.data()), buffers.receive.size()};
+      for (const Bytes block : buffers.send_blocks)
+        send_blocks_.emplace_back(no_memory(block.data()), block.size());
+      for (const MutableBytes block : buffers.receive_blocks)
+        receive_blocks_.emplace_back(no_memory(block.data()), block.size());
+      buffers.send_blocks = send_blocks_;
+      buffers.receive_blocks = receive_blocks_;
+    }
+    start(lane_.backend(backend_).collective(question, *this, buffers));
+    if (clock_ != nullptr) clock_->reach(host_free);
+  }
+  void start(Task<Outcome> task) {
+    task_ = std::move(task);
+    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(); }, this);
+  }
+
+  /// Once.
+  Outcome outcome() {
+    Outcome outcome = task_.result();
+    if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
+    Engine& engine = parent_.engine_;
+    if (outcome == Outcome::kFault && engine.faults() == faults_) engine.note_fault(backend_, kind_);
+    return outcome;
+  }
+
+  [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world(rank); }
+  [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
+
+  void observe() {
+    if (clock_ == nullptr) return;
+    const Time delay = fork_->join();
+    const Time host_done = later(clock_->now, host_begin) + host_work;
+    clock_->reach(clock + delay);
+    if (host_work > Time()) clock_->reach(host_done);
+  }
+
+  TeamHardware* hardware() override { return fork_.get(); }
+
+  MutableBytes scratch(std::size_t bytes) override {
+    if (!carries_data()) return no_memory_.take(bytes);
+    return {scratch_.take(bytes), bytes};
+  }
+
+ protected:
+  void combine_elements(Bytes in, MutableBytes inout) override { reducer_->combine(in, inout); }
+
+  Handle start_send(int peer, Bytes data, const Stamp* stamp) override {
+    TeamMessage* message = parent_.engine_.team_messages.take();
+    message->sending = true;
+    message->send.owner = message;
+    message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
+    SendArguments arguments{parent_.context_,   peer,        tag_,           data,
+                            ElementType::kByte, synchronous, carries_data(), signals};
+    parent_.engine_.send(message->send, arguments, position(), stamp);
+    return message;
+  }
+
+  Handle start_receive(int peer, MutableBytes data, bool token) override {
+    TeamMessage* message = parent_.engine_.team_messages.take();
+    message->sending = false;
+    message->receive.owner = message;
+    message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
+    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data, position(), token);
+    return message;
+  }
+
+  bool ready(Handle handle) override { return static_cast<TeamMessage*>(handle)->done(); }
+
+  void wait(Handle handle, std::coroutine_handle<> waiter) override {
+    static_cast<TeamMessage*>(handle)->waiter = waiter;
+  }
+
+  Outcome finish(Handle handle) override {
+    auto* message = static_cast<TeamMessage*>(handle);
+    const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
+    message->sending ? parent_.engine_.observe(message->send, position())
+                     : parent_.engine_.observe(message->receive, position());
+    failed_ = failed_ || outcome == Outcome::kFault;
+    parent_.engine_.team_messages.give_back(message);
+    return outcome;
+  }
+
+  Arrival take(Handle handle) override {
+    auto* message = static_cast<TeamMessage*>(handle);
+    Arrival arrival;
+    arrival.outcome = message->sending ? message->send.outcome : message->receive.outcome;
+    if (clock_ != nullptr)
+      arrival.stamp = message->sending ? message->send.header.stamp : message->receive.header.stamp;
+    failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
+    parent_.engine_.team_messages.give_back(message);
+    return arrival;
+  }
+
+ private:
+  TeamPosition position() { return {{backend_, &clock, fork_.get()}, failed_}; }
+
+  Collective& parent_;
+  Lane& lane_;
+  std::uint8_t backend_;
+  int tag_;
+  Reducer* reducer_;
+  ModelClock* clock_;
+  std::unique_ptr<ModelClock::Fork> fork_;
+  OperationKind kind_ = OperationKind::kBarrier;
+  std::uint64_t faults_ = 0;  // of the engine, when this began
+  bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
+  Task<Outcome> task_;
+  detail::PooledMemory scratch_;
+  NoMemory no_memory_;
+  std::vector<Bytes> send_blocks_;  // without memory
+  std::vector<MutableBytes> receive_blocks_;
+};
+
+Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
+Collective::~Collective() = default;
+
+/// begin(tag) makes the run and starts it.
+template <typename Begin>
+void Collective::begin(std::uint32_t number, Begin begin) {
+  Engine::retain(context_);
+  begin(collective_tag(number, watches_));
+  started_ = true;
+  if (ended_) complete();
+}
+
+void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  if (engine_.certificate != nullptr) certify(operation, buffers);
+  begin(context_.collective_number++, [&](int tag) {
+    Lane& lane = engine_.lane();
+    const Lane::Choice choice = lane.choose(operation);
+    CallCounter& counter = lane.counters.calls[engine_.function];
+    lane.count(counter, choice);
+    counter.bytes += operation.bytes;
+    for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
+    if (watches_ && !is_timed()) return ended();
+    run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
+    run_->start(operation, buffers);
+  });
+}
+
+void Collective::meet() {
+  begin(context_.collective_number++, [this](int tag) {
+    if (!is_timed()) return ended();
+    run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
+    run_->start(meet_everyone(*run_));
+  });
+}
+
+void Collective::meet(std::vector<int> to, std::vector<int> from) {
+  meet(context_.collective_number++, std::move(to), std::move(from));
+}
+
+void Collective::meet(std::uint32_t subject, std::vector<int> to, std::vector<int> from) {
+  begin(subject, [&](int tag) {
+    if (!is_timed()) return ended();
+    run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
+    run_->start(meet_neighbours(*run_, to, from));
+  });
+}
+
+void Collective::ended() {
+  if (run_ != nullptr) outcome_ = run_->outcome();
+  ended_ = true;
+  if (started_) complete();  // otherwise it has not returned to begin(), which completes it
+}
+
+void Collective::complete() {
+  if (engine_.certificate != nullptr && !watches_) take_digest();
+  engine_.release(context_);
+  if (on_complete != nullptr) on_complete(*this);  // may end this object
+}
+
+void Collective::observe() {
+  if (std::exchange(observed_, true)) return;
+  if (run_ != nullptr) run_->observe();
+  if (engine_.certificate != nullptr) engine_.certificate->note_data(digest_);
+}
+
+void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {
+  receive_ = buffers.receive;
+  receive_blocks_.assign(buffers.receive_blocks.begin(), buffers.receive_blocks.end());
+  // Of a broadcast's buffer only the root has filled in anything yet.
+  const bool filled = operation.kind != OperationKind::kBcast || operation.root == context_.rank();
+  std::uint64_t digest = filled ? Certificate::digest(buffers.send) : 0;
+  for (const Bytes block : buffers.send_blocks) digest = Certificate::digest(block, digest);
+  engine_.certificate->note_data(digest);
+}
+
+/// On completion, before the result is unpacked.
+void Collective::take_digest() {
+  digest_ = Certificate::digest(receive_);
+  for (const MutableBytes block : receive_blocks_) digest_ = Certificate::digest(block, digest_);
+}
+
+}  // namespace offramp

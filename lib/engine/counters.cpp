@@ -1,0 +1,38 @@
+#include "lib/engine/counters.hpp"
+
+namespace offramp {
+
+CallCounter& CallCounter::operator+=(const CallCounter& other) {
+  count += other.count;
+  bytes += other.bytes;
+  offloaded += other.offloaded;
+  declined += other.declined;
+  routed += other.routed;
+  native += other.native;
+  modelled += other.modelled;
+  return *this;
+}
+
+Counters& Counters::operator+=(const Counters& other) {
+  if (calls.size() < other.calls.size()) calls.resize(other.calls.size());
+  for (std::size_t i = 0; i < other.calls.size(); ++i) calls[i] += other.calls[i];
+  for (const auto& [what, number] : other.declines) declines[what] += number;
+  for (std::size_t i = 0; i < dependences.size(); ++i) dependences[i] += other.dependences[i];
+  given_up += other.given_up;
+  times.carried += other.times.carried;
+  times.routed += other.times.routed;
+  times.declined += other.times.declined;
+  return *this;
+}
+
+void DeclineCounter::count(Counters& counters, OperationKind kind, std::string_view reason) {
+  if (last_count_ == nullptr || reason.data() != last_reason_.data() ||
+      reason.size() != last_reason_.size() || kind != last_kind_) {
+    last_count_ = &counters.declines[{kind, std::string(reason)}];
+    last_reason_ = reason;
+    last_kind_ = kind;
+  }
+  ++*last_count_;
+}
+
+}  // namespace offramp

@@ -1,0 +1,213 @@
+// The engine's sends: out of the program's hands, past the live clock if there is one, onto the fabric; and
+// the replies.
+#include <utility>
+
+#include "lib/engine/engine.hpp"
+
+namespace offramp {
+
+namespace {
+
+// Two words that were written a moment ago, one after the other, are copied one after the other: a copy of
+// both at once would have to wait until they have left the processor.
+void copy_words(const Stamp& from, Stamp& to) {
+  to.first = from.first;
+  to.last = from.last;
+  to.detail = from.detail;
+}
+Bytes copy_words(const Bytes& from) {
+  return {from.data(), from.size()};
+}
+
+}  // namespace
+
+[[gnu::always_inline]] inline void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
+  Context& context = arguments.context;
+  record.done = false;
+  record.observed = false;
+  record.transport_done = false;
+  record.outcome = Outcome::kOk;
+  record.engine = this;
+  record.context = &context;
+  record.data = arguments.carried ? copy_words(arguments.data) : Bytes();
+  record.destination = arguments.destination;
+  record.destination_world = context.world(arguments.destination);
+  record.function = function;
+  Envelope& e = record.header.envelope;
+  e = Envelope{};
+  e.element = arguments.element;
+  e.sequence = context.peer(arguments.destination).send_sequence++;
+  e.context = context.id();
+  e.source = context.rank();
+  e.tag = arguments.tag;
+  e.bytes = arguments.data.size();
+  e.source_world = static_cast<std::uint32_t>(rank());
+  if (!arguments.carried) e.flags |= kNoPayload;
+  if (arguments.synchronous) e.flags |= kWantsReply | kSynchronous;
+  if (arguments.signal) e.flags |= kSignal;
+  ++context.pending;
+  ++sends_;
+}
+
+/// On the live clock.
+void Engine::depart(SendRecord& record, const ModelClock::Position& at) {
+  record.header.envelope.number = clock_->next_number(at.backend, record.destination_world);
+  const ModelClock::Sent sent = clock_->send(transfer_of(record.header, record.destination_world), at);
+  copy_words(sent.stamp, record.header.stamp);
+  if (sent.waits) record.header.envelope.flags |= kWantsReply | kHandshake;
+  record.complete = sent.complete;
+  record.reply = {};
+  if (!sent.stamp.failed()) return;
+  ++lane_->counters.given_up;
+  record.outcome = Outcome::kFault;
+}
+
+[[gnu::always_inline]] inline void Engine::launch(SendRecord& record) {
+  record.reply_done = (record.header.envelope.flags & kWantsReply) == 0;
+  if (!record.reply_done) record.header.envelope.token = make_token(record);
+  record.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<SendRecord&>(waiter);
+    self.transport_done = true;
+    if (!ok) self.engine->give_up(self);
+    if (self.reply_done) self.engine->complete(self);
+  };
+  const Fabric::State state =
+      stays(record) ? keep(record)
+                    : fabric_.send(record.destination_world, record.header.encoded(clock_ != nullptr),
+                                   record.data, record);
+  switch (state) {
+    case Fabric::State::kPending:
+      break;
+    case Fabric::State::kFailed:
+      give_up(record);
+      [[fallthrough]];
+    case Fabric::State::kDone:
+      record.transport_done = true;
+      if (record.reply_done) return complete(record);
+  }
+  in_flight_.push_back(record);
+}
+
+/// The peer is gone: no reply will come.
+void Engine::give_up(SendRecord& record) {
+  record.outcome = Outcome::kFault;
+  if (!std::exchange(record.reply_done, true)) give_back_token(record.header.envelope.token);
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments) {
+  prepare(record, arguments);
+  Operation operation;
+  operation.element = arguments.element;
+  operation.bytes = arguments.data.size();
+  operation.tag = arguments.tag;
+  Lane& lane = *lane_;
+  const Lane::Choice choice = lane.choose(operation);
+  CallCounter& counter = lane.counters.calls[function];
+  lane.count(counter, choice);
+  counter.bytes += operation.bytes;
+  Envelope& e = record.header.envelope;
+  e.backend = choice.backend;
+  if (clock_ != nullptr) {
+    depart(record, clock_->own_position(choice.backend));
+  } else if (record.destination_world != rank() && !arguments.synchronous &&
+             lane.backend(choice.backend)
+                 .waits_for_receiver(transfer_of(record.header, record.destination_world))) {
+    e.flags |= kWantsReply;
+  }
+  if (certificate != nullptr) certificate->note_data(Certificate::digest(record.data));
+  launch(record);
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team,
+                  const Stamp* token) {
+  prepare(record, arguments);
+  Envelope& e = record.header.envelope;
+  e.backend = team.backend;
+  if (clock_ == nullptr) {
+    e.flags &= static_cast<std::uint8_t>(~kWantsReply);
+  } else if (token != nullptr) {
+    e.number = clock_->next_number(team.backend, record.destination_world);
+    record.header.stamp = *token;
+  } else {
+    depart(record, team);
+  }
+  if (team.failed) {
+    e.flags |= kFailed;
+    if (clock_ != nullptr) record.header.stamp.detail |= Stamp::kFailed;
+  }
+  launch(record);
+}
+
+void Engine::observe(SendRecord& record) {
+  if (!std::exchange(record.observed, true) && clock_ != nullptr)
+    settle(record, clock_->own_position(record.header.envelope.backend));
+}
+
+void Engine::observe(SendRecord& record, const TeamPosition& team) {
+  if (!std::exchange(record.observed, true) && clock_ != nullptr) settle(record, team);
+}
+
+bool Engine::is_over(const SendRecord& record) const {
+  if (!record.done || record.outcome != Outcome::kOk) return false;
+  return clock_ == nullptr || (!record.header.handshake() && record.complete <= clock_->now);
+}
+
+void Engine::settle(const SendRecord& record, const ModelClock::Position& at) {
+  const Header& out = record.header;
+  if (out.handshake() && record.outcome == Outcome::kOk && !record.reply.failed())
+    return clock_->sent(transfer_of(out, record.destination_world), out.stamp, record.reply, at);
+  // Where the protocol gave up, the answer says when.
+  *at.time = later(*at.time, out.handshake() && record.reply.failed() ? record.reply.last : record.complete);
+}
+
+[[gnu::always_inline]] inline void Engine::complete(SendRecord& record) {
+  record.done = true;
+  ++completions_;
+  if (record.outcome == Outcome::kFault) note_fault(record);
+  in_flight_.remove(record);
+  --sends_;
+  release(*record.context);
+  if (record.on_complete != nullptr) record.on_complete(record);
+}
+
+// Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
+std::uint64_t Engine::make_token(SendRecord& record) {
+  if (free_tokens_.empty()) {
+    free_tokens_.push_back(static_cast<std::uint32_t>(tokens_.size()));
+    tokens_.emplace_back();
+  }
+  const std::uint32_t index = free_tokens_.back();
+  free_tokens_.pop_back();
+  tokens_[index].record = &record;
+  return (static_cast<std::uint64_t>(++tokens_[index].generation) << 32) | index;
+}
+
+SendRecord* Engine::record_of_token(std::uint64_t token) const {
+  const auto index = static_cast<std::uint32_t>(token);
+  if (index >= tokens_.size() || tokens_[index].generation != token >> 32) return nullptr;
+  return tokens_[index].record;
+}
+
+void Engine::give_back_token(std::uint64_t token) {
+  const auto index = static_cast<std::uint32_t>(token);
+  tokens_[index].record = nullptr;
+  free_tokens_.push_back(index);
+}
+
+void Engine::on_reply(const Header& header) {
+  const Envelope& e = header.envelope;
+  SendRecord* record = record_of_token(e.token);
+  const Envelope* sent = record != nullptr ? &record->header.envelope : nullptr;
+  if (sent == nullptr || static_cast<int>(e.source_world) != record->destination_world ||
+      e.context != sent->context || e.sequence != sent->sequence) {
+    ++malformed_;
+    return;
+  }
+  give_back_token(e.token);
+  record->reply = header.stamp;
+  if (header.failed()) record->outcome = Outcome::kFault;
+  record->reply_done = true;
+  if (record->transport_done) complete(*record);
+}
+
+}  // namespace offramp

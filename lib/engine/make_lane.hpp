@@ -1,0 +1,26 @@
+// The lane of a rank, from the configuration.
+#pragma once
+
+#include <memory>
+
+#include "lib/configuration/configuration.hpp"
+#include "lib/engine/lane.hpp"
+
+namespace offramp {
+
+struct LaneRequest {
+  const Configuration& configuration;
+  const Registry& registry;
+  int rank = 0;
+  int ranks = 1;
+  std::size_t functions = 0;  // that the counters number
+};
+
+/// The backend that carries the data, the host behind it, and whatever the routes name.
+Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request);
+
+/// Whether something in the run asks for modelled time while it goes on: the program, or faults that depend
+/// on it. All ranks come to the same answer.
+bool needs_live_clock(const Configuration& configuration, const Lane& lane);
+
+}  // namespace offramp

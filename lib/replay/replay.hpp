@@ -1,0 +1,88 @@
+// Replay: a recorded program again, in a world, on any hardware.
+//
+// Each rank does what its events say, as the live engine did at each call: where nothing is shared between
+// ranks and no rank is late, its clock moves as the live clock did. What the recording does not tell is left
+// out: the time of questions that found nothing, and whether a receive that named its source was cancelled in
+// time, which the world decides.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/recording/reader.hpp"
+#include "lib/replay/background.hpp"
+#include "lib/replay/replay_result.hpp"
+#include "lib/replay/world_setting.hpp"
+
+namespace offramp {
+
+/// Where the events come from: a recording, or what a test makes up.
+struct ReplaySource {
+  int ranks = 0;  // of the world
+  std::function<std::unique_ptr<recording::Reader>(int rank)> read;
+  /// Programs that know nothing of each other, in the order of their ranks. Empty: one, of all ranks. Ranks
+  /// of none do nothing.
+  std::vector<ReplayJob> jobs = {};
+  BackgroundTraffic background = {};
+};
+
+/// Who decides what the order of arrival decided in the recorded run: what a wildcard takes, and which of
+/// several requests is done first.
+enum class Arrival : std::uint8_t {
+  kRecorded,
+  kModelled  // the world; a wait for what the program knows already is nothing then, and what it would have
+             // known by its end is waited for there
+};
+
+struct ReplayProgress {
+  std::uint64_t events = 0;  // replayed
+  int ranks_ended = 0;
+};
+
+/// Is told what the ranks do in a replay. Of the order only this is certain: a rank's calls, and what its
+/// program uses, come in the order of the program, and a message is used or part of something at its sender
+/// before anything else is told of it.
+class ReplayObserver : public WorldLog {
+ public:
+  /// Who wants the spans and packets of all ranks; null: not told.
+  [[nodiscard]] virtual SpanSink* spans() = 0;
+  [[nodiscard]] virtual PacketSink* packets() = 0;
+  /// A call of the program that communicates begins, and what its rank uses belongs to it.
+  virtual void enter(int rank) = 0;
+  /// It has ended. function: the number of the name, from 0 on.
+  virtual void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) = 0;
+
+  void waited(int, const MessageWait&) final {}
+};
+
+struct ReplayOptions {
+  Compute compute;  // kMeasured: the CPU time that was recorded
+  Arrival arrival = Arrival::kRecorded;
+  bool partial = false;      // a rank whose recording is damaged ends there, as one that was cut does
+  bool sizes = false;        // ReplayedRank::sizes
+  bool details = false;      // ReplayedRank::units, ReplayResult::path
+  bool certificate = false;  // ReplayedRank::certificate
+  /// With stragglers: once more without them, for ReplayResult::undisturbed.
+  bool compare_undisturbed = true;
+  ReplayObserver* observer = nullptr;
+  /// Called now and then. False: the replay ends where it is.
+  std::function<bool(const ReplayProgress& progress)> progress;
+};
+
+/// An error names the rank and the event where the recording makes no sense, or what all ranks wait for. A
+/// recording that was cut is none: see ReplayResult::unfinished.
+Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,
+                            const ReplayOptions& options = {});
+
+inline Result<ReplayResult> replay(const WorldSetting& setting, const recording::Recording& recorded,
+                                   const ReplayOptions& options = {}) {
+  const auto read = [&recorded](int rank) { return recorded.read(rank); };
+  return replay(setting, {recorded.description().ranks, read}, options);
+}
+
+}  // namespace offramp

@@ -1,0 +1,192 @@
+// One rank of a replay, and what all of them share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lib/engine/certificate.hpp"
+#include "lib/replay/open_requests.hpp"
+#include "lib/replay/replay_log.hpp"
+
+namespace offramp {
+
+/// What the ranks of a replay find out together.
+class ReplayRun final : public Choices {
+ public:
+  ReplayRun(const ReplaySource& source, const ReplayOptions& options);
+
+  struct Place {
+    std::uint64_t events = 0;
+    std::uint16_t call = 0;  // of the last one
+    bool ended = false;
+    std::string why_early;  // it ended before its program did
+    DeclineCounter declines;
+    Handling handling = Handling::kOffloaded;  // of the last operation that it began
+  };
+
+  const ReplayOptions& options;
+  ReplayResult result;
+  ReplayLog log;
+  std::string error;
+  bool over = false;  // stopped, or an error: no rank goes on
+  std::vector<Place> places;
+  std::vector<ReplayJob> jobs;  // one of all ranks if the source names none
+  int ranks = 0;                // of the jobs
+  int ranks_ended = 0;
+
+  /// The first one counts.
+  void fail(const std::string& what);
+  void count_event();
+
+  /// Of a function, alike for all ranks: the index of its counter.
+  std::uint16_t number_of_function(std::string_view name);
+  [[nodiscard]] bool is_end(std::uint16_t function) const {
+    return result.functions[function] == "MPI_Finalize";
+  }
+  /// The program waits in the call itself: MPI_Allreduce, as against MPI_Iallreduce and MPI_Start.
+  [[nodiscard]] bool is_blocking(std::uint16_t function) const {
+    const std::string_view name = result.functions[function];
+    return !name.starts_with("MPI_I") && !name.starts_with("MPI_Start");
+  }
+  [[nodiscard]] WorldOptions observed();
+  void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
+  void gave_up(int rank) override;
+
+  /// Of the communicators with these members that ranks know by this id.
+  std::uint32_t number_of(const std::vector<int>& members, std::uint64_t id);
+  std::size_t phase(std::int64_t level, const std::string& name);
+
+  /// Whether all members agree on the number-th collective of a communicator; none for a meeting of clocks.
+  /// What those before have said otherwise, or nothing.
+  std::string disagreement(const Communicator& communicator, std::uint32_t number,
+                           const std::optional<Operation>& operation);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const std::vector<int>& members) const;
+    std::size_t operator()(const std::pair<std::uint64_t, std::uint32_t>& place) const {
+      return static_cast<std::size_t>(place.first * 0x9E3779B97F4A7C15U ^ place.second * 0xD1B54A32D192ED03U);
+    }
+  };
+  struct Agreed {
+    std::optional<Operation> operation;
+    int missing = 0;
+  };
+
+  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;                         // of members
+  std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
+  std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
+};
+
+class ReplayRank {
+ public:
+  ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
+             std::unique_ptr<recording::Reader> reader);
+
+  Task<void> play();
+
+ private:
+  struct Made {
+    std::optional<Communicator> communicator;
+    std::uint32_t collectives = 0;
+  };
+  struct Phase {
+    std::int64_t level = 0;
+    std::size_t index = 0;
+    Time begin;
+  };
+  enum class Taken : std::uint8_t { kSomething, kNothing, kCancelled };
+
+  [[nodiscard]] bool has(recording::EventFlag flag) const { return (event_.flags & flag) != 0; }
+  bool refuse(const std::string& what);
+  bool end_early(const std::string& why);
+  bool next();
+  std::uint64_t worked_between_questions();
+  bool pass_time();
+  bool compute(std::uint64_t recorded, std::uint64_t questions);
+  bool check();
+  bool check_message();
+  bool resolve();
+  void end_event();
+  void begin_call();
+  void end_call();
+
+  Task<void> wait_for_list();
+  Task<void> wait_for_first();
+  Task<void> probe();
+  Task<void> complete(RankRequest& request, std::uint64_t bytes);
+  Task<void> cancel();
+  Task<void> finish();
+  /// bytes: as counted.
+  RankRequest start(std::uint64_t& bytes);
+  void open(RankRequest&& request, std::uint64_t bytes);
+  void leave_open();
+  void free();
+  void make_communicator();
+  void phase();
+  void end_phases(std::int64_t level);
+
+  bool find_requests();
+  bool choose();
+  bool take_found();
+  void put_back(std::size_t index);
+  [[nodiscard]] Begun begun(std::uint64_t bytes) const {
+    return {bytes, event_.call, event_.kind, place_.handling};
+  }
+  void count_begun(const Begun& what, Time spent);
+  void count_learned(const Begun& what, const Received& received);
+  void certify_event();
+  void certify_list(std::uint32_t list);
+  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) { return replayed_.counters.of(call); }
+  void depends(Dependence dependence, std::uint64_t times = 1) {
+    replayed_.counters.dependences[static_cast<std::size_t>(dependence)] += times;
+  }
+  bool collective(Operation& operation, CollectiveSizes& sizes);
+  bool blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are);
+  bool agree(const std::optional<Operation>& operation);
+  bool ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit);
+
+  ReplayRun& run_;
+  ReplayRun::Place& place_;
+  ReplayedRank& replayed_;
+  RankHandle& rank_;
+  ReplayJob job_;
+  std::unique_ptr<recording::Reader> reader_;
+  recording::Event event_;
+  const Communicator* communicator_ = nullptr;  // of the event
+  std::uint64_t number_ = 0;                    // of events
+  bool ends_ = false;                           // early
+  static constexpr std::uint16_t kUnknown = 0xffff;
+  std::vector<std::uint16_t> functions_;  // by the reader's number, that of the run
+  std::unique_ptr<Certificate> certificate_;
+  bool in_call_ = false;
+  bool is_told_ = false;    // to the observer
+  std::uint16_t call_ = 0;  // Event::call of the call that goes on
+  Time call_began_;
+  int source_ = 0;  // of a receive or probe, once that is decided
+  int tag_ = 0;
+  Taken taken_ = Taken::kSomething;
+  std::vector<Made> communicators_;
+  std::unordered_map<std::uint32_t, std::uint32_t> made_;  // by members and id: how many
+  std::uint64_t begun_ = 0;                                // requests
+  OpenRequests requests_;
+  std::uint64_t sent_ = 0;  // bytes
+  std::vector<Phase> phases_;
+  // What one event needs; members so that their memory is used again.
+  std::vector<std::uint64_t> numbers_;
+  std::vector<OpenRequest> taken_requests_;
+  std::vector<RankRequest> waited_;
+  std::vector<Received> received_;
+  std::vector<int> to_;
+  std::vector<int> from_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,76 @@
+#include "lib/replay/replay_result.hpp"
+
+#include <algorithm>
+
+namespace offramp {
+
+Time ReplayPhase::longest() const {
+  return per_rank.empty() ? Time() : *std::max_element(per_rank.begin(), per_rank.end());
+}
+
+std::vector<Time> ReplayResult::clocks() const {
+  std::vector<Time> all;
+  for (const ReplayedRank& rank : ranks) all.push_back(rank.clock);
+  return all;
+}
+
+Counters ReplayResult::total() const {
+  return total({0, static_cast<int>(ranks.size())});
+}
+
+Counters ReplayResult::total(const ReplayJob& job) const {
+  Counters sum;
+  for (int rank = job.first; rank < job.first + job.ranks; ++rank)
+    sum += ranks[static_cast<std::size_t>(rank)].counters;
+  return sum;
+}
+
+std::uint64_t ReplayResult::done() const {
+  const auto waiting = std::count_if(unfinished.begin(), unfinished.end(),
+                                     [](const UnfinishedRank& rank) { return rank.waits; });
+  return events - std::min(events, static_cast<std::uint64_t>(waiting));
+}
+
+Time ReplayResult::end(const ReplayJob& job) const {
+  Time end;
+  for (int rank = job.first; rank < job.first + job.ranks; ++rank)
+    end = later(end, ranks[static_cast<std::size_t>(rank)].clock);
+  return end;
+}
+
+std::optional<ReplayResult::Disturbance> ReplayResult::disturbance(const ReplayJob& job) const {
+  if (undisturbed.empty()) return std::nullopt;
+  Disturbance all;
+  for (auto rank = static_cast<std::size_t>(job.first);
+       rank < static_cast<std::size_t>(job.first + job.ranks); ++rank) {
+    all.undisturbed = later(all.undisturbed, undisturbed[rank]);
+    all.longest = later(all.longest, ranks[rank].held_up);
+  }
+  return all;
+}
+
+std::optional<ReplayResult::Disturbance> ReplayResult::disturbance() const {
+  return disturbance({0, static_cast<int>(ranks.size())});
+}
+
+Computing computing_of(const ReplayResult& result) {
+  Computing computing{{}, {}, static_cast<int>(result.ranks.size())};
+  for (const ReplayedRank& rank : result.ranks) {
+    computing.sum += rank.computing;
+    computing.largest = later(computing.largest, rank.computing);
+    computing.brief_gaps += rank.brief_gaps;
+    computing.longer_gaps += rank.longer_gaps;
+  }
+  return computing;
+}
+
+WholeRun whole_run_of(const ReplayResult& result) {
+  WholeRun run{result.modelled_time, {}, {}};
+  for (const ReplayedRank& rank : result.ranks) {
+    run.sum += rank.clock;
+    for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
+  }
+  return run;
+}
+
+}  // namespace offramp
