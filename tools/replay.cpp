@@ -24,18 +24,10 @@ struct Results {
   int code = kDone;  // kNotWritten: a file could not be
 };
 
-/// The same with the program's computing.
-std::optional<WholeRun> whole_run(const WorldSetting& setting, const Played& played, ReplayOptions how) {
-  how.compute.kind = Compute::Kind::kMeasured;
-  how.details = how.sizes = false;
-  how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(setting, played.source, how);
-  return result && !(*result).stopped ? std::optional(whole_run_of(*result)) : std::nullopt;
-}
-
 /// Until Ctrl-C.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played) {
   Results results;
+  WholeRuns whole_runs(*setup.registry.find("host"));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
         world_setting(*setup.configuration, setup.registry, *backend, played.description.ranks);
@@ -70,16 +62,10 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
                                       printable((*result).unfinished.front().text(), 400))});
       continue;
     }
-    const Computing computing = computing_of(*result);
     results.all.push_back({backend->name, std::move(*result), {}, {}});
-    if (how.compute.kind == Compute::Kind::kNone && computing.any()) {
-      results.all.back().run = whole_run(*setting, played, how);
-      if (!results.program) {
-        if (const auto free =
-                whole_run(free_communication(*setup.registry.find("host"), *setting), played, how))
-          results.program = {computing, *free};
-      }
-    }
+    Replayed& replayed = results.all.back();
+    replayed.run = whole_runs.of(*setting, played.source, how, replayed.result);
+    results.program = whole_runs.program();
     if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
@@ -95,10 +81,7 @@ void print_json(const Results& results, const recording::Description& descriptio
   Json json = {{"ranks", description.ranks}, {"facts", known}};
   add_facts(json, facts);
   if (results.program)
-    json["computing"] = {{"mean_ns", in_nanoseconds(results.program->computing.mean())},
-                         {"largest_ns", in_nanoseconds(results.program->computing.largest)},
-                         {"imbalance", results.program->computing.imbalance()},
-                         {"free_communication", json_of(results.program->free)}};
+    json["computing"] = json_of(*results.program);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -126,7 +109,7 @@ void print_comparison(const std::vector<Replayed>& all, const std::vector<Refuse
 }
 
 /// The runs of which the times above are the communication.
-void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& program) {
+void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& program, Polling polling) {
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
   const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
     const Time first = all.front().run ? all.front().run->end : Time();
@@ -143,6 +126,9 @@ void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& prog
       "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
       "communication that takes no time, which leaves the waiting for other ranks' computing\n",
       microseconds(program.computing.mean()), program.computing.imbalance());
+  if (program.computing.is_ambiguous()) fmt::print("# {}\n", 
+               gaps_text(in_nanoseconds(program.computing.brief_gaps),
+                         in_nanoseconds(program.computing.longer_gaps), to_string(polling)));
 }
 
 }  // namespace
@@ -167,7 +153,7 @@ int replay(const ReplayToolOptions& options) try {
     for (const Replayed& replayed : all)
       print_result(replayed, part_text(replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(all, results.refused);
-    if (results.program && !all.empty()) print_whole_runs(all, *results.program);
+    if (results.program && !all.empty()) print_whole_runs(all, *results.program, setup.configuration->compute.polling);
   }
   for (const std::string& note : setup.notes()) complain(note);
   const int code = write_reports(options, all, results.refused, played.description.ranks, facts, setup,

@@ -120,6 +120,7 @@ struct Computing {
   [[nodiscard]] double imbalance() const { return any() ? largest.seconds() * ranks / sum.seconds() : 1; }
 };
 Computing computing_of(const ReplayResult& result);
+Computing computing_of(const ReplayResult& result, const ReplayJob& job);
 
 /// A run in which the program computes as well.
 struct WholeRun {
@@ -133,5 +134,13 @@ struct WholeRun {
   }
 };
 WholeRun whole_run_of(const ReplayResult& result);
+/// The same of one job.
+WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job);
+
+/// What a program is without any hardware.
+struct ProgramTimes {
+  Computing computing;
+  WholeRun free;  // with communication that takes no time
+};
 
 }  // namespace offramp
