@@ -223,7 +223,7 @@ TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
     options.compute = {kind, 2, polling};
     return replayed(setting_, tapes, options);
   };
-  for (const auto [polling, nanoseconds] :
+  for (const auto& [polling, nanoseconds] :
        {std::pair{Polling::kWork, 31'200}, {Polling::kThreshold, 31'000}, {Polling::kWait, 1000}}) {
     const ReplayResult none = computed(polling, Compute::Kind::kNone);
     EXPECT_EQ(none.modelled_time, Time());
