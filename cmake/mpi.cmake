@@ -74,11 +74,12 @@ function(offramp_add_interposer target family generated includes libraries)
   set(function_list ${generated}/offramp/generated/function_list.hpp)
   add_custom_command(
     OUTPUT ${table} ${entries} ${function_list}
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/lib/mpi/generate.py ${CMAKE_SOURCE_DIR}/lib/mpi/functions.txt
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/lib/mpi/api/generate.py ${CMAKE_SOURCE_DIR}/lib/mpi/api/functions.txt
             ${table} ${entries} ${function_list} ${headers}
-    DEPENDS lib/mpi/generate.py lib/mpi/functions.txt ${headers})
-  file(GLOB face CONFIGURE_DEPENDS lib/mpi/*.cpp)
+    DEPENDS lib/mpi/api/generate.py lib/mpi/api/functions.txt ${headers})
+  file(GLOB face CONFIGURE_DEPENDS lib/mpi/*/*.cpp)
   file(GLOB native CONFIGURE_DEPENDS lib/native/${family}*.c lib/native/${family}*.cpp)
+  list(APPEND native lib/native/table.cpp lib/native/type_recipe.cpp lib/native/world_comm.cpp)
   add_library(${target} SHARED ${face} ${native} ${entries} ${table})
   # An entry point jumps, so that the function behind it returns to the program, in debug builds too.
   set_source_files_properties(${entries} PROPERTIES COMPILE_OPTIONS "-O2;-foptimize-sibling-calls")

@@ -12,7 +12,6 @@
 #include "lib/configuration/configuration_keys.hpp"
 #include "lib/configuration/fault_script.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/engine/envelope.hpp"
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {

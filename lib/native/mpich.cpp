@@ -27,7 +27,7 @@ namespace {
 
 static_assert(sizeof(offramp_mpich_request) <= kOfframpRequestBytes);
 
-offramp_request_callbacks callbacks;
+offramp_callbacks callbacks;
 
 // --- memory of requests ---
 
@@ -129,6 +129,10 @@ int find_code(dl_phdr_info* object, std::size_t, void* address) {
 
 bool has_progress() {
   return progress_callback != nullptr;
+}
+
+const offramp_callbacks& session_callbacks() {
+  return callbacks;
 }
 
 void turn_library() {
@@ -282,7 +286,7 @@ int offramp_native_yields(void) {
 
 // --- requests ---
 
-void offramp_native_requests_open(const offramp_request_callbacks* functions) {
+void offramp_native_open(const offramp_callbacks* functions) {
   callbacks = *functions;
 }
 

@@ -1,8 +1,6 @@
 // Calls that wait for other processes inside MPICH, whose progress engine turns nothing of ours: a thread
 // serves Offramp's fabric meanwhile. Completion calls are not among them: those ask again and again
 // (mpich_completion.cpp).
-#include "lib/mpi/background_progress.hpp"
-#include "lib/mpi/session.hpp"
 #include "lib/native/mpich_inner.hpp"
 
 namespace offramp::mpich {
@@ -16,8 +14,9 @@ template <auto Entry, typename Result, typename... Arguments>
 struct Served<Entry, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
     if (!has_progress()) return (blocking.*Entry)(arguments...);
-    const BackgroundProgress serving;
-    return (blocking.*Entry)(arguments...);
+    Result result{};
+    run_by(session_callbacks().serving, [&] { result = (blocking.*Entry)(arguments...); });
+    return result;
   }
 };
 

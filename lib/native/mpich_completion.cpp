@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/mpi/world.hpp"
 #include "lib/native/mpich_inner.hpp"
+#include "lib/native/world_comm.hpp"
 
 namespace offramp::mpich {
 namespace {

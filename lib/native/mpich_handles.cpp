@@ -6,10 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/mpi/session.hpp"
-#include "lib/mpi/type_recipe.hpp"
-#include "lib/mpi/world.hpp"
 #include "lib/native/mpich_inner.hpp"
+#include "lib/native/type_recipe.hpp"
+#include "lib/native/world_comm.hpp"
 
 namespace offramp::mpich {
 namespace {
@@ -114,9 +113,8 @@ MPI_Comm make_heir(MPI_Comm old) {
 }
 
 void leave_requests_to_heir(const MPI_Comm* comm) {
-  if (Session::current == nullptr || comm == nullptr || *comm == MPI_COMM_NULL) return;
-  const auto guard = Session::current->lock();
-  replace_communicator(*comm, make_heir);
+  if (session_callbacks().locked == nullptr || comm == nullptr || *comm == MPI_COMM_NULL) return;
+  run_by(session_callbacks().locked, [comm] { replace_communicator(*comm, make_heir); });
 }
 
 int free_communicator(MPI_Comm* comm) {

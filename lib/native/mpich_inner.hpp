@@ -3,7 +3,7 @@
 // (stand_in_for_natives) know.
 #pragma once
 
-#include "lib/mpi/dispatch.hpp"
+#include "lib/native/table.hpp"
 
 namespace offramp::mpich {
 
@@ -36,6 +36,13 @@ inline bool is_complete(const offramp_mpich_request& request) {
 void turn();
 /// Whether Offramp has messages that need turns.
 bool has_progress();
+/// What Offramp's session does for the files here: `locked` and `serving`.
+const offramp_callbacks& session_callbacks();
+/// Runs body() by one of them.
+template <typename Body>
+void run_by(void (*callback)(void (*)(void*), void*), Body body) {
+  callback([](void* argument) { (*static_cast<Body*>(argument))(); }, &body);
+}
 /// One turn of the library's progress engine alone.
 void turn_library();
 

@@ -46,17 +46,26 @@ int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Data
 /* A communicator that it may use there, or MPI_COMM_NULL when that one goes away. */
 void offramp_native_reduce_apart(MPI_Comm comm);
 
-/* requests */
-typedef struct offramp_request_callbacks { /* NOLINT(readability-identifier-naming): a name of C */
-  /* The handle goes away: after completion was reported to the program, or by MPI_Request_free. When
-   * `active`, the operation is still running and the object stays until offramp_native_request_recycle. */
+/* What the library's side calls of Offramp's. */
+typedef struct offramp_callbacks { /* NOLINT(readability-identifier-naming): a name of C */
+  /* Runs body(argument) while no caller changes an object, if there is a session; else not at all. */
+  void (*locked)(void (*body)(void*), void* argument);
+  /* Runs call(argument), which waits for other processes inside the library, where the library's progress
+   * engine turns nothing of Offramp's. */
+  void (*serving)(void (*call)(void*), void* argument);
+
+  /* Requests. The handle goes away: after completion was reported to the program, or by MPI_Request_free.
+   * When `active`, the operation is still running and the object stays until offramp_native_request_recycle.
+   */
   void (*released)(void* body, int active);
   void (*cancel)(void* body);
   int (*start)(void* body); /* persistent requests; returns an MPI error code */
-} offramp_request_callbacks;
+} offramp_callbacks;
 
 /* Once, before the first request is made. */
-void offramp_native_requests_open(const offramp_request_callbacks* callbacks);
+void offramp_native_open(const offramp_callbacks* callbacks);
+
+/* requests */
 /* An object that nobody knows of yet, with a body of zeroed memory. It is never freed: who has made it uses
  * it for one request after the other. MPI_REQUEST_NULL when memory is out. */
 MPI_Request offramp_native_request_make(size_t body_bytes);

@@ -19,7 +19,7 @@
 #include "ompi/mca/coll/base/coll_base_util.h"
 #endif
 
-static offramp_request_callbacks callbacks;
+static offramp_callbacks callbacks;
 
 static int on_free(ompi_request_t** handle);
 static int on_cancel(ompi_request_t* request, int flag);
@@ -34,7 +34,7 @@ static int is_complete(const ompi_request_t* request) {
   return __atomic_load_n(&request->req_complete, __ATOMIC_ACQUIRE) == REQUEST_COMPLETED;
 }
 
-void offramp_native_requests_open(const offramp_request_callbacks* functions) {
+void offramp_native_open(const offramp_callbacks* functions) {
   callbacks = *functions;
 }
 

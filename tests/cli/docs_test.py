@@ -127,13 +127,13 @@ class Figures(unittest.TestCase):
         ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", "NEAR = 0.25"),
         ("docs/write-a-backend.md", "plugin was built for, 6 at present", "include/offramp/model/backend.hpp", "kAbi = 6;"),
-        ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
+        ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/runtime/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
         ("docs/architecture.md", "Payloads up to 64 KiB are fetched", "lib/engine/engine.cpp", "kMostUnattached = 1 << 16;"),
         ("docs/architecture.md", "256 KiB each at least", "lib/engine/payload_window.hpp", "kLeast = std::size_t{256} << 10;"),
         ("docs/architecture.md", "32 MiB shared by all peers", "lib/engine/payload_window.hpp", "kTotal = std::size_t{32} << 20;"),
-        ("docs/architecture.md", "found nothing cost 20 ns", "lib/mpi/session.hpp", "kQuery = Time::ns(20);"),
-        ("docs/tutorial.md", "Each MPI_Wtime costs 20 ns", "lib/mpi/session.hpp", "kQuery = Time::ns(20);"),
+        ("docs/architecture.md", "found nothing cost 20 ns", "lib/mpi/runtime/session.hpp", "kQuery = Time::ns(20);"),
+        ("docs/tutorial.md", "Each MPI_Wtime costs 20 ns", "lib/mpi/runtime/session.hpp", "kQuery = Time::ns(20);"),
         ("docs/configuration.md", "4 000 000 spans each at most", "lib/report/trace.hpp", "kMost = 4'000'000;"),
         ("docs/receipts.md", "keeps 200 000 calls", "lib/report/receipts.hpp", "kMostCalls = 200'000;"),
         ("docs/receipts.md", "1 000 000 stages at most", "lib/report/receipts.hpp", "kMostSpans = 1'000'000;"),
@@ -206,21 +206,21 @@ class Figures(unittest.TestCase):
         ("docs/backends/dpu.md", "`send_cache_entry_request` (42)", "lib/dpu_service/cache_service.hpp", "kEntryRequest = 42;"),
         ("docs/backends/dpu.md", "all service processes (46)", "lib/dpu_service/cache_service.hpp", "kProcessData = 46;"),
         ("docs/performance.md", "more than 5 % above", "tests/suites/speed.py", "TOLERANCE = 1.05"),
-        ("docs/performance.md", "MPI library look at its own every 16th time", "lib/mpi/session.hpp", "kTurnsAlone = 16;"),
+        ("docs/performance.md", "MPI library look at its own every 16th time", "lib/mpi/runtime/session.hpp", "kTurnsAlone = 16;"),
         ("docs/performance.md", "Up to 8 KiB a message is copied twice", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
-        ("docs/benchmarks.md", "each MPI_Wtime moves the host clock by 20 ns", "lib/mpi/session.hpp", "kQuery = Time::ns(20);"),
+        ("docs/benchmarks.md", "each MPI_Wtime moves the host clock by 20 ns", "lib/mpi/runtime/session.hpp", "kQuery = Time::ns(20);"),
         ("docs/reliability.md", "`scripts/nightly` makes 1,200 runs", "scripts/nightly", '"--runs", type=int, default=1200'),
         ("docs/reliability.md", "`scripts/nightly` takes a minute each", "scripts/nightly", '"--fuzz-seconds", type=int, default=60'),
         ("docs/reliability.md", "Ten seconds each, two at a time", "tests/suites/fuzz.py", 'get("OFFRAMP_FUZZ_SECONDS", "10")'),
         ("docs/reliability.md", "Ten seconds each, two at a time", "tests/suites/fuzz.py", "max_workers=2"),
         ("docs/reliability.md", "ends with 74 instead of 0", "lib/configuration/output_file.hpp", "kOutputLost = 74;"),
-        ("docs/reliability.md", "has 3 s to put the rank's part together", "lib/mpi/untimely_end.cpp", "kPatienceForPart = 3;"),
-        ("docs/reliability.md", "and 10 s for each file", "lib/mpi/untimely_end.cpp", "kPatience = 10;"),
-        ("docs/reliability.md", "a rank stays for half a second more", "lib/mpi/untimely_end.cpp", "kHalfSecond = 500'000'000;"),
+        ("docs/reliability.md", "has 3 s to put the rank's part together", "lib/mpi/runtime/untimely_end.cpp", "kPatienceForPart = 3;"),
+        ("docs/reliability.md", "and 10 s for each file", "lib/mpi/runtime/untimely_end.cpp", "kPatience = 10;"),
+        ("docs/reliability.md", "a rank stays for half a second more", "lib/mpi/runtime/untimely_end.cpp", "kHalfSecond = 500'000'000;"),
         ("docs/reliability.md", "at the sender up to 950 bytes", "tests/suites/soak.py", "SENDER_BYTES = 950"),
         ("docs/reliability.md", "not asked for it up to 350 bytes", "tests/suites/soak.py", "RECEIVER_BYTES = 350"),
         ("docs/reliability.md", "for each such message is less than 3 KiB", "tests/suites/limits.py", "PER_MESSAGE_KIB = 3 "),
-        ("docs/reliability.md", "A message of up to 4096 bytes takes no room", "lib/mpi/bsend.hpp", "kUncounted = 4096;"),
+        ("docs/reliability.md", "A message of up to 4096 bytes takes no room", "lib/mpi/runtime/bsend.hpp", "kUncounted = 4096;"),
         ("docs/reliability.md", "each backend 2 s on 3 ranks and one of them 2 s on 16 ranks. With `--thorough` it is 100 s each",
          "tests/suites/soak.py", "SECONDS = {False: 2, True: 100} MANY_RANKS = 16"),
         ("docs/reliability.md", "8 and 25 ranks for each core (50 at most)", "tests/suites/soak.py", "CROWDS = (8, 25)"),
@@ -230,9 +230,9 @@ class Figures(unittest.TestCase):
         ("docs/reliability.md", "100,000 messages (with `--thorough` 1,000,000)", "tests/suites/soak.py",
          "IN_FLIGHT = {False: 100_000, True: 1_000_000}"),
         ("docs/reliability.md", "Only the last 4,096 are kept", "lib/engine/engine.hpp", "kRetiredKnown = 4096;"),
-        ("docs/reliability.md", "offramp: rank N called MPI_Abort with code C", "lib/mpi/environment.cpp",
+        ("docs/reliability.md", "offramp: rank N called MPI_Abort with code C", "lib/mpi/api/environment.cpp",
          '"offramp: rank %d called MPI_Abort with code %d'),
-        ("docs/reliability.md", "offramp: rank N ended without MPI_Finalize", "lib/mpi/environment.cpp",
+        ("docs/reliability.md", "offramp: rank N ended without MPI_Finalize", "lib/mpi/api/environment.cpp",
          '"offramp: rank %d ended without MPI_Finalize'),
         ("docs/reliability.md", "`offramp: rank 1: cclo gave up receiving ...`", "lib/engine/engine_accounts.cpp",
          '"offramp: rank {}: {} gave up receiving'),
@@ -253,11 +253,11 @@ class Figures(unittest.TestCase):
         ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
         ("docs/troubleshooting.md", "share is 19 MiB where", "lib/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),
-        ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/open_fabric.cpp",
+        ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/runtime/open_fabric.cpp",
          "kMost = 256 * 0x1p20;"),
         ("docs/troubleshooting.md", "the MPI library is not Open MPI 4.1; the program runs without Offramp", "lib/native/openmpi.c",
          '"the MPI library is not Open MPI " SUPPORTED'),
-        ("docs/troubleshooting.md", "is not Open MPI 4.1; the program runs without Offramp", "lib/mpi/startup.cpp",
+        ("docs/troubleshooting.md", "is not Open MPI 4.1; the program runs without Offramp", "lib/mpi/runtime/startup.cpp",
          "{}; the program runs without Offramp"),
         ("docs/architecture.md", "compares the clocks of all ranks to the picosecond", "tests/suites/determinism.py",
          "RUNS, THOROUGH_RUNS = 6, 20"),
@@ -300,7 +300,7 @@ class Maps(unittest.TestCase):
         self.assertEqual(set(re.findall(r"`(\w+)`", row)), set(re.findall(r"uint64_t (\w+) =", struct)))
 
     def test_functions_txt_uses_the_twelve_words_that_its_head_explains(self):
-        text = (ROOT / "lib/mpi/functions.txt").read_text(encoding="utf-8")
+        text = (ROOT / "lib/mpi/api/functions.txt").read_text(encoding="utf-8")
         used = {line.split()[0].rstrip("?+") for line in text.splitlines() if line and not line.startswith("#")}
         explained = set(re.findall(r"`(\w+)`", "\n".join(line for line in text.splitlines() if line.startswith("#"))))
         self.assertEqual(len(used), 12)
@@ -321,7 +321,7 @@ class Maps(unittest.TestCase):
         classes = {"TIMER": "timer", "COUNTER": "counter", "HIGHWATERMARK": "high watermark"}
         named = {name: kind for names, kind in re.findall(r"(?m)^\| (offramp_[\w, ]+) \| ([\w ]+) \|", page)
                  for name in names.split(", ")}
-        there = re.findall(r'\{"(offramp_\w+)",.*?MPI_T_PVAR_CLASS_(\w+),', text_of("lib/mpi/tools_interface.cpp"))
+        there = re.findall(r'\{"(offramp_\w+)",.*?MPI_T_PVAR_CLASS_(\w+),', text_of("lib/mpi/api/tools_interface.cpp"))
         self.assertEqual(named, {name: classes[kind] for name, kind in there})
 
     def test_configuration_has_units_that_are_read(self):

@@ -31,6 +31,10 @@ ALLOWED = {
     # What both count, and the certificate of what both did, are the engine's.
     "lib/replay": ("lib/replay/", "lib/engine/counters.hpp", "lib/engine/certificate.hpp", "lib/configuration/", "lib/recording/",
                    "simulators/model/", "simulators/network/", *INTERFACE),
+    "lib/native": ("lib/native/", "offramp/generated/", *GROUND),
+    "lib/mpi/marshal": ("lib/mpi/marshal/", "lib/native/", "lib/engine/", "lib/recording/", *INTERFACE),
+    "lib/mpi/runtime": ("lib/mpi/runtime/", "lib/mpi/marshal/", "lib/native/", "lib/configuration/", "lib/engine/", "lib/live_clock/",
+                        "lib/replay/", "lib/recording/", "lib/report/", "lib/fabric/", "simulators/model/", "offramp/"),
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }

@@ -1,0 +1,24 @@
+// The C interface for programs (offramp/offramp.h).
+#include "lib/mpi/runtime/session.hpp"
+#include "offramp/offramp.h"
+#include "offramp/version.hpp"
+
+extern "C" {
+
+OFFRAMP_EXPORT const char* offramp_version(void) {
+  return OFFRAMP_VERSION;
+}
+
+OFFRAMP_EXPORT const char* offramp_backend(void) {
+  const offramp::Session* session = offramp::Session::current;
+  return session != nullptr && session->carries ? session->configuration().backend.c_str() : "off";
+}
+
+OFFRAMP_EXPORT int64_t offramp_modelled_time_ps(void) {
+  offramp::Session* session = offramp::Session::current;
+  if (session == nullptr || !session->carries) return -1;
+  const auto guard = session->lock();
+  const offramp::ModelClock* const clock = session->engine.clock();
+  return clock != nullptr ? clock->now.count() : -1;
+}
+}

@@ -1,0 +1,27 @@
+// What the arguments of MPI calls are looked up in: the program's communicators and types, and how payload is
+// handled.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "lib/engine/engine.hpp"
+#include "lib/mpi/marshal/communicator.hpp"
+#include "lib/mpi/marshal/datatype.hpp"
+
+namespace offramp {
+
+/// One per session. Used by one thread at a time.
+struct MarshalContext {
+  explicit MarshalContext(Engine& carrier) : engine(carrier), communicators(carrier) {}
+
+  Engine& engine;
+  Communicators communicators;
+  Datatypes datatypes;
+  std::vector<MPI_Datatype>* checked_types = nullptr;  // CheckedTypes; mostly null
+  bool moves_payload = true;  // false: the MPI library carries everything, and the program is only recorded
+  bool native_reductions = false;  // the MPI library's own functions make the results of reductions
+};
+
+}  // namespace offramp

@@ -1,0 +1,377 @@
+#include "lib/mpi/runtime/program_recorder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "lib/mpi/marshal/point.hpp"
+
+namespace offramp {
+namespace {
+
+using recording::EventFlag;
+
+std::uint64_t nanoseconds_of(clockid_t clock) {
+  std::timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// What a thread can read without asking the kernel.
+std::uint64_t ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t value = 0;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+#else
+  return nanoseconds_of(CLOCK_MONOTONIC);
+#endif
+}
+
+/// What passes outside of calls is added up until it is this long; for longer ways the kernel is asked how
+/// much of it the thread had the processor.
+constexpr std::uint64_t kShortTicks = 2'000;
+constexpr std::uint64_t kLongTicks = 250'000;  // the kernel's answer takes about a hundredth of this
+
+std::uint64_t size_of(Bytes bytes) {
+  return bytes.size();
+}
+
+}  // namespace
+
+ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times)
+    : recorder_(options),
+      threads_(threads),
+      times_(times),
+      first_ticks_(ticks()),
+      first_time_(nanoseconds_of(CLOCK_MONOTONIC)) {
+  if (!times_) return;
+  constexpr std::uint64_t kEnough = 200'000;  // ns, for an error of about 1e-4
+  while (nanoseconds_of(CLOCK_MONOTONIC) - first_time_ < kEnough) continue;
+  measure_ticks();
+  flushed_ = ticks();
+  constexpr double kSecond = 1e9;  // ns
+  between_flushes_ = static_cast<std::uint64_t>(kSecond / tick_);
+}
+
+// --- time ---
+
+void ProgramRecorder::restart() {
+  watch_ = {};
+  watch_.left = ticks();
+  read_cpu_time(watch_.left);
+}
+
+void ProgramRecorder::measure_ticks() {
+  const std::uint64_t passed = std::max<std::uint64_t>(ticks() - first_ticks_, 1);
+  tick_ = static_cast<double>(nanoseconds_of(CLOCK_MONOTONIC) - first_time_) / static_cast<double>(passed);
+  brief_gap_ = static_cast<std::uint64_t>(static_cast<double>(recording::kBriefGap) / tick_);
+}
+
+void ProgramRecorder::read_cpu_time(std::uint64_t now) {
+  watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  watch_.cpu_read = now;
+}
+
+/// In nanoseconds: what passed outside of calls up to now.
+std::uint64_t ProgramRecorder::cpu_time_of(std::uint64_t passed, std::uint64_t now) {
+  const auto in_nanoseconds = [&] { return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_); };
+  if (passed <= kLongTicks) return in_nanoseconds();
+  measure_ticks();
+  // Another process may have had the processor.
+  const std::uint64_t before = watch_.cpu;
+  read_cpu_time(now);
+  return std::min(in_nanoseconds(), watch_.cpu - before);
+}
+
+/// asks_again: the call may find nothing.
+void ProgramRecorder::begin_time(bool asks_again) {
+  const std::uint64_t now = ticks();
+  watch_.entered = now;
+  if (watch_.left == 0) {
+    watch_.left = now;
+    read_cpu_time(now);
+  }
+  if (now - flushed_ > between_flushes_) [[unlikely]] {
+    recorder_.flush();
+    flushed_ = now;
+  }
+  if (watch_.asks) {
+    end_run(now, watch_.unread_calls + std::uint64_t{1}, asks_again);
+  } else {
+    watch_.outside += now - watch_.left;
+  }
+  if (watch_.outside > kShortTicks) recorder_.computed(cpu_time_of(std::exchange(watch_.outside, 0), now));
+}
+
+/// The clock has been read again: what passed since the last time was so many gaps and the calls between
+/// them.
+void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
+  const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
+  std::uint64_t passed = now - watch_.left;
+  passed -= std::min(passed, calls * watch_.shortest);
+  watch_.asks = false;
+  watch_.to_skip = 0;
+  if (!asks_again && calls == 0) {
+    watch_.step = 0;
+    watch_.outside += passed;
+    return;
+  }
+  const std::uint64_t time = cpu_time_of(passed, now);
+  if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
+    return recorder_.asked_between({time, 0});
+  watch_.step = 0;
+  if (asks_again) {
+    recorder_.asked_between({0, time});
+  } else {
+    recorder_.computed(time);
+  }
+}
+
+/// A question whose beginning was not read has found something, or is none.
+[[gnu::noinline, gnu::cold]] void ProgramRecorder::read_late() {
+  watch_.unread = false;
+  watch_.entered = ticks();
+  end_run(watch_.entered, std::max<std::uint64_t>(watch_.unread_calls, 1), true);
+}
+
+void ProgramRecorder::end_time() {
+  constexpr std::uint32_t kMostSteps = 8;
+  const std::uint64_t now = ticks();
+  const std::uint64_t inside = now - watch_.entered;
+  watch_.left = now;
+  if (!watch_.asks) {
+    watch_.step = 0;
+    if (inside > kLongTicks) [[unlikely]]
+      read_cpu_time(now);
+    return;
+  }
+  // Where the call itself takes long, the processor is shared, and each gap is worth a look.
+  watch_.shortest = watch_.step == 0 ? inside : std::min(watch_.shortest, inside);
+  watch_.step = inside > brief_gap_ ? 0 : std::min(std::max(2 * watch_.step, 1U), kMostSteps);
+  watch_.to_skip = watch_.step > 0 ? watch_.step - 1 : 0;
+  if (now - watch_.cpu_read > kLongTicks) read_cpu_time(now);
+}
+
+void ProgramRecorder::close() {
+  enter(Function::kFinalize);
+  leave(Function::kFinalize);
+}
+
+// --- events ---
+
+ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function, std::uint8_t flags) {
+  Event made;
+  made.kind = kind;
+  made.call = static_cast<std::uint16_t>(function);
+  made.flags = flags;
+  return made;
+}
+
+[[gnu::always_inline]] inline std::uint32_t ProgramRecorder::add(Event event) {
+  if (watch_.hidden > 0) return 0;
+  if (watch_.unread) [[unlikely]]
+    read_late();
+  event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
+  watch_.silent = false;
+  return recorder_.add(event);
+}
+
+void ProgramRecorder::add_native(Function function) {
+  add(event(EventKind::kNative, function, 0));
+}
+
+std::uint32_t ProgramRecorder::started(Function function, const Event& again, std::uint32_t& wildcard) {
+  Event made = again;
+  made.call = static_cast<std::uint16_t>(function);
+  const std::uint32_t request = add(made);
+  const bool is_wildcard =
+      made.kind == EventKind::kReceive && (made.peer == kAnySource || made.tag == MPI_ANY_TAG);
+  wildcard = is_wildcard && watch_.hidden == 0 ? recorder_.wildcards() : 0;
+  return (made.flags & recording::kBuffered) != 0 ? 0 : request;
+}
+
+ProgramRecorder::Event ProgramRecorder::message_event(Function function, EventKind kind, const Point& point,
+                                                      std::uint8_t flags) {
+  Event made = event(kind, function, flags);
+  made.element = point.type->element;
+  made.communicator = point.communicator->recorded;
+  made.peer = point.peer;
+  made.tag = point.tag;
+  made.bytes = point.type->bytes(point.count);
+  return made;
+}
+
+std::uint32_t ProgramRecorder::message(Function function, EventKind kind, const Point& point,
+                                       std::uint8_t flags) {
+  return add(message_event(function, kind, point, flags));
+}
+
+std::uint32_t ProgramRecorder::begin(Function function, EventKind kind, const Point& point,
+                                     std::uint8_t flags) {
+  if (!threads_) flags |= recording::kBlocking;
+  return message(function, kind, point, flags);
+}
+
+ProgramRecorder::Event ProgramRecorder::collective_event(Function function, const Operation& operation,
+                                                         const CollectiveBuffers& buffers,
+                                                         std::uint32_t communicator) {
+  const bool one = !buffers.send.empty() && buffers.send.data() == buffers.receive.data();
+  Event made = event(EventKind::kCollective, function, one ? recording::kInPlace : 0);
+  if (!operation.commutative) made.flags |= recording::kNotCommutative;
+  made.element = operation.element;
+  made.function = operation.function;
+  made.operation = operation.kind;
+  made.communicator = communicator;
+  made.peer = operation.root;
+  const bool differ = has_blocks_of_different_sizes(operation.kind);
+  made.bytes = differ ? buffers.send.size() : operation.bytes;
+  made.extra = reduces(operation.kind) ? operation.elements : differ ? buffers.receive.size() : 0;
+  const auto sizes = [this](const auto& blocks) {
+    scratch_.resize(blocks.size());
+    std::transform(blocks.begin(), blocks.end(), scratch_.begin(), size_of);
+    return recorder_.list(scratch_);
+  };
+  made.list = sizes(buffers.send_blocks);
+  made.second_list = sizes(buffers.receive_blocks);
+  return made;
+}
+
+std::uint32_t ProgramRecorder::begin(Function function, const Operation& operation,
+                                     const CollectiveBuffers& buffers, std::uint32_t communicator) {
+  Event made = collective_event(function, operation, buffers, communicator);
+  if (!threads_) made.flags |= recording::kBlocking;
+  return add(made);
+}
+
+std::uint32_t ProgramRecorder::collective(Function function, const Operation& operation,
+                                          const CollectiveBuffers& buffers, std::uint32_t communicator) {
+  return add(collective_event(function, operation, buffers, communicator));
+}
+
+std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Point& point, std::size_t bytes,
+                                     recording::Match match) {
+  Event made = event(kind, function, kind == EventKind::kProbe ? recording::kBlocking : 0);
+  made.communicator = point.communicator->recorded;
+  made.peer = point.peer;
+  made.tag = point.tag;
+  made.bytes = bytes;
+  const std::uint32_t request = add(made);
+  if (const std::uint32_t number = wildcard(point); number != 0) recorder_.matched(number, match);
+  return request;
+}
+
+// --- completion ---
+
+void ProgramRecorder::about(EventKind kind, Function function, std::uint32_t request) {
+  if (request == 0) return;
+  Event made = event(kind, function, 0);
+  made.extra = recorder_.distance(request);
+  add(made);
+}
+
+void ProgramRecorder::wait(Function function, std::uint32_t request, std::uint8_t flags) {
+  if (request == 0) return;
+  Event made = event(EventKind::kWait, function, flags);
+  made.extra = recorder_.distance(request);
+  add(made);
+}
+
+std::uint32_t ProgramRecorder::distances(std::span<const std::uint32_t> requests) {
+  scratch_.resize(requests.size());
+  std::size_t recorded = 0;
+  for (const std::uint32_t request : requests) {
+    scratch_[recorded] = recorder_.distance(request);
+    if (request != 0) ++recorded;
+  }
+  return recorder_.list(std::span(scratch_).first(recorded));
+}
+
+void ProgramRecorder::wait_all(Function function, std::span<const std::uint32_t> requests,
+                               std::uint8_t flags) {
+  Event made = event(EventKind::kWait, function, flags);
+  made.list = distances(requests);
+  if (made.list != 0) add(made);
+}
+
+void ProgramRecorder::wait_some(Function function, std::span<const std::uint32_t> requests,
+                                std::span<const int> places, recording::EventFlag flag) {
+  // The list of the event has only those that are recorded.
+  positions_.resize(requests.size());
+  std::uint32_t position = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    positions_[i] = position;
+    if (requests[i] != 0) ++position;
+  }
+  chosen_.clear();
+  for (const int place : places) {
+    const auto i = static_cast<std::size_t>(place);
+    if (requests[i] != 0) chosen_.push_back(positions_[i]);
+  }
+  if (chosen_.empty() || watch_.hidden > 0) return;
+  wait_all(function, requests, static_cast<std::uint8_t>(flag));
+  recorder_.chosen(chosen_);
+}
+
+// --- communicators and clocks ---
+
+std::uint32_t ProgramRecorder::list_of(std::span<const int> values) {
+  scratch_.assign(values.begin(), values.end());
+  return recorder_.list(scratch_);
+}
+
+std::uint32_t ProgramRecorder::communicator(Function function, const Context& members, std::uint64_t id) {
+  if (watch_.hidden > 0) return 0;  // nothing on it is recorded
+  scratch_.resize(static_cast<std::size_t>(members.size()));
+  for (int rank = 0; rank < members.size(); ++rank)
+    scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world(rank));
+  Event made = event(EventKind::kCommunicator, function, 0);
+  made.list = recorder_.list(scratch_);
+  made.extra = id;
+  add(made);
+  return communicators_++;
+}
+
+std::uint32_t ProgramRecorder::meet(Function function, std::uint32_t communicator, bool blocking) {
+  Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
+  made.communicator = communicator;
+  return add(made);
+}
+
+std::uint32_t ProgramRecorder::exchange(Function function, std::uint32_t communicator, int subject,
+                                        std::span<const int> to, std::span<const int> from, bool blocking) {
+  Event made = event(EventKind::kExchange, function, blocking ? recording::kBlocking : 0);
+  made.communicator = communicator;
+  made.tag = subject;
+  made.list = list_of(to);
+  made.second_list = list_of(from);
+  return add(made);
+}
+
+std::span<const char* const> ProgramRecorder::call_names() {
+  constexpr auto kFunctions = static_cast<std::size_t>(Function::kCount);
+  static const std::array<const char*, kFunctions + 1> names = [] {
+    std::array<const char*, kFunctions + 1> all{};
+    std::copy_n(kFunctionNames, kFunctions, all.begin());
+    all.back() = "MPI_Pcontrol";
+    return all;
+  }();
+  return names;
+}
+
+void ProgramRecorder::phase(int level, std::string_view name) {
+  Event made = event(EventKind::kPhase, Function::kCount, 0);
+  made.tag = level;
+  scratch_.clear();
+  for (const char c : name) scratch_.push_back(static_cast<unsigned char>(c));
+  made.list = recorder_.list(scratch_);
+  add(made);
+}
+
+}  // namespace offramp

@@ -1,0 +1,163 @@
+#include "lib/mpi/runtime/session.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "lib/native/pmpi.hpp"
+
+namespace offramp {
+
+Session* Session::current = nullptr;
+
+Session::Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
+                 std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock, bool threads)
+    : fabric_(std::move(fabric)),
+      engine(*fabric_, std::move(lane), std::move(clock)),
+      marshal(engine),
+      meetings(engine),
+      configuration_(std::move(configuration)),
+      registry_(registry),
+      follows_cpu_time_(engine.clock() != nullptr && configuration_.compute.kind != Compute::Kind::kNone),
+      threads_(threads),
+      yields_(offramp_native_yields() != 0) {
+  restart_compute_time();
+}
+
+// --- progress ---
+
+int Session::step_polled() {
+  if (progressing_) return 0;
+  progressing_ = true;
+  const auto ended = std::erase_if(polled_, [](const auto& step) { return step(); });
+  progressing_ = false;
+  return static_cast<int>(ended);
+}
+
+int Session::progress_from_library() {
+  if (threads_ && !mutex_.try_lock()) return 0;
+  const Lock guard(threads_ ? &mutex_ : nullptr);
+  const int events = progress();
+  if (events == 0) watch();
+  return events;
+}
+
+int Session::fault_code() {
+  if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
+    return MPI_ERR_OTHER;
+  const std::string text = engine.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
+  // The first one also in the clear: when several ranks end at once, Open MPI's own messages get lost at
+  // times.
+  if (!std::exchange(fault_told_, true)) {
+    (void)std::fprintf(stderr, "%s\n", text.c_str());
+    (void)std::fflush(stderr);
+  }
+  pmpi::Add_error_string(fault_code_, text.c_str());
+  return fault_code_;
+}
+
+void Session::make_records() {
+  records_.push_back(std::make_unique<BlockingRecords>());
+  idle_records_ = records_.back().get();
+}
+
+// --- hang report ---
+
+void Session::watch() {
+  constexpr std::uint32_t kTurnsPerLook = 1024;
+  if (report_requested_ != 0) {
+    report_requested_ = 0;
+    print_hang_report("on request");
+  }
+  if (configuration_.hang_timeout <= 0 || ++watches_ % kTurnsPerLook != 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t generation = generation_.load(std::memory_order_relaxed);
+  if (generation != seen_generation_) {
+    seen_generation_ = generation;
+    seen_since_ = now;
+    return;
+  }
+  const double waited = std::chrono::duration<double>(now - seen_since_).count();
+  const bool inside =
+      function_.load(std::memory_order_relaxed) != static_cast<std::uint16_t>(Function::kCount);
+  if (!inside || waited < configuration_.hang_timeout || reported_generation_ == generation) return;
+  reported_generation_ = generation;
+  print_hang_report(fmt::format("after {:.1f} s", waited).c_str());
+}
+
+void Session::print_hang_report(const char* why) {
+  const std::uint16_t function = function_.load(std::memory_order_relaxed);
+  const bool inside = function < static_cast<std::uint16_t>(Function::kCount);
+  const std::string text = fmt::format(
+      "offramp: rank {} of {} waits in {} ({}, backend {}):\n{}", engine.rank(), engine.ranks(),
+      inside ? kFunctionNames[function] : "no MPI call", why, engine.lane().name(), engine.describe());
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+// --- compute time ---
+
+namespace {
+Time cpu_time() {
+  std::timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return Time::ns(static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec);
+}
+}  // namespace
+
+void Session::add_cpu_time() {
+  const Time spent = cpu_time() - cpu_;
+  const double factor =
+      configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
+  const Time modelled = Time::ps(static_cast<std::int64_t>(static_cast<double>(spent.count()) * factor));
+  engine.clock()->now += modelled;
+}
+
+void Session::restart_cpu_time() {
+  cpu_ = cpu_time();
+}
+
+// --- calls ---
+
+NativeCall::NativeCall(Function function) : function_(function) {
+  Session& session = *Session::current;
+  const auto guard = session.lock();
+  session.library_has_work();
+  session.add_compute_time();
+  session.entered(function);
+  if (session.recorder != nullptr) session.recorder->enter(function);
+  CallCounter& counter = session.counter(function);
+  ++counter.count;
+  ++counter.native;
+}
+
+NativeCall::~NativeCall() {
+  Session& session = *Session::current;
+  const auto guard = session.lock();
+  session.left();
+  if (session.recorder != nullptr) session.recorder->leave(function_);
+  session.restart_compute_time();
+}
+
+int error_code(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kOk:
+    case Outcome::kCancelled:
+      return MPI_SUCCESS;
+    case Outcome::kTruncated:
+      return MPI_ERR_TRUNCATE;
+    case Outcome::kFault:
+      break;
+  }
+  return Session::current->fault_code();
+}
+
+int raise_error(Function function, MPI_Comm comm, int code) {
+  if (code != MPI_SUCCESS)
+    offramp_native_raise(comm, code, kFunctionNames[static_cast<std::size_t>(function)]);
+  return code;
+}
+
+}  // namespace offramp

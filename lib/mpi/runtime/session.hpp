@@ -1,0 +1,334 @@
+// The session of this process, from MPI_Init to MPI_Finalize while a backend is on: the engine with its
+// fabric and live clock, the tables of handles, the lock, and progress.
+//
+// Threads: with MPI_THREAD_MULTIPLE one lock guards everything here; below that level there is no lock at
+// all. The lock is never held over a call of the MPI library that can block or call back (see
+// Call::unlocked).
+#pragma once
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lib/configuration/configuration.hpp"
+#include "lib/engine/collective.hpp"
+#include "lib/engine/engine.hpp"
+#include "lib/fabric/ucx_fabric.hpp"
+#include "lib/mpi/marshal/marshal_context.hpp"
+#include "lib/mpi/runtime/background_progress.hpp"
+#include "lib/mpi/runtime/bsend.hpp"
+#include "lib/mpi/runtime/meetings.hpp"
+#include "lib/mpi/runtime/program_recorder.hpp"
+#include "lib/mpi/runtime/tracked_requests.hpp"
+#include "lib/native/native.h"
+#include "lib/native/table.hpp"
+
+namespace offramp {
+
+/// The records of a blocking call; kept between calls, because building them costs more than a small message.
+struct BlockingRecords {
+  SendRecord send;
+  ReceiveRecord receive;
+  BlockingRecords* next_idle = nullptr;
+};
+
+class Session {
+  std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
+
+ public:
+  /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
+  static Session* current;
+
+  Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
+          std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock, bool threads);
+
+  [[nodiscard]] const Configuration& configuration() const { return configuration_; }
+  [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
+  [[nodiscard]] const Registry& registry() const { return registry_; }
+  /// The one that called MPI_Init; its forked children have the session too, and nothing to do with it.
+  [[nodiscard]] pid_t process() const { return process_; }
+  bool ending = false;  // MPI_Abort has been called
+
+  Engine engine;
+  /// False: the MPI library carries everything, and the program is only recorded.
+  bool carries = true;
+  std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
+  TrackedRequests tracked;                    // of the MPI library, where nothing is carried
+  MarshalContext marshal;
+  Meetings meetings;
+  BsendBuffer bsend;
+  BackgroundThread background;
+  // Handles of matched probes that are ours (or recorded), and which requests they are in the recording.
+  std::unordered_map<MPI_Message, std::uint32_t> claimed;
+  std::uint64_t clock_reads = 0;  // how often the program read the modelled clock
+  std::uint64_t failed_requests = 0;
+  std::vector<SettingInForce> settings;  // for the report
+
+  /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
+  /// not communicate.
+  using Mutex = std::recursive_mutex;
+  /// Holds it until its end; or nothing, which is what most programs' calls find: one word, one test.
+  class Lock {
+   public:
+    [[gnu::always_inline]] explicit Lock(Mutex* held) : held_(held) {}
+    [[gnu::always_inline]] ~Lock() {
+      if (held_ != nullptr) held_->unlock();
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    /// Lets go of it for a while; gives what take() wants to have again.
+    [[nodiscard, gnu::always_inline]] Mutex* release() {
+      if (held_ != nullptr) held_->unlock();
+      return std::exchange(held_, nullptr);
+    }
+    [[gnu::always_inline]] void take(Mutex* mutex) {
+      if (mutex != nullptr) mutex->lock();
+      held_ = mutex;
+    }
+
+   private:
+    Mutex* held_;
+  };
+  [[gnu::always_inline]] Lock lock() {
+    if (threads_) mutex_.lock();
+    return Lock(threads_ ? &mutex_ : nullptr);
+  }
+  /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of
+  /// events.
+  int progress() {
+    const int events = progress_alone();
+    return polled_.empty() ? events : events + step_polled();
+  }
+  /// The same without what waits for the MPI library, and so without a call of it. Goes on while messages
+  /// come that complete nothing: what the program asks for may be behind them.
+  int progress_alone() {
+    constexpr int kMost = 64;
+    // A step may call the MPI library, whose progress engine calls back into here.
+    if (progressing_) return 0;
+    progressing_ = true;
+    const std::uint64_t completions = engine.completions();
+    int events = engine.progress();
+    for (int more = events; more > 0 && events < kMost && engine.completions() == completions; events += more)
+      more = engine.progress();
+    progressing_ = false;
+    return events;
+  }
+  /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
+  int progress_from_library();
+  /// How often a waiting call, or one question after the other, looks at its own fabric before it gives the
+  /// MPI library a turn. Measured: less costs latency, more starves the library.
+  static constexpr unsigned kTurnsAlone = 16;
+  /// Whether a turn that has found nothing lets another process have the core: where there are more ranks
+  /// than cores, the message that this one waits for may come from a rank that has none.
+  [[nodiscard]] bool yields() const { return yields_; }
+  /// Whether the MPI library's turn comes after so many turns of a wait that have found nothing. Where ranks
+  /// yield, a turn may take as long as other processes keep the core: work of the library does not wait for
+  /// several.
+  [[nodiscard]] bool is_turn_of_library(unsigned idle_turns) const {
+    return idle_turns % kTurnsAlone == 0 || (yields_ && !library_is_idle());
+  }
+  /// For a question that the program will ask again (MPI_Test, MPI_Iprobe): takes a turn of our own fabric in
+  /// place of the MPI library's progress engine, which costs as much again. False, and nothing is done, when
+  /// it is the library's turn: now and then, and always in a program that has given the library work of its
+  /// own.
+  bool progress_in_place_of_library() {
+    if (!library_is_idle() || ++turns_alone_ % kTurnsAlone == 0 || (yields_ && threads_)) return false;
+    if (progress() == 0 && yields_) sched_yield();
+    return true;
+  }
+  /// From now on the library may have work that goes on beside the program.
+  void library_has_work() { library_has_work_ = true; }
+  [[nodiscard]] bool library_is_idle() const { return !library_has_work_ && polled_.empty(); }
+  /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
+  int fault_code();
+  /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
+  void poll(std::function<bool()> step) { polled_.push_back(std::move(step)); }
+
+  [[nodiscard]] bool has_threads() const { return threads_; }
+  /// Whether several threads come here from now on; tells what held before. Only from the one thread that
+  /// there is when it changes.
+  bool share(bool threads) {
+    if (threads == threads_) return threads_;
+    if (recorder != nullptr) recorder->share(threads);
+    return std::exchange(threads_, threads);
+  }
+
+  BlockingRecords& take_records() {
+    if (idle_records_ == nullptr) make_records();
+    return *std::exchange(idle_records_, idle_records_->next_idle);
+  }
+  void give_back(BlockingRecords& records) { records.next_idle = std::exchange(idle_records_, &records); }
+
+  // The hang report: which function this process is in, and since when.
+  void entered(Function function) {
+    function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
+    // Not one atomic step, which would cost more than all the rest here: it only has to change.
+    generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  void left() { function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed); }
+  void request_hang_report() { report_requested_ = 1; }
+  /// Looks at the clock now and then; prints the report when it is due.
+  void watch();
+
+  CallCounter& counter(Function function) {
+    return engine.lane().counters.calls[static_cast<std::uint16_t>(function)];
+  }
+  /// The program's CPU time since restart_compute_time() goes onto the host clock, if it is configured to.
+  void add_compute_time() {
+    if (follows_cpu_time_) add_cpu_time();
+  }
+  /// The cost of a question (MPI_Test, MPI_Iprobe, MPI_Wtime) with the model clock, so that programs which
+  /// spin get on.
+  void add_query_time() {
+    constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
+    if (configuration_.clock != Clock::kModel) return;
+    engine.clock()->now += kQuery;  // clock = model: there is one
+  }
+  void restart_compute_time() {
+    if (follows_cpu_time_) restart_cpu_time();
+  }
+
+ private:
+  void add_cpu_time();
+  void restart_cpu_time();
+  int step_polled();
+  void make_records();
+  void print_hang_report(const char* why);
+
+  Configuration configuration_;
+  const Registry& registry_;
+  pid_t process_ = getpid();
+  // What every call looks at, on one cache line.
+  alignas(64) bool follows_cpu_time_;
+  bool threads_;
+  bool yields_;
+  bool library_has_work_ = false;
+  bool progressing_ = false;
+  std::atomic<std::uint16_t> function_{static_cast<std::uint16_t>(Function::kCount)};
+  unsigned turns_alone_ = 0;
+  std::atomic<std::uint64_t> generation_{0};
+  BlockingRecords* idle_records_ = nullptr;
+  std::vector<std::function<bool()>> polled_;
+
+  Mutex mutex_;
+  std::vector<std::unique_ptr<BlockingRecords>> records_;  // idle and in use
+  std::uint64_t seen_generation_ = 0;
+  std::uint64_t reported_generation_ = ~std::uint64_t{0};
+  std::uint32_t watches_ = 0;
+  std::chrono::steady_clock::time_point seen_since_;
+  volatile std::sig_atomic_t report_requested_ = 0;
+  Time cpu_;
+  int fault_code_ = MPI_SUCCESS;
+  bool fault_told_ = false;
+};
+
+/// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
+class NativeCall {
+ public:
+  explicit NativeCall(Function function);
+  ~NativeCall();
+  NativeCall(const NativeCall&) = delete;
+  NativeCall& operator=(const NativeCall&) = delete;
+
+ private:
+  Function function_;
+};
+
+/// The scope of one call of an MPI function that Offramp carries: takes the lock, counts the call and the
+/// modelled time that passes in it.
+class Call {
+ public:
+  /// site: where the program goes on. As a default it is the return address of the function that this is
+  /// written in, which must be the entry point itself or a part of it that is always inlined.
+  [[gnu::always_inline]] explicit Call(Function function, const void* site = __builtin_return_address(0))
+      : session(*Session::current),
+        engine(session.engine),
+        lock_(session.lock()),
+        function_(function),
+        site_(site) {
+    session.add_compute_time();
+    if (engine.clock() != nullptr) began_ = engine.clock()->now;
+    session.entered(function);
+    if (session.recorder != nullptr) session.recorder->enter(function);
+    engine.function = static_cast<std::uint16_t>(function);
+    engine.site = site;
+    ++session.counter(function).count;
+  }
+  [[gnu::always_inline]] ~Call() {
+    if (engine.clock() != nullptr) session.counter(function_).modelled += engine.clock()->now - began_;
+    session.left();
+    if (session.recorder != nullptr) session.recorder->leave(function_);
+    session.restart_compute_time();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Session& session;
+  Engine& engine;
+
+  /// Where this call is recorded; null: nowhere.
+  [[nodiscard]] ProgramRecorder* recorder() const { return session.recorder.get(); }
+  [[nodiscard]] Function function() const { return function_; }
+
+  /// Waits until done() holds, with progress everywhere; other threads get their turns.
+  template <typename Predicate>
+  void wait(Predicate done) {
+    for (unsigned idle_turns = 0; !done();) {
+      if (session.progress() > 0) continue;
+      if (session.is_turn_of_library(++idle_turns)) {
+        unlocked([] { return offramp_native_progress(), 0; });
+      } else if (session.yields()) {
+        unlocked([] { return sched_yield(); });
+      } else {
+        continue;
+      }
+      session.watch();
+    }
+  }
+  /// Runs a call of the MPI library without the lock.
+  template <typename Body>
+  auto unlocked(Body body) {
+    Session::Mutex* const held = lock_.release();
+    const auto result = body();
+    lock_.take(held);
+    engine.function = static_cast<std::uint16_t>(function_);
+    engine.site = site_;
+    return result;
+  }
+
+  /// The same of one that the library carries because nothing is carried, and that is recorded here.
+  template <typename Body>
+  auto leave_to_library(Body body) {
+    const ProgramRecorder::Hidden hidden;
+    return unlocked(body);
+  }
+
+ private:
+  // Nothing here is called with the address of any of these, so that they stay in registers.
+  Session::Lock lock_;
+  Function function_;
+  const void* site_;
+  Time began_;  // on the live clock
+};
+
+/// The MPI error code of an outcome.
+int error_code(Outcome outcome);
+/// Raises an error on the communicator, as the MPI library would in this function. Returns the code. Without
+/// the lock: the program's error handler may do what it likes.
+int raise_error(Function function, MPI_Comm comm, int code);
+/// Completes a call with an outcome.
+inline int finish(Function function, MPI_Comm comm, Outcome outcome) {
+  return outcome == Outcome::kOk ? MPI_SUCCESS : raise_error(function, comm, error_code(outcome));
+}
+
+}  // namespace offramp

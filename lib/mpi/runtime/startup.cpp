@@ -1,0 +1,155 @@
+#include "lib/mpi/runtime/startup.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "lib/configuration/fault_script.hpp"
+#include "lib/engine/make_lane.hpp"
+#include "lib/live_clock/estimated_clock.hpp"
+#include "lib/mpi/runtime/open_fabric.hpp"
+#include "lib/mpi/runtime/program.hpp"
+#include "lib/mpi/runtime/write_recording.hpp"
+#include "lib/native/native.h"
+#include "lib/native/pmpi.hpp"
+#include "lib/native/world_comm.hpp"
+#include "lib/report/outputs.hpp"
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp {
+namespace {
+
+bool same_everywhere(const std::string& text) {
+  const std::vector<std::string> all = exchange_strings(text);
+  for (const std::string& other : all) {
+    if (other != all.front()) return false;
+  }
+  return true;
+}
+
+/// Every rank calls it: the first one empties the file before the others write into it.
+void record_faults(Configuration& configuration, std::string& error) {
+  for (const bool first : {true, false}) {
+    if (first == (world_rank() == 0))
+      configuration.faults.log = open_fault_log(configuration.fault_record, first, error);
+    agree(error);
+  }
+}
+
+/// The program may change its folder.
+void fix_folder_of_files(Configuration& configuration) {
+  for (std::string* path :
+       {&configuration.report, &configuration.record, &configuration.trace, &configuration.capture}) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(*path, error);
+    if (!path->empty() && !error) *path = absolute.string();
+  }
+}
+
+/// Processes that the program spawns are a run of their own, and write files of their own: the local number
+/// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
+void name_files_of_spawned(Configuration& configuration) {
+  int initialized = 0;
+  pmpi::Initialized(&initialized);
+  if (initialized == 0) return;  // the parent is part of what MPI_Init makes
+  MPI_Comm parent = MPI_COMM_NULL;
+  pmpi::Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) return;
+  constexpr unsigned long kLocal = 0xffff;
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  const unsigned long number = job != nullptr ? std::strtoul(job, nullptr, 10) & kLocal : 0;
+  for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
+                            &configuration.capture, &configuration.fault_record}) {
+    if (path->empty()) continue;
+    const std::filesystem::path file(*path);
+    *path = (file.parent_path() /
+             fmt::format("{}.spawned-{}{}", file.stem().string(), number, file.extension().string()))
+                .string();
+  }
+}
+
+/// Of the session only the recorder has something to do.
+void let_library_carry(Configuration& configuration) {
+  configuration.backend = "host";  // for what has to be there
+  configuration.compared.clear();
+  configuration.routes.clear();
+  configuration.clock = Clock::kWall;
+  configuration.compute = {};
+  configuration.summary = configuration.certificate = configuration.details = false;
+  configuration.receipts = {};
+  for (std::string* path :
+       {&configuration.report, &configuration.trace, &configuration.capture, &configuration.fault_record})
+    path->clear();
+}
+
+}  // namespace
+
+void say_once(const std::string& text) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    const char* rank = std::getenv(variable);
+    if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
+  }
+  const std::string line = "offramp: " + text + "\n";  // in one piece: other processes write too
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+bool is_off_by_environment() {
+  const char* backend = secure_getenv("OFFRAMP_BACKEND");
+  const char* record = secure_getenv("OFFRAMP_RECORD");
+  return backend != nullptr && std::strcmp(backend, "off") == 0 && (record == nullptr || *record == '\0');
+}
+
+std::unique_ptr<Session> make_session(bool threads) {
+  if (const char* reason = offramp_native_check()) {  // not even its handles are known: no communication
+    say_once(fmt::format("{}; the program runs without Offramp", reason));
+    return nullptr;
+  }
+  std::string error;
+
+  static Registry& registry = immortal(Registry{built_in_backends()});
+  Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
+  agree(configuration ? std::string() : configuration.error());
+  agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
+                                                         : "the ranks have different configurations");
+  const bool carries = !configuration->off();
+  if (!carries && !configuration->records_only()) return nullptr;
+  if (!carries) let_library_carry(*configuration);
+  fix_folder_of_files(*configuration);
+  name_files_of_spawned(*configuration);
+  if (world_rank() == 0) {
+    for (const std::string& note : configuration->notes)
+      (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
+  }
+
+  agree(problem_of_outputs(*configuration, world_rank()));
+  if (!configuration->fault_record.empty()) record_faults(*configuration, error);
+
+  std::unique_ptr<UcxFabricBase> fabric =
+      carries ? open_fabric(error) : no_fabric(world_rank(), world_size());
+  agree(error);
+  Result<std::unique_ptr<Lane>> lane = make_lane(
+      {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
+  agree(lane ? std::string() : lane.error());
+  std::unique_ptr<ModelClock> clock;
+  // A recording has one order of all calls of a rank, whatever thread made them. Only with a clock does a
+  // call wait for other ranks where the hardware does, so that this order is one that the hardware allows.
+  const bool several_threads = largest_of_all(threads ? 1 : 0) != 0;
+  if (carries && (several_threads || needs_live_clock(*configuration, **lane)))
+    clock = std::make_unique<EstimatedClock>(**lane);
+  clear_preload();  // the program's children are not part of the run
+  auto session = std::make_unique<Session>(std::move(*configuration), registry, std::move(fabric),
+                                           std::move(*lane), std::move(clock), threads);
+  session->carries = carries;
+  session->marshal.moves_payload = carries;
+  session->marshal.native_reductions = session->configuration().reductions == Reductions::kNative;
+  session->recorder = make_recorder(session->configuration(), threads);
+  session->settings = settings_in_force(session->configuration(), registry);
+  if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
+  return session;
+}
+
+}  // namespace offramp
