@@ -80,8 +80,7 @@ void print_json(const Results& results, const recording::Description& descriptio
   for (const Replayed& replayed : results.all) each.push_back(json_of(replayed));
   Json json = {{"ranks", description.ranks}, {"facts", known}};
   add_facts(json, facts);
-  if (results.program)
-    json["computing"] = json_of(*results.program);
+  if (results.program) json["computing"] = json_of(*results.program);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -126,9 +125,9 @@ void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& prog
       "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
       "communication that takes no time, which leaves the waiting for other ranks' computing\n",
       microseconds(program.computing.mean()), program.computing.imbalance());
-  if (program.computing.is_ambiguous()) fmt::print("# {}\n", 
-               gaps_text(in_nanoseconds(program.computing.brief_gaps),
-                         in_nanoseconds(program.computing.longer_gaps), to_string(polling)));
+  if (program.computing.is_ambiguous())
+    fmt::print("# {}\n", gaps_text(in_nanoseconds(program.computing.brief_gaps),
+                                   in_nanoseconds(program.computing.longer_gaps), to_string(polling)));
 }
 
 }  // namespace
@@ -153,7 +152,8 @@ int replay(const ReplayToolOptions& options) try {
     for (const Replayed& replayed : all)
       print_result(replayed, part_text(replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(all, results.refused);
-    if (results.program && !all.empty()) print_whole_runs(all, *results.program, setup.configuration->compute.polling);
+    if (results.program && !all.empty())
+      print_whole_runs(all, *results.program, setup.configuration->compute.polling);
   }
   for (const std::string& note : setup.notes()) complain(note);
   const int code = write_reports(options, all, results.refused, played.description.ranks, facts, setup,

@@ -334,9 +334,9 @@ std::string ranks_of(const ReportJob& job) {
 
 std::string whole_run_of(const ShownLane& shown, const ReportJob& job) {
   if (!job.run) return {};
-  return fmt::format("{} on ranks {}: with its computing {}; {}", job.program, ranks_of(job),
-                     time_text(job.run->end_ns),
-                     share_in_calls_text(shown.label, job.run->in_calls_ns, job.run->sum_ns, job.free.in_calls_ns));
+  return fmt::format(
+      "{} on ranks {}: with its computing {}; {}", job.program, ranks_of(job), time_text(job.run->end_ns),
+      share_in_calls_text(shown.label, job.run->in_calls_ns, job.run->sum_ns, job.free.in_calls_ns));
 }
 
 std::string stragglers_of(const ReportLane& lane) {

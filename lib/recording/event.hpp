@@ -96,8 +96,8 @@ struct Gaps {
   [[nodiscard]] bool any() const { return brief > 0 || longer > 0; }
   friend bool operator==(const Gaps&, const Gaps&) = default;
 };
-/// In nanoseconds; assumed: a loop around MPI_Test takes some tens of nanoseconds a turn, a step of a computation
-/// that is worth a question many microseconds.
+/// In nanoseconds; assumed: a loop around MPI_Test takes some tens of nanoseconds a turn, a step of a
+/// computation that is worth a question many microseconds.
 inline constexpr std::uint64_t kBriefGap = 1000;
 
 /// What a wildcard took.

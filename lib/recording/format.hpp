@@ -36,8 +36,9 @@ std::string_view to_string(Column column);
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
 /// Those that hold something of a rank, in the order in which a file has them. The events come last: where a
 /// file is cut, there is all that stands beside those that it has.
-inline constexpr std::array kColumnsOfRank = {Column::kGaps,    Column::kTimes,  Column::kPolls, Column::kMatches,
-                                              Column::kChoices, Column::kEvents, Column::kEnd};
+inline constexpr std::array kColumnsOfRank = {Column::kGaps,    Column::kTimes,   Column::kPolls,
+                                              Column::kMatches, Column::kChoices, Column::kEvents,
+                                              Column::kEnd};
 /// Those of them that a version has.
 constexpr std::span<const Column> columns_of_rank(std::uint32_t version) {
   return std::span(kColumnsOfRank).subspan(version < 3 ? 1 : 0);

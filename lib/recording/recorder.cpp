@@ -8,7 +8,8 @@
 namespace offramp::recording {
 namespace {
 
-constexpr std::array kBeside = {Column::kGaps, Column::kTimes, Column::kPolls, Column::kMatches, Column::kChoices};
+constexpr std::array kBeside = {Column::kGaps, Column::kTimes, Column::kPolls, Column::kMatches,
+                                Column::kChoices};
 
 std::uint64_t difference(std::int32_t value, std::int32_t last) {
   return zigzag(static_cast<std::uint64_t>(std::int64_t{value} - last));

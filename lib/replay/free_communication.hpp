@@ -1,5 +1,5 @@
-// A program with its computing: over hardware, and with communication that takes no time, which leaves what of it
-// no hardware changes.
+// A program with its computing: over hardware, and with communication that takes no time, which leaves what
+// of it no hardware changes.
 #pragma once
 
 #include <optional>
@@ -24,10 +24,10 @@ class WholeRuns {
   /// host: the description of the plain host.
   explicit WholeRuns(const BackendDescription& host) : host_(host) {}
 
-  /// The run over hardware, a replay of which has this result. Nothing: the recording has no computing, or the
-  /// result has it already.
-  std::optional<WholeRun> of(const WorldSetting& setting, const ReplaySource& source, const ReplayOptions& options,
-                             const ReplayResult& result);
+  /// The run over hardware, a replay of which has this result. Nothing: the recording has no computing, or
+  /// the result has it already.
+  std::optional<WholeRun> of(const WorldSetting& setting, const ReplaySource& source,
+                             const ReplayOptions& options, const ReplayResult& result);
   /// From the first of them on.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
 

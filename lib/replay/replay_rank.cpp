@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operation's buffer
 constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
 constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);     // of 63 bits: 26 days
-constexpr std::uint64_t kMostComputed = static_cast<std::uint64_t>(kLatest.count()) / 1000;  // ns, before one event
+constexpr std::uint64_t kMostComputed =
+    static_cast<std::uint64_t>(kLatest.count()) / 1000;  // ns, before one event
 constexpr int kSubjects = 1 << 30;
 // Names of communicators that no recording makes.
 constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;

@@ -44,7 +44,7 @@ struct ReplayedRank {
   Time computing = {};               // as recorded and as ReplayOptions say, whether or not the replay has it
   Time brief_gaps = {};              // between questions that found nothing, whether or not it is computing
   Time longer_gaps = {};
-  Time held_up = {};                 // its processor by stragglers, whether or not anything waited for it
+  Time held_up = {};  // its processor by stragglers, whether or not anything waited for it
   /// Of what the rank did and took, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
 };

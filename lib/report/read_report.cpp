@@ -230,10 +230,11 @@ RunReport read_run(const Node& node) {
   report.ranks = node.at("ranks").whole();
   if (node.has("computing")) {
     const Node& computing = node.at("computing");
-    report.computing = {computing.at("sum_ps").picoseconds(), computing.at("largest_ps").picoseconds(), {},
+    report.computing = {computing.at("sum_ps").picoseconds(),
+                        computing.at("largest_ps").picoseconds(),
+                        {},
                         read_whole_run(computing.at("free_run"))};
-    if (computing.has("between_questions"))
-      report.computing->gaps = computing.at("between_questions").text();
+    if (computing.has("between_questions")) report.computing->gaps = computing.at("between_questions").text();
   }
   report.arrival_order_dependences = node.at("arrival_order_dependences").whole();
   if (node.has("arrival_order_places")) {

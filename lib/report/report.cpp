@@ -493,8 +493,9 @@ std::string whole_run_text(const Json& report) {
   for (const Json& other : report.at("compared")) {
     if (!other.contains("whole_run") || !carried_time(other).carries_program()) continue;
     const double end = picoseconds(other.at("whole_run"), "end_ps");
-    out += fmt::format("offramp: the run over {} takes {}, {} of {}\n", other.at("backend").get<std::string>(),
-                       time_text(end / 1000), ratio_text(end, picoseconds(run, "end_ps")), backend);
+    out +=
+        fmt::format("offramp: the run over {} takes {}, {} of {}\n", other.at("backend").get<std::string>(),
+                    time_text(end / 1000), ratio_text(end, picoseconds(run, "end_ps")), backend);
   }
   if (computing.contains("between_questions"))
     out += fmt::format("offramp: {}\n", computing.at("between_questions").get<std::string>());

@@ -31,10 +31,10 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
 /// One of several programs that ran at the same time.
 struct SettledJob {
   std::string program;
-  ReplayJob ranks;         // of the result
-  std::vector<int> nodes;  // of the machine
-  Time alone;              // its end with nothing beside it, on the same nodes
-  std::optional<WholeRun> run = {};          // beside the others, with its computing, which the result does not have
+  ReplayJob ranks;                   // of the result
+  std::vector<int> nodes;            // of the machine
+  Time alone;                        // its end with nothing beside it, on the same nodes
+  std::optional<WholeRun> run = {};  // beside the others, with its computing, which the result does not have
   std::optional<ProgramTimes> times = {};  // without any hardware
 
   /// How many times longer it takes beside the others.
@@ -60,8 +60,8 @@ struct Settled {
 /// what rank_report makes are left out and named under "warnings". A rank that has come to grief before it
 /// could contribute has an empty text, one that left it then has "ended" with the reason in it: the report is
 /// not complete. settled: first the backend that carried the run. Where it has no result, or there is none,
-/// the times are those of the ranks' live clocks. program: where the recording has computing and the results do
-/// not.
+/// the times are those of the ranks' live clocks. program: where the recording has computing and the results
+/// do not.
 std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
                        const Configuration& configuration, const std::vector<Settled>& settled,
                        const std::optional<ProgramTimes>& program = {});

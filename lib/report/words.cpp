@@ -75,7 +75,8 @@ std::string share_in_calls_text(std::string_view backend, double in_calls, doubl
 std::string gaps_text(double brief_ns, double longer_ns, std::string_view polling) {
   const auto as = [](bool work) { return work ? "work" : "waiting"; };
   return fmt::format(
-      "between questions that found nothing the ranks spent {} in gaps of up to {}, which count as {}, and {} in "
+      "between questions that found nothing the ranks spent {} in gaps of up to {}, which count as {}, and "
+      "{} in "
       "longer ones, which count as {} (polling = {})",
       time_text(brief_ns), time_text(static_cast<double>(recording::kBriefGap)), as(polling == "work"),
       time_text(longer_ns), as(polling != "wait"), polling);

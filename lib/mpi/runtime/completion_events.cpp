@@ -33,9 +33,8 @@ void CompletionEvents::look_up() {
 
 MPI_Status* CompletionEvents::own_statuses(MPI_Status* wanted) {
   const std::span<const Known> known = library_->requests.values();
-  const bool needed =
-      !library_->looked_up ||
-      std::any_of(known.begin(), known.end(), [](const Known& one) { return one.wildcard != 0; });
+  const bool needed = !library_->looked_up || std::any_of(known.begin(), known.end(),
+                                                          [](const Known& one) { return one.wildcard != 0; });
   if (!needed) return wanted;
   if (wanted == MPI_STATUSES_IGNORE) {
     library_->statuses.resize(known.size());

@@ -48,8 +48,8 @@ class CompletionEvents {
     MPI_Request handle;
     std::uint32_t wildcard;
   };
-  /// Where the library carries all. It lets go of a request before the call returns. With threads, another one
-  /// may have the same handle by then; else they are looked up when the call has completed something.
+  /// Where the library carries all. It lets go of a request before the call returns. With threads, another
+  /// one may have the same handle by then; else they are looked up when the call has completed something.
   struct OfLibrary {
     OfLibrary() {}  // not the default one, which would clear the arrays first
     PerRequest<Known> requests;

@@ -101,8 +101,8 @@ double ring_memory(SharedMemory way) {
 /// is too late, and UCX would warn of variables that it has not read.
 class UcxVariables {
  public:
-  /// one_node: of UCX's modules only the copies between processes are of use, and those for networks need not be
-  /// loaded.
+  /// one_node: of UCX's modules only the copies between processes are of use, and those for networks need not
+  /// be loaded.
   explicit UcxVariables(bool one_node) {
     if (void* const loaded = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr) {
       dlclose(loaded);

@@ -54,8 +54,8 @@ struct CallWatch {
   int hidden = 0;       // not 0: what is called now is the library's affair
   // Questions that find nothing, one after the other, are read as a run: the clock at the 1st, 2nd, 4th, 8th,
   // and then every 8th of them.
-  bool asks = false;           // the last call was one
-  bool unread = false;         // the clock was not read when this call began
+  bool asks = false;               // the last call was one
+  bool unread = false;             // the clock was not read when this call began
   std::uint32_t unread_calls = 0;  // since it was
   std::uint32_t to_skip = 0;       // questions at which it need not be read
   std::uint32_t step = 0;          // of these at the next reading, and one more

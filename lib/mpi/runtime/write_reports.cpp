@@ -145,9 +145,10 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
   if (!configuration.summary) return;
   std::string text = summary(report);
   if (configuration.details)
-    text += fmt::format("offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
-                        time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
-                        time_text(writing.passed()));
+    text += fmt::format(
+        "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
+        time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
+        time_text(writing.passed()));
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
