@@ -63,6 +63,7 @@ constexpr Shortcut kShortcuts[] = {
     {"--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
+    {"--polling", "polling", "work|wait|threshold", false},
     {"--config", "config", "FILE", true},
     {"--report", "report", "FILE", true},
     {"--record", "record", "FILE", true},
@@ -442,6 +443,9 @@ class ReplayCommand {
             "that times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
+    app_.add_option("--polling", polling_, description_of("polling"))
+        ->type_name("work|wait|threshold")
+        ->check(CLI::IsMember({"work", "wait", "threshold"}));
     app_.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
@@ -479,6 +483,7 @@ class ReplayCommand {
       problem = "--receipts needs --report FILE or --json";
     if (app_.count("--compute") > 0)
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
+    if (!polling_.empty()) options_.overrides.push_back({"polling", polling_, "--polling"});
     if (details_) options_.overrides.push_back({"details", "true", "--details"});
     options_.modelled_arrival = arrival_ == "modelled";
     options_.records.receipts = *parse_calls(receipts_);
@@ -502,6 +507,7 @@ class ReplayCommand {
   std::vector<std::string> backends_;
   std::vector<std::string> compared_;
   std::string compute_;
+  std::string polling_;
   std::string arrival_ = "recorded";
   bool details_ = false;
 };

@@ -20,4 +20,26 @@ WorldSetting free_communication(const BackendDescription& host, const WorldSetti
   return free;
 }
 
+std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
+                                                  ReplayOptions options) {
+  options.compute.kind = Compute::Kind::kMeasured;
+  options.details = options.sizes = options.certificate = false;
+  options.compare_undisturbed = false;
+  options.observer = nullptr;
+  Result<ReplayResult> result = replay(setting, source, options);
+  return result && !result->stopped ? std::optional(std::move(*result)) : std::nullopt;
+}
+
+std::optional<WholeRun> WholeRuns::of(const WorldSetting& setting, const ReplaySource& source,
+                                      const ReplayOptions& options, const ReplayResult& result) {
+  const Computing computing = computing_of(result);
+  if (options.compute.kind != Compute::Kind::kNone || !computing.any()) return std::nullopt;
+  if (!program_) {
+    if (const auto free = replay_with_computing(free_communication(host_, setting), source, options))
+      program_ = {computing, whole_run_of(*free)};
+  }
+  const auto run = replay_with_computing(setting, source, options);
+  return run ? std::optional(whole_run_of(*run)) : std::nullopt;
+}
+
 }  // namespace offramp
