@@ -7,7 +7,9 @@
 
 #include "lib/configuration/job_places.hpp"
 #include "lib/configuration/names.hpp"
+#include "lib/replay/free_communication.hpp"
 #include "lib/replay/pattern.hpp"
+#include "lib/report/words.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
@@ -148,6 +150,22 @@ class Jobs {
   int ranks_ = 0;
 };
 
+/// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
+void add_whole_runs(Replayed& replayed, const BackendDescription& host, const WorldSetting& setting,
+                    const Jobs& jobs, const ReplayOptions& how) {
+  if (how.compute.kind != Compute::Kind::kNone || !computing_of(replayed.result).any()) return;
+  ReplaySource alone = jobs.source(nullptr);
+  alone.background = {};  // it is communication
+  const auto run = replay_with_computing(setting, jobs.source(nullptr), how);
+  const auto free = replay_with_computing(free_communication(host, setting), alone, how);
+  for (SettledJob& job : replayed.jobs) {
+    const Computing computing = computing_of(replayed.result, job.ranks);
+    if (!run || !free || !computing.any()) continue;
+    job.run = whole_run_of(*run, job.ranks);
+    job.times = {computing, whole_run_of(*free, job.ranks)};
+  }
+}
+
 /// Nothing: interrupted, or refused, and then that is added.
 std::optional<Replayed> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
                                     const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
@@ -158,7 +176,7 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
   (*setting).network = jobs.network();
   (*setting).machine = jobs.machine();
   const ProgressLine progress;
-  const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
+  const auto options_for = [&](const Job* alone, ReplayObserver* observer) {
     ReplayOptions how;
     how.sizes = options.wants_report() && alone == nullptr;
     how.partial = options.partial;
@@ -172,7 +190,10 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
                    now.events);
       return !is_interrupted();
     };
-    Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), how);
+    return how;
+  };
+  const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
+    Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), options_for(alone, observer));
     if (!result) {
       refused.push_back({backend.name, problem_text({}, result.error())});
       return std::nullopt;
@@ -193,6 +214,7 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
     if (!alone) return std::nullopt;
     replayed.jobs.push_back({job.name, job.ranks, job.nodes, alone->end(job.ranks)});
   }
+  add_whole_runs(replayed, *setup.registry.find("host"), *setting, jobs, options_for(nullptr, nullptr));
   return replayed;
 }
 
@@ -210,6 +232,13 @@ void print_table(const Replayed& replayed, const Jobs& jobs) {
     fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16.3f} {:>16.3f} {:>9.3f}\n", i + 1, printable(job.program),
                job.ranks.ranks, text_of_nodes(job.nodes), microseconds(together.end(job.ranks)),
                microseconds(job.alone), job.slowdown(together));
+  }
+  for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
+    const SettledJob& job = replayed.jobs[i];
+    if (!job.run) continue;
+    fmt::print("  job {} with its computing: {:.3f} us; {}\n", i + 1, microseconds(job.run->end),
+               share_in_calls_text(replayed.backend, job.run->in_calls.seconds(), job.run->sum.seconds(),
+                                   job.times->free.in_calls.seconds()));
   }
   print_resources(together);
   print_links(together);
@@ -233,6 +262,10 @@ Json json_of_jobs(const Replayed& replayed, const Jobs& jobs) {
                 {"slowdown", job.slowdown(together)},
                 {"per_rank_ns", nanoseconds_of(clocks)},
                 {"calls", calls_of(together, together.total(job.ranks))}};
+    if (job.run) {
+      one["with_computing"] = json_of(*job.run);
+      one["computing"] = json_of(*job.times);
+    }
     if (const auto disturbance = together.disturbance(job.ranks))
       one["stragglers"] = json_of(*disturbance, end);
     each.push_back(std::move(one));

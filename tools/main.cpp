@@ -63,6 +63,7 @@ constexpr Shortcut kShortcuts[] = {
     {"--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR", false},
     {"--clock", "clock", "model|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
+    {"--polling", "polling", "work|wait|threshold", false},
     {"--config", "config", "FILE", true},
     {"--report", "report", "FILE", true},
     {"--record", "record", "FILE", true},
@@ -349,7 +350,9 @@ class PredictCommand {
         ->capture_default_str()
         ->type_name("N");
     app_.add_flag("--check", options_.check,
-                  "verify while simulating that no unit is used twice at a time or beyond its rate, that "
+                  "verify while simulating that no unit is used twice at a time, beyond its rate, or idle "
+                  "while something "
+                  "waits for it, that "
                   "nothing comes before its cause, and that nothing is lost");
     app_.add_flag(
         "--what-if", options_.what_if,
@@ -440,6 +443,9 @@ class ReplayCommand {
             "that times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
+    app_.add_option("--polling", polling_, description_of("polling"))
+        ->type_name("work|wait|threshold")
+        ->check(CLI::IsMember({"work", "wait", "threshold"}));
     app_.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
@@ -449,7 +455,9 @@ class ReplayCommand {
         "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
         "it waits for what is missing");
     app_.add_flag("--check", options_.check,
-                  "verify while simulating that no unit is used twice at a time or beyond its rate, that "
+                  "verify while simulating that no unit is used twice at a time, beyond its rate, or idle "
+                  "while something "
+                  "waits for it, that "
                   "nothing comes before its cause, and that nothing is lost");
     app_.add_flag("--details", details_, description_of("details"));
     app_.add_flag("--json", options_.json, "print JSON");
@@ -475,6 +483,7 @@ class ReplayCommand {
       problem = "--receipts needs --report FILE or --json";
     if (app_.count("--compute") > 0)
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
+    if (!polling_.empty()) options_.overrides.push_back({"polling", polling_, "--polling"});
     if (details_) options_.overrides.push_back({"details", "true", "--details"});
     options_.modelled_arrival = arrival_ == "modelled";
     options_.records.receipts = *parse_calls(receipts_);
@@ -498,6 +507,7 @@ class ReplayCommand {
   std::vector<std::string> backends_;
   std::vector<std::string> compared_;
   std::string compute_;
+  std::string polling_;
   std::string arrival_ = "recorded";
   bool details_ = false;
 };

@@ -37,6 +37,8 @@ struct RankContents {
   std::uint64_t choices = 0;
   std::uint64_t polls = 0;
   std::uint64_t computed = 0;
+  std::uint64_t brief_gaps = 0;
+  std::uint64_t longer_gaps = 0;
   std::uint64_t fingerprint = fnv1a_64({});
   bool cut = false;
   std::string error;
@@ -87,6 +89,8 @@ RankContents read_rank(const recording::Recording& recording, int rank, Contents
     rank_contents.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
     rank_contents.polls += reader->polls();
     rank_contents.computed += reader->computed();
+    rank_contents.brief_gaps += reader->gaps().brief;
+    rank_contents.longer_gaps += reader->gaps().longer;
     rank_contents.fingerprint = fingerprint(*reader, event, rank_contents.fingerprint);
     if ((event.flags & recording::kContinues) == 0) {
       if (event.call >= calls.size()) calls.resize(std::size_t{event.call} + 1);
@@ -135,6 +139,8 @@ void print_json(const recording::Description& description, const Contents& conte
                      {"choices", rank.choices},
                      {"polls", rank.polls},
                      {"cpu_ns", rank.computed},
+                     {"brief_gaps_ns", rank.brief_gaps},
+                     {"longer_gaps_ns", rank.longer_gaps},
                      {"fingerprint", fmt::format("{:016x}", rank.fingerprint)},
                      {"complete", !rank.cut && rank.error.empty()},
                      {"error", rank.error}});
@@ -168,6 +174,13 @@ void print_text(const std::string& path, const recording::Description& descripti
                              events > 0 ? static_cast<double>(bytes) / static_cast<double>(events) : 0.0));
   line("CPU time", fmt::format("{} between the calls, all ranks",
                                time_text(static_cast<double>(sum(contents, &RankContents::computed)))));
+  const std::uint64_t brief = sum(contents, &RankContents::brief_gaps);
+  const std::uint64_t longer = sum(contents, &RankContents::longer_gaps);
+  if (brief + longer > 0)
+    line("between questions", fmt::format("{} in gaps of up to {}, {} in longer ones, all ranks",
+                                          time_text(static_cast<double>(brief)),
+                                          time_text(static_cast<double>(recording::kBriefGap)),
+                                          time_text(static_cast<double>(longer))));
   line("decided by arrival",
        fmt::format("{} wildcards, {} choices, {} questions that found nothing",
                    sum(contents, &RankContents::wildcards), sum(contents, &RankContents::choices),
@@ -238,6 +251,9 @@ bool print_events(const recording::Recording& recording) {
     for (Event event; reader->next(event);) {
       if (reader->computed() > 0) fmt::print("{} computes {} ns\n", rank, reader->computed());
       if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", rank, reader->polls());
+      if (const recording::Gaps gaps = reader->gaps(); gaps.any())
+        fmt::print("{} spends {} ns between questions, and {} ns where it takes longer\n", rank, gaps.brief,
+                   gaps.longer);
       fmt::print("{} {}\n", rank, event_text(*reader, event));
     }
     if (!reader->error().empty()) {

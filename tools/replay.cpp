@@ -21,21 +21,29 @@ struct Results {
   std::vector<Replayed> all;
   std::optional<ProgramTimes> program;  // where the recording has computing and the results do not
   std::vector<Refused> refused;
-  int code = kDone;  // kNotWritten: a file could not be
+  std::optional<Time>
+      host_at_its_best;  // beside hardware, where the host's algorithms are a library's choice
+  int code = kDone;      // kNotWritten: a file could not be
 };
 
-/// The same with the program's computing.
-std::optional<WholeRun> whole_run(const WorldSetting& setting, const Played& played, ReplayOptions how) {
-  how.compute.kind = Compute::Kind::kMeasured;
+/// How long it takes over the host with the fastest algorithm of each collective: what hardware gains beyond
+/// that is not due to a library's choice.
+std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
+  const BackendDescription& host = *setup.registry.find("host");
+  Result<WorldSetting> setting =
+      world_setting(*setup.configuration, setup.registry, host, played.description.ranks);
+  if (!setting || (*setting).settings.choice("collectives") == "best") return {};
+  (*setting).settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
   how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(setting, played.source, how);
-  return result && !(*result).stopped ? std::optional(whole_run_of(*result)) : std::nullopt;
+  Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
+  return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
 }
 
 /// Until Ctrl-C.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played) {
   Results results;
+  WholeRuns whole_runs(*setup.registry.find("host"));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
         world_setting(*setup.configuration, setup.registry, *backend, played.description.ranks);
@@ -70,16 +78,12 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
                                       printable((*result).unfinished.front().text(), 400))});
       continue;
     }
-    const Computing computing = computing_of(*result);
     results.all.push_back({backend->name, std::move(*result), {}, {}});
-    if (how.compute.kind == Compute::Kind::kNone && computing.any()) {
-      results.all.back().run = whole_run(*setting, played, how);
-      if (!results.program) {
-        if (const auto free =
-                whole_run(free_communication(*setup.registry.find("host"), *setting), played, how))
-          results.program = {computing, *free};
-      }
-    }
+    if (setup.backends.size() > 1 && backend->name == "host")
+      results.host_at_its_best = host_at_its_best(setup, played, how);
+    Replayed& replayed = results.all.back();
+    replayed.run = whole_runs.of(*setting, played.source, how, replayed.result);
+    results.program = whole_runs.program();
     if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
@@ -94,11 +98,9 @@ void print_json(const Results& results, const recording::Description& descriptio
   for (const Replayed& replayed : results.all) each.push_back(json_of(replayed));
   Json json = {{"ranks", description.ranks}, {"facts", known}};
   add_facts(json, facts);
-  if (results.program)
-    json["computing"] = {{"mean_ns", in_nanoseconds(results.program->computing.mean())},
-                         {"largest_ns", in_nanoseconds(results.program->computing.largest)},
-                         {"imbalance", results.program->computing.imbalance()},
-                         {"free_communication", json_of(results.program->free)}};
+  if (results.host_at_its_best)
+    json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
+  if (results.program) json["computing"] = json_of(*results.program);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -106,7 +108,8 @@ void print_json(const Results& results, const recording::Description& descriptio
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_comparison(const std::vector<Replayed>& all, const std::vector<Refused>& refused) {
+void print_comparison(const Results& results) {
+  const std::vector<Replayed>& all = results.all;
   const Time first = all.front().result.modelled_time;
   std::string notes;
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# backend", "modelled (us)", "ratio", "carried");
@@ -118,15 +121,22 @@ void print_comparison(const std::vector<Replayed>& all, const std::vector<Refuse
                has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-", carried.text());
     if (!carried.carries_program()) notes += "# " + why_not_carried(replayed) + "\n";
   }
-  for (const Refused& one : refused)
+  for (const Refused& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Replayed& replayed : all)
     notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result.footing.text);
+  if (results.host_at_its_best)
+    notes += fmt::format(
+        "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
+        first > Time() ? fmt::format(", ratio {:.3f}; what hardware gains beyond that is not "
+                                     "due to the choice of algorithms",
+                                     results.host_at_its_best->seconds() / first.seconds())
+                       : "");
   fmt::print("{}", notes);
 }
 
 /// The runs of which the times above are the communication.
-void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& program) {
+void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& program, Polling polling) {
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
   const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
     const Time first = all.front().run ? all.front().run->end : Time();
@@ -143,6 +153,9 @@ void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& prog
       "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
       "communication that takes no time, which leaves the waiting for other ranks' computing\n",
       microseconds(program.computing.mean()), program.computing.imbalance());
+  if (program.computing.is_ambiguous())
+    fmt::print("# {}\n", gaps_text(in_nanoseconds(program.computing.brief_gaps),
+                                   in_nanoseconds(program.computing.longer_gaps), to_string(polling)));
 }
 
 }  // namespace
@@ -166,8 +179,9 @@ int replay(const ReplayToolOptions& options) try {
   } else {
     for (const Replayed& replayed : all)
       print_result(replayed, part_text(replayed.result, played.recorded_events));
-    if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(all, results.refused);
-    if (results.program && !all.empty()) print_whole_runs(all, *results.program);
+    if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
+    if (results.program && !all.empty())
+      print_whole_runs(all, *results.program, setup.configuration->compute.polling);
   }
   for (const std::string& note : setup.notes()) complain(note);
   const int code = write_reports(options, all, results.refused, played.description.ranks, facts, setup,

@@ -188,6 +188,16 @@ Json json_of(const WholeRun& run) {
           {"share_in_calls", run.share_in_calls()}};
 }
 
+Json json_of(const ProgramTimes& program) {
+  const Computing& computing = program.computing;
+  return {{"mean_ns", in_nanoseconds(computing.mean())},
+          {"largest_ns", in_nanoseconds(computing.largest)},
+          {"imbalance", computing.imbalance()},
+          {"brief_gaps_ns", in_nanoseconds(computing.brief_gaps)},
+          {"longer_gaps_ns", in_nanoseconds(computing.longer_gaps)},
+          {"free_communication", json_of(program.free)}};
+}
+
 Json json_of(const Replayed& replayed) {
   const ReplayResult& result = replayed.result;
   const Counters counters = result.total();

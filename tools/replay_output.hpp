@@ -95,6 +95,7 @@ int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
                   const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup,
                   const std::optional<ProgramTimes>& program = {});
 Json json_of(const WholeRun& run);
+Json json_of(const ProgramTimes& program);
 Json json_of(const Footing& footing);
 
 /// `offramp replay --job ...`: several programs in one world.

@@ -188,11 +188,8 @@ std::string of_the_ground(const Footing& hardware, const Footing& host) {
 std::string of_the_run(const ShownLane& host, const ShownLane* other) {
   const std::optional<ReportWholeRun>& run = host.lane->run;
   if (!run || !host.run->computing || run->in_calls_ns <= 0) return {};
-  const double waiting = std::min(host.run->computing->free.in_calls_ns, run->in_calls_ns);
-  std::string text = fmt::format(
-      " MPI calls are {} of the run over {}, and {} of that is waiting for other ranks' computing, which no "
-      "hardware changes",
-      percent_text(run->share_in_calls(), 1), host.label, percent_text(waiting, run->in_calls_ns));
+  std::string text = " " + share_in_calls_text(host.label, run->in_calls_ns, run->sum_ns,
+                                               host.run->computing->free.in_calls_ns);
   if (other != nullptr)
     text += fmt::format("; without computing {} would take {} of {}", other->label,
                         ratio_text(other->lane->communication_ns, host.lane->communication_ns), host.label);
@@ -256,7 +253,11 @@ std::string headline(const std::vector<ShownLane>& lanes) {
   const ShownLane* best = nullptr;
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);
-  if (best != nullptr && host != nullptr) text += of_the_ground(best->lane->footing, host->lane->footing);
+  if (best != nullptr && host != nullptr) {
+    text += of_the_ground(best->lane->footing, host->lane->footing);
+    if (!host->lane->footing.text.empty())
+      text += fmt::format(" The host stands on {}.", host->lane->footing.text);
+  }
   return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
 
@@ -333,6 +334,13 @@ double waited_for(const std::vector<ReportLink>& links) {
 std::string ranks_of(const ReportJob& job) {
   return job.ranks == 1 ? fmt::format("{}", job.first_rank)
                         : fmt::format("{}-{}", job.first_rank, job.first_rank + job.ranks - 1);
+}
+
+std::string whole_run_of(const ShownLane& shown, const ReportJob& job) {
+  if (!job.run) return {};
+  return fmt::format(
+      "{} on ranks {}: with its computing {}; {}", job.program, ranks_of(job), time_text(job.run->end_ns),
+      share_in_calls_text(shown.label, job.run->in_calls_ns, job.run->sum_ns, job.free.in_calls_ns));
 }
 
 std::string stragglers_of(const ReportLane& lane) {
@@ -447,6 +455,9 @@ void print_jobs(const ShownLane& shown) {
     table.add({printable(job.program), ranks_of(job), printable(job.nodes), time_text(job.modelled_ns),
                time_text(job.alone_ns), ratio_text(job.modelled_ns, job.alone_ns)});
   table.print();
+  for (const ReportJob& job : shown.lane->jobs) {
+    if (job.run) fmt::print("{}\n", printable(whole_run_of(shown, job), 400));
+  }
 }
 
 void print_stragglers(const ShownLane& shown) {
@@ -483,6 +494,10 @@ void print_text(const std::vector<RunReport>& reports) {
   for (const ShownLane& shown : lanes) {
     if (const std::string& ground = shown.lane->footing.text; !ground.empty())
       fmt::print("{} stands on {}\n", printable(shown.label), printable(ground, 400));
+  }
+  for (const RunReport& report : reports) {
+    if (report.computing && !report.computing->gaps.empty())
+      fmt::print("{}\n", printable(report.computing->gaps, 400));
   }
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);

@@ -110,6 +110,8 @@ std::string of_each_report(const ReportRow<Part>& row, Text text) {
 double waited_for(const std::vector<ReportLink>& links);
 /// "4-7"
 std::string ranks_of(const ReportJob& job);
+/// What a job is with its computing; empty: not known.
+std::string whole_run_of(const ShownLane& shown, const ReportJob& job);
 /// What stragglers cost. The lane has some.
 std::string stragglers_of(const ReportLane& lane);
 

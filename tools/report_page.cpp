@@ -186,7 +186,8 @@ class Page {
 
   void whole_runs() {
     const auto has_run = [](const ShownLane& shown) { return shown.lane->run && shown.run->computing; };
-    if (!std::any_of(lanes_.begin(), lanes_.end(), has_run)) return;
+    const auto first = std::find_if(lanes_.begin(), lanes_.end(), has_run);
+    if (first == lanes_.end()) return;
     section("Whole run",
             "The run with the program's computing, as recorded. Time in MPI calls contains the waiting for "
             "ranks that still compute; with communication that takes no time it is nothing else, and no "
@@ -207,6 +208,8 @@ class Page {
           time_text(computing.sum_ns / ranks), ratio_text(computing.largest_ns * ranks, computing.sum_ns));
     }
     end_table();
+    if (const std::string& gaps = first->run->computing->gaps; !gaps.empty())
+      add("<p class=\"about\">{}.</p>\n", escaped(gaps));
     end_section();
   }
 
@@ -453,6 +456,9 @@ class Page {
             escaped(job.program), ranks_of(job), escaped(job.nodes), time_text(job.modelled_ns),
             time_text(job.alone_ns), ratio_text(job.modelled_ns, job.alone_ns));
       end_table();
+      for (const ReportJob& job : jobs) {
+        if (job.run) add("<p class=\"about\">{}.</p>\n", escaped(whole_run_of(lanes_[i], job)));
+      }
     }
     end_section();
   }

@@ -70,22 +70,29 @@ class AieBackend final : public Backend {
       passage.requested = passage.begin;
       return;
     }
-    leave(transfer, passage, passage.begin, sender);
-    count(transfer, passage);
+    if (leave(transfer, passage, later(passage.begin, passage.again), sender)) count(transfer, passage);
   }
   void grant(const Transfer&, Passage& passage) override { passage.answered = passage.granted; }
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    leave(transfer, passage, passage.answered, sender);
+    (void)leave(transfer, passage, later(passage.answered, passage.again), sender);
   }
 
-  /// Its windows go on to the host as they come.
+  /// Its windows go on to the host as they come: the port takes them up when it can keep pace with the rest.
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
-    passage.stored = later(passage.last, receiver.occupy(aie::kCore, passage.first, load.core).end);
+    const bool is_new = passage.again < Time();
+    if (is_new)
+      passage.stored = later(passage.last, receiver.occupy(aie::kCore, passage.first, load.core).end);
     if (setup_.host_data) {
       const aie::DeviceWork out = aie::host_work(setup_.host, false, load.window, load.windows);
-      const Time from = later(passage.first, passage.last - setup_.host.latency - out.time);
-      passage.stored = later(passage.stored, aie::serve(receiver, out, from).end + setup_.host.latency);
+      const Time from = passage.last - setup_.host.latency - out.alone();
+      if (is_new && from > passage.first) {
+        passage.again = from;
+        return;
+      }
+      const auto grant = device_.serve(receiver, out, passage, later(passage.first, passage.again));
+      if (!grant) return;
+      passage.stored = later(passage.stored, grant->end + setup_.host.latency);
     }
     times_.end = later(times_.end, passage.stored);
   }
@@ -139,20 +146,23 @@ class AieBackend final : public Backend {
 
  private:
   /// From the sender's memory or tile to the receiver's, which is ready. What is in the way of its parts
-  /// keeps the whole message up: they overlap.
-  void leave(const Transfer& transfer, Passage& passage, Time at, const Resources& sender) {
+  /// keeps the whole message up: they overlap. Returns whether it leaves, or waits for its port.
+  bool leave(const Transfer& transfer, Passage& passage, Time at, const Resources& sender) {
     const Message& alone = messages_.between(transfer.source, transfer.destination, transfer.bytes);
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
     const Time deadline = at + alone.complete;
-    const Arbiter::Grant core = sender.occupy(aie::kCore, at, load.core);
-    Time wait = core.begin - at;
-    Time late = later(core.end - deadline, {});
+    Time wait;
+    Time late;
     if (setup_.host_data) {
       const aie::DeviceWork in = aie::host_work(setup_.host, true, load.window, load.windows);
-      const Arbiter::Grant port = aie::serve(sender, in, at);
-      wait = later(wait, port.begin - at);
-      late = later(late, port.end - (at + in.time));
+      const auto port = device_.serve(sender, in, passage, at);
+      if (!port) return false;
+      wait = port->begin - at;  // in a live run; in a world the call waited for it
+      late = port->end - (at + in.alone());
     }
+    const Arbiter::Grant core = sender.occupy(aie::kCore, at, load.core);
+    wait = later(wait, core.begin - at);
+    late = later(late, core.end - deadline);
     const bool neighbours = std::abs(transfer.source - transfer.destination) == 1;
     if (!neighbours && !sender.is_live()) {  // in a live run, only the rank's own messages are known
       late = later(late, links_.carry(aie::snake_tile(setup_.array, transfer.source),
@@ -166,6 +176,7 @@ class AieBackend final : public Backend {
     passage.complete = deadline + late;
     times_.begin = earlier(times_.begin, at);
     times_.end = later(times_.end, passage.complete);
+    return true;
   }
 
   void span(std::string_view unit, std::string_view what, Time begin, Time end, const Transfer& transfer,

@@ -7,9 +7,10 @@
 namespace offramp::aie {
 namespace {
 
-constexpr std::size_t kLeast = 64;  // smaller ones never win
+constexpr std::size_t kLeast = 16;
 constexpr std::size_t kElement = 4;
-constexpr int kHops = 2;  // of an edge that does not share memory, roughly
+constexpr int kHops = 2;         // of an edge that does not share memory, roughly
+constexpr int kMessageHops = 5;  // between two of 64 ranks, on the average
 
 /// What a chunk takes from the first byte out to the last one in, and the pace of the chunks behind it.
 struct Pipeline {
@@ -21,21 +22,28 @@ struct Pipeline {
   }
 };
 
-/// At the largest size, and at halves, quarters and so on of it; of equals the largest.
+/// What becomes smaller from one size that is tried to the next: windows of blocks are halved, so that most
+/// blocks end where a window does; other messages are cut into more and more of one size.
+enum class Cut : std::uint8_t { kMessage, kBlocks };
+
+/// From the largest down to the least; of equals the largest.
 template <typename Of>
-std::size_t best(const Setup& setup, std::size_t bytes, std::size_t largest, Of pipeline_of) {
-  const std::size_t most = edge_window(bytes, largest);
-  if (!setup.best_window) return most;
-  std::size_t found = most;
-  Time least = Time::never();
-  for (std::size_t window = most; window >= kLeast || window == most; window = window / 2 / 16 * 16) {
+BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t largest, Of pipeline_of) {
+  const auto timed = [&](std::size_t window) {
     const Pipeline pipeline = pipeline_of(window);
     const auto more = static_cast<std::int64_t>(Chunks{bytes, window}.count()) - 1;
-    const Time time = pipeline.fill + pipeline.pace * std::max<std::int64_t>(more, 0);
-    if (time < least) {
-      least = time;
-      found = window;
-    }
+    return BestWindow{window, pipeline.fill + pipeline.pace * std::max<std::int64_t>(more, 0)};
+  };
+  const std::size_t most = edge_window(bytes, largest);
+  BestWindow found = timed(most);
+  if (!setup.best_window) return found;
+  std::size_t count = Chunks{bytes, most}.count();
+  for (std::size_t window = most; window > kLeast;) {
+    count += std::max<std::size_t>(count / 2, 1);
+    window =
+        cut == Cut::kBlocks ? edge_window(window / 2, most) : edge_window((bytes + count - 1) / count, most);
+    const BestWindow one = timed(window);
+    if (one.time < found.time) found = one;
   }
   return found;
 }
@@ -47,76 +55,99 @@ int levels_below(int kernels, int arity) {
   return levels;
 }
 
-Time locks(const Setup& setup, int windows) {
+/// Of a kernel that acquires so many windows in a loop, and so many others.
+Time locks(const Setup& setup, int in_loop, int single) {
   const Costs& costs = setup.timing.costs();
-  return setup.timing.cycles((costs.acquire_loop + costs.release) * windows);
+  return setup.timing.cycles(costs.acquire_loop * in_loop + costs.acquire_single * single +
+                             costs.release * (in_loop + single));
 }
 
-Time edge(const Setup& setup, std::size_t window) {
-  return setup.timing.stream(window) + setup.timing.passage(kHops);
+/// An edge that does not share memory.
+struct Way {
+  Time stream;
+  Time passage;
+  [[nodiscard]] Time whole() const { return stream + passage; }
+};
+Way way(const Setup& setup, std::size_t window) {
+  return {setup.timing.stream(window), setup.timing.passage(kHops)};
+}
+/// Windows follow each other at the pace of the stream, or of the two buffers at its end: each of them is
+/// free again when a window has come and its kernel is done with it.
+void passes_edge(Pipeline& pipeline, const Way& edge, Time kernel) {
+  pipeline.passes(edge.stream);
+  pipeline.fill += edge.passage;
+  pipeline.pace = later(pipeline.pace, Time::ps((edge.whole() + kernel).count() / 2));
 }
 
-/// A window of each of so many ranks, in one direction of the host's path.
+/// A window of each of so many ranks, in one direction of the host's path: their ports, or the memory behind
+/// them.
 Time through_host(const Setup& setup, int ranks, std::size_t window) {
   const int per_port = (ranks + setup.host.ports - 1) / setup.host.ports;
   return later(setup.host.port_time(window) * per_port, setup.host.total_time(window) * ranks);
 }
 
-Time copy(const Setup& setup, std::size_t window, int windows) {
-  return setup.timing.copy(setup.copies, window, true) + locks(setup, windows);
+Time copy(const Setup& setup, std::size_t window, int in_loop, int single) {
+  return setup.timing.copy(setup.copies, window, true) + locks(setup, in_loop, single);
 }
 
 }  // namespace
 
-std::size_t reduce_window(const Setup& setup, int kernels, std::size_t bytes, bool streamed,
-                          std::size_t largest) {
+BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, bool streamed,
+                         std::size_t largest) {
   const int inputs = std::min(setup.arity, kernels - 1);
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, bytes, largest, [&](std::size_t window) {
+  BestWindow found = best(setup, Cut::kMessage, bytes, largest, [&](std::size_t window) {
     const Timing& timing = setup.timing;
     const std::size_t elements = window / kElement;
     const int own = streamed ? 1 : 0;
     Pipeline pipeline;
-    pipeline.passes(timing.reduce(setup.kernels, 0, elements, window) + locks(setup, 1 + own));
-    const Time level =
-        timing.reduce(setup.kernels, inputs, elements, window) + locks(setup, inputs + 1 + own);
+    pipeline.passes(timing.reduce(setup.kernels, 0, elements, window) + locks(setup, own, 1));
+    const Time level = timing.reduce(setup.kernels, inputs, elements, window) + locks(setup, inputs + own, 1);
     pipeline.passes(level);
-    pipeline.passes(edge(setup, window));
-    pipeline.fill += (level + edge(setup, window)) * std::max(levels - 1, 0);
+    passes_edge(pipeline, way(setup, window), level);
+    pipeline.fill += (level + way(setup, window).whole()) * std::max(levels - 1, 0);
     if (streamed) {
       pipeline.passes(through_host(setup, kernels, window));
-      pipeline.passes(setup.host.port_time(window));
+      pipeline.passes(through_host(setup, 1, window));
     }
     return pipeline;
   });
+  if (!streamed) found.time += through_host(setup, kernels, bytes) + through_host(setup, 1, bytes);
+  return found;
 }
 
 std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std::size_t largest) {
-  return best(setup, bytes, largest, [&](std::size_t window) {
-    Pipeline pipeline;
-    for (int end = 0; end < 2; ++end) pipeline.passes(copy(setup, window, 2));
-    pipeline.passes(edge(setup, window));
-    if (setup.host_data) {
-      pipeline.passes(setup.host.port_time(window));
-      pipeline.passes(through_host(setup, kernels - 1, window));
-    }
-    return pipeline;
-  });
+  return best(setup, Cut::kMessage, bytes, largest,
+              [&](std::size_t window) {
+                Pipeline pipeline;
+                const Time kernel = copy(setup, window, 0, 2);
+                for (int end = 0; end < 2; ++end) pipeline.passes(kernel);
+                passes_edge(pipeline, way(setup, window), kernel);
+                if (setup.host_data) {
+                  pipeline.passes(through_host(setup, 1, window));
+                  pipeline.passes(through_host(setup, kernels - 1, window));
+                }
+                return pipeline;
+              })
+      .bytes;
 }
 
 std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest) {
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, block * static_cast<std::size_t>(kernels), largest, [&](std::size_t window) {
-    const Time level = copy(setup, window, 2) + edge(setup, window);
-    Pipeline pipeline;
-    pipeline.passes(level);
-    pipeline.fill += level * std::max(levels - 1, 0);
-    if (setup.host_data) {
-      pipeline.passes(setup.host.port_time(window));
-      pipeline.fill += setup.host.port_time(window);
-    }
-    return pipeline;
-  });
+  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,
+              [&](std::size_t window) {
+                const Time kernel = copy(setup, window, 1, 1);
+                Pipeline pipeline;
+                pipeline.passes(kernel);
+                passes_edge(pipeline, way(setup, window), kernel);
+                pipeline.fill += (kernel + way(setup, window).whole()) * std::max(levels - 1, 0);
+                if (setup.host_data) {
+                  pipeline.passes(through_host(setup, 1, window));
+                  pipeline.fill += through_host(setup, 1, window);
+                }
+                return pipeline;
+              })
+      .bytes;
 }
 
 /// A kernel takes from one child after the other. Two windows of the next block wait at each level; the
@@ -125,33 +156,39 @@ std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, st
   std::int64_t depths = 0;
   for (int node = 1; node < kernels; ++node) depths += levels_below(node + 1, setup.arity);
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, block * static_cast<std::size_t>(kernels), largest, [&](std::size_t window) {
-    const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
-    const Time level = copy(setup, window, 2) + edge(setup, window);
-    const std::int64_t half_levels = depths * std::clamp<std::int64_t>(waiting, 0, 2);
-    Pipeline pipeline;
-    pipeline.passes(copy(setup, window, 2));
-    pipeline.passes(edge(setup, window));
-    pipeline.fill += later(level * levels, Time::ps(level.count() * half_levels / 2));
-    if (setup.host_data) {
-      pipeline.passes(setup.host.port_time(window));
-      pipeline.fill += setup.host.port_time(edge_window(block, window));
-    }
-    return pipeline;
-  });
+  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,
+              [&](std::size_t window) {
+                const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
+                const Time kernel = copy(setup, window, 1, 1);
+                const Time level = kernel + way(setup, window).whole();
+                const std::int64_t half_levels = depths * std::clamp<std::int64_t>(waiting, 0, 2);
+                Pipeline pipeline;
+                pipeline.passes(kernel);
+                passes_edge(pipeline, way(setup, window), kernel);
+                pipeline.fill += later(level * levels, Time::ps(level.count() * half_levels / 2));
+                if (setup.host_data) {
+                  pipeline.passes(through_host(setup, 1, window));
+                  pipeline.fill += through_host(setup, 1, edge_window(block, window));
+                }
+                return pipeline;
+              })
+      .bytes;
 }
 
 std::size_t message_window(const Setup& setup, std::size_t bytes) {
-  return best(setup, bytes, setup.window, [&](std::size_t window) {
-    Pipeline pipeline;
-    const int ends = setup.host_data ? 2 : 1;
-    for (int end = 0; end < 2; ++end) {
-      pipeline.passes(copy(setup, window, ends));
-      if (setup.host_data) pipeline.passes(setup.host.port_time(window));
-    }
-    pipeline.passes(edge(setup, window));
-    return pipeline;
-  });
+  return best(setup, Cut::kMessage, bytes, setup.window,
+              [&](std::size_t window) {
+                Pipeline pipeline;
+                const Time kernel = copy(setup, window, 0, setup.host_data ? 2 : 1);
+                for (int end = 0; end < 2; ++end) {
+                  pipeline.passes(kernel);
+                  if (setup.host_data) pipeline.passes(through_host(setup, 1, window));
+                }
+                const Way edge{setup.timing.stream(window, kHeaderWords), setup.timing.passage(kMessageHops)};
+                passes_edge(pipeline, edge, kernel);
+                return pipeline;
+              })
+      .bytes;
 }
 
 }  // namespace offramp::aie

@@ -1,5 +1,6 @@
 #include "backends/aie/device.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace offramp::aie {
@@ -52,26 +53,43 @@ void DeviceJob::start(const DeviceWork& work, Time at, int alike) {
   ended_ = true;
 }
 
-/// Messages may take a resource while others wait for it. The kernel may go on, and end, in here.
-void DeviceJob::step(Time now, std::uint32_t /*number*/) {
-  WorldDevices& world = *team_.world();
-  const Resources resources = world.resources(team_.world_rank(team_.rank()));
-  const Arbiter& own = resources[work_.own].timeline;
-  const auto found = device_.waiting_.find(&resources[work_.own]);
-  std::deque<DeviceJob*>* const queue = found == device_.waiting_.end() ? nullptr : &found->second;
-  const bool is_first = queue != nullptr && !queue->empty() && queue->front() == this;
-  if (own.free_at() > now || (queue != nullptr && !queue->empty() && !is_first)) {
-    if (is_first) return world.schedule(own.free_at(), *this, 0);
-    std::deque<DeviceJob*>& waiting = device_.waiting_[&resources[work_.own]];
-    waiting.push_back(this);
-    if (waiting.size() == 1) world.schedule(own.free_at(), *this, 0);
-    return;
+std::optional<Arbiter::Grant> Device::serve_in_turn(const Resources& resources, const DeviceWork& work,
+                                                    const Waiting& waiting, Time asked, Time now) {
+  const Arbiter& own = resources[work.own].timeline;
+  const auto found = waiting_.find(&resources[work.own]);
+  std::deque<Waiting>* queue = found == waiting_.end() || found->second.empty() ? nullptr : &found->second;
+  const bool is_first = queue != nullptr && queue->front() == waiting;
+  if (own.free_at() > now || (queue != nullptr && !is_first)) {
+    if (queue == nullptr) queue = &waiting_[&resources[work.own]];
+    if (std::find(queue->begin(), queue->end(), waiting) == queue->end()) queue->push_back(waiting);
+    if (queue->front().job != nullptr && queue->front() == waiting)
+      waiting.job->team_.world()->schedule(own.free_at(), *waiting.job, 0);
+    return {};
   }
-  end_ = serve(resources, work_, asked_).end;
+  const Arbiter::Grant grant = aie::serve(resources, work, asked);
   if (is_first) {
     queue->pop_front();
-    if (!queue->empty()) world.schedule(own.free_at(), *queue->front(), 0);
+    if (!queue->empty() && queue->front().job != nullptr)
+      queue->front().job->team_.world()->schedule(own.free_at(), *queue->front().job, 0);
   }
+  return grant;
+}
+
+/// What is not first where the resource gets free asks again behind that moment, when the first one has it.
+std::optional<Arbiter::Grant> Device::serve(const Resources& resources, const DeviceWork& work,
+                                            Passage& passage, Time now) {
+  if (resources.is_live()) return aie::serve(resources, work, now);
+  const auto grant = serve_in_turn(resources, work, {nullptr, &passage}, now, now);
+  if (!grant) passage.again = later(resources[work.own].timeline.free_at(), now + Time::ps(1));
+  return grant;
+}
+
+/// The kernel may go on, and end, in here.
+void DeviceJob::step(Time now, std::uint32_t /*number*/) {
+  const Resources resources = team_.world()->resources(team_.world_rank(team_.rank()));
+  const auto grant = device_.serve_in_turn(resources, work_, {this, nullptr}, asked_, now);
+  if (!grant) return;
+  end_ = grant->end;
   ended_ = true;
   if (waiter_ != nullptr) std::exchange(waiter_, nullptr).resume();
 }

@@ -6,6 +6,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct DeviceWork {
   std::size_t shared = kNoResource;  // none: the work is on `own` alone
   Time shared_time;
   std::uint64_t bytes = 0;
+  /// What it takes where nothing else is.
+  [[nodiscard]] Time alone() const { return later(time, shared_time); }
 };
 /// So many windows through a rank's port and the memory.
 DeviceWork host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows);
@@ -49,10 +52,25 @@ class Device {
   /// In the order of the names.
   [[nodiscard]] std::span<const ResourceDescription> resources() const { return resources_; }
 
+  /// The same for a stage of a message that has come to `now`. Where its turn has not come it waits among all
+  /// that use the same resource: there is no grant, and passage.again is set.
+  std::optional<Arbiter::Grant> serve(const Resources& resources, const DeviceWork& work, Passage& passage,
+                                      Time now);
+
  private:
   friend class DeviceJob;
+  /// One of the two.
+  struct Waiting {
+    DeviceJob* job = nullptr;
+    const Passage* message = nullptr;
+    friend bool operator==(const Waiting&, const Waiting&) = default;
+  };
+  /// A job waits for its turn once it is first; the world calls a message whenever the resource gets free.
+  std::optional<Arbiter::Grant> serve_in_turn(const Resources& resources, const DeviceWork& work,
+                                              const Waiting& waiting, Time asked, Time now);
+
   std::vector<ResourceDescription> resources_;
-  std::unordered_map<const Resource*, std::deque<DeviceJob*>> waiting_;  // in the order in which they came
+  std::unordered_map<const Resource*, std::deque<Waiting>> waiting_;  // in the order in which they came
 };
 
 /// Work of one rank for a collective. In a world it waits for its turn among all that use the same resources;
@@ -74,6 +92,7 @@ class DeviceJob final : public WorldDevices::Work {
   void step(Time now, std::uint32_t number) override;
 
  private:
+  friend class Device;
   Device& device_;
   Team& team_;
   DeviceWork work_;

@@ -4,8 +4,6 @@
 
 namespace offramp::aie {
 
-constexpr int kHeaderWords = 1;  // of a window on a packet-switched stream
-
 Connection Messages::connection(int source, int destination) const {
   Connection connection;
   connection.shared = std::abs(source - destination) == 1;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
 
+constexpr std::string_view kStreamsFaster = "data that streams from the host takes less time";
+
 // All blocks of an alltoall, which lie in the root's memory between gather and scatter.
 constexpr std::size_t kMostExchanged = std::size_t{64} << 20;
 
@@ -154,23 +156,29 @@ Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, boo
   }
 }
 
+/// Data that is in the tile before the kernel begins needs no window; data that streams is on its way while
+/// the kernels work.
 Need Planner::reduce(int kernels, std::size_t bytes) {
+  const bool may_stream = setup_.host_data && kernels <= setup_.array.tiles();
+  const BestWindow streamed = reduce_window(setup_, kernels, bytes, true, setup_.window);
   Need need;
-  if (fits_tile(bytes)) {
-    const std::size_t window = reduce_window(setup_, kernels, bytes, false, setup_.window);
-    // A window that takes the room of the data is no reason for smaller ones: data can stream.
-    const TreePlan& resident = tree_plan(kernels, window, bytes, false, false);
-    need.tree = &resident;
-    need.tree_window = window;
-    need.limit = resident.plan.limit;
-    if (need.limit.empty()) return need;
-    if (!setup_.host_data) return shrunk_tree(kernels, window, bytes, false, false);
-  } else {
-    need.limit = resident_limit(bytes);
+  need.limit = resident_limit(bytes);
+  if (need.limit.empty()) {
+    const BestWindow resident = reduce_window(setup_, kernels, bytes, false, setup_.window);
+    need.limit = kStreamsFaster;
+    if (!may_stream || resident.time <= streamed.time) {
+      // A window that takes the room of the data is no reason for smaller ones: data can stream.
+      const TreePlan& planned = tree_plan(kernels, resident.bytes, bytes, false, false);
+      need.tree = &planned;
+      need.tree_window = resident.bytes;
+      need.limit = planned.plan.limit;
+      if (need.limit.empty()) return need;
+      if (!setup_.host_data) return shrunk_tree(kernels, resident.bytes, bytes, false, false);
+    }
   }
-  if (!setup_.host_data || kernels > setup_.array.tiles()) return need;
+  if (!may_stream) return need;
   const std::string_view instead = need.limit;
-  need = shrunk_tree(kernels, reduce_window(setup_, kernels, bytes, true, setup_.window), 0, true, false);
+  need = shrunk_tree(kernels, streamed.bytes, 0, true, false);
   need.instead = instead;
   return need;
 }

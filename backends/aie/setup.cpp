@@ -32,6 +32,7 @@ Timing timing_of(const Settings& settings) {
   costs.leaf_element = settings.real("leaf_element");
   costs.outer_element = settings.real("outer_element");
   costs.input_element = settings.real("input_element");
+  costs.vector_fill = settings.real("vector_fill");
   costs.call = settings.real("call");
   costs.skew = settings.real("skew");
   return {costs, settings.real("clock")};

@@ -12,7 +12,9 @@ void DpuBackend::issue(const Transfer& transfer, Passage& passage) {
 }
 
 void DpuBackend::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  const Time asked = passage.again;
   const bool rerouted = path_.depart(transfer, passage, sender);
+  if (passage.again != asked) return;
   const bool direct = passage.protocol == Protocol::kDirect;
   count_notification(direct ? static_cast<std::int64_t>(transfer.bytes) : kRtsPayload,
                      path_.notifies_remotely(transfer) || !rerouted);

@@ -28,18 +28,19 @@ CardSpec card_of(const Settings& s) {
   CardSpec card = s.choice("card") == "bf3" ? bluefield3() : bluefield2();
   of_card(s, "pair", card.pair);
   of_card(s, "import", card.import);
-  of_card(s, "message_import", card.message_import);
   of_card(s, "combine", card.combine);
   of_card(s, "arm_copy", card.arm_copy);
   of_card(s, "link", card.link);
   of_card(s, "pcie", card.pcie);
   of_card(s, "dram", card.dram);
   of_card(s, "dma_write", card.dma_write);
+  card.message_import = s.nanoseconds("message_import");
   card.dma_request = s.nanoseconds("dma_request");
   card.post = s.nanoseconds("post");
   card.post_per_rank = s.nanoseconds("post_per_rank");
   card.poll = s.nanoseconds("poll");
   card.own_copy = s.gigabits("own_copy");
+  card.shared_own_copy = s.gigabits("shared_own_copy");
   card.core_copy = s.gigabits("core_copy");
   card.shared_block = s.nanoseconds("shared_block");
   card.shared_copy = s.gigabits("shared_copy");
@@ -120,9 +121,10 @@ std::vector<Parameter> arm_parameters() {
       real("import", "ns", 0, kNanoseconds,
            "fitted: 30968 (bf3) to its allgatherv and an ialltoall; 50474 (bf2), by the cores' ratio",
            "memory handles and sub-operations of one arrival, on an Arm core; 0: of the card"),
-      real("message_import", "ns", 0, kNanoseconds,
-           "assumed: three fifths of an arrival's; 30000 (bf2), 18000 (bf3)",
-           "memory handles of one long message, on an Arm core; 0: of the card"),
+      real("message_import", "ns", in_nanoseconds(CardSpec().message_import), kNanoseconds,
+           "assumed: programs use their buffers again, whose handles are kept; what a new one takes is not "
+           "published",
+           "memory handles of one long message, on an Arm core"),
       card_rate("combine", "inferred: DRAM over three streams; 68 (bf2), 200 (bf3)",
                 "reduction on Arm; 0: of the card"),
       card_rate("arm_copy", "assumed: half of the memory's rate, 102.4 (bf2); fitted: 252 (bf3)",
@@ -149,6 +151,9 @@ std::vector<Parameter> host_parameters() {
       real("poll", "ns", in_nanoseconds(card.poll), kNanoseconds, "assumed", "until the program sees a flag"),
       real("own_copy", "Gb/s", in_gigabits(card.own_copy), kGigabits, "fitted: 912 us at 1 MiB",
            "own blocks of a node's ranks together"),
+      real("shared_own_copy", "Gb/s", in_gigabits(card.shared_own_copy), kGigabits,
+           "fitted: initiation of 28 us at 8 KiB",
+           "the same into shared buffers: blocks below single_copy_from"),
       real("core_copy", "Gb/s", in_gigabits(card.core_copy), kGigabits, "assumed", "a copy by one core"),
       real("shared_block", "ns", in_nanoseconds(card.shared_block), kNanoseconds,
            "fitted: wait of 81 us for 128 blocks", "a block through shared buffers"),

@@ -1,5 +1,5 @@
 // Collective algorithms in software, over the messages of a Team: the catalogue of Open MPI's component
-// "tuned", under its names.
+// "tuned", under its names, and what MPICH has beside it.
 //
 // Every algorithm is right for any root and for zero bytes. What else it cannot carry is in its row of the
 // catalogue, with the algorithm that takes over.
@@ -46,12 +46,13 @@ enum class Elements : std::uint8_t { kAny, kOnePerRank, kOnePerPowerOfTwo };
 /// ranks; as many ranks on each node.
 enum class Nodes : std::uint8_t { kAny, kSeveral, kEqual };
 
-inline constexpr std::string_view kAuto = "auto";  // as the rules have it
+inline constexpr std::string_view kByOpenMpi = "openmpi";  // as its rules have it
+inline constexpr std::string_view kByBest = "best";        // the fastest
 
 struct Algorithm {
   std::string_view name;
   Task<Outcome> (*run)(Call call);
-  std::string_view instead = {};  // runs where this one cannot; may be kAuto
+  std::string_view instead = {};  // runs where this one cannot; may be kByOpenMpi
   bool commutative = false;       // operands come in any order
   Ranks ranks = Ranks::kAny;
   Elements elements = Elements::kAny;

@@ -152,7 +152,7 @@ constexpr Algorithm kAllgather[] = {
     {"ring", allgather_ring},
     {"neighbor", allgather_neighbour_exchange, "ring", false, Ranks::kEven},
     {"two_proc", allgather_ring},
-    {"han", allgather_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
+    {"han", allgather_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 constexpr Algorithm kAllgatherv[] = {
     {"default", allgatherv_gather_bcast},

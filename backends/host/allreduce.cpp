@@ -89,7 +89,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"segmented_ring", allreduce_segmented_ring, "recursive_doubling", true, Ranks::kAny,
      Elements::kOnePerRank},
     {"rabenseifner", allreduce_rabenseifner, "basic_linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
-    {"han", allreduce_han, kAuto, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
+    {"han", allreduce_han, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"bruck", bruck},
     {"two_proc", bruck},
     {"tree", up_and_down},
-    {"han", barrier_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
+    {"han", barrier_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };
 
 }  // namespace

@@ -174,7 +174,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"knomial", bcast_k_nomial},
     {"scatter_allgather", bcast_scatter_allgather, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
     {"scatter_allgather_ring", bcast_scatter_ring, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
-    {"han", bcast_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
+    {"han", bcast_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 
 }  // namespace

@@ -1,17 +1,24 @@
 #include "backends/host/collectives.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 
+#include "backends/host/fastest.hpp"
 #include "backends/host/levels.hpp"
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// Null: kAuto.
+constexpr std::string_view kAuto = "auto";
+// In the order of Selection.
+constexpr std::string_view kSelections[] = {kByOpenMpi, "mpich", kByBest};
+
+/// Null: as Open MPI's rules have it.
 const Algorithm* find_algorithm(const CollectiveKind& kind, std::string_view name) {
-  return name == kAuto ? nullptr : &algorithm_named(kind.kind, name);
+  return name == kByOpenMpi ? nullptr : &algorithm_named(kind.kind, name);
 }
 
 const Algorithm* algorithm_of_rules(const CollectiveKind& kind, const Operation& operation,
@@ -89,19 +96,57 @@ std::size_t size_for_rules(const Operation& operation, const CollectiveBuffers& 
   return sum / std::max<std::size_t>(buffers.receive_blocks.size(), 1);
 }
 
+CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t bytes, int rank) {
+  const auto ranks = static_cast<std::size_t>(operation.ranks);
+  CollectiveSizes sizes;
+  if (operation.kind == OperationKind::kAllgatherv) {
+    sizes.send = bytes;
+    sizes.receive = bytes * ranks;
+    sizes.receive_blocks.assign(ranks, bytes);
+  } else if (operation.kind == OperationKind::kReduceScatterv) {
+    sizes.send = bytes;
+    sizes.receive = bytes / ranks;
+    sizes.send_blocks.assign(ranks, sizes.receive);
+  } else {
+    Operation sized = operation;
+    sized.bytes = bytes;
+    sizes = sizes_of(sized, rank);
+  }
+  return sizes;
+}
+
 std::vector<Parameter> algorithm_parameters() {
-  std::vector<Parameter> all;
+  const std::vector<std::string_view> selections(std::begin(kSelections), std::end(kSelections));
+  std::vector<Parameter> all{
+      choice("collectives", kByOpenMpi, selections,
+             "Open MPI 4.1: fixed decisions of coll/tuned, and coll/basic; MPICH 4.3",
+             "who chooses the algorithms of collectives; best: the fastest of each, as "
+             "the model has it")};
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
     std::vector<std::string_view> names{kAuto};
+    names.insert(names.end(), selections.begin(), selections.end());
     for (const Algorithm& algorithm : kind.algorithms) names.push_back(algorithm.name);
-    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names),
-                         kind.kind == OperationKind::kScan || kind.kind == OperationKind::kExscan
-                             ? "Open MPI 4.1: coll/basic"
-                             : "Open MPI 4.1: fixed decisions of coll/tuned",
-                         "algorithm; auto: by the number of ranks and bytes"));
+    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names), "design: one for all",
+                         "algorithm, or who chooses it; auto: as `collectives` says"));
   }
   return all;
+}
+
+std::string selection_text(const Settings& settings) {
+  constexpr std::string_view kTexts[] = {"chooses algorithms as Open MPI does",
+                                         "chooses algorithms as MPICH does", "takes the fastest algorithms"};
+  const auto place =
+      std::find(std::begin(kSelections), std::end(kSelections), settings.choice("collectives"));
+  std::string others;
+  for (const CollectiveKind& kind : collective_kinds()) {
+    if (kind.algorithms.size() == 1) continue;
+    const std::string& name = settings.choice(std::string(to_string(kind.kind)));
+    if (name != kAuto)
+      others += fmt::format("{}{} = {}", others.empty() ? "" : ", ", to_string(kind.kind), name);
+  }
+  return fmt::format("and {}{}", kTexts[place - std::begin(kSelections)],
+                     others.empty() ? "" : fmt::format(" ({})", others));
 }
 
 Collectives::Collectives(const Settings& settings, const LocalCosts& costs, const MachineLayout& machine)
@@ -111,15 +156,29 @@ Collectives::Collectives(const Settings& settings, const LocalCosts& costs, cons
       machine_(machine) {
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
-    named_[static_cast<std::size_t>(kind.kind)] =
-        find_algorithm(kind, settings.choice(std::string(to_string(kind.kind))));
+    const std::string& own = settings.choice(std::string(to_string(kind.kind)));
+    const std::string& name = own == kAuto ? settings.choice("collectives") : own;
+    Wanted& wanted = wanted_[static_cast<std::size_t>(kind.kind)];
+    const auto selection = std::find(std::begin(kSelections), std::end(kSelections), name);
+    if (selection == std::end(kSelections)) {
+      wanted.named = &algorithm_named(kind.kind, name);
+    } else {
+      wanted.selection = static_cast<Selection>(selection - std::begin(kSelections));
+    }
+    if (wanted.selection == Selection::kBest && fastest_ == nullptr)
+      fastest_ = std::make_unique<Fastest>(settings, costs, machine);
   }
 }
+
+Collectives::~Collectives() = default;
 
 const Algorithm& Collectives::choose(const Operation& operation, std::size_t bytes, std::size_t elements,
                                      Nodes nodes) const {
   const CollectiveKind& kind = collective_kind(operation.kind);
-  const Algorithm* algorithm = named(operation.kind);
+  const Wanted& from = wanted(operation.kind);
+  const Algorithm* algorithm = from.selection == Selection::kMpich
+                                   ? &algorithm_of_mpich(operation, bytes, elements, nodes)
+                                   : from.named;
   for (;;) {
     if (algorithm == nullptr) algorithm = algorithm_of_rules(kind, operation, bytes);
     if (can_run(*algorithm, operation, elements, nodes)) return *algorithm;
@@ -129,12 +188,17 @@ const Algorithm& Collectives::choose(const Operation& operation, std::size_t byt
 
 Task<Outcome> Collectives::run(Call call) const {
   call.operation.ranks = call.size();
+  const Wanted& from = wanted(call.operation.kind);
+  if (from.selection == Selection::kBest) {
+    const Collectives& fastest = fastest_->of(call);
+    return fastest.run({call.team, fastest, call.operation, call.buffers});
+  }
   const std::size_t elements =
       reduces(call.operation.kind) ? call.buffers.send.size() / call.element() : call.operation.bytes;
-  const Algorithm* const wanted = named(call.operation.kind);
-  if (call.operation.nonblocking && wanted == nullptr) return run_of_libnbc(call);
+  const bool by_rules = from.named == nullptr && from.selection == Selection::kOpenMpi;
+  if (call.operation.nonblocking && by_rules) return run_of_libnbc(call);
   call.operation.nonblocking = false;  // of what the algorithm consists of
-  const bool by_nodes = wanted != nullptr && wanted->nodes != Nodes::kAny;
+  const bool by_nodes = from.named != nullptr ? from.named->nodes != Nodes::kAny : !by_rules;
   const Nodes nodes = by_nodes ? NodeMap(call.team, machine_).kind() : Nodes::kAny;
   return choose(call.operation, size_for_rules(call.operation, call.buffers), elements, nodes).run(call);
 }

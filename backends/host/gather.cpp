@@ -140,13 +140,13 @@ constexpr Algorithm kGather[] = {
     {"basic_linear", gather_linear},
     {"binomial", gather_binomial},
     {"linear_sync", gather_linear_sync},
-    {"han", gather_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual}};
+    {"han", gather_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kEqual}};
 constexpr Algorithm kGatherv[] = {{"basic_linear", gather_linear}};
 constexpr Algorithm kScatter[] = {
     {"basic_linear", scatter_linear},
     {"binomial", scatter_binomial},
     {"linear_nb", scatter_linear_nonblocking},
-    {"han", scatter_han, kAuto, false, Ranks::kAny, Elements::kAny, Nodes::kEqual}};
+    {"han", scatter_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kEqual}};
 constexpr Algorithm kScatterv[] = {{"basic_linear", scatter_linear}};
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "backends/host/host.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "backends/host/collectives.hpp"
 #include "backends/host/parameters.hpp"
@@ -25,10 +27,13 @@ class HostBackend final : public Backend {
              {"host.copy", Scope::kRank, Occupation::kForAWhile,
               context.settings.gigabits("copy_bandwidth").count()}}},
         post_(context.settings.nanoseconds("post")),
-        eager_limit_(static_cast<std::size_t>(context.settings.integer("eager_limit"))),
+        fetch_(context.settings.nanoseconds("fetch")),
+        inline_limit_(static_cast<std::size_t>(context.settings.integer("inline_limit"))),
+        eager_limits_(host::eager_limits_of(context.settings)),
         memory_latency_(context.settings.nanoseconds("memory_latency")),
         memory_overhead_(context.settings.nanoseconds("memory_overhead")),
-        memory_eager_limit_(static_cast<std::size_t>(context.settings.integer("memory_eager_limit"))),
+        single_copy_(context.settings.nanoseconds("single_copy")),
+        memory_detour_(context.settings.real("memory_detour")),
         collectives_(context.settings,
                      {context.settings.gigabits("copy_bandwidth"),
                       context.settings.gigabits("combine_bandwidth"), context.spans},
@@ -46,7 +51,7 @@ class HostBackend final : public Backend {
   }
 
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
-    return transfer.bytes > (is_on_one_node(transfer) ? memory_eager_limit_ : eager_limit_);
+    return transfer.bytes > (is_on_one_node(transfer) ? eager_limits_.memory : eager_limits_.network);
   }
 
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
@@ -57,8 +62,11 @@ class HostBackend final : public Backend {
     if (transfer.synchronous || waits_for_receiver(transfer)) {
       passage.protocol = Protocol::kRendezvous;
     } else {
-      // Within a node the sender copies into memory that the receiver shares.
-      if (local) passage.host_free = passage.begin = passage.begin + copy_time(transfer.bytes);
+      // Into memory that the receiver shares, or that the NIC knows, fragment by fragment.
+      if (is_buffered(transfer)) {
+        passage.host_free += copy_time(transfer.bytes);
+        if (!local) passage.begin += fragment_time(transfer);
+      }
       passage.complete = passage.host_free;
     }
     if (!local && transfer.source != transfer.destination) count_packets(transfer);
@@ -71,7 +79,12 @@ class HostBackend final : public Backend {
     passage.latency = local ? memory_latency_ : nic_.latency;
     const Time begin = local ? passage.begin : sender.occupy(kNic, passage.begin, nic_.gap).begin;
     if (passage.protocol == Protocol::kDirect) {
-      send_data(transfer, passage, sender, begin);
+      if (local) {
+        write_buffer(transfer, passage, sender);
+      } else {
+        const bool is_inline = transfer.bytes <= inline_limit_;
+        send_data(transfer, passage, sender, is_inline ? begin : begin + fetch_time(transfer));
+      }
       if (wire_fails) passage.latency += repair(transfer, passage, passage.leaves);
     } else {
       passage.requested = begin + passage.latency;
@@ -80,35 +93,43 @@ class HostBackend final : public Backend {
   }
 
   void grant(const Transfer& transfer, Passage& passage) override {
-    const bool local = is_on_one_node(transfer);
-    const Time answering = local ? memory_overhead_ + memory_latency_ + memory_overhead_
-                                 : nic_.overhead + nic_.latency + nic_.overhead;
-    passage.answered = passage.granted + answering;
+    // The receiver's NIC reads from the sender's memory.
+    passage.answered =
+        passage.granted + (is_on_one_node(transfer) ? memory_overhead_ + memory_latency_ + memory_overhead_
+                                                    : nic_.overhead + nic_.latency + fetch_time(transfer));
   }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    const bool local = is_on_one_node(transfer);
-    passage.latency = local ? memory_latency_ : nic_.latency;
-    send_data(transfer, passage, sender, passage.answered);
-    // The receiver copies from the sender's memory, and says when it has.
-    passage.complete = local ? passage.left + copy_time(transfer.bytes) + 2 * memory_latency_ : passage.left;
+    // The receiver says when it has the data.
+    if (is_on_one_node(transfer)) {
+      passage.latency = memory_latency_;
+      passage.leaves = passage.left = passage.answered;
+      passage.complete = passage.left + single_copy_ + copy_time(transfer.bytes) + 2 * memory_latency_;
+    } else {
+      passage.latency = nic_.latency;
+      send_data(transfer, passage, sender, passage.answered);
+      passage.complete = passage.left + nic_.latency + nic_.overhead + nic_.latency + nic_.overhead;
+    }
   }
 
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
-    const bool local = is_on_one_node(transfer);
-    const Arbiter::Grant in = receiver.carry(local ? kCopy : kLinkIn, passage.first, transfer.bytes);
-    passage.stored = later(in.end, passage.last);
-    if (local && passage.asks()) passage.by_processor = in.end - in.begin;
-    if (machine_.ranks_per_node == 1) return;
-    passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
+    if (is_on_one_node(transfer)) return copy_within_node(transfer, passage, receiver);
+    const Arbiter::Grant in = receiver.occupy(kLinkIn, passage.first, wire_time(transfer), transfer.bytes);
+    passage.stored = later(in.end, passage.last) + packet_time(transfer);
+    if (machine_.ranks_per_node > 1)
+      passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
   }
 
-  Time receive(const Transfer& transfer, const Passage&, Time at, bool kept) override {
-    const Time done = at + overhead(is_on_one_node(transfer));
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+    const bool local = is_on_one_node(transfer);
+    const Time done = at + overhead(local);
     span(transfer, transfer.destination, "host.cpu", "receive", at, done);
-    if (!kept) return done;
-    const Time copied = done + copy_time(transfer.bytes);
-    span(transfer, transfer.destination, "host.cpu", "unexpected message", done, copied);
+    // Out of the NIC's buffer; or, within a node, out of what MPI took from the shared one before.
+    if (passage.asks() || !(local ? kept : is_buffered(transfer))) return done;
+    const Time copied = kept ? done + copy_time(transfer.bytes)
+                             : later(done + fragment_time(transfer),
+                                     passage.first + nic_.overhead + copy_time(transfer.bytes));
+    span(transfer, transfer.destination, "host.cpu", kept ? "unexpected message" : "copy", done, copied);
     return copied;
   }
 
@@ -140,9 +161,8 @@ class HostBackend final : public Backend {
 
  private:
   enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kResources };
-  // Ethernet with RoCE v2 framing: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4; MTU 4096.
-  static constexpr std::uint64_t kFraming = 82;
-  static constexpr std::uint64_t kMtu = 4096;
+  static constexpr std::size_t kMtu = 4096;
+  static constexpr std::size_t kFragment = 8192;  // of what is copied through a buffer
 
   /// Two ranks of one node. A rank has its messages to itself by other rules.
   [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
@@ -151,14 +171,61 @@ class HostBackend final : public Backend {
   }
   [[nodiscard]] Time overhead(bool local) const { return local ? memory_overhead_ : nic_.overhead; }
 
+  /// Whether a message that asks nothing is copied at both ends.
+  [[nodiscard]] bool is_buffered(const Transfer& t) const {
+    return t.source != t.destination && (is_on_one_node(t) || t.bytes > inline_limit_);
+  }
+
+  /// Copying the first fragment, or the last one.
+  [[nodiscard]] Time fragment_time(const Transfer& t) const {
+    return copy_time(std::min(t.bytes, kFragment));
+  }
+
+  /// On the link. PCIe may be slower.
+  [[nodiscard]] Time wire_time(const Transfer& t) const {
+    const auto framed = static_cast<std::int64_t>(t.bytes + packets_of(t) * nic_.framing);
+    return later(nic_.bandwidth.bytes(framed), nic_.pcie.bytes(static_cast<std::int64_t>(t.bytes)));
+  }
+  /// Over PCIe: a NIC passes on a packet that it has whole.
+  [[nodiscard]] Time packet_time(const Transfer& t) const {
+    return nic_.pcie.bytes(static_cast<std::int64_t>(std::min(t.bytes, kMtu)));
+  }
+
+  /// Until the first packet of what lies in memory is at the NIC.
+  [[nodiscard]] Time fetch_time(const Transfer& t) const { return fetch_ + packet_time(t); }
+
   void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
-    if (is_on_one_node(transfer)) {
-      passage.leaves = passage.left = at;
+    const Time wire = wire_time(transfer);
+    passage.leaves = sender.occupy(kLinkOut, at, wire + nic_.gap, transfer.bytes).begin;
+    passage.left = passage.leaves + wire;
+    if (passage.asks() || transfer.bytes <= kFragment) return;
+    const Time last_fragment = nic_.bandwidth.bytes(kFragment);
+    passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
+  }
+
+  /// Fragment by fragment, and the receiver follows.
+  void write_buffer(const Transfer& transfer, Passage& passage, const Resources& sender) {
+    const Arbiter::Grant copy = sender.carry(kCopy, passage.begin, transfer.bytes);
+    passage.leaves = copy.begin + fragment_time(transfer);
+    passage.left = copy.end;
+  }
+
+  void copy_within_node(const Transfer& transfer, Passage& passage, const Resources& receiver) {
+    const Time copying = copy_time(transfer.bytes);
+    if (passage.asks()) {
+      const Arbiter::Grant copy =
+          receiver.occupy(kCopy, passage.first, single_copy_ + copying, transfer.bytes);
+      passage.by_processor = copy.end - copy.begin;
+      passage.stored =
+          later(copy.end, receiver.carry(kMemory, passage.first + single_copy_, transfer.bytes).end);
       return;
     }
-    const Arbiter::Grant data = sender.carry(kLinkOut, at, transfer.bytes);
-    passage.leaves = data.begin;
-    passage.left = data.end;
+    const Time last = passage.last + fragment_time(transfer);
+    const Time copied = receiver.occupy(kCopy, passage.first, copying, transfer.bytes).end;
+    const Time moved = Time::ps(std::llround(
+        static_cast<double>(receiver.time_of(kMemory, transfer.bytes).count()) * memory_detour_));
+    passage.stored =
+        later(later(copied, last), receiver.occupy(kMemory, passage.first, moved, transfer.bytes).end);
   }
 
   static std::uint64_t packets_of(const Transfer& t) {
@@ -186,7 +253,7 @@ class HostBackend final : public Backend {
     const std::uint64_t packets = packets_of(transfer);
     wire_.packets += packets;
     wire_.payload_bytes += transfer.bytes;
-    wire_.wire_bytes += transfer.bytes + packets * kFraming;
+    wire_.wire_bytes += transfer.bytes + packets * nic_.framing;
   }
 
   void span(const Transfer& transfer, int rank, std::string_view unit, std::string_view what, Time begin,
@@ -199,10 +266,13 @@ class HostBackend final : public Backend {
   host::Nic nic_;
   std::array<ResourceDescription, kResources> resources_;
   Time post_;
-  std::size_t eager_limit_;
+  Time fetch_;
+  std::size_t inline_limit_;
+  host::EagerLimits eager_limits_;
   Time memory_latency_;
   Time memory_overhead_;
-  std::size_t memory_eager_limit_;
+  Time single_copy_;
+  double memory_detour_;
   host::Collectives collectives_;
   Progress progress_;
   double progress_share_;

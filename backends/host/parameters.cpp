@@ -22,19 +22,51 @@ struct Preset {
   std::string_view name;
   Nic nic;
 };
+// Around a packet. RoCE v2: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4. InfiniBand: LRH
+// 8, BTH 12, ICRC 4, VCRC 2, start and end 4.
+constexpr std::size_t kRoce = 82;
+constexpr std::size_t kInfiniBand = 30;
 constexpr std::array kPresets = {
-    Preset{"100g", {Time::ns(1000), Time::ns(250), Time::ns(50), Bandwidth::gigabits_per_second(100)}},
+    Preset{"100g",
+           {Time::ns(1000), Time::ns(250), Time::ns(50), Bandwidth::gigabits_per_second(100),
+            Bandwidth::gigabits_per_second(208), kRoce}},
+    // BlueField-2 as a NIC. OSU's bcast between two nodes, which is one message: 1.75 us for 8 bytes, 84.18
+    // for 1 MiB.
+    Preset{"bf2",
+           {Time::ns(1370), Time::ns(250), Time::ns(80), Bandwidth::gigabits_per_second(100),
+            Bandwidth::gigabits_per_second(208), kInfiniBand}},
     // ConnectX-6 on HDR InfiniBand: 8 bytes take Open MPI 1.61 us, long messages run at 23.48 GB/s (OSU, two
-    // virtual machines of Azure's HBv2); 215 million messages per second (data sheet).
+    // virtual machines of Azure's HBv2), which is 189.2 Gb/s with the framing; 215 million messages per
+    // second (data sheet).
     Preset{"200g",
-           {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(187'800'000'000)}},
-    // BlueField-3 as a NIC: 375 Gb/s between two hosts.
-    Preset{"400g", {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::gigabits_per_second(375)}}};
+           {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(189'200'000'000),
+            Bandwidth::gigabits_per_second(208), kInfiniBand}},
+    // BlueField-3 as a NIC: 375 Gb/s between two hosts, 382.5 with the framing.
+    Preset{"400g",
+           {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(382'500'000'000),
+            Bandwidth::gigabits_per_second(416), kRoce}}};
 
-std::vector<std::string_view> preset_names() {
+/// What Open MPI sends by. -1 in the table stands for its limits.
+struct Transport {
+  std::string_view name;
+  EagerLimits limits;
+};
+// ob1 puts a header of 64 bytes into the buffers of its transports: openib has 12288 bytes, vader 4096. UCX
+// asks first above one segment of its reliable transport, and within a node, where a blocking send may be
+// complete once it is copied, from UCX_RNDV_SEND_NBR_THRESH = 256 KiB on.
+constexpr std::array kTransports = {Transport{"ob1", {12288 - 64, 4096 - 64}},
+                                    Transport{"ucx", {8192, 256 * 1024 - 1}}};
+
+template <typename Table>
+auto row_of(const Table& table, std::string_view name) {
+  return *std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
+}
+
+template <typename Table>
+std::vector<std::string_view> names_of(const Table& table) {
   std::vector<std::string_view> names;
-  names.reserve(kPresets.size());
-  for (const Preset& preset : kPresets) names.push_back(preset.name);
+  names.reserve(table.size());
+  for (const auto& row : table) names.push_back(row.name);
   return names;
 }
 
@@ -51,31 +83,54 @@ Parameter of_nic(std::string_view name, std::string_view unit, double most, std:
 // own.
 const std::vector<Parameter>& parameters() {
   static const auto& table = immortal(with_algorithms(std::vector<Parameter>{
-      choice("nic", kPresets.front().name, preset_names(),
-             "100g: assumed; 200g: ConnectX-6; 400g: BlueField-3",
-             "of every node: latency, overhead, gap and bandwidth"),
-      of_nic("latency", "ns", 1e9, "assumed: 1000 (100g); fitted: 1110 (200g); assumed: 1110 (400g)",
+      choice("nic", kPresets.front().name, names_of(kPresets),
+             "100g: assumed; bf2: BlueField-2; 200g: ConnectX-6; 400g: BlueField-3",
+             "of every node: latency, overhead, gap, bandwidth, pcie and framing"),
+      of_nic("latency", "ns", 1e9, "assumed: 1000 (100g), 1110 (400g); fitted: 1370 (bf2), 1110 (200g)",
              "L: first bit out to first bit in; 0: of the NIC"),
       of_nic("overhead", "ns", 1e9, "assumed: 250 (all)",
              "o: time of the processor per message, at each end; 0: of the NIC"),
-      of_nic("gap", "ns", 1e9, "assumed: 50 (100g); published: 4.65 (200g); assumed: 4.65 (400g)",
+      of_nic("gap", "ns", 1e9, "assumed: 50 (100g), 4.65 (400g); fitted: 80 (bf2); published: 4.65 (200g)",
              "g: least time between two messages of one NIC; 0: of the NIC"),
-      of_nic("bandwidth", "Gb/s", 100000, "assumed: 100 (100g); published: 187.8 (200g), 375 (400g)",
-             "1/G: of the link; 0: of the NIC"),
+      of_nic("bandwidth", "Gb/s", 100000,
+             "assumed: 100 (100g, bf2); published: 189.2 (200g), 382.5 (400g), of which 187.8 and 375 are "
+             "payload",
+             "1/G: of the link, with what frames its packets; 0: of the NIC"),
+      of_nic("pcie", "Gb/s", 100000, "inferred: PCIe x16 less framing; 208 (100g, bf2, 200g), 416 (400g)",
+             "host memory to NIC and back; 0: of the NIC"),
+      of_nic("framing", "B", 4096, "InfiniBand: 30 (bf2, 200g); RoCE v2: 82 (100g, 400g)",
+             "around each packet of 4096 B; 0: of the NIC"),
+      real("fetch", "ns", 550, {0, 1e9},
+           "published: DMA read of 64 B from a Xeon E5, median 547 (Neugebauer et al., SIGCOMM 2018)",
+           "until what the NIC reads from host memory is there"),
+      integer("inline_limit", "B", 128, {0, 1e9}, "Open MPI 4.1: btl_openib_max_inline_data",
+              "up to here the processor writes a message into the NIC, which has nothing to fetch"),
       real("post", "ns", 30, {0, 1e9}, "assumed", "time of the processor to post a receive"),
-      integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
-              "larger messages ask the receiver first"),
+      choice("transport", kTransports.front().name, names_of(kTransports),
+             "Open MPI 4.1: pml ob1 and pml ucx",
+             "what Open MPI sends by: eager_limit and memory_eager_limit"),
+      integer("eager_limit", "B", -1, {-1, 1e9},
+              "Open MPI 4.1: btl_openib_eager_limit less a header: 12224 (ob1); inferred: 8192 (ucx)",
+              "larger messages ask the receiver first; -1: of the transport"),
       real("memory_latency", "ns", 65, {0, 1e9},
            "fitted: half a round trip of 8 bytes, Open MPI's vader: 165 ns", "between two ranks of a node"),
       real("memory_overhead", "ns", 50, {0, 1e9}, "fitted to the same",
            "time of the processor per message within a node, at each end"),
+      real("single_copy", "ns", 1700, {0, 1e9},
+           "fitted: half a round trip of 4 KiB, Open MPI's vader: 2.39 us",
+           "the system call that copies from another rank's memory"),
       real("memory_bandwidth", "Gb/s", 712, {0.001, 1e6},
            "published: 89 GB/s delivered on a node of 32 ranks",
            "of a node's memory, an equal part of each socket: all that its ranks receive"),
-      integer("memory_eager_limit", "B", 4096, {0, 1e9}, "Open MPI 4.1: btl_vader_eager_limit",
-              "larger messages within a node ask the receiver first, and are copied once"),
+      real("memory_detour", "1", 1.33, {1, 10},
+           "inferred: 4/3: read, filled and written back, and then the buffer written back",
+           "traffic of what two ranks copy through a buffer, over that of a single copy"),
+      integer(
+          "memory_eager_limit", "B", -1, {-1, 1e9},
+          "Open MPI 4.1: btl_vader_eager_limit less a header: 4032 (ob1); inferred: 262143 (ucx)",
+          "larger messages within a node ask the receiver first, and are copied once; -1: of the transport"),
       real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed",
-           "local copies, and messages that arrive before their receive"),
+           "what a processor copies: local copies, and messages from and to buffers"),
       real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
            "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
            "reductions in host software"),
@@ -96,14 +151,24 @@ const std::vector<Parameter>& parameters() {
 }
 
 Nic nic_of(const Settings& settings) {
-  const auto preset = std::find_if(kPresets.begin(), kPresets.end(),
-                                   [&](const Preset& one) { return one.name == settings.choice("nic"); });
-  Nic nic = preset->nic;
+  Nic nic = row_of(kPresets, settings.choice("nic")).nic;
   if (settings.real("latency") > 0) nic.latency = settings.nanoseconds("latency");
   if (settings.real("overhead") > 0) nic.overhead = settings.nanoseconds("overhead");
   if (settings.real("gap") > 0) nic.gap = settings.nanoseconds("gap");
   if (settings.real("bandwidth") >= 1e-9) nic.bandwidth = settings.gigabits("bandwidth");
+  if (settings.real("pcie") >= 1e-9) nic.pcie = settings.gigabits("pcie");
+  if (settings.real("framing") > 0) nic.framing = static_cast<std::size_t>(settings.real("framing"));
   return nic;
+}
+
+EagerLimits eager_limits_of(const Settings& settings) {
+  EagerLimits limits = row_of(kTransports, settings.choice("transport")).limits;
+  const auto take = [&](const char* name, std::size_t& limit) {
+    if (settings.integer(name) >= 0) limit = static_cast<std::size_t>(settings.integer(name));
+  };
+  take("eager_limit", limits.network);
+  take("memory_eager_limit", limits.memory);
+  return limits;
 }
 
 Progress progress_of(const Settings& settings) {
@@ -113,14 +178,20 @@ Progress progress_of(const Settings& settings) {
 }
 
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
-  return footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+  Footing footing =
+      footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+  footing.text += ", " + selection_text(settings);
+  return footing;
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {
   std::vector<WithoutEffect> without;
   const auto is_set = [&](const char* name) { return settings.real(name) > 0; };
-  if (is_set("latency") && is_set("overhead") && is_set("gap") && is_set("bandwidth"))
-    without.push_back({"nic", "has no effect: latency, overhead, gap and bandwidth are set"});
+  if (is_set("latency") && is_set("overhead") && is_set("gap") && is_set("bandwidth") && is_set("pcie") &&
+      is_set("framing"))
+    without.push_back({"nic", "has no effect: latency, overhead, gap, bandwidth, pcie and framing are set"});
+  if (settings.integer("eager_limit") >= 0 && settings.integer("memory_eager_limit") >= 0)
+    without.push_back({"transport", "has no effect: eager_limit and memory_eager_limit are set"});
   if (progress_of(settings) != Progress::kThread)
     without.push_back({"progress_share", "has no effect: no thread makes progress (progress = thread)"});
   return without;

@@ -14,10 +14,20 @@ struct Nic {
   Time latency;
   Time overhead;
   Time gap;
-  Bandwidth bandwidth;
+  Bandwidth bandwidth;  // of the link, with what frames the packets
+  Bandwidth pcie;
+  std::size_t framing;  // bytes around each packet
 };
 /// The one that is named, with what is set apart from it.
 Nic nic_of(const Settings& settings);
+
+/// Longer messages ask the receiver first.
+struct EagerLimits {
+  std::size_t network;
+  std::size_t memory;  // within a node
+};
+/// Those of the transport, with what is set apart from it.
+EagerLimits eager_limits_of(const Settings& settings);
 
 Progress progress_of(const Settings& settings);
 

@@ -110,7 +110,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"binomial", reduce_binomial, "in-order_binary", true},
     {"in-order_binary", reduce_binary_in_order},
     {"rabenseifner", reduce_rabenseifner, "linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
-    {"han", reduce_han, kAuto, true, Ranks::kAny, Elements::kAny, Nodes::kEqual},
+    {"han", reduce_han, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 
 }  // namespace

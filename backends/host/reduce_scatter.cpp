@@ -62,6 +62,24 @@ Task<Outcome> reduce_scatter_ring(Call call) {
   co_return outcome;
 }
 
+/// MPICH's for long vectors: each block goes straight to its owner.
+Task<Outcome> reduce_scatter_pairwise(Call call) {
+  Team& team = call.team;
+  const Cut cut = blocks_of(call);
+  const MutableBytes sum = team.scratch(call.buffers.receive.size());
+  const MutableBytes incoming = team.scratch(sum.size());
+  local_copy(team, call.costs(), cut.of(call.buffers.send, call.rank()), sum);
+  Outcome outcome = Outcome::kOk;
+  for (int step = 1; step < call.size(); ++step) {
+    const int to = wrap(call.rank() + step, call.size());
+    const int from = wrap(call.rank() - step, call.size());
+    note(outcome, co_await exchange(team, to, cut.of(call.buffers.send, to), from, incoming));
+    local_combine(team, call.costs(), incoming, sum);
+  }
+  local_copy(team, call.costs(), sum, call.buffers.receive);
+  co_return outcome;
+}
+
 /// The bits of a position in reverse: whose blocks it has after halving with near partners first.
 int mirrored(int position, int count) {
   int mirror = 0;
@@ -126,12 +144,14 @@ constexpr Algorithm kEqual[] = {
     {"recursive_doubling", reduce_scatter_recursive_doubling},
     {"recursive_halving", reduce_scatter_recursive_halving, "basic_linear", true},
     {"butterfly", reduce_scatter_butterfly},
+    {"pairwise", reduce_scatter_pairwise, "basic_linear", true},
 };
 constexpr Algorithm kDifferent[] = {
     {"non-overlapping", reduce_and_scatter},
     {"recursive_halving", reduce_scatter_recursive_halving, "non-overlapping", true},
     {"ring", reduce_scatter_ring, "non-overlapping", true},
     {"butterfly", reduce_scatter_butterfly},
+    {"pairwise", reduce_scatter_pairwise, "non-overlapping", true},
 };
 
 }  // namespace

@@ -41,7 +41,12 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  // The engine works on one call at a time in either direction.
+  // The published engine has one state machine for both directions, whose calls block: two roles that send to
+  // each other wait for ever, each for the other's CLEAR_TO_SEND (seen in a run of its source). MPI has calls
+  // that may not wait like that: MPI_Sendrecv, and every send whose receive is posted. So there is a machine
+  // for sending and one for receiving here, each of which works on one call at a time, as the published one
+  // does. A role that blocks, as in all collectives, has only one of them at work. As only one message's data
+  // passes either machine, no more than that passes the FPGA's port.
   static constexpr std::array<ResourceDescription, 2> kResources{
       {{"send machine", Scope::kRank, Occupation::kBySender},
        {"receive machine", Scope::kRank, Occupation::kByReceiver}}};

@@ -24,11 +24,19 @@ namespace offramp {
 
 enum class Clock : std::uint8_t { kWall, kModel };
 
+/// What the program did between questions that found nothing (recording::Gaps): it computed, it waited, or
+/// it waited where the gap was brief.
+enum class Polling : std::uint8_t { kThreshold, kWork, kWait };
+constexpr std::string_view to_string(Polling polling) {
+  return polling == Polling::kThreshold ? "threshold" : polling == Polling::kWork ? "work" : "wait";
+}
+
 /// How CPU time between MPI calls moves the host clock: not at all, as measured, or measured times a factor.
 struct Compute {
   enum class Kind : std::uint8_t { kNone, kMeasured, kFactor };
   Kind kind = Kind::kNone;
   double factor = 1;
+  Polling polling = Polling::kThreshold;
 };
 
 /// Whose algorithm computes the results of reductions. Modelled time is that of the hardware's either way.

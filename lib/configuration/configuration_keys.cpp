@@ -136,11 +136,19 @@ bool set_clock(Clock& where, const RawValue& value) {
 
 bool set_compute(Compute& where, const RawValue& value) {
   if (value.text == "none" || value.text == "measured") {
-    where = {value.text == "none" ? Compute::Kind::kNone : Compute::Kind::kMeasured, 1};
+    where.kind = value.text == "none" ? Compute::Kind::kNone : Compute::Kind::kMeasured;
+    where.factor = 1;
     return true;
   }
   where.kind = Compute::Kind::kFactor;
   return set_real(where.factor, value, 0x1p-40, 0x1p40);
+}
+
+bool set_polling(Polling& where, const RawValue& value) {
+  if (value.text == "threshold") return where = Polling::kThreshold, true;
+  if (value.text == "work") return where = Polling::kWork, true;
+  if (value.text == "wait") return where = Polling::kWait, true;
+  return false;
 }
 
 bool set_reductions(Reductions& where, const RawValue& value) {
@@ -248,6 +256,11 @@ constexpr Row kRows[] = {
       "how CPU time between MPI calls moves the modelled clock"},
      [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); },
      text_of<&Configuration::compute>},
+    {{"polling", "OFFRAMP_POLLING", "threshold", true, "work, wait, threshold",
+      "what CPU time between questions that found nothing (MPI_Test, MPI_Iprobe) counts as: work of the "
+      "program, waiting, or waiting in gaps of up to 1 us and work in longer ones"},
+     [](Target& t, const RawValue& v) { return set_polling(t.all.compute.polling, v); },
+     [](const Configuration& c) { return plain(c.compute.polling); }},
     {{"reductions", "OFFRAMP_REDUCTIONS", "hardware", true, "hardware, native",
       "whose order of operands the results of reductions have: the hardware's, or the MPI library's own, bit "
       "for bit"},

@@ -61,7 +61,7 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   if (transfer.source == transfer.destination) return depart_local(transfer, passage);
   if (sender_hold_ != kNoResource) passage.begin = later(passage.begin, units[sender_hold_].free_at());
   const Resources own = units.view(resources_);
-  backend_.depart(transfer, passage, own);
+  to_its_end(passage, [&] { backend_.depart(transfer, passage, own); });
   Departure departure;
   departure.host_free = passage.host_free;
   departure.complete = passage.complete;
@@ -73,8 +73,8 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   } else {
     passage.granted = passage.requested;
     idle_.clear();
-    backend_.answer(transfer, passage, idle_.view(resources_));
-    backend_.transmit(transfer, passage, own);
+    to_its_end(passage, [&] { backend_.answer(transfer, passage, idle_.view(resources_)); });
+    to_its_end(passage, [&] { backend_.transmit(transfer, passage, own); });
     cross(passage);
     if (passage.protocol == Protocol::kRendezvous) {
       departure.handshake = departure.complete < Time();
@@ -110,11 +110,11 @@ void LiveMessages::resume(const Transfer& transfer, const Stamp& departure, Time
   passage.requested = departure.first + span_of(departure);
   passage.granted = later(passage.requested, posted);
   idle_.clear();
-  backend_.answer(transfer, passage, idle_.view(resources_));
+  to_its_end(passage, [&] { backend_.answer(transfer, passage, idle_.view(resources_)); });
   // What the sender's port has to serve before is known to the sender alone.
   passage.answered = later(passage.answered, departure.last);
   idle_.clear();
-  backend_.transmit(transfer, passage, idle_.view(resources_));
+  to_its_end(passage, [&] { backend_.transmit(transfer, passage, idle_.view(resources_)); });
   cross(passage);
 }
 
@@ -152,7 +152,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
       passage.granted = later(departure.first - span_of(departure), {});
     }
   }
-  backend_.arrive(transfer, passage, units.view(resources_));
+  to_its_end(passage, [&] { backend_.arrive(transfer, passage, units.view(resources_)); });
   if (receiver_hold_ != kNoResource && passage.asks()) {
     const Arbiter::Grant held = serve(units[receiver_hold_], passage.granted, passage.last);
     passage.stored = later(passage.stored, held.end);

@@ -87,6 +87,19 @@ constexpr bool begins_request(const Event& event) {
   return (kKinds >> static_cast<int>(event.kind) & 1U) != 0 && (event.flags & (kBlocking | kBuffered)) == 0;
 }
 
+/// CPU time from a question that found nothing to the next question, in nanoseconds: whether the program
+/// computes there or only waits, the recording cannot know.
+struct Gaps {
+  std::uint64_t brief = 0;   // of gaps up to kBriefGap: what a loop takes that only asks
+  std::uint64_t longer = 0;  // of the others
+
+  [[nodiscard]] bool any() const { return brief > 0 || longer > 0; }
+  friend bool operator==(const Gaps&, const Gaps&) = default;
+};
+/// In nanoseconds; assumed: a loop around MPI_Test takes some tens of nanoseconds a turn, a step of a
+/// computation that is worth a question many microseconds.
+inline constexpr std::uint64_t kBriefGap = 1000;
+
 /// What a wildcard took.
 struct Match {
   std::int32_t source = 0;  // rank in the communicator; negative: the receive was cancelled

@@ -31,7 +31,12 @@ bool begins_with(ByteSpan bytes, std::string_view magic) {
 }
 
 std::string version_problem(std::uint32_t version) {
-  return fmt::format("it has version {} of the format, and this Offramp reads version {}", version, kVersion);
+  return fmt::format("it has version {} of the format, and this Offramp reads versions {} to {}", version,
+                     kOldestVersion, kVersion);
+}
+
+bool is_readable(std::uint32_t version) {
+  return version >= kOldestVersion && version <= kVersion;
 }
 
 void append(std::string& text, std::uint64_t number) {
@@ -49,7 +54,7 @@ void append(std::string& text, std::string_view word) {
 
 std::string_view to_string(Column column) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(Column::kCount)> kNames = {
-      "times", "polls", "matches", "choices", "events", "end", "index"};
+      "times", "polls", "matches", "choices", "events", "end", "index", "gaps"};
   return kNames[static_cast<std::size_t>(column)];
 }
 
@@ -115,7 +120,7 @@ Result<PartHeader> decode_part_header(ByteSpan bytes) {
   header.ranks = get_word<std::uint32_t>(&bytes[16]);
   if (get_word<std::uint64_t>(&bytes[24]) != checksum(bytes.first(24), {}))
     return Failure::failure("the checksum of its header is wrong");
-  if (header.version != kVersion) return Failure::failure(version_problem(header.version));
+  if (!is_readable(header.version)) return Failure::failure(version_problem(header.version));
   if (header.ranks > kMostRanks || header.rank >= header.ranks)
     return Failure::failure(fmt::format("its header says rank {} of {}", header.rank, header.ranks));
   return header;
@@ -133,7 +138,7 @@ std::string encode(const Description& description) {
   }
   std::array<std::uint8_t, kFileStartBytes> start{};
   std::copy(kFileMagic.begin(), kFileMagic.end(), start.begin());
-  put_word(&start[8], kVersion);
+  put_word(&start[8], static_cast<std::uint32_t>(description.version));
   put_word(&start[12], static_cast<std::uint32_t>(text.size()));
   put_word(&start[16], checksum(ByteSpan(start).first(16), byte_span(text)));
   return std::string(text_of(start)) + text;
@@ -144,7 +149,7 @@ Result<std::size_t> file_header_bytes(ByteSpan start) {
   if (!begins_with(start, kFileMagic)) return Failure::failure("it is no recording");
   if (start.size() < kFileStartBytes) return Failure::failure("it ends within its header");
   const auto version = get_word<std::uint32_t>(&start[8]);
-  if (version != kVersion) return Failure::failure(version_problem(version));
+  if (!is_readable(version)) return Failure::failure(version_problem(version));
   const auto length = get_word<std::uint32_t>(&start[12]);
   if (length > kMostHeader)
     return Failure::failure(fmt::format("its header says that it has {} bytes", length));
@@ -161,7 +166,7 @@ Result<Description> decode_file_header(ByteSpan header) {
     return Failure::failure("the checksum of its header is wrong");
   Cursor cursor(header.subspan(kFileStartBytes));
   Description description;
-  description.version = static_cast<int>(kVersion);
+  description.version = static_cast<int>(get_word<std::uint32_t>(&header[8]));
   description.ranks = static_cast<int>(cursor.number(kMostRanks, "there are too many ranks"));
   const auto text = [&cursor] { return std::string(text_of(cursor.bytes(cursor.number()))); };
   for (std::uint64_t left = cursor.number(); left > 0 && cursor.problem() == nullptr; --left) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,9 @@
 namespace offramp::recording {
 
 /// Another number for every change after which an older reader would misread something.
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
+/// The oldest that is read. It has no column of gaps.
+inline constexpr std::uint32_t kOldestVersion = 2;
 
 // Limits of the format: readers refuse what is beyond.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
@@ -28,11 +31,18 @@ inline constexpr std::size_t kMostPayload = std::size_t{64} << 20U;
 /// Of the open block; the event that goes beyond is its last.
 inline constexpr std::size_t kPayloadTarget = std::size_t{64} << 10U;
 
-/// The events come last: where a file is cut, there is all that stands beside those that it has.
-enum class Column : std::uint8_t { kTimes, kPolls, kMatches, kChoices, kEvents, kEnd, kIndex, kCount };
+enum class Column : std::uint8_t { kTimes, kPolls, kMatches, kChoices, kEvents, kEnd, kIndex, kGaps, kCount };
 std::string_view to_string(Column column);
-/// Those that hold something of a rank.
-inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kIndex);
+inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
+/// Those that hold something of a rank, in the order in which a file has them. The events come last: where a
+/// file is cut, there is all that stands beside those that it has.
+inline constexpr std::array kColumnsOfRank = {Column::kGaps,    Column::kTimes,   Column::kPolls,
+                                              Column::kMatches, Column::kChoices, Column::kEvents,
+                                              Column::kEnd};
+/// Those of them that a version has.
+constexpr std::span<const Column> columns_of_rank(std::uint32_t version) {
+  return std::span(kColumnsOfRank).subspan(version < 3 ? 1 : 0);
+}
 
 struct BlockHeader {
   Column column = Column::kTimes;

@@ -20,7 +20,8 @@ std::int32_t add(Cursor& cursor, std::int32_t last) {
 
 }  // namespace
 
-void SparseColumn::read() {
+template <std::size_t Values>
+void SparseColumn<Values>::read() {
   if (!entries_.more()) {
     event_ = kNever;
     return;
@@ -28,7 +29,7 @@ void SparseColumn::read() {
   Cursor& cursor = entries_.cursor();
   const std::uint64_t last = entries_.begins_block() ? entries_.block().first_event + 1 : event_;
   const std::uint64_t event = last + cursor.number();
-  value_ = cursor.number(most_, "a value is out of range");
+  for (std::uint64_t& value : values_) value = cursor.number(most_, "a value is out of range");
   if (event < last || (begun_ && event <= event_)) cursor.fail("its entries are not in order");
   begun_ = true;
   event_ = cursor.problem() == nullptr ? event : kNever;
@@ -41,6 +42,7 @@ RankReader::RankReader(const RankBlocks& blocks, std::uint32_t rank)
       events_(blocks, rank, Column::kEvents, error_),
       times_(blocks, rank, Column::kTimes, kMostTimeCode, error_),
       poll_counts_(blocks, rank, Column::kPolls, UINT64_MAX, error_),
+      gap_times_(blocks, rank, Column::kGaps, kMostTimeCode, error_),
       matches_(blocks, rank, Column::kMatches, error_),
       choices_(blocks, rank, Column::kChoices, error_) {
   read_end();
@@ -75,6 +77,7 @@ const Event* RankReader::next_event() {
 
 bool RankReader::next(Event& event) {
   computed_ = polls_ = 0;
+  gaps_ = {};
   choice_.clear();
   wildcard_ = false;
   if (!error_.empty()) return false;
@@ -86,8 +89,10 @@ bool RankReader::next(Event& event) {
     return false;
   }
   ++count_;
-  computed_ = time_of_code(times_.at(count_));
-  polls_ = poll_counts_.at(count_);
+  computed_ = time_of_code(times_.at(count_)[0]);
+  polls_ = poll_counts_.at(count_)[0];
+  const auto [brief, longer] = gap_times_.at(count_);
+  gaps_ = {time_of_code(brief), time_of_code(longer)};
   wildcard_ = is_wildcard(*next);
   if (wildcard_) ++wildcards_;
   if (is_choice(*next)) read_choice(std::max<std::uint64_t>(1, list(next->list).size()));

@@ -1,6 +1,8 @@
 // The columns of one rank side by side.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,16 +17,18 @@
 
 namespace offramp::recording {
 
-/// A column whose entries are for some events: (events since the last entry, value).
+/// A column whose entries are for some events: (events since the last entry, values).
+template <std::size_t Values>
 class SparseColumn {
  public:
   SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most,
                std::string& error)
       : entries_(blocks, rank, column, error), most_(most) {}
-  /// The value for an event, 0 if there is none. Events come in order.
-  std::uint64_t at(std::uint64_t event) {
+  using Entry = std::array<std::uint64_t, Values>;
+  /// The values for an event, 0 if there are none. Events come in order.
+  Entry at(std::uint64_t event) {
     while (event_ < event) read();
-    return event_ == event ? value_ : 0;
+    return event_ == event ? values_ : Entry{};
   }
 
  private:
@@ -35,7 +39,7 @@ class SparseColumn {
   std::uint64_t most_;
   bool begun_ = false;
   std::uint64_t event_ = 0;  // of the entry that was read last, counted from 1
-  std::uint64_t value_ = 0;
+  Entry values_{};
 };
 
 class RankReader final : public Reader {
@@ -49,6 +53,7 @@ class RankReader final : public Reader {
   [[nodiscard]] std::optional<Match> match() override;
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
   [[nodiscard]] std::uint64_t polls() const override { return polls_; }
+  [[nodiscard]] Gaps gaps() const override { return gaps_; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
   [[nodiscard]] bool cut() const override { return cut_; }
   [[nodiscard]] std::optional<std::uint64_t> events() const override { return end_; }
@@ -66,8 +71,9 @@ class RankReader final : public Reader {
   std::string error_;  // of all columns
   ColumnReader events_;
   EventReader reader_;
-  SparseColumn times_;
-  SparseColumn poll_counts_;
+  SparseColumn<1> times_;
+  SparseColumn<1> poll_counts_;
+  SparseColumn<2> gap_times_;
   EntryReader matches_;
   EntryReader choices_;
 
@@ -81,6 +87,7 @@ class RankReader final : public Reader {
   std::uint64_t choice_size_ = 0;
   std::uint64_t computed_ = 0;
   std::uint64_t polls_ = 0;
+  Gaps gaps_;
   std::vector<std::uint32_t> choice_;
   std::optional<std::uint64_t> end_;  // events that a complete recording has
   bool cut_ = true;

@@ -42,6 +42,9 @@ class Reader {
   [[nodiscard]] virtual std::span<const std::uint32_t> choice() const = 0;
   /// Questions that found nothing before the event that next() gave, and since the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
+  /// The CPU time between those questions, which is no part of computed(). Recordings of version 2 have none:
+  /// there it is part of computed().
+  [[nodiscard]] virtual Gaps gaps() const { return {}; }
   /// The name of Event::call.
   [[nodiscard]] virtual std::string_view call(std::uint16_t number) const = 0;
   /// The recording ends here because it was cut (a crash, a limit), not because the program ended.

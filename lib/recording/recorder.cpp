@@ -8,7 +8,8 @@
 namespace offramp::recording {
 namespace {
 
-constexpr std::array kBeside = {Column::kTimes, Column::kPolls, Column::kMatches, Column::kChoices};
+constexpr std::array kBeside = {Column::kGaps, Column::kTimes, Column::kPolls, Column::kMatches,
+                                Column::kChoices};
 
 std::uint64_t difference(std::int32_t value, std::int32_t last) {
   return zigzag(static_cast<std::uint64_t>(std::int64_t{value} - last));
@@ -61,6 +62,13 @@ void Recorder::commit(Column column) {
   if (beside.payload.size() >= kPayloadTarget) close(column);
 }
 
+std::uint64_t Recorder::Sum::take() {
+  const std::uint64_t time = std::exchange(time_, 0) + remainder_;
+  const std::uint64_t code = time_code(time);
+  remainder_ = time - time_of_code(code);
+  return code;
+}
+
 void Recorder::note_beside() {
   beside_ = false;
   if (ended_) return;
@@ -68,12 +76,15 @@ void Recorder::note_beside() {
     open_before_event(Column::kPolls).payload.put(polls);
     commit(Column::kPolls);
   }
-  if (time_ >= kLeastTime) {
-    const std::uint64_t time = std::exchange(time_, 0) + remainder_;
-    const std::uint64_t code = time_code(time);
-    remainder_ = time - time_of_code(code);
-    open_before_event(Column::kTimes).payload.put(code);
+  if (time_.matters()) {
+    open_before_event(Column::kTimes).payload.put(time_.take());
     commit(Column::kTimes);
+  }
+  if (brief_gaps_.matters() || longer_gaps_.matters()) {
+    Payload& payload = open_before_event(Column::kGaps).payload;
+    payload.put(brief_gaps_.take());
+    payload.put(longer_gaps_.take());
+    commit(Column::kGaps);
   }
 }
 

@@ -65,8 +65,13 @@ class Recorder {
   }
   /// CPU time of the program before the next event. Small times are added up until they matter.
   void computed(std::uint64_t nanoseconds) {
-    time_ += nanoseconds;
-    beside_ = beside_ || time_ >= kLeastTime;
+    time_.add(nanoseconds);
+    beside_ = beside_ || time_.matters();
+  }
+  /// CPU time between questions that found nothing: not in computed().
+  void asked_between(const Gaps& gaps) {
+    brief_gaps_.add(gaps.brief);
+    longer_gaps_.add(gaps.longer);
   }
 
   /// Writes what there is to the file, as before a crash. Async-signal-safe if the file is open.
@@ -83,7 +88,19 @@ class Recorder {
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
-  static constexpr std::uint64_t kLeastTime = 1000;  // nanoseconds
+  /// Of times that are written in two bytes: what they lack is part of the next one.
+  class Sum {
+   public:
+    void add(std::uint64_t nanoseconds) { time_ += nanoseconds; }
+    [[nodiscard]] bool matters() const { return time_ >= kLeastTime; }
+    /// Its time code. What that lacks stays.
+    std::uint64_t take();
+
+   private:
+    static constexpr std::uint64_t kLeastTime = 1000;  // nanoseconds
+    std::uint64_t time_ = 0;                           // since the last entry
+    std::uint64_t remainder_ = 0;                      // what the last entry could not hold
+  };
   struct Beside {
     Payload payload;
     std::uint32_t sequence = 0;
@@ -116,9 +133,10 @@ class Recorder {
   std::uint32_t wildcards_ = 0;
   std::uint64_t choices_ = 0;
   std::uint64_t events_ = 0;
-  std::uint64_t time_ = 0;  // since the last entry
+  Sum time_;
+  Sum brief_gaps_;
+  Sum longer_gaps_;
   std::uint64_t polls_ = 0;
-  std::uint64_t remainder_ = 0;  // of times, what the last entry could not hold
   std::uint64_t noted_choices_ = 0;
   std::uint64_t last_event_ = 0;  // where the recording ended
   std::uint32_t rank_;

@@ -44,14 +44,16 @@ std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t of
 
 /// Blocks as the index counts them, one behind the other. False: it does not fit the file.
 bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t end,
-                std::uint32_t count, Cursor cursor, Ranks& ranks) {
+                const Description& description, Cursor cursor, Ranks& ranks) {
+  const auto count = static_cast<std::uint32_t>(description.ranks);
+  const auto columns = columns_of_rank(static_cast<std::uint32_t>(description.version));
   for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
-    for (std::size_t column = 0; column < kColumns; ++column) {
+    for (const Column column : columns) {
       for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0; --left) {
         const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
         if (cursor.problem() != nullptr || size > end - begin) return false;
         ranks[rank].source = source;
-        ranks[rank].columns[column].push_back({begin, size});
+        ranks[rank].columns[static_cast<std::size_t>(column)].push_back({begin, size});
         begin += size;
       }
     }
@@ -61,7 +63,7 @@ bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin
 
 /// By the index and the end mark, the last of so many bytes of the file. False: there is none that fits.
 bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t size,
-                   std::uint32_t count, Ranks& ranks) {
+                   const Description& description, Ranks& ranks) {
   if (size < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
   Buffer buffer;
   std::string problem;
@@ -71,7 +73,7 @@ bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t be
   const ByteSpan index = source->read(*offset, static_cast<std::size_t>(end - *offset), buffer, problem);
   const auto header = decode_block_header(index);
   return header && header->column == Column::kIndex && checksum_fits(index) &&
-         read_index(source, begin, *offset, count, Cursor(index.subspan(kBlockHeaderBytes)), ranks);
+         read_index(source, begin, *offset, description, Cursor(index.subspan(kBlockHeaderBytes)), ranks);
 }
 
 Result<PartHeader> part_header(const Source& source) {
@@ -119,7 +121,7 @@ struct Recording::Impl {
   /// The blocks of a file whose header ends there.
   void find(const std::shared_ptr<const Source>& source, std::uint64_t begin) {
     const auto count = static_cast<std::uint32_t>(description.ranks);
-    if (find_by_index(source, begin, source->size(), count, ranks)) return;
+    if (find_by_index(source, begin, source->size(), description, ranks)) return;
     ranks.clear();
     const std::uint64_t end = scan(source, begin, 0, count, ranks);
     Buffer buffer;
@@ -129,7 +131,7 @@ struct Recording::Impl {
                                     ? end + kBlockHeaderBytes + header->length + kEndMarkBytes
                                     : 0;
     Ranks indexed;
-    if (whole > 0 && whole < source->size() && find_by_index(source, begin, whole, count, indexed)) {
+    if (whole > 0 && whole < source->size() && find_by_index(source, begin, whole, description, indexed)) {
       ranks = std::move(indexed);
       beyond = source->size() - whole;
     } else {
@@ -296,9 +298,9 @@ std::string Recording::write(const std::string& path) const {
   std::string index, error;
   for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
     const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      append_varint(index, blocks.columns[column].size());
-      ColumnReader reader(blocks, rank, static_cast<Column>(column), error);
+    for (const Column column : columns_of_rank(static_cast<std::uint32_t>(impl_->description.version))) {
+      append_varint(index, blocks.of(column).size());
+      ColumnReader reader(blocks, rank, column, error);
       while (reader.next()) {
         append_varint(index, reader.payload().size());
         write(text_of(reader.block()));

@@ -1,6 +1,10 @@
-// Communication that takes no time: what of a program no hardware changes.
+// A program with its computing: over hardware, and with communication that takes no time, which leaves what
+// of it no hardware changes.
 #pragma once
 
+#include <optional>
+
+#include "lib/replay/replay.hpp"
 #include "lib/replay/world_setting.hpp"
 
 namespace offramp {
@@ -9,5 +13,27 @@ namespace offramp {
 /// for each other's computing. host: the description of the plain host. like: with its ranks per node and its
 /// stragglers, which hold up computing; its network and its faults are communication.
 WorldSetting free_communication(const BackendDescription& host, const WorldSetting& like);
+
+/// A replay once more, with the computing that the recording has. Nothing: it has no result.
+std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
+                                                  ReplayOptions options);
+
+/// What replays over several hardware tell of the whole run of a program, where they leave out its computing.
+class WholeRuns {
+ public:
+  /// host: the description of the plain host.
+  explicit WholeRuns(const BackendDescription& host) : host_(host) {}
+
+  /// The run over hardware, a replay of which has this result. Nothing: the recording has no computing, or
+  /// the result has it already.
+  std::optional<WholeRun> of(const WorldSetting& setting, const ReplaySource& source,
+                             const ReplayOptions& options, const ReplayResult& result);
+  /// From the first of them on.
+  [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
+
+ private:
+  const BackendDescription& host_;
+  std::optional<ProgramTimes> program_;
+};
 
 }  // namespace offramp

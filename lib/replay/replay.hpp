@@ -79,10 +79,14 @@ struct ReplayOptions {
 Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,
                             const ReplayOptions& options = {});
 
+/// The recording stays where it is.
+inline ReplaySource source_of(const recording::Recording& recorded) {
+  return {recorded.description().ranks, [&recorded](int rank) { return recorded.read(rank); }};
+}
+
 inline Result<ReplayResult> replay(const WorldSetting& setting, const recording::Recording& recorded,
                                    const ReplayOptions& options = {}) {
-  const auto read = [&recorded](int rank) { return recorded.read(rank); };
-  return replay(setting, {recorded.description().ranks, read}, options);
+  return replay(setting, source_of(recorded), options);
 }
 
 }  // namespace offramp

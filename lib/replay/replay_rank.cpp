@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operation's buffer
 constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
 constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);     // of 63 bits: 26 days
+constexpr std::uint64_t kMostComputed =
+    static_cast<std::uint64_t>(kLatest.count()) / 1000;  // ns, before one event
 constexpr int kSubjects = 1 << 30;
 // Names of communicators that no recording makes.
 constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;
@@ -177,14 +179,40 @@ bool ReplayRank::next() {
   return true;
 }
 
-/// The program computes.
+/// CPU time between the questions before the event that counts as work, in nanoseconds.
+std::uint64_t ReplayRank::worked_between_questions() {
+  const recording::Gaps gaps = reader_->gaps();
+  const auto add = [](Time& sum, std::uint64_t nanoseconds) {
+    if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
+  };
+  add(replayed_.brief_gaps, gaps.brief);
+  add(replayed_.longer_gaps, gaps.longer);
+  switch (run_.options.compute.polling) {
+    case Polling::kWait:
+      return 0;
+    case Polling::kThreshold:
+      return gaps.longer;
+    case Polling::kWork:
+      break;
+  }
+  return gaps.brief < kMostComputed && gaps.longer < kMostComputed ? gaps.brief + gaps.longer : kMostComputed;
+}
+
+/// The program computes. Of its questions that found nothing it is known only that they lie where there are
+/// gaps between them.
 bool ReplayRank::pass_time() {
+  const std::uint64_t between = worked_between_questions();
+  const std::uint64_t questions = reader_->polls();
+  const bool has_gaps = reader_->gaps().any();
+  return compute(reader_->computed(), has_gaps ? 0 : questions) && compute(between, questions);
+}
+
+bool ReplayRank::compute(std::uint64_t recorded, std::uint64_t questions) {
   const Compute& compute = run_.options.compute;
-  const std::uint64_t recorded = reader_->computed();
   if (recorded == 0) return true;
   const double factor = compute.kind == Compute::Kind::kFactor ? compute.factor : 1;
   const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
-  const bool is_sane = recorded < static_cast<std::uint64_t>(kLatest.count()) / 1000;
+  const bool is_sane = recorded < kMostComputed;
   if (is_sane && replayed_.computing < kLatest)
     replayed_.computing += Time::ns(static_cast<std::int64_t>(recorded));
   if (compute.kind == Compute::Kind::kNone) return true;
@@ -193,7 +221,7 @@ bool ReplayRank::pass_time() {
   // Whole numbers of nanoseconds stay what they are.
   rank_.compute(
       factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
-      reader_->polls());
+      questions);
   return true;
 }
 

@@ -109,7 +109,9 @@ class ReplayRank {
   bool refuse(const std::string& what);
   bool end_early(const std::string& why);
   bool next();
+  std::uint64_t worked_between_questions();
   bool pass_time();
+  bool compute(std::uint64_t recorded, std::uint64_t questions);
   bool check();
   bool check_message();
   bool resolve();

@@ -54,17 +54,29 @@ std::optional<ReplayResult::Disturbance> ReplayResult::disturbance() const {
 }
 
 Computing computing_of(const ReplayResult& result) {
-  Computing computing{{}, {}, static_cast<int>(result.ranks.size())};
-  for (const ReplayedRank& rank : result.ranks) {
+  return computing_of(result, {0, static_cast<int>(result.ranks.size())});
+}
+
+Computing computing_of(const ReplayResult& result, const ReplayJob& job) {
+  Computing computing{{}, {}, job.ranks};
+  for (int i = job.first; i < job.first + job.ranks; ++i) {
+    const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
     computing.sum += rank.computing;
     computing.largest = later(computing.largest, rank.computing);
+    computing.brief_gaps += rank.brief_gaps;
+    computing.longer_gaps += rank.longer_gaps;
   }
   return computing;
 }
 
 WholeRun whole_run_of(const ReplayResult& result) {
-  WholeRun run{result.modelled_time, {}, {}};
-  for (const ReplayedRank& rank : result.ranks) {
+  return whole_run_of(result, {0, static_cast<int>(result.ranks.size())});
+}
+
+WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
+  WholeRun run{result.end(job), {}, {}};
+  for (int i = job.first; i < job.first + job.ranks; ++i) {
+    const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
     run.sum += rank.clock;
     for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
   }

@@ -41,8 +41,10 @@ struct ReplayedRank {
   Counters counters;
   std::unique_ptr<SizeTable> sizes;  // null: not asked for
   std::unique_ptr<UnitTimes> units;  // the same
-  Time computing = {};               // as recorded, whether or not the replay has it
-  Time held_up = {};                 // its processor by stragglers, whether or not anything waited for it
+  Time computing = {};               // as recorded and as ReplayOptions say, whether or not the replay has it
+  Time brief_gaps = {};              // between questions that found nothing, whether or not it is computing
+  Time longer_gaps = {};
+  Time held_up = {};  // its processor by stragglers, whether or not anything waited for it
   /// Of what the rank did and took, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
 };
@@ -102,6 +104,15 @@ struct Computing {
   Time sum;      // of all ranks
   Time largest;  // of one rank
   int ranks = 0;
+  Time brief_gaps = {};  // of all ranks, see recording::Gaps
+  Time longer_gaps = {};
+
+  /// Enough CPU time between questions that found nothing for it to matter what it counts as.
+  [[nodiscard]] bool is_ambiguous() const {
+    constexpr double kShare = 0.01;
+    const Time gaps = brief_gaps + longer_gaps;
+    return gaps.seconds() > kShare * (sum + gaps).seconds();
+  }
 
   [[nodiscard]] bool any() const { return sum > Time(); }
   [[nodiscard]] Time mean() const { return ranks > 0 ? Time::ps(sum.count() / ranks) : Time(); }
@@ -109,6 +120,7 @@ struct Computing {
   [[nodiscard]] double imbalance() const { return any() ? largest.seconds() * ranks / sum.seconds() : 1; }
 };
 Computing computing_of(const ReplayResult& result);
+Computing computing_of(const ReplayResult& result, const ReplayJob& job);
 
 /// A run in which the program computes as well.
 struct WholeRun {
@@ -122,5 +134,13 @@ struct WholeRun {
   }
 };
 WholeRun whole_run_of(const ReplayResult& result);
+/// The same of one job.
+WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job);
+
+/// What a program is without any hardware.
+struct ProgramTimes {
+  Computing computing;
+  WholeRun free;  // with communication that takes no time
+};
 
 }  // namespace offramp

@@ -177,6 +177,9 @@ ReportLane read_lane(const Node& node) {
       lane.jobs.push_back({n.at("program").text(), n.at("first_rank").whole(), n.at("ranks").whole(),
                            n.at("nodes").text(), n.at("modelled_time_ps").picoseconds(),
                            n.at("alone_ps").picoseconds()});
+      if (!n.has("whole_run")) return;
+      lane.jobs.back().run = read_whole_run(n.at("whole_run"));
+      lane.jobs.back().free = read_whole_run(n.at("computing").at("free_run"));
     });
   if (node.has("links"))
     node.at("links").each_element(kMostLinks, [&](const Node& n) {
@@ -227,8 +230,11 @@ RunReport read_run(const Node& node) {
   report.ranks = node.at("ranks").whole();
   if (node.has("computing")) {
     const Node& computing = node.at("computing");
-    report.computing = {computing.at("sum_ps").picoseconds(), computing.at("largest_ps").picoseconds(),
+    report.computing = {computing.at("sum_ps").picoseconds(),
+                        computing.at("largest_ps").picoseconds(),
+                        {},
                         read_whole_run(computing.at("free_run"))};
+    if (computing.has("between_questions")) report.computing->gaps = computing.at("between_questions").text();
   }
   report.arrival_order_dependences = node.at("arrival_order_dependences").whole();
   if (node.has("arrival_order_places")) {

@@ -97,16 +97,6 @@ struct ReportDisturbance {
   double longest_ns = 0;      // for which they held up one rank's processor
 };
 
-/// One of several programs that were replayed at the same time.
-struct ReportJob {
-  std::string program;
-  std::uint64_t first_rank = 0;
-  std::uint64_t ranks = 0;
-  std::string nodes;  // "0-3,8"
-  double modelled_ns = 0;
-  double alone_ns = 0;  // with nothing beside it
-};
-
 /// A run in which the program computes as well, or the computing alone.
 struct ReportWholeRun {
   double end_ns = 0;
@@ -115,9 +105,23 @@ struct ReportWholeRun {
   /// Of the run, on the average of the ranks.
   [[nodiscard]] double share_in_calls() const { return sum_ns > 0 ? in_calls_ns / sum_ns : 0; }
 };
+/// One of several programs that were replayed at the same time.
+struct ReportJob {
+  std::string program;
+  std::uint64_t first_rank = 0;
+  std::uint64_t ranks = 0;
+  std::string nodes;  // "0-3,8"
+  double modelled_ns = 0;
+  double alone_ns = 0;  // with nothing beside it
+  // With its computing; none: not recorded, or in all times.
+  std::optional<ReportWholeRun> run = {};
+  ReportWholeRun free = {};  // with communication that takes no time
+};
+
 struct ReportComputing {
   double sum_ns = 0;      // of all ranks
   double largest_ns = 0;  // of one rank
+  std::string gaps;       // what time between questions that found nothing counts as; empty: there is little
   ReportWholeRun free;    // with communication that takes no time
 };
 

@@ -448,6 +448,7 @@ std::string comparison(const Json& report) {
       notes += fmt::format("offramp: {}: {}\n", backend, other);
     }
   }
+  if (!ground.text.empty()) notes += fmt::format("offramp: host stands on {}\n", ground.text);
   return out + notes;
 }
 
@@ -471,6 +472,35 @@ std::string time_spent(const Json& report) {
   for (const Json& rank : report.at("each_rank")) first = std::min(first, time_of(rank, "modelled_time_ps"));
   return fmt::format("offramp: time in MPI calls: {}; the first rank ends after {}\n", most,
                      time_text(nanoseconds(first)));
+}
+
+/// Both answers where the program's computing is known: the times above are those of its communication alone.
+std::string whole_run_text(const Json& report) {
+  if (!report.contains("computing") || !report.contains("whole_run")) return {};
+  const Json& computing = report.at("computing");
+  const Json& run = report.at("whole_run");
+  const auto picoseconds = [](const Json& json, const char* key) {
+    return static_cast<double>(time_of(json, key));
+  };
+  const auto backend = report.at("backend").get<std::string>();
+  const double ranks = std::max(1.0, static_cast<double>(whole(report, "ranks")));
+  std::string out = fmt::format(
+      "offramp: with the program's computing ({} a rank, the longest {} of the mean) the run takes {}; {}\n",
+      time_text(picoseconds(computing, "sum_ps") / ranks / 1000),
+      ratio_text(picoseconds(computing, "largest_ps") * ranks, picoseconds(computing, "sum_ps")),
+      time_text(nanoseconds(time_of(run, "end_ps"))),
+      share_in_calls_text(backend, picoseconds(run, "in_calls_ps"), picoseconds(run, "sum_ps"),
+                          picoseconds(computing.at("free_run"), "in_calls_ps")));
+  for (const Json& other : report.at("compared")) {
+    if (!other.contains("whole_run") || !carried_time(other).carries_program()) continue;
+    const double end = picoseconds(other.at("whole_run"), "end_ps");
+    out +=
+        fmt::format("offramp: the run over {} takes {}, {} of {}\n", other.at("backend").get<std::string>(),
+                    time_text(end / 1000), ratio_text(end, picoseconds(run, "end_ps")), backend);
+  }
+  if (computing.contains("between_questions"))
+    out += fmt::format("offramp: {}\n", computing.at("between_questions").get<std::string>());
+  return out;
 }
 
 Json dependences_json(const Counters& counters) {
@@ -574,10 +604,6 @@ std::string unsettled_text(const std::vector<Settled>& settled, bool timed) {
       settled.empty() ? "the run was not simulated as a whole" : settled.front().problem);
 }
 
-Json run_json(const WholeRun& run) {
-  return {{"end_ps", run.end.count()}, {"in_calls_ps", run.in_calls.count()}, {"sum_ps", run.sum.count()}};
-}
-
 std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& facts,
                         const Configuration& configuration, const std::vector<Settled>& settled,
                         const std::optional<ProgramTimes>& program = {}) {
@@ -598,10 +624,14 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
   const bool recorded = facts.is_replay && configuration.compute.kind == Compute::Kind::kMeasured;
   report["compute"] = recorded ? "recorded" : setting(configuration);
-  if (program)
-    report["computing"] = {{"sum_ps", program->computing.sum.count()},
-                           {"largest_ps", program->computing.largest.count()},
-                           {"free_run", run_json(program->free)}};
+  if (program) {
+    const Computing& computing = program->computing;
+    report["computing"] = computing_json(*program);
+    if (computing.is_ambiguous())
+      report["computing"]["between_questions"] =
+          gaps_text(in_nanoseconds(computing.brief_gaps), in_nanoseconds(computing.longer_gaps),
+                    to_string(configuration.compute.polling));
+  }
   report["complete"] = true;
   Json warnings = std::move(gathered.warnings);
   settle_ranks(gathered, settled);
@@ -611,7 +641,6 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   report["timed"] = is_settled || gathered.timed;
   if (is_settled) {
     add_settled(report, settled.front());
-    if (settled.front().run) report["whole_run"] = run_json(*settled.front().run);
   } else if (gathered.ended.empty() && gathered.missing.empty()) {
     warnings.push_back(unsettled_text(settled, gathered.timed));
   }
@@ -634,7 +663,6 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
     Json one;
     add_lane(one, gathered.readable, ++lane);
     add_settled(one, other);
-    if (other.run) one["whole_run"] = run_json(*other.run);
     if (const std::uint64_t lost = whole(one, "given_up"); lost > 0)
       warnings.push_back(
           fmt::format("{} could not repair the faults of {}: a run over it would end with an error",
@@ -679,10 +707,11 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
 }
 
 std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
-                       const Configuration& configuration, const std::vector<Settled>& settled) {
+                       const Configuration& configuration, const std::vector<Settled>& settled,
+                       const std::optional<ProgramTimes>& program) {
   Gathered gathered;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) gathered.add(rank, ranks[rank]);
-  return report_text(gathered, ranks.size(), facts, configuration, settled);
+  return report_text(gathered, ranks.size(), facts, configuration, settled, program);
 }
 
 std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
@@ -728,7 +757,8 @@ std::string summary(const std::string& text) {
   for (const Json& decline : report.at("declines"))
     out += fmt::format("offramp: declined {} x {}: {}\n", whole(decline, "count"),
                        decline.at("operation").get<std::string>(), decline.at("reason").get<std::string>());
-  out += time_spent(report) + phases_text(report) + links_text(report) + stragglers_text(report);
+  out += time_spent(report) + whole_run_text(report) + phases_text(report) + links_text(report) +
+         stragglers_text(report);
   if (!report.at("compared").empty()) out += comparison(report);
   if (whole(report, "arrival_order_dependences") > 0) out += places_text(report);
   const Json& wire = report.at("wire");

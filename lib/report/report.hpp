@@ -31,9 +31,11 @@ std::string rank_report(Engine& engine, const char* const* names, const RankNote
 /// One of several programs that ran at the same time.
 struct SettledJob {
   std::string program;
-  ReplayJob ranks;         // of the result
-  std::vector<int> nodes;  // of the machine
-  Time alone;              // its end with nothing beside it, on the same nodes
+  ReplayJob ranks;                   // of the result
+  std::vector<int> nodes;            // of the machine
+  Time alone;                        // its end with nothing beside it, on the same nodes
+  std::optional<WholeRun> run = {};  // beside the others, with its computing, which the result does not have
+  std::optional<ProgramTimes> times = {};  // without any hardware
 
   /// How many times longer it takes beside the others.
   [[nodiscard]] double slowdown(const ReplayResult& together) const {
@@ -54,22 +56,17 @@ struct Settled {
   std::optional<WholeRun> run = {};   // with the program's computing, which the result does not have
 };
 
-/// What a program is without any hardware.
-struct ProgramTimes {
-  Computing computing;
-  WholeRun free;  // with communication that takes no time
-};
-
 /// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
 /// what rank_report makes are left out and named under "warnings". A rank that has come to grief before it
 /// could contribute has an empty text, one that left it then has "ended" with the reason in it: the report is
 /// not complete. settled: first the backend that carried the run. Where it has no result, or there is none,
-/// the times are those of the ranks' live clocks.
+/// the times are those of the ranks' live clocks. program: where the recording has computing and the results
+/// do not.
 std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
-                       const Configuration& configuration, const std::vector<Settled>& settled);
+                       const Configuration& configuration, const std::vector<Settled>& settled,
+                       const std::optional<ProgramTimes>& program = {});
 
 /// The same of a recording that was replayed over these backends, all of which have results.
-/// program: where the recording has computing and the results do not.
 std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
                           const std::vector<Settled>& settled,
                           const std::optional<ProgramTimes>& program = {});

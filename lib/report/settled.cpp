@@ -96,6 +96,10 @@ Json disturbance_json(const ReplayResult::Disturbance& disturbance) {
           {"longest_held_up_ps", disturbance.longest.count()}};
 }
 
+Json run_json(const WholeRun& run) {
+  return {{"end_ps", run.end.count()}, {"in_calls_ps", run.in_calls.count()}, {"sum_ps", run.sum.count()}};
+}
+
 Json jobs_json(const Settled& settled) {
   const ReplayResult& result = *settled.result;
   Json jobs = Json::array();
@@ -115,6 +119,8 @@ Json jobs_json(const Settled& settled) {
                 {"modelled_time_ps", result.end(job.ranks).count()},
                 {"alone_ps", job.alone.count()},
                 {"slowdown", job.slowdown(result)}};
+    if (job.run) one["whole_run"] = run_json(*job.run);
+    if (job.times) one["computing"] = computing_json(*job.times);
     if (const auto disturbance = result.disturbance(job.ranks))
       one["stragglers"] = disturbance_json(*disturbance);
     one["calls"] = std::move(calls);
@@ -137,12 +143,22 @@ std::string text_of_nodes(const std::vector<int>& nodes) {
   return text;
 }
 
+Json computing_json(const ProgramTimes& program) {
+  const Computing& computing = program.computing;
+  return {{"sum_ps", computing.sum.count()},
+          {"largest_ps", computing.largest.count()},
+          {"brief_gaps_ps", computing.brief_gaps.count()},
+          {"longer_gaps_ps", computing.longer_gaps.count()},
+          {"free_run", run_json(program.free)}};
+}
+
 void add_settled(Json& lane, const Settled& settled) {
   const ReplayResult& result = *settled.result;
   if (!result.footing.text.empty())
     lane["stands_on"] = {{"text", result.footing.text},
                          {"node_bits_per_second", result.footing.node_bits_per_second}};
   if (result.path) lane["critical_path"] = path_json(*result.path);
+  if (settled.run) lane["whole_run"] = run_json(*settled.run);
   lane["phases"] = phases_json(result);
   lane["resources"] = resources_json(result);
   if (!result.links.empty()) lane["links"] = links_json(result);

@@ -11,6 +11,9 @@ namespace offramp {
 /// Adds the fields to those of the lane. settled: has a result.
 void add_settled(nlohmann::ordered_json& lane, const Settled& settled);
 
+/// The fields "computing" and "whole_run" of reports.
+nlohmann::ordered_json computing_json(const ProgramTimes& program);
+
 /// What the lane stands on; without a text where it does not say.
 Footing footing_of(const nlohmann::ordered_json& lane);
 

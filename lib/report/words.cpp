@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "lib/recording/event.hpp"
+
 namespace offramp {
 
 std::string time_text(double ns) {
@@ -60,6 +62,24 @@ std::string other_ground_text(const Footing& hardware, const Footing& host) {
   return fmt::format("it has {:g} Gb/s out of a node, where the host has {:g} Gb/s",
                      static_cast<double>(hardware.node_bits_per_second) / kGiga,
                      static_cast<double>(host.node_bits_per_second) / kGiga);
+}
+
+std::string share_in_calls_text(std::string_view backend, double in_calls, double sum, double free_in_calls) {
+  return fmt::format(
+      "MPI calls are {} of the run over {}, and {} of that is waiting for other ranks' computing, which no "
+      "hardware changes",
+      percent_text(sum > 0 ? in_calls / sum : 0, 1), backend,
+      percent_text(std::min(free_in_calls, in_calls), in_calls));
+}
+
+std::string gaps_text(double brief_ns, double longer_ns, std::string_view polling) {
+  const auto as = [](bool work) { return work ? "work" : "waiting"; };
+  return fmt::format(
+      "between questions that found nothing the ranks spent {} in gaps of up to {}, which count as {}, and "
+      "{} in "
+      "longer ones, which count as {} (polling = {})",
+      time_text(brief_ns), time_text(static_cast<double>(recording::kBriefGap)), as(polling == "work"),
+      time_text(longer_ns), as(polling != "wait"), polling);
 }
 
 std::string ranks_text(std::span<const std::size_t> ranks) {

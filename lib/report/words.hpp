@@ -31,6 +31,13 @@ std::string percent_text(double part, double whole, int digits = 1);
 /// 100 Gb/s", or that hardware does not stand on the nodes. Empty: both have the same, or it is not known.
 std::string other_ground_text(const Footing& hardware, const Footing& host);
 
+/// "MPI calls are 8.0 % of the run over host, and 35.0 % of that is waiting for other ranks' computing, which
+/// no hardware changes". in_calls, sum: of all ranks together, of the run; free_in_calls: with communication
+/// that takes no time.
+std::string share_in_calls_text(std::string_view backend, double in_calls, double sum, double free_in_calls);
+/// What CPU time between questions that found nothing counts as. polling: the value of the key.
+std::string gaps_text(double brief_ns, double longer_ns, std::string_view polling);
+
 /// As many places as a summary or a report in text names.
 constexpr std::size_t kShownPlaces = 3;
 /// "1800 x MPI_Irecv on MPI_COMM_WORLD at wildcards+0x2365".

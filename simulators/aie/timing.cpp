@@ -31,11 +31,12 @@ Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t byt
   // Per step two loads, one vector operation and one store at the same time: the busiest unit counts.
   const int loads = (inputs + 2) / 2;
   const int cycles_per_step = std::max({loads, inputs * operations, meeting});
-  return cycles(static_cast<double>(cycles_per_step) * static_cast<double>(bytes) / kVector);
+  return cycles(static_cast<double>(cycles_per_step) * static_cast<double>(bytes) / kVector +
+                costs_.vector_fill);
 }
 
 Time Timing::copy(Code code, std::size_t bytes, bool own) const {
-  if (code == Code::kVector) return cycles(static_cast<double>(bytes) / kVector);
+  if (code == Code::kVector) return cycles(static_cast<double>(bytes) / kVector + costs_.vector_fill);
   const double element = own ? costs_.leaf_element : costs_.input_element;
   return cycles(element * static_cast<double>(parts(bytes, kWord)));
 }

@@ -46,9 +46,9 @@ enum class Unit : std::uint8_t {
 inline constexpr std::size_t kSendCalls = static_cast<std::size_t>(Unit::kNumber);
 inline constexpr std::size_t kResources = kSendCalls + 1;
 inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
-    {{"cclo.protocol engine", Scope::kCard},
+    {{.name = "cclo.protocol engine", .scope = Scope::kCard, .reserved_ahead = true},
      {"cclo.link", Scope::kCard},
-     {"cclo.link in", Scope::kCard},
+     {.name = "cclo.link in", .scope = Scope::kCard, .reserved_ahead = true},
      {"cclo.memory", Scope::kCard},
      {"cclo.pcie", Scope::kCard},
      {"cclo.pcie up", Scope::kCard},

@@ -145,10 +145,11 @@ std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root) {
 
 HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t own, int ranks, bool at_root) {
   const CardSpec& card = spec.card;
+  const Bandwidth together = own < card.single_copy_from ? card.shared_own_copy : card.own_copy;
   HostCost cost{.post = card.post, .copy = {}};
   if (has_vectors(kind, at_root)) cost.post += card.post_per_rank * ranks;
   if (gathers_everywhere(kind) && spec.host_delivers)
-    cost.copy = later(card.core_copy.bytes(own), card.own_copy.bytes(own * spec.ranks_per_node));
+    cost.copy = later(card.core_copy.bytes(own), together.bytes(own * spec.ranks_per_node));
   return cost;
 }
 

@@ -78,6 +78,14 @@ Time Machine::work(int process, Time at, Time duration) {
   return host_at(p.host).occupy(p.resource, at, duration).end;
 }
 
+Time Machine::import(int process, Time at) {
+  const Time end = work(process, at, spec_.card.import);
+  const Process& p = process_at(process);
+  if (!p.on_host)
+    host_at(p.host).occupy(node_.imports(p.global_id), end - spec_.card.import, spec_.card.import);
+  return end;
+}
+
 Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t bytes) {
   Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
   int link = 0;
@@ -132,7 +140,7 @@ bool Machine::depart(const Note& note, std::uint64_t send, Time at) {
   }
   const int number = unused_fetched_.back();
   unused_fetched_.pop_back();
-  fetched_[static_cast<std::size_t>(number)] = {note, send, {}};
+  fetched_[static_cast<std::size_t>(number)] = {note, send};
   schedule(header_arrives(note, 0, at), kRequest, number);
   return false;
 }
@@ -160,15 +168,31 @@ Time Machine::header_arrives(const Note& note, std::int64_t payload, Time at) {
 }
 
 bool Machine::take(const Event& event, Time at) {
+  const int number = event.subject;
   switch (event.kind) {
     case kRequest:
-      fetch_payload(event.subject, at);
+      ask_for_payload(number, at);
       return true;
-    case kPayload:
-      land_payload(event.subject);
+    case kFetch:
+      move(way_of(fetched_at(number).note), fetched_at(number).note.payload, at, {kFetched, number});
+      return true;
+    case kFetched:
+      payload_landed(number, at);
       return true;
     case kLeft:
-      leave_fetched(event.subject, at);
+      leave_fetched(number, at);
+      return true;
+    case kOut:
+      leave(number, at);
+      return true;
+    case kIn:
+      enter(number, at);
+      return true;
+    case kDown:
+      land(number, at);
+      return true;
+    case kDma:
+      write(number, at);
       return true;
     default:
       return false;
@@ -177,25 +201,23 @@ bool Machine::take(const Event& event, Time at) {
 
 /// Its receiver has the header, and READs the payload from the memory of the sender: its DPU's, or its
 /// host's.
-void Machine::fetch_payload(int number, Time at) {
-  Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
-  const Note& note = fetched.note;
-  const bool of_host = note.course == Course::kFromHost;
-  const int dpu = process_at(of_host ? note.to : note.from).dpu;
-  const bool remote = note.course == Course::kProcesses && process_at(note.to).dpu != dpu;
-  const Time asked = (note.course == Course::kToHost ? at : step(note.to, at)) + latency(note);
-  fetched.passage = leave(dpu, remote, note.payload, !of_host, asked);
-  schedule(fetched.passage.first, kPayload, number);
+void Machine::ask_for_payload(int number, Time at) {
+  const Note& note = fetched_at(number).note;
+  const Time posted = note.course == Course::kToHost ? at : step(note.to, at);
+  schedule(posted + latency(note), kFetch, number);
 }
 
-void Machine::land_payload(int number) {
-  const Fetched& fetched = fetched_[static_cast<std::size_t>(number)];
-  const Note& note = fetched.note;
+Machine::Way Machine::way_of(const Note& note) const {
+  const bool of_host = note.course == Course::kFromHost;
   const bool to_host = note.course == Course::kToHost;
-  const int dpu = process_at(to_host ? note.from : note.to).dpu;
-  const bool remote = note.course == Course::kProcesses && process_at(note.from).dpu != dpu;
-  Time landed = land(dpu, note.payload, !to_host, remote, fetched.passage);
-  if (to_host) landed += spec_.card.poll;
+  const int from = process_at(of_host ? note.to : note.from).dpu;
+  const int to = process_at(to_host ? note.from : note.to).dpu;
+  return {from, to, note.course == Course::kProcesses && to != from, !of_host, !to_host};
+}
+
+void Machine::payload_landed(int number, Time at) {
+  const Note& note = fetched_at(number).note;
+  const Time landed = note.course == Course::kToHost ? at + spec_.card.poll : at;
   schedule(landed, note.kind, note.subject);
   schedule(landed + latency(note), kLeft, number);
 }
@@ -225,40 +247,65 @@ Time Machine::read_request(bool remote, Time at) const {
   return at + (remote ? spec_.card.network_latency : spec_.card.local_latency);
 }
 
-Machine::Passage Machine::leave(int dpu, bool remote, std::int64_t bytes, bool of_dpu, Time at) {
-  const Time latency = of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
-  count_message(wire_, bytes);
-  const Arbiter::Grant read = carry(dpu, of_dpu ? NodePart::kDram : NodePart::kPcieUp, at, bytes);
-  Passage passage{read.begin + latency, read.end + latency};
-  if (remote) {
-    const Arbiter::Grant out = carry(dpu, NodePart::kNicOut, passage.first, framed(bytes));
-    passage = {out.begin + spec_.card.network_latency,
-               later(passage.last, out.end) + spec_.card.network_latency};
+int Machine::begin_moving(const Moving& moving) {
+  count_message(wire_, moving.bytes);
+  if (unused_moving_.empty()) {
+    unused_moving_.push_back(static_cast<int>(moving_.size()));
+    moving_.emplace_back();
   }
-  return passage;
+  const int number = unused_moving_.back();
+  unused_moving_.pop_back();
+  moving_[static_cast<std::size_t>(number)] = moving;
+  return number;
 }
 
-Time Machine::land(int dpu, std::int64_t bytes, bool in_dpu, bool remote, Passage passage) {
-  Time last = passage.last;
-  Time first = passage.first;
-  if (remote) {
-    const Arbiter::Grant in = carry(dpu, NodePart::kNicIn, first, framed(bytes));
-    first = in.begin;
-    last = later(last, in.end);
-  }
-  last = later(last, carry(dpu, in_dpu ? NodePart::kDram : NodePart::kPcieDown, first, bytes).end);
-  return last + (in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
+void Machine::move(const Way& way, std::int64_t bytes, Time now, Event then) {
+  const Time latency = way.of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
+  const Arbiter::Grant read = carry(way.from, way.of_dpu ? NodePart::kDram : NodePart::kPcieUp, now, bytes);
+  const Time behind = (way.in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
+  const int number = begin_moving({way, bytes, then, read.end + latency, behind});
+  schedule(read.begin + latency, way.remote ? kOut : kDown, number);
 }
 
-Time Machine::write_to_host(int dpu, std::int64_t bytes, Time at) {
-  count_message(wire_, bytes);
-  const Arbiter::Grant read = carry(dpu, NodePart::kDram, at, bytes);
-  const Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
-  const Time dma = later(spec_.card.dma_request, spec_.card.dma_write.bytes(bytes));
-  const Arbiter::Grant write = host_at(d.host).occupy(node_.part(d.place, NodePart::kDma), read.begin, dma,
-                                                      static_cast<std::uint64_t>(bytes));
-  const Arbiter::Grant down = carry(dpu, NodePart::kPcieDown, write.begin, bytes);
-  return later(read.end, later(write.end, down.end)) + spec_.card.pcie_latency;
+void Machine::leave(int number, Time at) {
+  Moving& moving = moving_[static_cast<std::size_t>(number)];
+  const Arbiter::Grant out = carry(moving.way.from, NodePart::kNicOut, at, framed(moving.bytes));
+  moving.last = later(moving.last, out.end) + spec_.card.network_latency;
+  schedule(out.begin + spec_.card.network_latency, kIn, number);
+}
+
+void Machine::enter(int number, Time at) {
+  Moving& moving = moving_[static_cast<std::size_t>(number)];
+  const Arbiter::Grant in = carry(moving.way.to, NodePart::kNicIn, at, framed(moving.bytes));
+  moving.last = later(moving.last, in.end);
+  if (in.begin > at) return schedule(in.begin, kDown, number);
+  land(number, at);
+}
+
+void Machine::land(int number, Time at) {
+  const Moving moving = moving_[static_cast<std::size_t>(number)];
+  unused_moving_.push_back(number);
+  const NodePart part = moving.way.in_dpu ? NodePart::kDram : NodePart::kPcieDown;
+  const Time landed = later(moving.last, carry(moving.way.to, part, at, moving.bytes).end);
+  schedule(landed + moving.behind, moving.then.kind, moving.then.subject);
+}
+
+void Machine::write_to_host(int dpu, std::int64_t bytes, Time now, Event then) {
+  const Arbiter::Grant read = carry(dpu, NodePart::kDram, now, bytes);
+  const int number = begin_moving({{.from = dpu, .to = dpu}, bytes, then, read.end, spec_.card.pcie_latency});
+  if (read.begin > now) return schedule(read.begin, kDma, number);
+  write(number, now);
+}
+
+void Machine::write(int number, Time at) {
+  Moving& moving = moving_[static_cast<std::size_t>(number)];
+  const Dpu& d = dpus_[static_cast<std::size_t>(moving.way.from)];
+  const Time dma = later(spec_.card.dma_request, spec_.card.dma_write.bytes(moving.bytes));
+  const Arbiter::Grant write = host_at(d.host).occupy(node_.part(d.place, NodePart::kDma), at, dma,
+                                                      static_cast<std::uint64_t>(moving.bytes));
+  moving.last = later(moving.last, write.end);
+  if (write.begin > at) return schedule(write.begin, kDown, number);
+  land(number, at);
 }
 
 }  // namespace offramp::dpu

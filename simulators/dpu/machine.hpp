@@ -76,6 +76,8 @@ class Machine final : private Notifications::Way {
   /// A service process is busy for so long at the speed of its card; when it is done.
   Time work(int process, Time at, Time duration);
   Time step(int process, Time at) { return work(process, at, spec_.card.step()); }
+  /// The memory handles of an arrival.
+  Time import(int process, Time at);
   /// The machine's own part of what is scheduled; false: it is no such event.
   bool take(const Event& event, Time at);
 
@@ -98,19 +100,20 @@ class Machine final : private Notifications::Way {
   /// When the notification of a completion reaches the host of a member.
   Time to_host(int member, Time at);
 
-  struct Passage {
-    Time first;
-    Time last;
-  };
   /// A READ request that was posted at a time, where it reaches the NIC at the source.
   [[nodiscard]] Time read_request(bool remote, Time at) const;
-  /// Bytes leave host memory (or, of_dpu, the DPU's) through a DPU's NIC; first and last at the NIC that gets
-  /// them.
-  Passage leave(int dpu, bool remote, std::int64_t bytes, bool of_dpu, Time at);
-  /// They land in host memory, or in the DPU's.
-  Time land(int dpu, std::int64_t bytes, bool in_dpu, bool remote, Passage passage);
-  /// The DPU's DMA engine writes its memory to its host's.
-  Time write_to_host(int dpu, std::int64_t bytes, Time at);
+  /// From one DPU's host, or its own memory, to another one's, or the same.
+  struct Way {
+    int from = 0;
+    int to = 0;
+    bool remote = false;  // over both NICs
+    bool of_dpu = false;
+    bool in_dpu = false;
+  };
+  /// Bytes begin to leave at the present moment: `then` happens when the last one has landed.
+  void move(const Way& way, std::int64_t bytes, Time now, Event then);
+  /// The DPU's DMA engine writes its memory to its host's: the same.
+  void write_to_host(int dpu, std::int64_t bytes, Time now, Event then);
 
   /// When the process of a member is free.
   [[nodiscard]] Time process_free(int process) const;
@@ -141,13 +144,20 @@ class Machine final : private Notifications::Way {
     int next_in = 0;
   };
 
-  /// Kinds of its own, behind all others.
-  enum Kind { kRequest = kMostKinds - 3, kPayload, kLeft };
+  /// Kinds of its own, behind all others: of payloads that are fetched, and of bytes on their way.
+  enum Kind { kRequest = kMostKinds - 8, kFetch, kFetched, kLeft, kOut, kIn, kDown, kDma };
   /// A notification whose payload its receiver fetches.
   struct Fetched {
     Note note;
     std::uint64_t send = 0;
-    Passage passage;
+  };
+  /// What occupies one resource after the other, each when its first byte is there.
+  struct Moving {
+    Way way;
+    std::int64_t bytes = 0;
+    Event then;
+    Time last;    // byte, behind the resources so far
+    Time behind;  // from the last resource to where `then` happens
   };
 
   bool depart(const Note& note, std::uint64_t send, Time at) override;
@@ -155,11 +165,18 @@ class Machine final : private Notifications::Way {
   Time header_arrives(const Note& note, std::int64_t payload, Time at);
   [[nodiscard]] Sender sender_of(const Note& note) const;
   [[nodiscard]] Time latency(const Note& note) const;
-  void fetch_payload(int number, Time at);
-  void land_payload(int number);
+  void ask_for_payload(int number, Time at);
+  [[nodiscard]] Way way_of(const Note& note) const;
+  void payload_landed(int number, Time at);
   void leave_fetched(int number, Time at);
+  int begin_moving(const Moving& moving);
+  void leave(int number, Time at);
+  void enter(int number, Time at);
+  void land(int number, Time at);
+  void write(int number, Time at);
   /// What the faults of a notification cost.
   Time repairs(std::uint64_t link, Time at);
+  [[nodiscard]] Fetched& fetched_at(int i) { return fetched_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] Process& process_at(int i) { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Process& process_at(int i) const { return processes_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Resources& host_at(int i) const { return hosts_[static_cast<std::size_t>(i)]; }
@@ -181,6 +198,8 @@ class Machine final : private Notifications::Way {
   Notifications* notifications_;
   std::vector<Fetched> fetched_;
   std::vector<int> unused_fetched_;
+  std::vector<Moving> moving_;
+  std::vector<int> unused_moving_;
   Events events_;
   bool failure_met_ = false;
   WireCounters wire_;

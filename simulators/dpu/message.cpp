@@ -80,22 +80,34 @@ bool MessagePath::is_by_host(const Transfer& transfer, Time at) const {
          placement_.global_id(transfer.destination) == failure.process;
 }
 
+// Over PCIe, by the service process, onto the network: each when the part before is over.
 bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resources& sender) const {
   const std::int64_t whole = first_bytes(transfer, passage);
   const Reroute rerouted = reroute(transfer, passage.begin - emit_);
-  const Time from = rerouted.needed ? later(rerouted.from + emit_, passage.begin) : passage.begin;
-  const Arbiter::Grant up = carry(sender, transfer.source, NodePart::kPcieUp, from, whole);
   Distance way = distance(transfer);
-  Time latency_of_way;
+  if (passage.again < Time()) {
+    const Time from = rerouted.needed ? later(rerouted.from + emit_, passage.begin) : passage.begin;
+    const Arbiter::Grant up = carry(sender, transfer.source, NodePart::kPcieUp, from, whole);
+    passage.leaves = up.begin;
+    passage.left = up.end;
+    if (passage.protocol == Protocol::kDirect) passage.complete = up.end;  // the host's buffer has been read
+    if (!rerouted.needed) {
+      passage.leaves = {};
+      passage.again = up.end + card_.pcie_latency;
+      return false;
+    }
+  } else if (passage.leaves == Time()) {  // take the notification, send it on
+    passage.leaves = passage.left = work(sender, transfer.source, passage.again, card_.step() * 2).end;
+    if (way >= Distance::kOtherDpu && passage.leaves > passage.again) {
+      passage.again = passage.leaves;
+      return false;
+    }
+  }
+  Time latency_of_way = latency(way);
   if (rerouted.needed) {
     if (way == Distance::kOtherDpu) way = Distance::kSameNode;
-    passage.leaves = up.begin;
     latency_of_way = card_.pcie_latency + latency(way) + card_.pcie_latency;
-  } else {  // take the notification, send it on
-    passage.leaves = work(sender, transfer.source, up.end + card_.pcie_latency, card_.step() * 2).end;
-    latency_of_way = latency(way);
   }
-  passage.left = rerouted.needed ? up.end : passage.leaves;
   if (way >= Distance::kOtherDpu) {
     const Arbiter::Grant out = carry(sender, transfer.source, NodePart::kNicOut, passage.leaves, whole);
     passage.leaves = out.begin;
@@ -105,12 +117,12 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
     passage.requested = passage.left + latency_of_way;
   } else {
     passage.latency = latency_of_way;
-    passage.complete = up.end;  // the host's buffer has been read
   }
   return rerouted.needed;
 }
 
-// Take the RTS or the receive, whichever comes later; import both hosts' handles; post the READ.
+// Take the RTS or the receive, whichever comes later; import both hosts' handles, if that is to be done
+// again; post the READ.
 void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const Distance way = distance(transfer);
   if (is_by_host(transfer, passage.granted)) {
@@ -119,10 +131,16 @@ void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resou
     return;
   }
   // A receive is a notification, too; one that was posted before the RTS came has come before it.
-  const Time known =
-      passage.granted > passage.requested ? passage.granted + card_.pcie_latency : passage.granted;
+  if (passage.again < Time() && passage.granted > passage.requested) {
+    passage.again = passage.granted + card_.pcie_latency;
+    return;
+  }
+  const Time known = later(passage.granted, passage.again);
   const Time posted =
       work(receiver, transfer.destination, known, card_.step() * 2 + card_.message_import).end;
+  if (card_.message_import > Time())
+    receiver.occupy(node_.imports(placement_.global_id(transfer.destination)), posted - card_.message_import,
+                    card_.message_import);
   const Time request = way == Distance::kNetwork ? card_.network_latency : card_.local_latency;
   passage.answered = posted + request + card_.pcie_latency;
 }
@@ -139,12 +157,19 @@ void MessagePath::transmit(const Transfer& transfer, Passage& passage, const Res
   const bool by_host = is_by_host(transfer, passage.granted);
   if (by_host && way == Distance::kOtherDpu) way = Distance::kSameNode;
   const bool remote = way == Distance::kNetwork;
-  // Within a host the reader's own NIC reads. The answer says when the first byte can be at the NIC.
-  const int reader = remote ? transfer.source : transfer.destination;
-  const Arbiter::Grant read =
-      carry(sender, reader, NodePart::kPcieUp, passage.answered - card_.pcie_latency, bytes);
-  passage.leaves = read.begin + card_.pcie_latency;
-  passage.left = read.end + card_.pcie_latency;
+  if (passage.again < Time()) {
+    // Within a host the reader's own NIC reads. The answer says when the first byte can be at the NIC.
+    const int reader = remote ? transfer.source : transfer.destination;
+    const Arbiter::Grant read =
+        carry(sender, reader, NodePart::kPcieUp, passage.answered - card_.pcie_latency, bytes);
+    passage.leaves = read.begin + card_.pcie_latency;
+    passage.left = read.end + card_.pcie_latency;
+    if (!by_host) work(sender, transfer.source, passage.answered, card_.step());  // take the ACK
+    if (remote && passage.leaves > passage.answered) {
+      passage.again = passage.leaves;
+      return;
+    }
+  }
   if (remote) {
     const Arbiter::Grant out =
         carry(sender, transfer.source, NodePart::kNicOut, passage.leaves, framed(bytes));
@@ -158,39 +183,43 @@ void MessagePath::transmit(const Transfer& transfer, Passage& passage, const Res
         landed + card_.pcie_latency + card_.poll + latency(way) + card_.pcie_latency + card_.poll;
     return;
   }
-  work(sender, transfer.source, passage.answered, card_.step());  // take the ACK
   passage.complete = landed + rest_of_read(bytes) + card_.step() + latency(way) + card_.step() +
                      card_.pcie_latency + card_.poll;
 }
 
-MessagePath::Landing MessagePath::enter(const Resources& receiver, const Transfer& transfer,
-                                        const Passage& passage, std::int64_t bytes, bool remote) const {
-  if (!remote) return {passage.first, passage.last};
-  const Arbiter::Grant in = carry(receiver, transfer.destination, NodePart::kNicIn, passage.first, bytes);
-  return {in.begin, later(passage.last, in.end)};
-}
-
+/// Into the NIC of the receiver, if the message comes over the network; the rest when its first byte is
+/// there.
 void MessagePath::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
-  passage.protocol == Protocol::kRendezvous ? arrive_read(transfer, passage, receiver)
-                                            : arrive_short(transfer, passage, receiver);
+  const bool is_read = passage.protocol == Protocol::kRendezvous;
+  const bool remote = is_read || is_by_host(transfer, passage.first)
+                          ? distance(transfer) == Distance::kNetwork
+                          : notifies_remotely(transfer);
+  if (remote && passage.again < Time()) {
+    const std::int64_t bytes =
+        is_read ? framed(static_cast<std::int64_t>(transfer.bytes)) : first_bytes(transfer, passage);
+    const Arbiter::Grant in = carry(receiver, transfer.destination, NodePart::kNicIn, passage.first, bytes);
+    passage.last = later(passage.last, in.end);
+    if (in.begin > passage.first) {
+      passage.first = passage.again = in.begin;
+      return;
+    }
+  }
+  is_read ? arrive_read(transfer, passage, receiver) : arrive_short(transfer, passage, receiver);
 }
 
 /// Into the DPU's memory, and from there to the host, whose receive it has met.
 void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const auto bytes = static_cast<std::int64_t>(transfer.bytes);
-  const bool by_host = is_by_host(transfer, passage.first);
-  const bool remote = by_host ? distance(transfer) == Distance::kNetwork : notifies_remotely(transfer);
-  const Landing landing = enter(receiver, transfer, passage, first_bytes(transfer, passage), remote);
-  if (by_host) {
+  if (is_by_host(transfer, passage.first)) {
     passage.stored = later(
-        landing.last, carry(receiver, transfer.destination, NodePart::kPcieDown, landing.first, bytes).end);
+        passage.last, carry(receiver, transfer.destination, NodePart::kPcieDown, passage.first, bytes).end);
     return;
   }
   const Time handling = card_.step() * 2 + card_.arm_copy.bytes(bytes);
   const Time handled =
-      later(landing.last, work(receiver, transfer.destination, landing.first, handling).begin) + handling;
+      later(passage.last, work(receiver, transfer.destination, passage.first, handling).begin) + handling;
   const int dpu = placement_.dpu(transfer.destination) % placement_.dpus;
-  const Arbiter::Grant write = receiver.occupy(node_.part(dpu, NodePart::kDma), landing.first,
+  const Arbiter::Grant write = receiver.occupy(node_.part(dpu, NodePart::kDma), passage.first,
                                                dma_time(bytes), static_cast<std::uint64_t>(bytes));
   passage.stored = later(handled, write.begin) + dma_time(bytes) + card_.pcie_latency;
 }
@@ -198,20 +227,18 @@ void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const
 /// Into the host's memory, or first into the DPU's; then the service process tells the host.
 void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const auto bytes = static_cast<std::int64_t>(transfer.bytes);
-  const bool remote = distance(transfer) == Distance::kNetwork;
-  const Landing landing = enter(receiver, transfer, passage, framed(bytes), remote);
   const int to = transfer.destination;
-  Time last = later(landing.last, carry(receiver, to, NodePart::kPcieDown, landing.first, bytes).end);
+  Time last = later(passage.last, carry(receiver, to, NodePart::kPcieDown, passage.first, bytes).end);
   if (is_by_host(transfer, passage.first)) {
     passage.stored = last + card_.pcie_latency;
     return;
   }
   if (spec_.path == DataPath::kStaging) {
-    last = later(last, carry(receiver, to, NodePart::kDram, landing.first, bytes).end);
-    last = later(last, carry(receiver, to, NodePart::kDma, landing.first, bytes).begin);
+    last = later(last, carry(receiver, to, NodePart::kDram, passage.first, bytes).end);
+    last = later(last, carry(receiver, to, NodePart::kDma, passage.first, bytes).begin);
   }
   last += rest_of_read(bytes);
-  const Arbiter::Grant told = work(receiver, to, landing.first, card_.step());
+  const Arbiter::Grant told = work(receiver, to, passage.first, card_.step());
   passage.stored = later(last, told.begin) + card_.step() + card_.pcie_latency;
 }
 

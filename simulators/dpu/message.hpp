@@ -6,9 +6,10 @@
 // UCC's allgatherv_offload*.h; payloads in notifications: dpu_offload_event_channels.c of the service). A
 // service process that has failed is left out: host to host.
 //
-// A stage occupies resources from its own moment on, in the order of modelled time. What a service process
-// does later for the same message (after the last byte, or for the ACK) is part of what occupies it then; the
-// message goes on when that later moment has come.
+// A stage occupies resources from its own moment on, in the order of modelled time; where it comes to another
+// one later, it is called again then (Passage::again). What a service process does later for the same message
+// (after the last byte, or for the ACK) is part of what occupies it before; the message goes on when that
+// later moment has come.
 #pragma once
 
 #include "offramp/model/message.hpp"
@@ -31,7 +32,7 @@ class MessagePath {
   [[nodiscard]] Time emit() const { return emit_; }
 
   // See Backend. passage.protocol is set before.
-  /// Returns whether the message goes past a service process that has failed.
+  /// Returns whether the message goes past a service process that has failed, once it has left.
   bool depart(const Transfer& transfer, Passage& passage, const Resources& sender) const;
   void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) const;
@@ -52,11 +53,6 @@ class MessagePath {
     bool needed = false;
     Time from;
   };
-  struct Landing {
-    Time first;
-    Time last;
-  };
-
   [[nodiscard]] Time latency(Distance distance) const;
   [[nodiscard]] Reroute reroute(const Transfer& transfer, Time issued) const;
   /// Whether the stage of this moment is one of two hosts without their service processes.
@@ -67,9 +63,6 @@ class MessagePath {
                        std::int64_t bytes) const;
   /// The DMA engine takes a request, and the bytes.
   [[nodiscard]] Time dma_time(std::int64_t bytes) const;
-  /// Into the NIC of the receiver, if the message comes over the network.
-  Landing enter(const Resources& receiver, const Transfer& transfer, const Passage& passage,
-                std::int64_t bytes, bool remote) const;
   void arrive_short(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
   void arrive_read(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
   /// What is left of a READ once the last byte has come.

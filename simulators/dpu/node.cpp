@@ -16,6 +16,7 @@ namespace {
 constexpr std::array<std::string_view, static_cast<std::size_t>(NodePart::kCount)> kNames = {
     "nic out", "nic in", "pcie up", "pcie down", "dpu memory", "dma engine"};
 constexpr std::string_view kProcess = "service process";
+constexpr std::string_view kImports = "imports of handles";
 
 /// Lives for ever, as names of resources have to.
 std::string_view numbered(std::string_view name, std::size_t number) {
@@ -53,7 +54,9 @@ NodeResources::NodeResources(const PlatformSpec& spec)
     for (std::size_t i = kLinkParts; i < kParts; ++i)
       add(dpus_ > 1 ? numbered(kNames[i], dpu) : kNames[i], rates[i].count());
   }
-  for (std::size_t i = 0; i < processes_; ++i) add(processes_ > 1 ? numbered(kProcess, i) : kProcess, 0);
+  for (const std::string_view name : {kProcess, kImports}) {
+    for (std::size_t i = 0; i < processes_; ++i) add(processes_ > 1 ? numbered(name, i) : name, 0);
+  }
 }
 
 }  // namespace offramp::dpu

@@ -42,7 +42,8 @@ enum class NodePart : std::uint8_t {
 };
 
 /// The resources of a node, by index: the parts of its first DPU, link by link and then the others, of the
-/// next one, and then its service processes.
+/// next one, then its service processes, and what each of them does to import memory handles: that occupies
+/// the service process, and has a resource beside it to say how much it is.
 class NodeResources {
  public:
   explicit NodeResources(const PlatformSpec& spec);
@@ -60,6 +61,7 @@ class NodeResources {
   [[nodiscard]] std::size_t process(int global_id) const {
     return dpus_ * parts_ + static_cast<std::size_t>(global_id) % processes_;
   }
+  [[nodiscard]] std::size_t imports(int global_id) const { return process(global_id) + processes_; }
 
  private:
   static constexpr auto kParts = static_cast<std::size_t>(NodePart::kCount);

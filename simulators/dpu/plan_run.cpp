@@ -19,7 +19,6 @@ class Run final : public Offload {
       : Offload(spec, request, host_run, agenda, observer),
         plan_(make_plan(spec, request)),
         ranks_(request.members.size()),
-        results_(plan_.results.size()),
         sinks_(static_cast<std::size_t>(machine_.processes())),
         slices_(plan_.slices.size()) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -41,14 +40,13 @@ class Run final : public Offload {
     kOffer = kArrive + 1,
     kRts,
     kReadRequest,
-    kData,
     kReadDone,
     kWrite,
     kWritten,
     kAck,
     kResult,
-    kResultData,
-    kResultLanded
+    kResultLanded,
+    kResultTold
   };
 
   struct Rank {
@@ -64,10 +62,6 @@ class Run final : public Offload {
     int reading = 0;
     std::vector<int> waiting;  // READs that found no free place, from `next` on
     std::size_t next = 0;
-  };
-  struct Read {
-    int pull = 0;
-    Machine::Passage passage;
   };
   struct Slice {
     int missing = 0;
@@ -91,8 +85,6 @@ class Run final : public Offload {
         return take_rts(subject, at);
       case kReadRequest:
         return read_at_source(subject, at);
-      case kData:
-        return land(subject);
       case kReadDone:
         return read_done(subject, at);
       case kWrite:
@@ -103,8 +95,8 @@ class Run final : public Offload {
         return take_ack(subject, at);
       case kResult:
         return send_result(subject, at);
-      case kResultData:
-        return land_result(subject);
+      case kResultLanded:
+        return tell_result(subject, at);
       default:
         return take_result(subject, at);
     }
@@ -134,7 +126,7 @@ class Run final : public Offload {
     Time now = machine_.step(process, at);
     r.arrived = true;
     // An idle member of a collective without bytes has nothing to import.
-    if (plan_.imports) now = machine_.work(process, now, spec_.card.import);
+    if (plan_.imports) now = machine_.import(process, now);
     if (r.data) offer(rank, now);
     for (const int pull : std::exchange(r.parked, {})) begin_read(pull, now);
     finish(rank, now);
@@ -208,24 +200,9 @@ class Run final : public Offload {
     const PlannedPull planned_pull = planned(pull);
     const bool remote = is_remote(planned_pull);
     // Within a host the reader's own NIC reads.
-    const int dpu = machine_.dpu_of(remote ? planned_pull.from : planned_pull.to);
-    if (unused_reads_.empty()) {
-      unused_reads_.push_back(static_cast<int>(reads_.size()));
-      reads_.emplace_back();
-    }
-    const int number = unused_reads_.back();
-    unused_reads_.pop_back();
-    reads_[index(number)] = {pull, machine_.leave(dpu, remote, planned_pull.bytes, false, at)};
-    machine_.schedule(reads_[index(number)].passage.first, kData, number);
-  }
-
-  void land(int number) {
-    const auto [pull, passage] = reads_[index(number)];
-    unused_reads_.push_back(number);
-    const PlannedPull planned_pull = planned(pull);
-    const Time landed = machine_.land(machine_.dpu_of(planned_pull.to), planned_pull.bytes,
-                                      lands_in_dpu(pull), is_remote(planned_pull), passage);
-    machine_.schedule(landed, kReadDone, pull);
+    const int from = machine_.dpu_of(remote ? planned_pull.from : planned_pull.to);
+    machine_.move({from, machine_.dpu_of(planned_pull.to), remote, false, lands_in_dpu(pull)},
+                  planned_pull.bytes, at, {kReadDone, pull});
   }
 
   /// The completion of a READ, or word that the bytes are on this node.
@@ -237,8 +214,7 @@ class Run final : public Offload {
   }
 
   void write_staged(int pull, Time at) {
-    const Time written = machine_.write_to_host(machine_.dpu_of(planned(pull).to), planned(pull).bytes, at);
-    machine_.schedule(written, kWritten, pull);
+    machine_.write_to_host(machine_.dpu_of(planned(pull).to), planned(pull).bytes, at, {kWritten, pull});
   }
 
   void delivered(int pull, Time at) {
@@ -288,21 +264,16 @@ class Run final : public Offload {
   void send_result(int result, Time at) {
     const PlannedSlice& slice = slice_of(result);
     const int from = machine_.dpu_of(slice.owner);
-    if (machine_.on_same_host(slice.owner, plan_.results[index(result)].to))
-      return tell_result(result, machine_.write_to_host(from, slice.bytes, at));
-    results_[index(result)] = machine_.leave(from, true, slice.bytes, true, at);
-    machine_.schedule(results_[index(result)].first, kResultData, result);
-  }
-
-  void land_result(int result) {
-    const int to = machine_.dpu_of(plan_.results[index(result)].to);
-    tell_result(result, machine_.land(to, slice_of(result).bytes, false, true, results_[index(result)]));
+    const int to = plan_.results[index(result)].to;
+    if (machine_.on_same_host(slice.owner, to))
+      return machine_.write_to_host(from, slice.bytes, at, {kResultLanded, result});
+    machine_.move({from, machine_.dpu_of(to), true, true, false}, slice.bytes, at, {kResultLanded, result});
   }
 
   void tell_result(int result, Time landed) {
     const int owner = machine_.process_of(slice_of(result).owner);
     const int to = machine_.process_of(plan_.results[index(result)].to);
-    machine_.notify(owner, to, kResultPayload, landed, {kResultLanded, result});
+    machine_.notify(owner, to, kResultPayload, landed, {kResultTold, result});
   }
 
   void take_result(int result, Time at) {
@@ -333,9 +304,6 @@ class Run final : public Offload {
 
   Plan plan_;
   std::vector<Rank> ranks_;
-  std::vector<Read> reads_;  // on their way
-  std::vector<int> unused_reads_;
-  std::vector<Machine::Passage> results_;
   std::vector<Sink> sinks_;
   std::vector<Slice> slices_;
   std::unordered_map<std::int64_t, Fetch> fetches_;  // once_per_node: by source and node

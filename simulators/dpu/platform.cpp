@@ -10,7 +10,6 @@ CardSpec bluefield3() {
   CardSpec card;
   card.pair = Time::ns(1068);
   card.import = Time::ns(30968);
-  card.message_import = Time::ns(18000);
   card.combine = megabytes_per_second(25'000);
   card.arm_copy = megabytes_per_second(31'500);
   card.link = Bandwidth::gigabits_per_second(200);  // of the measured systems; the card is capable of 400

@@ -28,7 +28,7 @@ struct CardSpec {
   // pair: for a pair of ranks and one direction, five steps: send RTS, take RTS, READ, ACK, take ACK.
   Time pair = Time::ns(1740);
   Time import = Time::ns(50474);  // per arrival of a rank: import memory handles, create sub-operations
-  Time message_import = Time::ns(30000);              // per long message: the handles of both buffers
+  Time message_import;            // per long message whose buffers are not known yet
   Bandwidth combine = megabytes_per_second(8'500);    // reduction on Arm
   Bandwidth arm_copy = megabytes_per_second(12'800);  // the payload of a notification into the DPU's memory
   // The host. post: to emit a notification; post_per_rank: counts and displacements of a vector collective;
@@ -36,8 +36,9 @@ struct CardSpec {
   Time post = Time::ns(1500);
   Time post_per_rank = Time::ns(66);
   Time poll = Time::ns(300);
-  Bandwidth own_copy = megabytes_per_second(37'000);   // a rank's own block, all ranks of a node together
-  Bandwidth core_copy = megabytes_per_second(10'000);  // the same by one core
+  Bandwidth own_copy = megabytes_per_second(37'000);  // a rank's own block, all ranks of a node together
+  Bandwidth shared_own_copy = megabytes_per_second(14'500);  // the same into shared buffers
+  Bandwidth core_copy = megabytes_per_second(10'000);        // the same by one core
   // Blocks within a node, delivered by the hosts themselves: small ones through shared buffers, others by
   // single copy.
   Time shared_block = Time::ns(600);

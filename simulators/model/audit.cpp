@@ -21,6 +21,9 @@ void Audit::occupied(const Resource& resource, const ResourceDescription& descri
   if (grant.begin < use.end)
     note(fmt::format("{} is occupied twice: from {} ps, and until {} ps", description.name,
                      grant.begin.count(), use.end.count()));
+  std::erase_if(use.gaps, [this](const Gap& gap) { return gap.end <= now_; });
+  if (grant.begin > asked && !description.reserved_ahead) waited(description, use, asked, grant.begin);
+  if (grant.begin > later(use.end, now_)) use.gaps.push_back({use.end, grant.begin});
   use.end = later(use.end, grant.end);
   use.bytes += bytes;
   if (bytes == 0 || description.bits_per_second == 0) return;
@@ -28,6 +31,18 @@ void Audit::occupied(const Resource& resource, const ResourceDescription& descri
   if (rate.bytes(static_cast<std::int64_t>(use.bytes)) > use.end - use.first)
     note(fmt::format("{} carries {} bytes in {} ps, above its rate", description.name, use.bytes,
                      (use.end - use.first).count()));
+}
+
+/// What is there from `asked` on is served behind an occupation that was reserved before, for later.
+void Audit::waited(const ResourceDescription& description, const Use& use, Time asked, Time served) {
+  for (const Gap& gap : use.gaps) {
+    const Time from = later(gap.begin, asked);
+    const Time idle = earlier(gap.end, served) - from;
+    if (idle <= Time()) continue;
+    note(fmt::format("{} is idle from {} ps on for {} ps, while something waits from {} to {} ps",
+                     description.name, from.count(), idle.count(), asked.count(), served.count()));
+    return;
+  }
 }
 
 void Audit::event(Time at) {

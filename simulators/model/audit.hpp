@@ -11,8 +11,9 @@
 
 namespace offramp::world {
 
-/// No resource is occupied twice at a time; what it carries stays within its rate; nothing happens before
-/// what it depends on; every message that left has arrived.
+/// No resource is occupied twice at a time, or idle while something waits that it could serve; what it
+/// carries stays within its rate; nothing happens before what it depends on; every message that left has
+/// arrived.
 class Audit final : public ResourceObserver {
  public:
   void occupied(const Resource& resource, const ResourceDescription& description, Time asked,
@@ -30,11 +31,18 @@ class Audit final : public ResourceObserver {
 
  private:
   static constexpr std::size_t kMostNoted = 20;
+  /// A resource is idle before an occupation that was reserved for a later moment.
+  struct Gap {
+    Time begin;
+    Time end;
+  };
   struct Use {
     Time first;  // of the first occupation
     Time end;    // of the last one
     std::uint64_t bytes = 0;
+    std::vector<Gap> gaps;  // not over yet; in the order of time
   };
+  void waited(const ResourceDescription& description, const Use& use, Time asked, Time served);
   std::unordered_map<const Resource*, Use> uses_;
   std::vector<std::string> violations_;
   Time now_;

@@ -381,6 +381,8 @@ class Core final : private NetworkWorld {
   [[nodiscard]] bool is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order);
   void go_on(Operation& part);
   void park(Message& message);
+  /// A stage was called, before which Passage::again was `asked`: whether it waits, and is called again.
+  bool waits(Message& message, Time asked, Rank& rank, EventKind kind);
   void grant(Message& message);
   void answered(Message& message);
   void arrive(Message& message);

@@ -167,10 +167,12 @@ void Core::depart(Message& message) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
-  passage.begin = now_;
+  if (passage.again < Time()) passage.begin = now_;
   const bool was_failed = passage.failed;
   const bool was_taken = passage.complete >= Time();
+  const Time asked = passage.again;
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
+  if (waits(message, asked, *message.source, EventKind::kDepart)) return;
   if (passage.failed && !was_failed) count_failure(*message.source);
   if (passage.asks()) {
     passage.requested += farther(message.transfer);
@@ -182,6 +184,20 @@ void Core::depart(Message& message) {
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (passage.protocol == Protocol::kDirect) sent(message, passage.complete);
+}
+
+bool Core::waits(Message& message, Time asked, Rank& rank, EventKind kind) {
+  Time& again = message.passage.again;
+  if (again == asked) {
+    again = Time::ps(-1);
+    return false;
+  }
+  if (kind == EventKind::kDepart) {
+    push(later(again, now_), rank, kind, &message, rank.next_departure());
+  } else {
+    push(later(again, now_), rank, kind, message);
+  }
+  return true;
 }
 
 void Core::record_sender(const Message& message) const {
@@ -269,8 +285,10 @@ void Core::grant(Message& message) {
     if (!acquire(*other.receiving, message)) return park(message);
     message.holds_receiver = true;
   }
-  message.passage.granted = now_;
+  if (message.passage.again < Time()) message.passage.granted = now_;
+  const Time asked = message.passage.again;
   other.backend->answer(message.transfer, message.passage, view(other, members_[message.backend]));
+  if (waits(message, asked, *message.destination, EventKind::kGranted)) return;
   message.passage.answered += farther(message.transfer);
   push(message.passage.answered, *message.source, EventKind::kAnswered, message);
 }
@@ -282,9 +300,11 @@ void Core::answered(Message& message) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
-  passage.answered = now_;
+  if (passage.again < Time()) passage.answered = now_;
   const bool was_failed = passage.failed;
+  const Time asked = passage.again;
   own.backend->transmit(message.transfer, passage, view(own, members_[message.backend]));
+  if (waits(message, asked, *message.source, EventKind::kAnswered)) return;
   if (passage.failed && !was_failed) count_failure(*message.destination);
   own.backend->count(message.transfer, passage);
   cross(message);
@@ -299,7 +319,9 @@ void Core::arrive(Message& message) {
   const Device& other = device(*message.destination, message.backend);
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
+  const Time asked = passage.again;
   other.backend->arrive(message.transfer, passage, view(other, member));
+  if (waits(message, asked, *message.destination, EventKind::kArrive)) return;
   message.is_stored = true;
   if (message.holds_receiver) {
     (void)view(other, member).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);

@@ -115,6 +115,57 @@ TEST(AieWorld, DisjointPairsShareTheMemory) {
   expect_near(alone, port_bound(kMebibyte), 1.05);
 }
 
+/// The lower half of the ranks sends to the upper half.
+Task<void> halves(RankHandle& rank, std::size_t bytes) {
+  const int half = rank.size() / 2;
+  if (rank.rank() < half) {
+    (void)co_await rank.send(rank.rank() + half, bytes);
+  } else {
+    (void)co_await rank.receive(rank.rank() - half, bytes);
+  }
+}
+
+/// Messages come to the memory in another order than that in which their ways through the array are long.
+TEST(AieWorld, TheMemoryServesMessagesInTheOrderInWhichTheyAreReady) {
+  for (const int ranks : {8, 10, 16, 30})
+    expect_near(end_of(ranks, [](RankHandle& rank) { return halves(rank, kMebibyte); }),
+                memory_bound(static_cast<std::size_t>(ranks / 2) * kMebibyte), 1.02);
+  expect_near(end_of(16,
+                     [](RankHandle& rank) -> Task<void> {
+                       const int other = (rank.rank() + 8) % 16;
+                       RankRequest request = rank.irecv(other, kMebibyte);
+                       (void)co_await rank.send(other, kMebibyte);
+                       (void)co_await rank.wait(request);
+                     }),
+              memory_bound(16 * kMebibyte), 1.02);
+}
+
+/// Two ranks have a port in and one out. Whose message has waited longer is served first: one of them sends
+/// and receives without a pause, and the other one's message is not put off until all of that is over.
+TEST(AieWorld, RanksOfOnePortTakeTurns) {
+  constexpr int kMessages = 20;
+  Time other;
+  WorldOptions options;
+  options.ranks = 64;
+  options.check = true;
+  World world(options, WorldBackend(aie_backend(), settings_with({})));
+  EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+    for (int i = 0; i < kMessages && rank.rank() == 0; ++i) (void)co_await rank.send(32, 262144);
+    for (int i = 0; i < kMessages && rank.rank() == 32; ++i) (void)co_await rank.receive(0, 262144);
+    if (rank.rank() == 1) {
+      rank.compute(Time::us(1));
+      (void)co_await rank.send(33, 262144);
+    }
+    if (rank.rank() == 33) {
+      (void)co_await rank.receive(1, 262144);
+      other = rank.clock();
+    }
+  }),
+            "");
+  EXPECT_EQ(world.violations(), std::vector<std::string>());
+  EXPECT_LT(other, Time::ps(world.end().count() / 5));
+}
+
 /// Ranks of the array's first row send to the eighth column, each to a tile of its own. The link into that
 /// column has four channels.
 TEST(AieWorld, StreamsCollideOnALinkOfFourChannels) {

@@ -4,7 +4,7 @@ import json
 import pathlib
 import unittest
 
-from cli_test import CliTest
+from cli_test import BUILD, CliTest
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "examples/programs"
 KINDS = ("halo", "master_worker", "transpose", "data_parallel")
@@ -102,6 +102,54 @@ class WholeRun(Fair):
         found = self.replay("pattern:ring:4:4KiB", "host,cclo")
         self.assertNotIn("computing", found)
         self.assertNotIn("# whole run", self.text("pattern:ring:4:4KiB", "host,cclo"))
+
+
+class LiveRun(Fair):
+    """A run answers as a replay of its recording does."""
+
+    def run_program(self, *options):
+        words = ("run", "-n", "2", "--backend", "cclo", "--compare", "host,zrlmpi", "--record", "a.rec", "--report", "r.json", *options, "--",
+                 str(BUILD / "tests/polling"), "work")
+        return self.offramp(*words).stderr
+
+    def test_has_both_answers(self):
+        summary = self.run_program()
+        report = json.loads((self.folder / "r.json").read_text())
+        replayed = self.replay("a.rec", "cclo,host,zrlmpi")
+        computing = replayed["computing"]
+        self.assertEqual([lane["whole_run"]["end_ps"] for lane in [report, *report["compared"]]],
+                         [result["with_computing"]["modelled_time_ps"] for result in replayed["results"]])
+        self.assertEqual(report["computing"]["largest_ps"], 1000 * computing["largest_ns"])
+        self.assertEqual(report["computing"]["free_run"]["end_ps"], computing["free_communication"]["modelled_time_ps"])
+        self.assertGreater(report["whole_run"]["end_ps"], report["modelled_time_ps"] + 19.5e9)
+        self.assertRegex(summary, r"offramp: with the program's computing \([\d.]+ ms a rank, the longest x[\d.]+ of the mean\) the run takes "
+                                  r"[\d.]+ ms; MPI calls are [\d.]+ % of the run over cclo, and [\d.]+ % of that is waiting for other ranks' computing")
+        self.assertRegex(summary, r"offramp: the run over host takes [\d.]+ ms, x[\d.]+ of cclo\n")
+        self.assertIn("Whole run", self.offramp("report", "r.json", "--html", "r.html").stdout + (self.folder / "r.html").read_text())
+
+    def test_says_what_its_end_took(self):
+        self.assertRegex(self.run_program("--details"),
+                         r"offramp: at the end it took [\d.]+ .?s to gather [\d.]+ \w+ of recordings, [\d.]+ .?s to simulate, [\d.]+ .?s to write\n")
+
+    def test_with_its_computing_has_one(self):
+        summary = self.run_program("--compute", "measured")
+        self.assertNotIn("with the program's computing", summary)
+        self.assertNotIn("whole_run", json.loads((self.folder / "r.json").read_text()))
+
+
+class Jobs(Fair):
+    def test_have_both_answers(self):
+        recording = PROGRAMS / "master_worker-4.rec"
+        words = ("replay", "--job", str(recording), "--job", "pattern:ring:4:64KiB", "--backend", "host", "--network", "star")
+        job, other = json.loads(self.offramp(*words, "--json").stdout)["results"][0]["jobs"]
+        self.assertNotIn("with_computing", other)
+        alone = self.replay(recording, "host", "--network", "star")
+        # They share nothing but a switch without a limit of its own.
+        self.assertEqual(job["with_computing"]["modelled_time_ps"], alone["results"][0]["with_computing"]["modelled_time_ps"])
+        self.assertEqual(job["computing"]["free_communication"]["in_calls_ns"], alone["computing"]["free_communication"]["in_calls_ns"])
+        text = self.offramp(*words, "--html", "r.html").stdout
+        self.assertRegex(text, r"job 1 with its computing: [\d.]+ us; MPI calls are [\d.]+ % of the run over host")
+        self.assertIn("with its computing", (self.folder / "r.html").read_text())
 
 
 class OneMachine(Fair):

@@ -266,5 +266,57 @@ class Record(CliTest):
         self.offramp("run", "-n", "1", "--backend", "host", "--", "/bin/true")
 
 
+class Polling(CliTest):
+    """CPU time between questions that found nothing: see tests/fixtures/polling.c."""
+
+    MS = 1e6  # ns
+
+    def record(self, mode, backend):
+        how = ["record"] if backend is None else ["run", "--backend", backend, "--set", "summary=false"]
+        option = "-o" if backend is None else "--record"
+        self.offramp(*how, "-n", "2", option, "a.rec", "--", str(BUILD / "tests/polling"), mode)
+        return json.loads(self.offramp("info", "--json", "a.rec").stdout)["ranks"][0]
+
+    def modelled(self, *options):
+        return json.loads(self.offramp("replay", "a.rec", "--backend", "host", "--json", *options).stdout)
+
+    def test_for_a_peer_that_computes_is_waiting(self):
+        for backend in (None, "host", "cclo"):
+            with self.subTest(backend=backend):
+                rank = self.record("wait", backend)
+                self.assertGreater(rank["polls"], 1000)
+                self.assertLess(rank["cpu_ns"] + rank["longer_gaps_ns"], 4 * self.MS, rank)
+                computing = self.modelled()["computing"]
+                self.assertGreater(computing["largest_ns"], 31 * self.MS)  # of the peer
+                self.assertGreater(computing["imbalance"], 1.7)
+                self.assertEqual(computing, self.modelled("--polling", "threshold")["computing"])
+                work = self.modelled("--polling", "work")["computing"]
+                self.assertAlmostEqual(2 * (work["mean_ns"] - computing["mean_ns"]), computing["brief_gaps_ns"], delta=10)
+                shown = self.offramp("replay", "a.rec", "--backend", "host").stdout
+                if computing["brief_gaps_ns"] > 0.02 * computing["mean_ns"]:
+                    self.assertIn("in gaps of up to 1.000 us, which count as waiting", shown)
+
+    def test_now_and_then_is_work(self):
+        for backend in (None, "host", "cclo"):
+            with self.subTest(backend=backend):
+                rank = self.record("work", backend)
+                self.assertGreater(rank["cpu_ns"] + rank["longer_gaps_ns"], 19.5 * self.MS, rank)
+                self.assertLess(rank["cpu_ns"] + rank["longer_gaps_ns"], 24 * self.MS, rank)
+                self.assertGreater(rank["longer_gaps_ns"], 18 * self.MS, rank)
+                computed = {polling: self.modelled("--compute", "recorded", "--polling", polling)["results"][0]["modelled_time_ns"]
+                            for polling in ("work", "threshold", "wait")}
+                self.assertGreaterEqual(computed["work"], computed["threshold"])
+                self.assertGreater(computed["threshold"], 19.5 * self.MS)
+                self.assertLess(computed["wait"], 4 * self.MS)
+                self.assertEqual(self.modelled("--compute", "recorded", "--set", "polling=wait")["results"][0]["modelled_time_ns"],
+                                 computed["wait"])
+
+    def test_is_no_matter_of_recordings_without_gaps(self):
+        old = RECORDING
+        self.assertEqual(json.loads(self.offramp("info", "--json", old).stdout)["version"], 2)
+        texts = {self.offramp("replay", old, "--backend", "host", "--polling", polling).stdout for polling in ("work", "threshold", "wait")}
+        self.assertEqual(len(texts), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

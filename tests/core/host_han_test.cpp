@@ -194,7 +194,7 @@ TEST(HostByNodes, SpreadsASegmentOnTheNodesWhileTheNextOneComes) {
   const Time whole = forecast_of(kBcast, 4, bytes, {{"bcast", {0, "han"}}, {"han_segment", {0, {}}}}, 2).time;
   EXPECT_NEAR(whole.seconds(), (link + copy).seconds(), 0.05 * whole.seconds());
   EXPECT_GT(pipelined, later(link, copy));
-  EXPECT_LT(pipelined.seconds(), 1.1 * later(link, copy).seconds());
+  EXPECT_LT(pipelined.seconds(), 1.12 * later(link, copy).seconds());  // with a handshake each
 }
 
 }  // namespace

@@ -215,6 +215,26 @@ TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
   EXPECT_EQ(replayed(setting_, tapes, options).clocks(), cluster.clocks());
 }
 
+TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
+  std::vector<Tape> tapes(1);
+  tapes[0].compute(1000).polls(9).gaps({200, 30'000}).native();
+  const auto computed = [&](Polling polling, Compute::Kind kind) {
+    ReplayOptions options;
+    options.compute = {kind, 2, polling};
+    return replayed(setting_, tapes, options);
+  };
+  for (const auto& [polling, nanoseconds] :
+       {std::pair{Polling::kWork, 31'200}, {Polling::kThreshold, 31'000}, {Polling::kWait, 1000}}) {
+    const ReplayResult none = computed(polling, Compute::Kind::kNone);
+    EXPECT_EQ(none.modelled_time, Time());
+    EXPECT_EQ(none.ranks[0].computing, Time::ns(nanoseconds));
+    EXPECT_EQ(computing_of(none).brief_gaps, Time::ns(200));
+    EXPECT_EQ(computing_of(none).longer_gaps, Time::ns(30'000));
+    EXPECT_EQ(computed(polling, Compute::Kind::kMeasured).modelled_time, Time::ns(nanoseconds));
+    EXPECT_EQ(computed(polling, Compute::Kind::kFactor).modelled_time, Time::ns(2 * nanoseconds));
+  }
+}
+
 TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
   // Rank 2 is first in modelled time, and rank 1 was in the recorded run.
   std::vector<Tape> tapes(3);

@@ -22,6 +22,7 @@ class Tape {
   struct Beside {
     std::uint64_t computed = 0;
     std::uint64_t polls = 0;
+    recording::Gaps gaps;
     std::optional<recording::Match> match = {};
     std::vector<std::uint32_t> choice = {};
   };
@@ -38,6 +39,10 @@ class Tape {
   /// What the next event comes after.
   Tape& compute(std::uint64_t nanoseconds) {
     next_.computed += nanoseconds;
+    return *this;
+  }
+  Tape& gaps(const recording::Gaps& time) {
+    next_.gaps = time;
     return *this;
   }
   Tape& polls(std::uint64_t count) {
@@ -174,6 +179,7 @@ class TapeReader final : public recording::Reader {
   [[nodiscard]] std::optional<recording::Match> match() override { return beside().match; }
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return beside().choice; }
   [[nodiscard]] std::uint64_t polls() const override { return beside().polls; }
+  [[nodiscard]] recording::Gaps gaps() const override { return beside().gaps; }
   /// The name of the kind of event stands for that of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {

@@ -96,15 +96,15 @@ struct Ends {
     passage.begin = passage.host_free = issued + kEmit;
     const Resources sender = source.view(node.descriptions());
     const Resources receiver = destination.view(node.descriptions());
-    (void)path.depart(transfer, passage, sender);
+    to_its_end(passage, [&] { (void)path.depart(transfer, passage, sender); });
     if (protocol == Protocol::kRendezvous) {
       passage.granted = later(passage.requested, posted);
-      path.answer(transfer, passage, receiver);
-      path.transmit(transfer, passage, sender);
+      to_its_end(passage, [&] { path.answer(transfer, passage, receiver); });
+      to_its_end(passage, [&] { path.transmit(transfer, passage, sender); });
     }
     passage.first = passage.leaves + passage.latency;
     passage.last = passage.left + passage.latency;
-    path.arrive(transfer, passage, receiver);
+    to_its_end(passage, [&] { path.arrive(transfer, passage, receiver); });
     return passage;
   }
   [[nodiscard]] Time receive(const Passage& passage) const {

@@ -21,7 +21,8 @@ bool contains(const ValidationRow& row, const std::string& text) {
 double most_error(const ValidationRow& row) {
   if (contains(row, ": time")) return 6.0;
   if (contains(row, ": wait")) return contains(row, "bf2") ? 9.0 : 26.0;
-  if (begins(row, "initiation")) return contains(row, "8192") ? 50.0 : 15.0;
+  if (begins(row, "initiation")) return 18.0;
+  if (contains(row, "with offload over without")) return 54.0;  // the host is 17 to 34 % too fast
   if (begins(row, "ialltoall")) return 12.0;
   if (begins(row, "messages of 8 B") || contains(row, "of messages of 1 KiB")) return 12.0;
   if (begins(row, "the same with the link of bf3")) return 42.0;
@@ -33,6 +34,7 @@ double most_error(const ValidationRow& row) {
 
 TEST(DpuPublished, RowsAreAsNearAsThePageSays) {
   int rows = 0;
+  int as_published = 0;  // who wins, of the twelve rows against the model's own host
   for (const ValidationRow& row : dpu_backend().validation()) {
     ++rows;
     std::printf("%-60s %10.2f %10.2f %s\n", row.quantity.c_str(), row.published, row.ours, row.bound.c_str());
@@ -40,6 +42,9 @@ TEST(DpuPublished, RowsAreAsNearAsThePageSays) {
     if (contains(row, "against the measured host")) {
       const double host = std::stod(row.bound.substr(row.bound.find(' ')));
       EXPECT_EQ(row.ours > host, row.bound.rfind("above", 0) == 0) << row.quantity;
+    } else if (contains(row, "with offload over without")) {
+      as_published += static_cast<int>((row.ours < 1) == (row.published < 1));
+      EXPECT_LE(std::abs(row.ours / row.published - 1) * 100, most_error(row)) << row.quantity;
     } else if (begins(row, "its overlap")) {
       EXPECT_GT(row.ours, 92.0) << row.quantity;
     } else if (begins(row, "host to service process")) {
@@ -52,6 +57,7 @@ TEST(DpuPublished, RowsAreAsNearAsThePageSays) {
     }
   }
   EXPECT_GT(rows, 100);
+  EXPECT_GE(as_published, 7);
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ void read_blocks(offramp::fuzz::Input& input) {
 void read_file(std::string_view blocks) {
   Description description;
   description.ranks = 2;
+  description.version = kVersion;
   std::string bytes = encode(description);
   while (const auto header = decode_block_header(byte_span(blocks))) {
     blocks.remove_prefix(kBlockHeaderBytes);

@@ -128,10 +128,7 @@ TEST(ACard, SharesItsLinks) {
   for (const BackendDescription* backend : {&host_backend(), &dpu_backend()}) {
     SCOPED_TRACE(backend->name);
     Settings settings = Settings::defaults(backend->parameters);
-    if (backend->name == "dpu") {  // nothing but the link limits
-      settings.set("pcie", {10000, {}});
-      settings.set("message_import", {1, {}});
-    }
+    if (backend->name == "dpu") settings.set("pcie", {10000, {}});  // nothing but the link limits
     const double one = microseconds_of_a_shift(*backend, {4, 1, 1, 1}, settings);
     const double two = microseconds_of_a_shift(*backend, {4, 1, 1, 2}, settings);
     EXPECT_GE(two, bound_of(*backend, {4, 1, 1, 2}));

@@ -58,7 +58,10 @@ struct Hardware {
   /// answer and data.
   [[nodiscard]] Time occupied(std::size_t bytes, int latencies) const {
     const Settings settings = backend().settings;
-    if (is_host()) return host::nic_of(settings).bandwidth.bytes(static_cast<std::int64_t>(bytes));
+    if (is_host()) {
+      const host::Nic nic = host::nic_of(settings);
+      return nic.bandwidth.bytes(static_cast<std::int64_t>(bytes + (bytes + 4095) / 4096 * nic.framing));
+    }
     const zrlmpi::MpeSpec spec = zrlmpi::spec_of(settings);
     return through_datapath(spec, bytes) + spec.line.latency * latencies;
   }

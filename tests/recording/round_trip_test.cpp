@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
+#include <string>
 
 #include "tests/recording/recorded.hpp"
 
@@ -266,6 +268,64 @@ TEST(RoundTrip, SmallTimesAreAddedUp) {
   }
   EXPECT_EQ(entries, 10U);
   EXPECT_LE(10'000 - sum, 10U);
+}
+
+TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
+  Recorder recorder(options_of());
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    recorder.computed(5000);
+    for (std::uint64_t question = i % 3; question > 0; --question) recorder.polled(0);
+    if (i % 3 == 1) recorder.asked_between({400, 0});
+    if (i % 3 == 2) recorder.asked_between({0, 70'000});
+    recorder.add(wait_all());
+  }
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  Gaps sum;
+  std::uint64_t computed = 0;
+  for (Event event; reader->next(event);) {
+    sum.brief += reader->gaps().brief;
+    sum.longer += reader->gaps().longer;
+    computed += reader->computed();
+  }
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_LE(5'000'000 - computed, 5000 / 128 + 1);
+  EXPECT_LE(333 * 400 - sum.brief, 400U);
+  EXPECT_LE(333 * 70'000 - sum.longer, 70'000U / 128 + 1);
+}
+
+TEST(RoundTrip, FilesOfTheOldestVersionHaveNoGaps) {
+  Description description;
+  description.ranks = 1;
+  description.version = static_cast<int>(kOldestVersion);
+  std::string bytes = encode(description);
+  const std::string part = record({{wait_all(1)}, {wait_all(2)}});
+  std::array<std::string, kColumns> blocks;
+  for (std::size_t at = kPartHeaderBytes; at < part.size();) {
+    const auto header = decode_block_header(byte_span(part).subspan(at));
+    ASSERT_TRUE(header);
+    const std::size_t size = kBlockHeaderBytes + header->length;
+    blocks[static_cast<std::size_t>(header->column)] = part.substr(at, size);
+    at += size;
+  }
+  std::string index;
+  for (const Column column : columns_of_rank(kOldestVersion)) {
+    const std::string& block = blocks[static_cast<std::size_t>(column)];
+    index += static_cast<char>(block.empty() ? 0 : 1);
+    if (!block.empty()) index += static_cast<char>(block.size() - kBlockHeaderBytes);
+    bytes += block;
+  }
+  EXPECT_TRUE(blocks[static_cast<std::size_t>(Column::kGaps)].empty());
+  const std::size_t offset = bytes.size();
+  bytes.append(text_of(seal({Column::kIndex, 0, 0, 0, 0, 0}, byte_span(index)))).append(index);
+  bytes.append(text_of(encode_end_mark(offset)));
+  const Result<Recording> recording = Recording::from_bytes(bytes, "old");
+  ASSERT_TRUE(recording) << recording.error();
+  EXPECT_EQ((*recording).description().version, 2);
+  EXPECT_EQ((*recording).breaks_off(), "");
+  const auto reader = (*recording).read(0);
+  EXPECT_EQ(read_all(*reader).size(), 2U);
+  EXPECT_EQ(reader->error(), "");
 }
 
 }  // namespace

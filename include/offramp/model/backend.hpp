@@ -12,9 +12,12 @@
 //   confirm()   the sender learns that it was taken           (only where its send depends on that)
 //
 // A world calls the stages of all messages in the order of modelled time, with the resources that ranks
-// really share. A run asks only what decides how its data moves: the DataCarrier half. Where a program looks
-// at modelled time while it runs, a live clock calls the stages rank by rank, with the resources of that rank
-// (lib/live_clock/live_messages.hpp). Messages of a rank to itself pass none but issue() and receive().
+// really share. A resource that a stage occupies from a later moment on is kept from all that could use it
+// before: depart(), answer(), transmit() and arrive() may ask to be called again at that moment
+// (Passage::again). A run asks only what decides how its data moves: the DataCarrier half. Where a program
+// looks at modelled time while it runs, a live clock calls the stages rank by rank, with the resources of
+// that rank (lib/live_clock/live_messages.hpp). Messages of a rank to itself pass none but issue() and
+// receive().
 //
 // Collectives are coroutines over a Team, the same in all three. A backend object serves any number of ranks
 // and is used by one thread at a time; what belongs to a rank is in its resources. Every function is noexcept
@@ -182,7 +185,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 6;
+  static constexpr int kAbi = 7;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

@@ -60,6 +60,9 @@ struct Passage {
   Time by_processor;             // so long the receiver's processor has moved the data there itself
   Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
   Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
+  // A stage that has to wait for what it needs sets this, and is called again then. Negative at its first
+  // call.
+  Time again = Time::ps(-1);
   Protocol protocol = Protocol::kDirect;
   bool failed = false;      // the protocol gave up on the message: both ends get an error
   std::uint8_t reason = 0;  // of a failure: the low byte of the stamp that Backend::failure() gets
@@ -75,6 +78,16 @@ struct Passage {
     return protocol == Protocol::kGranted || protocol == Protocol::kRendezvous;
   }
 };
+
+/// Calls a stage until it has nothing more to wait for: where nothing else happens in between.
+template <typename Stage>
+void to_its_end(Passage& passage, Stage stage) {
+  for (Time asked = passage.again;; asked = passage.again) {
+    stage();
+    if (passage.again == asked) break;
+  }
+  passage.again = Time::ps(-1);
+}
 
 /// What a live run sends along with a message. The live clock's own code gives the fields their meaning;
 /// times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).

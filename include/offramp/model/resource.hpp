@@ -41,6 +41,9 @@ struct ResourceDescription {
   Occupation occupation = Occupation::kForAWhile;
   std::int64_t bits_per_second = 0;  // of what carries bytes; 0: it has no rate
   int ranks = 1;                     // of a kGroup; one number for all of a backend
+  // Stages reserve it for moments that are still to come, so that it can be idle while something waits: the
+  // audit of a world lets that pass here.
+  bool reserved_ahead = false;
 };
 
 inline constexpr std::size_t kNoResource = SIZE_MAX;

@@ -30,12 +30,13 @@ bool is_carried(MPI_Request handle) {
 
 /// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
 void count_poll(Call& call, int count, const MPI_Request* requests) {
-  if (std::any_of(requests, requests + count, is_carried))
+  if (call.session.carries && std::any_of(requests, requests + count, is_carried))
     call.engine.count_arrival_order_dependence(Dependence::kPolling);
 }
 
 /// Several of our requests could have been the one that completed first.
 void count_choice(Call& call, int count, const MPI_Request* requests) {
+  if (!call.session.carries) return;
   int carried = 0;
   for (int i = 0; i < count && carried < 2; ++i) carried += is_carried(requests[i]) ? 1 : 0;
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
@@ -78,21 +79,26 @@ enum class Answer { kYes, kNo, kAskLibrary };
   return first_pending(count, requests) == count ? Answer::kYes : Answer::kAskLibrary;  // or it has failed
 }
 
-bool all_pending(int count, const MPI_Request* requests) {
+/// How many of these requests are pending; 0 if they are not all ours and pending.
+int all_pending(int count, const MPI_Request* requests) {
   int pending = 0;
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
-    if (offramp_native_request_pending(requests[i]) == 0) return false;
+    if (offramp_native_request_pending(requests[i]) == 0) return 0;
     ++pending;
   }
-  return pending > 0;
+  return pending;
 }
 
 /// The answer to MPI_Testany and MPI_Testsome is no, and the MPI library need not be asked: all these
 /// requests are ours, and none has completed by now.
 bool is_refused(Call& call, int count, const MPI_Request* requests, const int* answer) {
-  return requests != nullptr && answer != nullptr && all_pending(count, requests) &&
-         call.session.progress_in_place_of_library() && all_pending(count, requests);
+  if (requests == nullptr || answer == nullptr || !call.session.carries) return false;
+  const int pending = all_pending(count, requests);
+  if (pending == 0 || !call.session.progress_in_place_of_library() || all_pending(count, requests) == 0)
+    return false;
+  if (pending > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
+  return true;
 }
 
 /// The program will ask again.
@@ -230,7 +236,6 @@ int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[])
 
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   Call call(Function::kTestany);
-  if (requests != nullptr) count_choice(call, count, requests);
   int* const answer = index != nullptr ? flag : nullptr;
   if (is_refused(call, count, requests, answer)) {
     *flag = 0;
@@ -238,6 +243,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
     found_nothing(call);
     return MPI_SUCCESS;
   }
+  if (requests != nullptr) count_choice(call, count, requests);
   CompletionEvents events(call, count, requests);
   MPI_Status* const told = events.statuses(status);
   const int code = call.unlocked([&] { return native.Testany(count, requests, index, flag, told); });
@@ -258,13 +264,13 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
 
 int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   Call call(Function::kTestsome);
-  if (requests != nullptr) count_choice(call, count, requests);
   int* const answer = indices != nullptr ? outcount : nullptr;
   if (is_refused(call, count, requests, answer)) {
     *outcount = 0;
     found_nothing(call);
     return MPI_SUCCESS;
   }
+  if (requests != nullptr) count_choice(call, count, requests);
   CompletionEvents events(call, count, requests);
   MPI_Status* const told = events.statuses(statuses);
   const int code = call.unlocked([&] { return native.Testsome(count, requests, outcount, indices, told); });

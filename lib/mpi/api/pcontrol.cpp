@@ -41,7 +41,7 @@ void record_phase(int level, const char* text) {
   Session& session = *Session::current;
   const auto guard = session.lock();
   std::array<char, kLongestName> copy{};
-  session.recorder->enter();
+  session.recorder->enter(Function::kCount);  // not among the generated functions
   session.recorder->phase(level, name_at(text, copy));
   session.recorder->leave(Function::kCount);
 }

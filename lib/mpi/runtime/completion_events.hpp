@@ -48,16 +48,18 @@ class CompletionEvents {
     MPI_Request handle;
     std::uint32_t wildcard;
   };
-  /// Where the library carries all. It lets go of a request before the call returns, and another thread may
-  /// have the same handle by then.
+  /// Where the library carries all. It lets go of a request before the call returns. With threads, another
+  /// one may have the same handle by then; else they are looked up when the call has completed something.
   struct OfLibrary {
     OfLibrary() {}  // not the default one, which would clear the arrays first
     PerRequest<Known> requests;
     PerRequest<MPI_Status> statuses;
     const MPI_Status* told = nullptr;
+    bool looked_up = false;
   };
 
   void collect(int count, const MPI_Request* requests);
+  void look_up();
   MPI_Status* own_statuses(MPI_Status* wanted);
   void took(std::size_t place, std::size_t told);
 

@@ -101,7 +101,9 @@ double ring_memory(SharedMemory way) {
 /// is too late, and UCX would warn of variables that it has not read.
 class UcxVariables {
  public:
-  UcxVariables() {
+  /// one_node: of UCX's modules only the copies between processes are of use, and those for networks need not
+  /// be loaded.
+  explicit UcxVariables(bool one_node) {
     if (void* const loaded = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr) {
       dlclose(loaded);
       return;
@@ -113,6 +115,9 @@ class UcxVariables {
       setenv(name, value, 1);
       set_.push_back(name);
     }
+    if (!one_node || std::getenv("UCX_TLS") != nullptr || std::getenv("UCX_MODULES") != nullptr) return;
+    setenv("UCX_MODULES", "cma", 1);
+    set_.push_back("UCX_MODULES");
   }
   ~UcxVariables() {
     for (const char* name : set_) unsetenv(name);
@@ -122,6 +127,28 @@ class UcxVariables {
 
  private:
   std::vector<const char*> set_;
+};
+
+class NoFabric final : public UcxFabricBase {
+ public:
+  NoFabric(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return ranks_; }
+  State send(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
+    return State::kFailed;
+  }
+  State offer(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
+    return State::kFailed;
+  }
+  State pull(void*, std::span<std::byte>, FabricWaiter&) override { return State::kFailed; }
+  void drop(void*) override {}
+  int progress(Sink&) override { return 0; }
+  void close(Sink&) override {}
+  [[nodiscard]] std::string version() const override { return {}; }
+
+ private:
+  int rank_;
+  int ranks_;
 };
 
 UcxFabricCreate load_module(std::string& error) {
@@ -139,15 +166,19 @@ UcxFabricCreate load_module(std::string& error) {
 
 }  // namespace
 
+std::unique_ptr<UcxFabricBase> no_fabric(int rank, int ranks) {
+  return std::make_unique<NoFabric>(rank, ranks);
+}
+
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
-  const UcxVariables variables;
-  const UcxFabricCreate create = load_module(error);
-  agree(error);
   const std::vector<int> node = ranks_of_node();
   UcxOptions options;
   options.rank = world_rank();
   options.ranks = world_size();
   options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
+  const UcxVariables variables(options.one_node);
+  const UcxFabricCreate create = load_module(error);
+  agree(error);
   options.cross_memory = cross_memory_works(node);
   options.node = node;
   options.exchange = exchange_strings;

@@ -8,6 +8,9 @@
 
 namespace offramp {
 
+/// Of a run in which the MPI library carries everything.
+std::unique_ptr<UcxFabricBase> no_fabric(int rank, int ranks);
+
 /// Collective over MPI_COMM_WORLD. Null: error says why, on every rank alike or on this one alone.
 std::unique_ptr<UcxFabricBase> open_fabric(std::string& error);
 

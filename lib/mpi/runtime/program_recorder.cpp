@@ -64,48 +64,103 @@ ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool
 
 void ProgramRecorder::restart() {
   watch_ = {};
-  watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
   watch_.left = ticks();
+  read_cpu_time(watch_.left);
 }
 
 void ProgramRecorder::measure_ticks() {
   const std::uint64_t passed = std::max<std::uint64_t>(ticks() - first_ticks_, 1);
   tick_ = static_cast<double>(nanoseconds_of(CLOCK_MONOTONIC) - first_time_) / static_cast<double>(passed);
+  brief_gap_ = static_cast<std::uint64_t>(static_cast<double>(recording::kBriefGap) / tick_);
 }
 
-void ProgramRecorder::add_time(std::uint64_t passed) {
+void ProgramRecorder::read_cpu_time(std::uint64_t now) {
+  watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  watch_.cpu_read = now;
+}
+
+/// In nanoseconds: what passed outside of calls up to now.
+std::uint64_t ProgramRecorder::cpu_time_of(std::uint64_t passed, std::uint64_t now) {
   const auto in_nanoseconds = [&] { return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_); };
-  if (passed <= kLongTicks) return recorder_.computed(in_nanoseconds());
+  if (passed <= kLongTicks) return in_nanoseconds();
   measure_ticks();
   // Another process may have had the processor.
-  const std::uint64_t cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
-  recorder_.computed(std::min(in_nanoseconds(), cpu - watch_.cpu));
-  watch_.cpu = cpu;
+  const std::uint64_t before = watch_.cpu;
+  read_cpu_time(now);
+  return std::min(in_nanoseconds(), watch_.cpu - before);
 }
 
-void ProgramRecorder::begin_time() {
+/// asks_again: the call may find nothing.
+void ProgramRecorder::begin_time(bool asks_again) {
   const std::uint64_t now = ticks();
   watch_.entered = now;
-  if (watch_.left == 0) watch_.left = now;
+  if (watch_.left == 0) {
+    watch_.left = now;
+    read_cpu_time(now);
+  }
   if (now - flushed_ > between_flushes_) [[unlikely]] {
     recorder_.flush();
     flushed_ = now;
   }
-  if (now - watch_.left > kShortTicks) {
-    add_time(now - watch_.left);
-    watch_.left = now;
+  if (watch_.asks) {
+    end_run(now, watch_.unread_calls + std::uint64_t{1}, asks_again);
+  } else {
+    watch_.outside += now - watch_.left;
+  }
+  if (watch_.outside > kShortTicks) recorder_.computed(cpu_time_of(std::exchange(watch_.outside, 0), now));
+}
+
+/// The clock has been read again: what passed since the last time was so many gaps and the calls between
+/// them.
+void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
+  const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
+  std::uint64_t passed = now - watch_.left;
+  passed -= std::min(passed, calls * watch_.shortest);
+  watch_.asks = false;
+  watch_.to_skip = 0;
+  if (!asks_again && calls == 0) {
+    watch_.step = 0;
+    watch_.outside += passed;
+    return;
+  }
+  const std::uint64_t time = cpu_time_of(passed, now);
+  if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
+    return recorder_.asked_between({time, 0});
+  watch_.step = 0;
+  if (asks_again) {
+    recorder_.asked_between({0, time});
+  } else {
+    recorder_.computed(time);
   }
 }
 
+/// A question whose beginning was not read has found something, or is none.
+[[gnu::noinline, gnu::cold]] void ProgramRecorder::read_late() {
+  watch_.unread = false;
+  watch_.entered = ticks();
+  end_run(watch_.entered, std::max<std::uint64_t>(watch_.unread_calls, 1), true);
+}
+
 void ProgramRecorder::end_time() {
-  const std::uint64_t inside = ticks() - watch_.entered;
-  if (inside > kLongTicks) [[unlikely]]
-    watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
-  watch_.left += inside;  // what passed outside stays
+  constexpr std::uint32_t kMostSteps = 8;
+  const std::uint64_t now = ticks();
+  const std::uint64_t inside = now - watch_.entered;
+  watch_.left = now;
+  if (!watch_.asks) {
+    watch_.step = 0;
+    if (inside > kLongTicks) [[unlikely]]
+      read_cpu_time(now);
+    return;
+  }
+  // Where the call itself takes long, the processor is shared, and each gap is worth a look.
+  watch_.shortest = watch_.step == 0 ? inside : std::min(watch_.shortest, inside);
+  watch_.step = inside > brief_gap_ ? 0 : std::min(std::max(2 * watch_.step, 1U), kMostSteps);
+  watch_.to_skip = watch_.step > 0 ? watch_.step - 1 : 0;
+  if (now - watch_.cpu_read > kLongTicks) read_cpu_time(now);
 }
 
 void ProgramRecorder::close() {
-  enter();
+  enter(Function::kFinalize);
   leave(Function::kFinalize);
 }
 
@@ -121,6 +176,8 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
 
 [[gnu::always_inline]] inline std::uint32_t ProgramRecorder::add(Event event) {
   if (watch_.hidden > 0) return 0;
+  if (watch_.unread) [[unlikely]]
+    read_late();
   event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
   watch_.silent = false;
   return recorder_.add(event);

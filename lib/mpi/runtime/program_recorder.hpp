@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lib/engine/collective.hpp"
@@ -25,14 +26,40 @@ constexpr std::uint8_t flag_of(SendMode mode) {
   return flag;
 }
 
-/// Of one thread: what its calls need to know of each other.
+/// Asks whether something has happened, and may find that nothing has.
+constexpr bool is_question(Function function) {
+  switch (function) {
+    case Function::kTest:
+    case Function::kTestall:
+    case Function::kTestany:
+    case Function::kTestsome:
+    case Function::kRequest_get_status:
+    case Function::kIprobe:
+    case Function::kImprobe:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Of one thread: what its calls need to know of each other. Times are in ticks of the processor's counter.
 struct CallWatch {
-  std::uint64_t entered = 0;  // ticks
-  std::uint64_t left = 0;     // ticks; 0: it was in no call yet
-  std::uint64_t cpu = 0;      // CPU time, read at the last end of a long call or a long way to one
-  bool silent = false;        // no event in this call yet
-  int depth = 0;              // calls that this thread is in: the library makes some within others
-  int hidden = 0;             // not 0: what is called now is the library's affair
+  std::uint64_t entered = 0;
+  std::uint64_t left = 0;     // 0: it was in no call yet
+  std::uint64_t outside = 0;  // spent between calls, and not recorded yet
+  std::uint64_t cpu = 0;      // CPU time in nanoseconds, and when it was read
+  std::uint64_t cpu_read = 0;
+  bool silent = false;  // no event in this call yet
+  int depth = 0;        // calls that this thread is in: the library makes some within others
+  int hidden = 0;       // not 0: what is called now is the library's affair
+  // Questions that find nothing, one after the other, are read as a run: the clock at the 1st, 2nd, 4th, 8th,
+  // and then every 8th of them.
+  bool asks = false;               // the last call was one
+  bool unread = false;             // the clock was not read when this call began
+  std::uint32_t unread_calls = 0;  // since it was
+  std::uint32_t to_skip = 0;       // questions at which it need not be read
+  std::uint32_t step = 0;          // of these at the next reading, and one more
+  std::uint64_t shortest = 0;      // such a call
 };
 
 class ProgramRecorder {
@@ -58,17 +85,25 @@ class ProgramRecorder {
   };
 
   // The CPU time between calls: what passes from leave() to enter() of one thread.
-  [[gnu::always_inline]] void enter() {
+  [[gnu::always_inline]] void enter(Function function) {
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
-    if (times_) begin_time();
+    if (!times_) return;
+    if (is_question(function) && watch_.to_skip > 0) {
+      --watch_.to_skip;
+      ++watch_.unread_calls;
+      watch_.unread = true;
+    } else {
+      begin_time(is_question(function));
+    }
   }
   /// A call without an event gets an empty one.
   [[gnu::always_inline]] void leave(Function function) {
     if (--watch_.depth > 0) return;
     if (watch_.silent) [[unlikely]]
       add_native(function);
-    if (times_) end_time();
+    if (!times_ || std::exchange(watch_.unread, false)) return;
+    end_time();
   }
   /// In MPI_Finalize, which is the last event.
   void close();
@@ -124,6 +159,7 @@ class ProgramRecorder {
   void polled(Function function) {
     if (watch_.hidden > 0) return;
     watch_.silent = false;
+    watch_.asks = true;
     recorder_.polled(static_cast<std::uint16_t>(function));
   }
 
@@ -148,14 +184,17 @@ class ProgramRecorder {
   static Event event(EventKind kind, Function function, std::uint8_t flags);
   std::uint32_t add(Event event);
   void add_native(Function function);
-  void begin_time();
+  void begin_time(bool asks_again);
   void end_time();
+  void end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again);
+  void read_late();
   Event collective_event(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                          std::uint32_t communicator);
   void about(EventKind kind, Function function, std::uint32_t request);
   std::uint32_t list_of(std::span<const int> values);
   std::uint32_t distances(std::span<const std::uint32_t> requests);
-  void add_time(std::uint64_t ticks);
+  std::uint64_t cpu_time_of(std::uint64_t ticks, std::uint64_t now);
+  void read_cpu_time(std::uint64_t now);
   void measure_ticks();
 
   recording::Recorder recorder_;
@@ -169,6 +208,7 @@ class ProgramRecorder {
   std::uint64_t first_ticks_;
   std::uint64_t first_time_;
   double tick_ = 0;
+  std::uint64_t brief_gap_ = 0;  // in ticks
   // What has been recorded goes to the file every second: the program may be killed.
   std::uint64_t flushed_ = 0;
   std::uint64_t between_flushes_ = 0;

@@ -127,7 +127,7 @@ NativeCall::NativeCall(Function function) : function_(function) {
   session.library_has_work();
   session.add_compute_time();
   session.entered(function);
-  if (session.recorder != nullptr) session.recorder->enter();
+  if (session.recorder != nullptr) session.recorder->enter(function);
   CallCounter& counter = session.counter(function);
   ++counter.count;
   ++counter.native;

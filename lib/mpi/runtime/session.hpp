@@ -259,7 +259,7 @@ class Call {
     session.add_compute_time();
     if (engine.clock() != nullptr) began_ = engine.clock()->now;
     session.entered(function);
-    if (session.recorder != nullptr) session.recorder->enter();
+    if (session.recorder != nullptr) session.recorder->enter(function);
     engine.function = static_cast<std::uint16_t>(function);
     engine.site = site;
     ++session.counter(function).count;

@@ -128,7 +128,8 @@ std::unique_ptr<Session> make_session(bool threads) {
   agree(problem_of_outputs(*configuration, world_rank()));
   if (!configuration->fault_record.empty()) record_faults(*configuration, error);
 
-  std::unique_ptr<UcxFabricBase> fabric = open_fabric(error);
+  std::unique_ptr<UcxFabricBase> fabric =
+      carries ? open_fabric(error) : no_fabric(world_rank(), world_size());
   agree(error);
   Result<std::unique_ptr<Lane>> lane = make_lane(
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});

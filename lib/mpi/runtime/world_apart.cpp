@@ -1,6 +1,8 @@
 #include "lib/mpi/runtime/world_apart.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "lib/native/pmpi.hpp"
@@ -65,6 +67,21 @@ std::uint64_t WorldApart::sum(std::uint64_t own) const {
 bool WorldApart::hear(bool of_rank_0) const {
   int said = of_rank_0 ? 1 : 0;
   native.Bcast(&said, 1, MPI_INT, 0, comm_);
+  return said != 0;
+}
+
+bool WorldApart::hear_asleep(bool of_rank_0) const {
+  int said = of_rank_0 ? 1 : 0;
+  int heard = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  native.Ibcast(&said, 1, MPI_INT, 0, comm_, &request);
+  constexpr auto kLongest = std::chrono::microseconds(1000);
+  auto nap = std::chrono::microseconds(50);
+  for (native.Test(&request, &heard, MPI_STATUS_IGNORE); heard == 0;
+       native.Test(&request, &heard, MPI_STATUS_IGNORE)) {
+    std::this_thread::sleep_for(nap);
+    nap = std::min(2 * nap, kLongest);
+  }
   return said != 0;
 }
 

@@ -25,6 +25,8 @@ class WorldApart {
   [[nodiscard]] std::uint64_t sum(std::uint64_t own) const;
   /// What rank 0 says.
   [[nodiscard]] bool hear(bool of_rank_0) const;
+  /// The same where rank 0 has long to work: the others leave it the cores.
+  [[nodiscard]] bool hear_asleep(bool of_rank_0) const;
 
  private:
   void send(const std::string& text) const;

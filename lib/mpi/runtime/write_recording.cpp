@@ -73,7 +73,8 @@ std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuratio
   // What an earlier run has left.
   if (const std::string path = recording_path(configuration); !has_file && !path.empty())
     (void)unlink(recording::part_path(path, options.rank).c_str());
-  const bool times = has_file || configuration.compute.kind != Compute::Kind::kNone;
+  const bool times =
+      has_file || !configuration.report.empty() || configuration.compute.kind != Compute::Kind::kNone;
   return std::make_unique<ProgramRecorder>(options, threads, times);
 }
 

@@ -1,8 +1,12 @@
 #include "lib/mpi/runtime/write_reports.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "lib/configuration/mpi_family.hpp"
 #include "lib/configuration/output_file.hpp"
@@ -10,8 +14,10 @@
 #include "lib/mpi/runtime/world_apart.hpp"
 #include "lib/mpi/runtime/write_recording.hpp"
 #include "lib/native/pmpi.hpp"
+#include "lib/replay/free_communication.hpp"
 #include "lib/report/replay_records.hpp"
 #include "lib/report/report.hpp"
+#include "lib/report/words.hpp"
 
 namespace offramp {
 
@@ -41,30 +47,61 @@ std::string own_contribution(Session& session) {
 
 namespace {
 
-Settled settle(const Session& session, recording::Recording& recorded, const std::string& backend,
-               ReplayObserver* observer) {
-  const Configuration& configuration = session.configuration();
+/// Wall time since it was made, in nanoseconds.
+class Stopwatch {
+ public:
+  [[nodiscard]] double passed() const {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// The run as worlds see it.
+class Settlement {
+ public:
+  Settlement(const Session& session, Recorded& recorded)
+      : session_(session), recorded_(recorded), whole_runs_(*session.registry().find("host")) {}
+
+  /// Over each backend, the one that carried it first.
+  std::vector<Settled> all();
+  [[nodiscard]] const std::optional<ProgramTimes>& program() const { return whole_runs_.program(); }
+
+ private:
+  Settled over(const std::string& backend, ReplayObserver* observer);
+  /// The backend that carried the run, and what its simulation records.
+  Settled over_own();
+
+  const Session& session_;
+  Recorded& recorded_;
+  WholeRuns whole_runs_;
+};
+
+Settled Settlement::over(const std::string& backend, ReplayObserver* observer) {
+  const Configuration& configuration = session_.configuration();
   ReplayOptions options;
   options.compute = configuration.compute;
   options.sizes = !configuration.report.empty();
   options.details = configuration.details && options.sizes;
   options.certificate = configuration.certificate;
   options.observer = observer;
-  const auto setting = world_setting(configuration, session.registry(), *session.registry().find(backend),
-                                     session.engine.ranks());
+  const auto setting = world_setting(configuration, session_.registry(), *session_.registry().find(backend),
+                                     session_.engine.ranks());
   if (!setting) return {backend, {}, setting.error()};
-  Result<ReplayResult> result = replay(*setting, recorded, options);
+  const ReplaySource source = source_of(*recorded_.recording);
+  Result<ReplayResult> result = replay(*setting, source, options);
   if (!result) return {backend, {}, result.error()};
-  return {backend, std::move(*result), {}};
+  Settled settled{backend, std::move(*result), {}};
+  settled.run = whole_runs_.of(*setting, source, options, *settled.result);
+  return settled;
 }
 
-/// The backend that carries the run, and what its simulation records.
-Settled settle_own(const Session& session, recording::Recording& recorded) {
-  const Configuration& configuration = session.configuration();
-  ReplayRecords records(session.engine.ranks(), {!configuration.trace.empty(), configuration.receipts,
-                                                 !configuration.capture.empty()});
-  Settled settled =
-      settle(session, recorded, configuration.backend, records.wanted().any() ? &records : nullptr);
+Settled Settlement::over_own() {
+  const Configuration& configuration = session_.configuration();
+  ReplayRecords records(session_.engine.ranks(), {!configuration.trace.empty(), configuration.receipts,
+                                                  !configuration.capture.empty()});
+  Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr);
   const auto write = [](const char* what, const std::string& path, const std::string& problem) {
     if (!problem.empty()) tell_lost(what, path, problem);
   };
@@ -77,33 +114,41 @@ Settled settle_own(const Session& session, recording::Recording& recorded) {
   return settled;
 }
 
-/// The run over each backend, the one that carried it first.
-std::vector<Settled> settle(const Session& session, Recorded& recorded) {
-  const Configuration& configuration = session.configuration();
+std::vector<Settled> Settlement::all() {
+  const Configuration& configuration = session_.configuration();
   std::vector<Settled> all;
-  if (!recorded.recording || !recorded.unsettled.empty()) {
+  if (!recorded_.recording || !recorded_.unsettled.empty()) {
     all.push_back({configuration.backend,
                    {},
-                   recorded.unsettled.empty() ? recorded.recording.error() : recorded.unsettled});
+                   recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
     return all;
   }
   for (const std::string& backend : configuration.settled_backends())
-    all.push_back(all.empty() ? settle_own(session, *recorded.recording)
-                              : settle(session, *recorded.recording, backend, nullptr));
+    all.push_back(all.empty() ? over_own() : over(backend, nullptr));
   return all;
 }
 
-/// At rank 0.
+/// At rank 0. gathered: so many bytes of recordings, in that wall time in nanoseconds.
 void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
-                   Recorded& recorded) {
+                   Recorded& recorded, std::uint64_t gathered, double gathering) {
   const Configuration& configuration = session.configuration();
-  const std::string report = run_report(ranks, facts, configuration, settle(session, recorded));
+  const Stopwatch simulating;
+  Settlement settlement(session, recorded);
+  const std::vector<Settled> settled = settlement.all();
+  const double simulated = simulating.passed();
+  const Stopwatch writing;
+  const std::string report = run_report(ranks, facts, configuration, settled, settlement.program());
   if (!configuration.report.empty()) {
     const std::string problem = write_output(configuration.report, report);
     if (!problem.empty()) tell_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
-  const std::string text = summary(report);
+  std::string text = summary(report);
+  if (configuration.details)
+    text += fmt::format(
+        "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
+        time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
+        time_text(writing.passed()));
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -111,15 +156,19 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
 
 void write_outputs(Session& session) {
   if (!session.carries && session.recorder == nullptr) return;
+  const Stopwatch gathering;
   const WorldApart apart;
+  const std::uint64_t bytes =
+      apart.sum(session.recorder != nullptr ? session.recorder->recorder().bytes() : 0);
   Recorded recorded = session.recorder != nullptr
                           ? gather_recording(session, apart)
                           : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
   write_recording(session, apart, recorded);
   if (!session.carries) return;
   const std::vector<std::string> ranks = apart.gather(own_contribution(session));
-  if (apart.rank() == 0) write_reports(session, facts_of(session), ranks, recorded);
-  (void)apart.hear(true);  // no rank leaves before the files have their names
+  if (apart.rank() == 0)
+    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
+  (void)apart.hear_asleep(true);  // no rank leaves before the files have their names
 }
 
 }  // namespace offramp

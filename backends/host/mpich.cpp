@@ -1,0 +1,94 @@
+// Which algorithm MPICH takes: its table of decisions as of v4.3.2 (maint/tuning/coll/mpir/generic.json), by
+// the number of ranks and bytes. Its device's own compositions by nodes are left out, but for the barrier's.
+#include "backends/host/collectives.hpp"
+#include "backends/host/pieces.hpp"
+
+namespace offramp::host {
+namespace {
+
+constexpr std::size_t kKi = 1024;
+
+/// What its rules look at.
+struct Asked {
+  std::size_t bytes;  // of the message or the block
+  std::size_t total;  // of all blocks
+  int ranks;
+  bool is_power_of_two;
+  bool has_few_elements;  // fewer than there are positions
+  bool is_user_defined;   // the operation, of a reduction
+};
+
+std::string_view bcast(const Asked& asked) {
+  if (asked.ranks < 8 || asked.bytes <= 12 * kKi) return "binomial";
+  return asked.is_power_of_two && asked.bytes <= 512 * kKi ? "scatter_allgather" : "scatter_allgather_ring";
+}
+
+std::string_view allreduce(const Asked& asked) {
+  return asked.bytes <= 8 || asked.is_user_defined || asked.has_few_elements ? "recursive_doubling"
+                                                                             : "rabenseifner";
+}
+
+std::string_view reduce(const Asked& asked) {
+  return asked.bytes <= 2 * kKi || asked.is_user_defined || asked.has_few_elements ? "binomial"
+                                                                                   : "rabenseifner";
+}
+
+std::string_view allgather(const Asked& asked) {
+  if (asked.is_power_of_two) return asked.total < 512 * kKi ? "recursive_doubling" : "ring";
+  return asked.total < 80 * kKi ? "bruck" : "ring";
+}
+
+std::string_view alltoall(const Asked& asked) {
+  if (asked.ranks >= 8 && asked.bytes <= 256) return "modified_bruck";
+  return asked.bytes <= 32 * kKi ? "linear" : "pairwise";
+}
+
+}  // namespace
+
+const Algorithm& algorithm_of_mpich(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                    Nodes nodes) {
+  using enum OperationKind;
+  const OperationKind kind = operation.kind;
+  const int power = Positions(operation.ranks).count();
+  const std::size_t total =
+      kind == kReduceScatterv ? bytes : bytes * static_cast<std::size_t>(operation.ranks);
+  const Asked asked{bytes,
+                    total,
+                    operation.ranks,
+                    operation.ranks == power,
+                    elements < static_cast<std::size_t>(power),
+                    operation.function == ReduceFunction::kUser};
+  const auto name = [&]() -> std::string_view {
+    switch (kind) {
+      case kBcast:
+        return bcast(asked);
+      case kReduce:
+        return reduce(asked);
+      case kAllreduce:
+        return allreduce(asked);
+      case kGather:
+      case kScatter:
+        return "binomial";
+      case kAllgather:
+        return allgather(asked);
+      case kAllgatherv:  // its recursive doubling has the steps and sizes of Bruck's
+        return asked.total < 512 * kKi && (asked.is_power_of_two || asked.total < 80 * kKi) ? "bruck"
+                                                                                            : "ring";
+      case kReduceScatter:
+      case kReduceScatterv:
+        if (!operation.commutative) return kind == kReduceScatter ? "recursive_doubling" : "butterfly";
+        return asked.total < 512 * kKi ? "recursive_halving" : "pairwise";
+      case kAlltoall:
+        return alltoall(asked);
+      case kAlltoallv:
+        return "basic_linear";
+      case kBarrier:
+        return nodes == Nodes::kAny ? "bruck" : "han";
+      default:
+        return "recursive_doubling";
+    }
+  }();
+  return algorithm_named(kind, name);
+}
+
+}  // namespace offramp::host

@@ -1,0 +1,111 @@
+// Who chooses the host's algorithms: Open MPI, MPICH, or the model, which takes the fastest.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/core/host_trial.hpp"
+
+namespace offramp {
+namespace {
+
+using test::chosen;
+using test::forecast_of;
+using test::host_settings;
+using test::kKi;
+using test::kMi;
+
+Settings by(std::string selection) {
+  return host_settings({{"collectives", {0, std::move(selection)}}});
+}
+
+TEST(HostSelection, TakesWhatMpichTakes) {
+  using enum OperationKind;
+  const test::Choice choices[] = {
+      {kBcast, 4, kMi, "binomial"},
+      {kBcast, 16, 12 * kKi, "binomial"},
+      {kBcast, 16, 12 * kKi + 1, "scatter_allgather"},
+      {kBcast, 12, 12 * kKi + 1, "scatter_allgather_ring"},
+      {kBcast, 16, 512 * kKi + 1, "scatter_allgather_ring"},
+      {kAllreduce, 16, 8, "recursive_doubling"},
+      {kAllreduce, 16, 16, "rabenseifner"},
+      {kReduce, 16, 2 * kKi, "binomial"},
+      {kReduce, 16, 2 * kKi + 4, "rabenseifner"},
+      {kAllgather, 16, 32 * kKi - 1, "recursive_doubling"},
+      {kAllgather, 16, 32 * kKi, "ring"},
+      {kAllgather, 10, 8 * kKi - 1, "bruck"},
+      {kAllgather, 10, 8 * kKi, "ring"},
+      {kAllgatherv, 10, 8 * kKi, "ring"},
+      {kReduceScatter, 8, 64 * kKi - 1, "recursive_halving"},
+      {kReduceScatter, 8, 64 * kKi, "pairwise"},
+      {kReduceScatter, 8, 64 * kKi, "recursive_doubling", false},
+      {kAlltoall, 7, 8, "linear"},
+      {kAlltoall, 8, 256, "modified_bruck"},
+      {kAlltoall, 8, 257, "linear"},
+      {kAlltoall, 8, 32 * kKi + 1, "pairwise"},
+      {kGather, 8, kMi, "binomial"},
+      {kScatter, 8, kMi, "binomial"},
+      {kScan, 8, 8, "recursive_doubling"},
+      {kBarrier, 8, 0, "bruck"},
+      {kBarrier, 8, 0, "han", true, host::Nodes::kSeveral},
+  };
+  for (const test::Choice& choice : choices)
+    EXPECT_EQ(chosen(choice, by("mpich")), choice.algorithm)
+        << to_string(choice.kind) << " of " << choice.bytes << " on " << choice.ranks;
+}
+
+TEST(HostSelection, GivesOneCollectiveToAnotherChooser) {
+  const test::Choice bcast{OperationKind::kBcast, 16, kMi, ""};
+  const test::Choice gather{OperationKind::kGather, 4, 256 * kKi, ""};
+  Settings settings = by("mpich");
+  settings.set("gather", {0, "openmpi"});
+  EXPECT_EQ(chosen(bcast, settings), "scatter_allgather_ring");
+  EXPECT_EQ(chosen(gather, settings), "linear_sync");
+  settings.set("bcast", {0, "chain"});
+  EXPECT_EQ(chosen(bcast, settings), "chain");
+}
+
+class TheFastest : public testing::TestWithParam<std::tuple<OperationKind, int, int>> {};
+
+TEST_P(TheFastest, IsNeverSlowerThanAnyOther) {
+  const auto [kind, ranks, ranks_per_node] = GetParam();
+  for (const std::size_t bytes : {std::size_t{8}, 8 * kKi, 256 * kKi}) {
+    const auto time = [&, k = kind, n = ranks, per_node = ranks_per_node](const char* name,
+                                                                          std::string value) {
+      return forecast_of(k, n, bytes, {{name, {0, std::move(value)}}}, per_node).time;
+    };
+    Time least = std::min(time("collectives", "openmpi"), time("collectives", "mpich"));
+    for (const host::Algorithm& algorithm : host::collective_kind(kind).algorithms)
+      least = std::min(least, time(std::string(to_string(kind)).c_str(), std::string(algorithm.name)));
+    EXPECT_EQ(time("collectives", "best"), least) << bytes;
+  }
+}
+
+TEST_P(TheFastest, GivesTheSameResults) {
+  const auto [kind, ranks, ranks_per_node] = GetParam();
+  ClusterOptions options;
+  options.machine.ranks_per_node = ranks_per_node;
+  for (const char* selection : {"best", "mpich"}) {
+    for (const bool nonblocking : {false, true})
+      test::try_all(kind, ranks, {{"collectives", {0, selection}}}, selection, options, nonblocking);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Collectives, TheFastest,
+    testing::Combine(testing::Values(OperationKind::kBcast, OperationKind::kReduce, OperationKind::kAllreduce,
+                                     OperationKind::kGather, OperationKind::kAllgather,
+                                     OperationKind::kReduceScatter, OperationKind::kAlltoall),
+                     testing::Values(5, 8), testing::Values(1, 4)),
+    [](const auto& each) {
+      return std::string(to_string(std::get<0>(each.param))) + "_" + std::to_string(std::get<1>(each.param)) +
+             "_on_" + std::to_string(std::get<2>(each.param));
+    });
+
+TEST(HostSelection, TakesTheFastestWhereBlocksDiffer) {
+  for (const OperationKind kind :
+       {OperationKind::kAllgatherv, OperationKind::kReduceScatterv, OperationKind::kAlltoallv})
+    test::try_all(kind, 6, {{"collectives", {0, "best"}}}, "best");
+}
+
+}  // namespace
+}  // namespace offramp
