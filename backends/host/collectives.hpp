@@ -26,12 +26,25 @@ class Collectives {
   [[nodiscard]] const MachineLayout& machine() const { return machine_; }
 
  private:
+  /// What was chosen last for one kind: a program repeats its calls.
+  struct Choice {
+    std::size_t bytes = 0;
+    std::size_t elements = 0;
+    int ranks = 0;
+    bool commutative = true;
+    Nodes nodes = Nodes::kAny;
+    const Algorithm* algorithm = nullptr;
+  };
+  [[nodiscard]] const Algorithm& find(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                      Nodes nodes) const;
   [[nodiscard]] const Algorithm* named(OperationKind kind) const {
     const auto place = static_cast<std::size_t>(kind);
     return place < named_.size() ? named_[place] : nullptr;
   }
 
-  std::array<const Algorithm*, static_cast<std::size_t>(OperationKind::kCount)> named_{};  // null: auto
+  static constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
+  std::array<const Algorithm*, kKinds> named_{};  // null: auto
+  mutable std::array<Choice, kKinds> chosen_;
   LocalCosts costs_;
   std::size_t segment_;
   std::size_t han_segment_;
