@@ -79,11 +79,7 @@ class ClusterRank::CollectiveRequest final : public ClusterRequest {
       const auto* self = static_cast<CollectiveRequest*>(collective.owner);
       self->rank_.completed(*self);
     };
-    if (rank.watched()) {
-      collective_.watch(operation, buffers);
-    } else {
-      collective_.start(operation, buffers, reducer);
-    }
+    collective_.start(operation, buffers, reducer);
   }
   [[nodiscard]] bool done() const override { return collective_.done(); }
   Received observe() override {
@@ -118,9 +114,6 @@ void ClusterRank::completed(const ClusterRequest& request) {
 
 int ClusterRank::size() const {
   return cluster_.ranks();
-}
-bool ClusterRank::watched() const {
-  return cluster_.options_.watched;
 }
 Engine& ClusterRank::engine() {
   return cluster_.engine(rank_);

@@ -27,7 +27,6 @@ struct ClusterOptions {
   std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
   FaultRates faults;               // of the modelled wires
   bool timed = true;               // there is a live clock
-  bool watched = false;            // collectives: the live clock follows them, and no data moves
   MachineLayout machine = {};      // which ranks share a node
   std::vector<int> members = {};   // of the communicator of collectives, in its order; empty: as in the world
 };
@@ -61,8 +60,6 @@ class ClusterRank {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const;
-  /// Collectives move no data: see ClusterOptions.
-  [[nodiscard]] bool watched() const;
   [[nodiscard]] Engine& engine();
   /// The world's contexts: of its messages, and of its collectives.
   [[nodiscard]] Context& world();

@@ -30,8 +30,8 @@ class LiveBackend {
     return live_.receive(transfer, departure, posted, posted, units);
   }
   /// Of the message that departed last.
-  Time complete_send(const Transfer& transfer, const Stamp& reply, Units& units) {
-    return live_.complete_send(transfer, departed_, reply, units);
+  Time complete_send(const Stamp& reply, Units& units) {
+    return live_.complete_send(departed_, reply, units);
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const { return backend_->supports(operation); }

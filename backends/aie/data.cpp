@@ -14,7 +14,7 @@ Fold fold_of(const Tree& tree, const Team& team, int root) {
   const int node = tree.preorder()[static_cast<std::size_t>((team.rank() - root + size) % size)];
   Fold fold;
   if (team.rank() != root) fold.parent = rank_of_node(tree.parent(node));
-  for (const int child : tree.children(node)) fold.children.push_back(rank_of_node(child));
+  for (const int child : tree.children(node)) fold.add_child(rank_of_node(child));
   return fold;
 }
 
@@ -42,7 +42,8 @@ Task<Outcome> butterfly(Team& team, CollectiveBuffers buffers) {
 
 }  // namespace
 
-Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team, CollectiveBuffers buffers) {
+Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team,
+                    const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
   const Need& need = planner.need(operation);
   if (operation.kind == OperationKind::kAllreduce && need.butterfly != nullptr)

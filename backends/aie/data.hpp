@@ -7,6 +7,7 @@
 
 namespace offramp::aie {
 
-Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team, CollectiveBuffers buffers);
+Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team,
+                    const CollectiveBuffers& buffers);
 
 }  // namespace offramp::aie

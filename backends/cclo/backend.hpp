@@ -90,7 +90,8 @@ class CcloBackend final : public Backend {
   /// A collective as a call of the engine.
   Task<Outcome> call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers);
   /// The same without hardware: what the firmware's algorithms combine, in their order.
-  [[nodiscard]] Task<Outcome> carry(const Operation& operation, Team& team, CollectiveBuffers buffers) const;
+  [[nodiscard]] Task<Outcome> carry(const Operation& operation, Team& team,
+                                    const CollectiveBuffers& buffers) const;
 
   static Scenario scenario_of_kind(OperationKind kind);
 

@@ -72,7 +72,8 @@ Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, Co
   return team.hardware() != nullptr ? call_engine(operation, team, buffers) : carry(operation, team, buffers);
 }
 
-Task<Outcome> CcloBackend::carry(const Operation& operation, Team& team, CollectiveBuffers buffers) const {
+Task<Outcome> CcloBackend::carry(const Operation& operation, Team& team,
+                                 const CollectiveBuffers& buffers) const {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
   const Tuning& tuning = configuration_.tuning;
   if (is_rendezvous(spec_, scenario_of_kind(operation.kind), operation.bytes)) {

@@ -78,21 +78,17 @@ std::uint64_t most_at_once(const Spec& spec, std::uint64_t element_bytes, int ra
   return std::max(unit, spec.rx_buffer_bytes / unit * unit);
 }
 
-/// contributions: by rank. The last one in the order of a chunk holds its sum in the end.
-void add_up(Team& team, Chunks chunks, std::span<const MutableBytes> contributions, MutableBytes result) {
+/// contributions: by rank; none of them is where the result goes.
+void add_up(Team& team, Chunks chunks, std::span<const Bytes> contributions, MutableBytes result) {
   for (int chunk = 0; chunk < chunks.ranks; ++chunk) {
-    Bytes sum = chunks.part(contributions[static_cast<std::size_t>(chunks.wrap(chunk + 1))], chunk);
+    const MutableBytes sum = chunks.part(result, chunk);
     if (sum.empty()) continue;
-    for (int i = 2; i <= chunks.ranks; ++i) {
-      const MutableBytes other =
-          chunks.part(contributions[static_cast<std::size_t>(chunks.wrap(chunk + i))], chunk);
-      // in = (op) inout as on the ring, where the rank's own contribution comes first.
-      const MutableBytes landing = team.scratch(sum.size());
-      team.copy(sum, landing);
-      team.combine(other, landing);
-      sum = landing;
-    }
-    team.copy(sum, chunks.part(result, chunk));
+    const auto part_of = [&](int rank) {
+      return chunks.part(contributions[static_cast<std::size_t>(chunks.wrap(rank))], chunk);
+    };
+    team.copy(part_of(chunk + 1), sum);
+    // As on the ring, where the rank's own contribution comes first.
+    for (int i = 2; i <= chunks.ranks; ++i) team.combine(part_of(chunk + i), sum);
   }
 }
 
@@ -104,21 +100,32 @@ Task<Outcome> allreduce_at_one(const Spec& spec, Team& team, Bytes own, MutableB
     note(outcome, (co_await team.receive_token(0, result)).outcome);
     co_return outcome;
   }
-  PooledVector<MutableBytes> contributions;
+  PooledVector<Bytes> contributions;
   PooledVector<Team::PendingToken> pending;
-  for (int rank = 0; rank < team.size(); ++rank) {
-    contributions.push_back(team.scratch(own.size()));
-    if (rank != 0) pending.push_back(team.receive_token(rank, contributions.back()));
+  contributions.reserve(static_cast<std::size_t>(team.size()));
+  pending.reserve(static_cast<std::size_t>(team.size()));
+  if (own.data() == result.data()) {
+    const MutableBytes saved = team.scratch(own.size());
+    team.copy(own, saved);
+    own = saved;
   }
-  team.copy(own, contributions.front());
+  contributions.push_back(own);
+  for (int rank = 1; rank < team.size(); ++rank) {
+    const MutableBytes room = team.scratch(own.size());
+    contributions.push_back(room);
+    pending.push_back(team.receive_token(rank, room));
+  }
   for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
   const std::uint64_t most = most_at_once(spec, element_bytes, team.size());
   for (std::uint64_t at = 0; at < own.size(); at += most) {
     const std::uint64_t bytes = std::min<std::uint64_t>(most, own.size() - at);
-    PooledVector<MutableBytes> parts;
-    for (const MutableBytes all : contributions) parts.push_back(all.subspan(at, bytes));
+    if (bytes == own.size()) {
+      add_up(team, {bytes, element_bytes, team.size()}, contributions, result);
+      break;
+    }
+    PooledVector<Bytes> parts;
+    for (const Bytes all : contributions) parts.push_back(all.subspan(at, bytes));
     add_up(team, {bytes, element_bytes, team.size()}, parts, result.subspan(at, bytes));
-    if (bytes == own.size()) break;
   }
   pending.clear();
   for (int rank = 1; rank < team.size(); ++rank) pending.push_back(team.send_token(rank, result, Stamp{}));
@@ -153,18 +160,18 @@ Fold flat_fold(const Team& team, int root) {
     return fold;
   }
   for (int distance = 1; distance < team.size(); ++distance)
-    fold.children.push_back((root - distance + team.size()) % team.size());
+    fold.add_child((root - distance + team.size()) % team.size());
   return fold;
 }
 
-Task<Outcome> reduce_scatter_on_ring(Team& team, CollectiveBuffers buffers) {
+Task<Outcome> reduce_scatter_on_ring(Team& team, const CollectiveBuffers& buffers) {
   if (team.size() == 1) return copy_alone(team, buffers);
   const std::uint64_t block = buffers.send.size() / static_cast<std::uint64_t>(team.size());
   return scatter_sums(team, {buffers.send.size(), std::max<std::uint64_t>(1, block), team.size()},
                       buffers.send, buffers.receive);
 }
 
-Task<Outcome> allreduce_on_ring(const Spec& spec, Team& team, CollectiveBuffers buffers,
+Task<Outcome> allreduce_on_ring(const Spec& spec, Team& team, const CollectiveBuffers& buffers,
                                 std::uint64_t element_bytes) {
   if (team.size() == 1) return copy_alone(team, buffers);
   return buffers.send.size() * static_cast<std::size_t>(team.size()) <= kCentral

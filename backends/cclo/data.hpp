@@ -12,8 +12,8 @@ namespace offramp::cclo {
 /// modelled time that is the one in which they come if all begin at once: the rank before the root first.
 [[nodiscard]] Fold flat_fold(const Team& team, int root);
 
-Task<Outcome> reduce_scatter_on_ring(Team& team, CollectiveBuffers buffers);
-Task<Outcome> allreduce_on_ring(const Spec& spec, Team& team, CollectiveBuffers buffers,
+Task<Outcome> reduce_scatter_on_ring(Team& team, const CollectiveBuffers& buffers);
+Task<Outcome> allreduce_on_ring(const Spec& spec, Team& team, const CollectiveBuffers& buffers,
                                 std::uint64_t element_bytes);
 
 }  // namespace offramp::cclo

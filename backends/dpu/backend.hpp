@@ -49,8 +49,7 @@ class DpuBackend final : public Backend {
   void forget(std::uint64_t context) override;
   [[nodiscard]] WireCounters wire() const override;
   [[nodiscard]] std::string_view failure(const Stamp&) const override {
-    return "a notification was lost more often than the transport repeats it, or the ranks' settings of the "
-           "service differ";
+    return "a notification was lost more often than the transport repeats it";
   }
 
  private:

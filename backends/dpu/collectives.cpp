@@ -10,7 +10,7 @@ namespace offramp::dpu {
 namespace {
 
 /// What the service processes carry commutes (supports()): a binomial tree is as good as theirs.
-Task<Outcome> carry(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+Task<Outcome> carry(const Operation& operation, Team& team, const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
   return move_data(operation, team, buffers, binomial_fold(team, top_of(operation)));
 }

@@ -35,7 +35,7 @@ DpuBackend::DpuBackend(const BackendContext& context)
     : driver_(driver_of(context.settings, context.faults, context.ranks, context.machine)),
       node_(driver_.platform),
       path_(driver_.platform, node_, driver_.emit),
-      timing_(driver_.platform, fingerprint_of(context.settings, context.machine)),
+      timing_(driver_.platform),
       shared_(driver_.platform),
       ranks_(context.ranks),
       spans_(context.spans) {}

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "offramp/kernel/hash.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/model/footing.hpp"
 
@@ -249,19 +248,6 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   }
   if (setup == Setup::kNone) found.push_back({"cache_entry", "has no effect with setup = none"});
   return found;
-}
-
-std::uint32_t fingerprint_of(const Settings& settings, const MachineLayout& machine) {
-  std::uint32_t hash = fnv1a_32({});
-  const auto mix = [&hash](std::string_view text) { hash = fnv1a_32(bytes_of(text), hash); };
-  for (const Parameter& p : parameters()) {
-    mix(p.name);
-    const std::string name(p.name);
-    mix(p.kind == ParameterKind::kChoice ? settings.choice(name) : std::to_string(settings.real(name)));
-  }
-  for (const int value : {machine.ranks_per_node, machine.cards_per_node, machine.links_per_card})
-    mix(std::to_string(value) + ' ');
-  return hash;
 }
 
 }  // namespace offramp::dpu

@@ -24,7 +24,4 @@ Footing footing(const Settings& settings, const MachineLayout& machine, int rank
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 
-/// Of all values, and of the machine: ranks of one job must agree on it.
-std::uint32_t fingerprint_of(const Settings& settings, const MachineLayout& machine);
-
 }  // namespace offramp::dpu

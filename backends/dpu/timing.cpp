@@ -5,8 +5,8 @@
 namespace offramp::dpu {
 namespace {
 
-// Stamp::detail of an answer: the host's work in picoseconds, and whether the ranks' settings differ.
-constexpr std::uint64_t kDiffers = std::uint64_t{1} << 62;
+// Stamp::detail of an answer: the host's work in picoseconds, and whether the transport gave up.
+constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 62;
 constexpr std::uint64_t kWorkMask = (std::uint64_t{1} << 61) - 1;
 constexpr std::size_t kRememberedSizes = 1 << 16;
 // Sizes ride in stamps, whose three numbers hold 61 bits at least.
@@ -17,14 +17,14 @@ std::uint64_t mix(std::uint64_t hash, std::int64_t value) {
   return hash;
 }
 
-Stamp answer(const MemberResult& member, bool differs) {
+Stamp answer(const MemberResult& member, bool failed) {
   const auto work = std::min(static_cast<std::uint64_t>(member.host_work.count()), kWorkMask);
-  return {member.done, member.process_free, work | (differs ? kDiffers : 0)};
+  return {member.done, member.process_free, work | (failed ? kGaveUp : 0)};
 }
 
 Completion read_answer(const Stamp& stamp) {
   Completion completion;
-  completion.outcome = stamp.failed() || (stamp.detail & kDiffers) != 0 ? Outcome::kFault : Outcome::kOk;
+  completion.outcome = stamp.failed() || (stamp.detail & kGaveUp) != 0 ? Outcome::kFault : Outcome::kOk;
   completion.done = stamp.first;
   completion.process_free = stamp.last;
   completion.host_work = Time::ps(static_cast<std::int64_t>(stamp.detail & kWorkMask));
@@ -92,15 +92,12 @@ std::size_t CollectiveTiming::RequestHash::operator()(const CollectiveRequest& r
   return hash;
 }
 
-CollectiveTiming::CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint)
-    : spec_(spec), fingerprint_(fingerprint) {}
-
 void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Team& team,
                              const CollectiveBuffers& buffers, Time posted, Time process_free,
                              bool fills_a_cache) {
   const std::vector<std::int64_t> own = told_sizes(operation, team, buffers);
   if (team.rank() != 0) {
-    exchange.pending.push_back(team.send_token(0, {}, {posted, process_free, fingerprint_}));
+    exchange.pending.push_back(team.send_token(0, {}, {posted, process_free}));
     for (std::size_t i = 0; i < own.size(); i += kSizesPerToken)
       exchange.pending.push_back(team.send_token(0, {}, pack(std::span(own).subspan(i))));
     return;
@@ -137,7 +134,6 @@ Task<Completion> CollectiveTiming::end(Exchange& exchange, Team& team) {
 }
 
 Task<Completion> CollectiveTiming::lead(Exchange& exchange, Team& team) {
-  bool differs = false;
   Outcome outcome = Outcome::kOk;
   std::size_t next = 0;
   for (std::size_t i = 1; i < exchange.request.members.size(); ++i) {
@@ -146,7 +142,6 @@ Task<Completion> CollectiveTiming::lead(Exchange& exchange, Team& team) {
     Member& member = exchange.request.members[i];
     member.posted = arrival.stamp.first;
     member.process_free = arrival.stamp.last;
-    differs = differs || arrival.stamp.detail != fingerprint_;
     if (arrival.outcome != Outcome::kOk) outcome = arrival.outcome;
     const std::size_t sizes = told_by(exchange.operation, static_cast<int>(i));
     for (std::size_t had = 0; had < sizes; had += kSizesPerToken) {
@@ -158,7 +153,7 @@ Task<Completion> CollectiveTiming::lead(Exchange& exchange, Team& team) {
   }
   const Simulated simulated = simulate(exchange.request);
   wire_ += simulated.result.wire;
-  const bool failed = differs || simulated.result.failed;
+  const bool failed = simulated.result.failed;
   const Stamp own = answer(simulated.member(0), failed);
   PooledVector<Team::PendingToken> answers;
   for (int to = 1; to < team.size(); ++to)

@@ -4,8 +4,8 @@
 // bring them cost nothing.
 //
 // Where blocks differ in size, no rank need know more than its own counts, which it posts to its service
-// process. So each also tells the first rank what it knows, in stamps as well: tokens of a lane that only
-// watches have no data.
+// process. So each also tells the first rank what it knows, in stamps as well: in a world tokens have no
+// data.
 #pragma once
 
 #include <set>
@@ -27,7 +27,7 @@ std::size_t told_by(const Operation& operation, int rank);
 
 class CollectiveTiming {
  public:
-  CollectiveTiming(const PlatformSpec& spec, std::uint32_t fingerprint);
+  explicit CollectiveTiming(const PlatformSpec& spec) : spec_(spec) {}
 
   /// posted: when this rank's host has handed over its notification. Between begin() and end() ranks may
   /// exchange other tokens, each pair in one order: towards the first rank the arrival comes before them,
@@ -64,7 +64,6 @@ class CollectiveTiming {
   Simulated simulate(CollectiveRequest& request);
 
   const PlatformSpec& spec_;
-  std::uint32_t fingerprint_;
   DirectMappedCache<CollectiveRequest, CollectiveResult, 61, RequestHash> remembered_;
   CollectiveResult latest_;        // that is not remembered
   std::set<std::uint64_t> begun_;  // communicators that this rank leads, by context

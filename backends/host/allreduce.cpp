@@ -135,7 +135,11 @@ Task<Outcome> allreduce_recursive_doubling(Call call) {
       sum = held;
     }
     make_room();
-    note(outcome, co_await exchange(team, positions.rank(partner), sum, positions.rank(partner), other));
+    // Not by exchange(), whose frame would be much of what a small message costs.
+    const Team::Pending receiving = team.receive(positions.rank(partner), other);
+    const Team::Pending sending = team.send(positions.rank(partner), sum);
+    note(outcome, co_await receiving);
+    note(outcome, co_await sending);
     if (partner > position) {
       take_upper();
     } else {

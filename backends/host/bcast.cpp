@@ -16,7 +16,7 @@ Task<Outcome> down(Call call, Tree tree, std::size_t segment) {
   Outcome outcome = Outcome::kOk;
   std::optional<Team::Pending> next;
   if (!tree.is_top()) next.emplace(team.receive(tree.parent, segments.of(buffer, 0)));
-  std::vector<Team::Pending> outgoing;
+  PooledVector<Team::Pending> outgoing;
   for (std::size_t i = 0; i < segments.count(); ++i) {
     if (!tree.is_top()) {
       const Team::Pending incoming = *next;

@@ -174,6 +174,17 @@ Collectives::~Collectives() = default;
 
 const Algorithm& Collectives::choose(const Operation& operation, std::size_t bytes, std::size_t elements,
                                      Nodes nodes) const {
+  Choice& last = chosen_[static_cast<std::size_t>(operation.kind)];
+  if (last.algorithm == nullptr || last.bytes != bytes || last.elements != elements ||
+      last.ranks != operation.ranks || last.commutative != operation.commutative || last.nodes != nodes)
+    last = {bytes,           elements,
+            operation.ranks, operation.commutative,
+            nodes,           &find(operation, bytes, elements, nodes)};
+  return *last.algorithm;
+}
+
+const Algorithm& Collectives::find(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                   Nodes nodes) const {
   const CollectiveKind& kind = collective_kind(operation.kind);
   const Wanted& from = wanted(operation.kind);
   const Algorithm* algorithm = from.selection == Selection::kMpich

@@ -40,11 +40,24 @@ class Collectives {
     const Algorithm* named = nullptr;
     Selection selection = Selection::kOpenMpi;  // where none is named
   };
+  /// What was chosen last for one kind: a program repeats its calls.
+  struct Choice {
+    std::size_t bytes = 0;
+    std::size_t elements = 0;
+    int ranks = 0;
+    bool commutative = true;
+    Nodes nodes = Nodes::kAny;
+    const Algorithm* algorithm = nullptr;
+  };
   [[nodiscard]] const Wanted& wanted(OperationKind kind) const {
     return wanted_[static_cast<std::size_t>(kind)];
   }
+  [[nodiscard]] const Algorithm& find(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                      Nodes nodes) const;
 
-  std::array<Wanted, static_cast<std::size_t>(OperationKind::kCount)> wanted_{};
+  static constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
+  std::array<Wanted, kKinds> wanted_{};
+  mutable std::array<Choice, kKinds> chosen_;
   LocalCosts costs_;
   std::size_t segment_;
   std::size_t han_segment_;

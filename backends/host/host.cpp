@@ -9,9 +9,22 @@
 #include "backends/host/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
+#include "simulators/model/dataflow.hpp"
 
 namespace offramp {
 namespace {
+
+/// Collectives that combine nothing, so that any algorithm gives their result, and that are so short that
+/// only the number of messages counts. The root's messages of a gather or a scatter are then as good as a
+/// tree of them, unless there are many.
+bool moves_little(const Operation& operation, int ranks) {
+  constexpr std::size_t kLittle = 1024;
+  constexpr int kFew = 8;
+  if (operation.bytes > kLittle) return false;
+  if (operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter)
+    return ranks <= kFew;
+  return operation.kind == OperationKind::kBcast || operation.kind == OperationKind::kBarrier;
+}
 
 class HostBackend final : public Backend {
  public:
@@ -150,6 +163,8 @@ class HostBackend final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    if (team.hardware() == nullptr && moves_little(operation, team.size()))
+      return move_data(operation, team, buffers);
     return collectives_.run({team, collectives_, operation, buffers});
   }
 

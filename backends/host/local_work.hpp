@@ -19,7 +19,7 @@ inline int wrap(int rank, int size) {
   return (rank % size + size) % size;
 }
 
-/// The team's clock moves on by the time that some work takes.
+/// The team's clock moves on by the time that some work takes. Without hardware nothing asks for it.
 inline void spend(Team& team, const LocalCosts& costs, std::string_view what, Time time) {
   if (costs.spans != nullptr && time > Time())
     costs.spans->record(
@@ -28,7 +28,7 @@ inline void spend(Team& team, const LocalCosts& costs, std::string_view what, Ti
 }
 
 inline void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableBytes to) {
-  if (from.data() != to.data())
+  if (from.data() != to.data() && team.hardware() != nullptr)
     spend(team, costs, "copy", costs.copy.bytes(static_cast<std::int64_t>(from.size())));
   team.copy(from, to);
 }
@@ -36,12 +36,14 @@ inline void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableB
 /// `count` copies of `bytes` each, one after the other, which copy(0) and so on do where there is data.
 template <typename Copy>
 void local_copies(Team& team, const LocalCosts& costs, int count, std::size_t bytes, Copy copy) {
-  spend(team, costs, "copy", costs.copy.bytes(static_cast<std::int64_t>(bytes)) * count);
+  if (team.hardware() != nullptr)
+    spend(team, costs, "copy", costs.copy.bytes(static_cast<std::int64_t>(bytes)) * count);
   for (int i = 0; team.carries_data() && i < count; ++i) copy(i);
 }
 
 inline void local_combine(Team& team, const LocalCosts& costs, Bytes in, MutableBytes inout) {
-  spend(team, costs, "combine", costs.combine.bytes(static_cast<std::int64_t>(in.size())));
+  if (team.hardware() != nullptr)
+    spend(team, costs, "combine", costs.combine.bytes(static_cast<std::int64_t>(in.size())));
   team.combine(in, inout);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/host/algorithms.hpp"
+#include "offramp/kernel/frame_pool.hpp"
 
 namespace offramp::host {
 
@@ -14,7 +15,7 @@ class Tree {
  public:
   [[nodiscard]] bool is_top() const { return parent < 0; }
   int parent = -1;
-  std::vector<int> children;  // in the order in which they are served
+  PooledVector<int> children;  // in the order in which they are served
 
   // Rooted at `root`; ranks count from there, around the circle.
   static Tree flat(int rank, int size, int root);

@@ -19,12 +19,12 @@ Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_
   const bool direct = call.operation.commutative && children > 0 && own.data() != sum.data();
   if (!direct && !sum.empty()) local_copy(team, call.costs(), own, sum);
   MutableBytes rooms[2];
-  for (MutableBytes& room : rooms) {
-    if (children > 0) room = team.scratch(segments.longest());
-  }
   const auto place = [&](std::size_t step) {
     const MutableBytes part = segments.of(sum, step / children);
-    return direct && step % children == 0 ? part : rooms[step % 2].first(part.size());
+    if (direct && step % children == 0) return part;
+    MutableBytes& room = rooms[step % 2];
+    if (room.size() < part.size()) room = team.scratch(segments.longest());
+    return room.first(part.size());
   };
 
   Outcome outcome = Outcome::kOk;

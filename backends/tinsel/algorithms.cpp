@@ -20,7 +20,7 @@ Bytes block_of(Bytes all, std::size_t block, int index) {
 
 /// The threads of this rank work.
 void spend(Device& device, Team& team, std::string_view what, Time time) {
-  if (time == Time() || team.hardware() == nullptr) return;
+  if (time == Time()) return;
   const Time end = device.work(team, team.clock, time);
   device.span(team.world_rank(team.rank()), "tinsel.threads", what, end - time, end, team.operation);
   team.clock = end;
@@ -256,15 +256,16 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   co_return outcome;
 }
 
-/// Without hardware, where a root of any rank may be the top. The tree is that of the threads, so that they
-/// combine in its order.
-Task<Outcome> carry(Device& device, const Operation& operation, Team& team, CollectiveBuffers buffers) {
+/// Without hardware. The tree is that of the threads, so that they combine in its order.
+Task<Outcome> carry(Device& device, const Operation& operation, Team& team,
+                    const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
+  const int top = operation.commutative ? top_of(operation) : 0;
   const Position& position =
-      device.position(device.communicator(team), team.rank(), top_of(operation), operation.commutative);
+      device.position(device.communicator(team), team.rank(), top, operation.commutative);
   Fold fold;
   fold.parent = position.parent;
-  fold.children.assign(position.children.begin(), position.children.end());
+  for (const int child : position.children) fold.add_child(child);
   return move_data(operation, team, buffers, std::move(fold));
 }
 
@@ -273,9 +274,7 @@ Task<Outcome> carry(Device& device, const Operation& operation, Team& team, Coll
 Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,
                              CollectiveBuffers buffers, std::int64_t in_flight) {
   Device& device = hardware.device;
-  // The result of a reduction in rank order has one more way to go, as a message.
-  const bool ends_elsewhere = reduces(operation.kind) && !operation.commutative && top_of(operation) != 0;
-  if (team.hardware() == nullptr && !ends_elsewhere) return carry(device, operation, team, buffers);
+  if (team.hardware() == nullptr) return carry(device, operation, team, buffers);
   switch (operation.kind) {
     case OperationKind::kBcast:
       return bcast(hardware, team, buffers.receive, operation.root);

@@ -182,7 +182,9 @@ void Device::capture_multicast(int source, const RootPlan& plan, std::uint64_t b
 }
 
 Communicator& Device::communicator(const Team& team) {
+  if (recent_.second != nullptr && recent_.first == team.context()) return *recent_.second;
   Communicator& communicator = communicators_[team.context()];
+  recent_ = {team.context(), &communicator};
   if (!communicator.places.empty()) return communicator;
   communicator.is_world = team.size() == configuration_.ranks;
   for (int r = 0; r < team.size(); ++r) {
@@ -195,6 +197,7 @@ Communicator& Device::communicator(const Team& team) {
 void Device::forget(std::uint64_t context) {
   const auto found = communicators_.find(context);
   if (found == communicators_.end()) return;
+  recent_ = {};
   for (const auto& [root, plan] : found->second.roots) fell_tree(machine_, plan->tree);
   communicators_.erase(found);
 }
@@ -297,7 +300,11 @@ Time Device::work(Team& team, Time at, Time duration) {
 }
 
 const Position& Device::position(Communicator& communicator, int rank, int root, bool any_order) {
-  const auto [position, is_new] = communicator.positions.try_emplace({rank, root, any_order});
+  const std::tuple<int, int, bool> key{rank, root, any_order};
+  if (communicator.recent.second != nullptr && communicator.recent.first == key)
+    return *communicator.recent.second;
+  const auto [position, is_new] = communicator.positions.try_emplace(key);
+  communicator.recent = {key, &position->second};
   if (!is_new) return position->second;
   const auto [shape, is_first] = communicator.shapes.try_emplace({root, any_order});
   if (is_first) shape->second = shape_of(configuration_, communicator.places, root, any_order);

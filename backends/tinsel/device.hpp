@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "backends/tinsel/configuration.hpp"
@@ -69,7 +70,8 @@ struct Communicator {
   bool is_world = false;      // all ranks in order: its trees are loaded with the program
   std::map<int, std::shared_ptr<RootPlan>> roots;
   std::map<std::pair<int, bool>, TreeShape> shapes;  // by root, and whether the order of ranks is free
-  std::map<std::tuple<int, int, bool>, Position> positions;  // in those, by rank
+  std::map<std::tuple<int, int, bool>, Position> positions;       // in those, by rank
+  std::pair<std::tuple<int, int, bool>, const Position*> recent;  // of these, the last one asked for
 };
 
 class Device {
@@ -138,6 +140,7 @@ class Device {
   PacketSink* packets_;
   DirectMappedCache<std::uint64_t, Trip> trips_;
   std::map<std::uint64_t, Communicator> communicators_;
+  std::pair<std::uint64_t, Communicator*> recent_;  // of these, the last one asked for
   std::vector<Arbiter> threads_;  // of the ranks; in a run each rank has its own among its units
   std::optional<IdleTimes> idle_;
   std::uint16_t next_flow_ = 0;  // local key of the next tree: which broadcast a fragment belongs to

@@ -1,7 +1,9 @@
 #include "backends/zrlmpi/collectives.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "simulators/model/dataflow.hpp"
 #include "simulators/model/ping_pong_buffers.hpp"
 #include "simulators/zrlmpi/protocol.hpp"
 
@@ -206,6 +208,16 @@ Task<Outcome> barrier(const CollectiveModel& model, Team& team) {
 
 std::uint64_t most_blocks(Order order, int ranks) {
   return order == Order::kTree ? static_cast<std::uint64_t>(std::clamp(ranks - 1, 1, kGroup)) : 1;
+}
+
+Task<Outcome> carry(Order order, const Operation& operation, Team& team, const CollectiveBuffers& buffers) {
+  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
+  const Tree tree(order, team, operation.commutative ? top_of(operation) : 0);
+  Fold fold;
+  if (!tree.is_root()) fold.parent = tree.rank_of(tree.parent());
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child))
+    fold.add_child(tree.rank_of(child));
+  return move_data(operation, team, buffers, std::move(fold));
 }
 
 Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,

@@ -19,6 +19,8 @@ struct CollectiveModel {
   SpanSink* spans = nullptr;
 };
 
+/// Where only data moves: contributions are combined in the tree's order.
+Task<Outcome> carry(Order order, const Operation& operation, Team& team, const CollectiveBuffers& buffers);
 Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
                              CollectiveBuffers buffers);
 

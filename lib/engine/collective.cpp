@@ -4,13 +4,12 @@
 
 #include "offramp/kernel/operation_id.hpp"
 #include "simulators/model/meeting.hpp"
-#include "simulators/model/no_memory.hpp"
 
 namespace offramp {
 class Collective::Run final : public Team, public detail::Pooled {
  public:
   Run(Collective& parent, std::uint8_t backend, int tag, Reducer* reducer)
-      : Team(parent.context_.rank(), parent.context_.size(), !parent.watches_),
+      : Team(parent.context_.rank(), parent.context_.size(), true),
         parent_(parent),
         lane_(parent.engine_.lane()),
         backend_(backend),
@@ -21,19 +20,9 @@ class Collective::Run final : public Team, public detail::Pooled {
     if (clock_ != nullptr) clock = clock_->now;
   }
 
-  void start(const Operation& question, CollectiveBuffers buffers) {
+  void start(const Operation& question, const CollectiveBuffers& buffers) {
     kind_ = question.kind;
     faults_ = parent_.engine_.faults();
-    if (!carries_data()) {
-      buffers.send = {no_memory(buffers.send.data()), buffers.send.size()};
-      buffers.receive = {no_memory(buffers.receive.data()), buffers.receive.size()};
-      for (const Bytes block : buffers.send_blocks)
-        send_blocks_.emplace_back(no_memory(block.data()), block.size());
-      for (const MutableBytes block : buffers.receive_blocks)
-        receive_blocks_.emplace_back(no_memory(block.data()), block.size());
-      buffers.send_blocks = send_blocks_;
-      buffers.receive_blocks = receive_blocks_;
-    }
     start(lane_.backend(backend_).collective(question, *this, buffers));
     if (clock_ != nullptr) clock_->reach(host_free);
   }
@@ -64,21 +53,20 @@ class Collective::Run final : public Team, public detail::Pooled {
 
   TeamHardware* hardware() override { return fork_.get(); }
 
-  MutableBytes scratch(std::size_t bytes) override {
-    if (!carries_data()) return no_memory_.take(bytes);
-    return {scratch_.take(bytes), bytes};
-  }
+  MutableBytes scratch(std::size_t bytes) override { return {scratch_.take(bytes), bytes}; }
 
  protected:
-  void combine_elements(Bytes in, MutableBytes inout) override { reducer_->combine(in, inout); }
+  void combine_elements(Bytes in, MutableBytes inout) override {
+    if (reducer_ != nullptr) reducer_->combine(in, inout);
+  }
 
   Handle start_send(int peer, Bytes data, const Stamp* stamp) override {
     TeamMessage* message = parent_.engine_.team_messages.take();
     message->sending = true;
     message->send.owner = message;
     message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
-    SendArguments arguments{parent_.context_,   peer,        tag_,           data,
-                            ElementType::kByte, synchronous, carries_data(), signals};
+    const SendArguments arguments{parent_.context_,   peer,        tag_,   data,
+                                  ElementType::kByte, synchronous, signals};
     parent_.engine_.send(message->send, arguments, position(), stamp);
     return message;
   }
@@ -134,9 +122,6 @@ class Collective::Run final : public Team, public detail::Pooled {
   bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
   Task<Outcome> task_;
   detail::PooledMemory scratch_;
-  NoMemory no_memory_;
-  std::vector<Bytes> send_blocks_;  // without memory
-  std::vector<MutableBytes> receive_blocks_;
 };
 
 Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
@@ -146,12 +131,13 @@ Collective::~Collective() = default;
 template <typename Begin>
 void Collective::begin(std::uint32_t number, Begin begin) {
   Engine::retain(context_);
-  begin(collective_tag(number, watches_));
+  begin(collective_tag(number));
   started_ = true;
   if (ended_) complete();
 }
 
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  has_result_ = reducer != nullptr || !reduces(operation.kind);
   if (engine_.certificate != nullptr) certify(operation, buffers);
   begin(context_.collective_number++, [&](int tag) {
     Lane& lane = engine_.lane();
@@ -160,7 +146,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     lane.count(counter, choice);
     counter.bytes += operation.bytes;
     for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
-    if (watches_ && !is_timed()) return ended();
+    if (!has_result_ && !is_timed()) return ended();
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
   });
@@ -193,7 +179,7 @@ void Collective::ended() {
 }
 
 void Collective::complete() {
-  if (engine_.certificate != nullptr && !watches_) take_digest();
+  if (engine_.certificate != nullptr && has_result_) take_digest();
   engine_.release(context_);
   if (on_complete != nullptr) on_complete(*this);  // may end this object
 }

@@ -24,13 +24,10 @@ class Collective {
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
-  /// Buffers and reducer live until completion. reducer may be null where nothing is reduced.
+  /// Buffers and reducer live until completion. reducer may be null where nothing is reduced; a reduction
+  /// without one combines nothing: somebody else makes its result, and it only takes its time on the live
+  /// clock. Without that it is done at once.
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
-  /// The same without data: only the sizes of the buffers count, and no memory is touched.
-  void watch(const Operation& operation, const CollectiveBuffers& buffers) {
-    watches_ = true;
-    start(operation, buffers, nullptr);
-  }
   /// Starts a meeting instead of an operation: the clocks of the members go to the latest one among them, as
   /// after a call that nobody leaves before all have entered. Costs nothing and carries nothing.
   /// Without a live clock there is nothing to meet for: it is done at once.
@@ -65,8 +62,8 @@ class Collective {
   Context& context_;
   std::unique_ptr<Run> run_;
   bool started_ = false;
-  bool ended_ = false;    // the algorithm
-  bool watches_ = false;  // the data goes another way
+  bool ended_ = false;      // the algorithm
+  bool has_result_ = true;  // somebody else makes it otherwise
   bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;
   // For the certificate.

@@ -18,7 +18,19 @@ namespace offramp {
 
 using PostedQueue = IntrusiveList<ReceiveRecord, &ReceiveRecord::link>;
 
+/// What routes and backends said to the program's last message to a peer, in a run without a live clock:
+/// programs repeat their messages, and the same question has the same answer. A decline is asked for again,
+/// and counted.
+struct SendAnswer {
+  std::size_t bytes = 0;
+  int tag = -1;  // of none yet
+  ElementType element = ElementType::kByte;
+  std::uint8_t backend = 0;
+  bool waits = false;  // for its receiver
+};
+
 struct ContextPeer {
+  SendAnswer answer;
   std::uint32_t send_sequence = 0;
   std::uint32_t receive_sequence = 0;
   PostedQueue posted;  // receives that name this source

@@ -29,7 +29,6 @@ struct SendArguments {
   Bytes data;
   ElementType element = ElementType::kByte;
   bool synchronous = false;
-  bool carried = true;  // false: only counted, the live clock watches
   bool signal = false;
 };
 
@@ -143,7 +142,8 @@ class Engine final : public Fabric::Sink {
   void retire_context(Context& context);
   void abandon(std::unique_ptr<UnexpectedMessage> message);
 
-  void prepare(SendRecord& record, const SendArguments& arguments);
+  ContextPeer& prepare(SendRecord& record, const SendArguments& arguments);
+  void choose(SendRecord& record, SendAnswer& answer);
   void depart(SendRecord& record, const ModelClock::Position& at);
   void launch(SendRecord& record);
   /// The destination has no window left for the payload.
@@ -168,7 +168,7 @@ class Engine final : public Fabric::Sink {
   /// Whether a message to or from the peer counts in a window. Both ends come to the same answer.
   [[nodiscard]] bool needs_window(const Envelope& e, int peer) const {
     return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
-           (e.flags & (kNoPayload | kStays)) == 0;
+           (e.flags & kStays) == 0;
   }
   void leave_window(const Header& header) {
     const auto source = static_cast<int>(header.envelope.source_world);

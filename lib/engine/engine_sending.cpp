@@ -21,7 +21,8 @@ Bytes copy_words(const Bytes& from) {
 
 }  // namespace
 
-[[gnu::always_inline]] inline void Engine::prepare(SendRecord& record, const SendArguments& arguments) {
+[[gnu::always_inline]] inline ContextPeer& Engine::prepare(SendRecord& record,
+                                                           const SendArguments& arguments) {
   Context& context = arguments.context;
   record.done = false;
   record.observed = false;
@@ -29,24 +30,25 @@ Bytes copy_words(const Bytes& from) {
   record.outcome = Outcome::kOk;
   record.engine = this;
   record.context = &context;
-  record.data = arguments.carried ? copy_words(arguments.data) : Bytes();
+  record.data = copy_words(arguments.data);
   record.destination = arguments.destination;
   record.destination_world = context.world(arguments.destination);
   record.function = function;
   Envelope& e = record.header.envelope;
   e = Envelope{};
   e.element = arguments.element;
-  e.sequence = context.peer(arguments.destination).send_sequence++;
+  ContextPeer& peer = context.peer(arguments.destination);
+  e.sequence = peer.send_sequence++;
   e.context = context.id();
   e.source = context.rank();
   e.tag = arguments.tag;
   e.bytes = arguments.data.size();
   e.source_world = static_cast<std::uint32_t>(rank());
-  if (!arguments.carried) e.flags |= kNoPayload;
   if (arguments.synchronous) e.flags |= kWantsReply | kSynchronous;
   if (arguments.signal) e.flags |= kSignal;
   ++context.pending;
   ++sends_;
+  return peer;
 }
 
 /// On the live clock.
@@ -94,26 +96,38 @@ void Engine::give_up(SendRecord& record) {
   if (!std::exchange(record.reply_done, true)) give_back_token(record.header.envelope.token);
 }
 
-void Engine::send(SendRecord& record, const SendArguments& arguments) {
-  prepare(record, arguments);
+/// Who carries a message, which is counted, and whether it waits for its receiver.
+void Engine::choose(SendRecord& record, SendAnswer& answer) {
+  Envelope& e = record.header.envelope;
   Operation operation;
-  operation.element = arguments.element;
-  operation.bytes = arguments.data.size();
-  operation.tag = arguments.tag;
+  operation.element = e.element;
+  operation.bytes = e.bytes;
+  operation.tag = e.tag;
   Lane& lane = *lane_;
   const Lane::Choice choice = lane.choose(operation);
-  CallCounter& counter = lane.counters.calls[function];
-  lane.count(counter, choice);
-  counter.bytes += operation.bytes;
-  Envelope& e = record.header.envelope;
+  lane.count(lane.counters.calls[function], choice);
   e.backend = choice.backend;
-  if (clock_ != nullptr) {
-    depart(record, clock_->own_position(choice.backend));
-  } else if (record.destination_world != rank() && !arguments.synchronous &&
-             lane.backend(choice.backend)
-                 .waits_for_receiver(transfer_of(record.header, record.destination_world))) {
-    e.flags |= kWantsReply;
+  if (clock_ != nullptr) return;
+  Transfer transfer = transfer_of(record.header, record.destination_world);
+  transfer.synchronous = false;  // the answer is for others, too
+  const bool waits =
+      record.destination_world != rank() && lane.backend(choice.backend).waits_for_receiver(transfer);
+  if (waits) e.flags |= kWantsReply;
+  if (!choice.declined) answer = {e.bytes, e.tag, e.element, choice.backend, waits};
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments) {
+  SendAnswer& answer = prepare(record, arguments).answer;
+  Envelope& e = record.header.envelope;
+  if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
+    lane_->count(lane_->counters.calls[function], {answer.backend, false});
+    e.backend = answer.backend;
+    if (answer.waits) e.flags |= kWantsReply;
+  } else {
+    choose(record, answer);
   }
+  lane_->counters.calls[function].bytes += e.bytes;
+  if (clock_ != nullptr) depart(record, clock_->own_position(e.backend));
   if (certificate != nullptr) certificate->note_data(Certificate::digest(record.data));
   launch(record);
 }
@@ -155,7 +169,7 @@ bool Engine::is_over(const SendRecord& record) const {
 void Engine::settle(const SendRecord& record, const ModelClock::Position& at) {
   const Header& out = record.header;
   if (out.handshake() && record.outcome == Outcome::kOk && !record.reply.failed())
-    return clock_->sent(transfer_of(out, record.destination_world), out.stamp, record.reply, at);
+    return clock_->sent(out.stamp, record.reply, at);
   // Where the protocol gave up, the answer says when.
   *at.time = later(*at.time, out.handshake() && record.reply.failed() ? record.reply.last : record.complete);
 }

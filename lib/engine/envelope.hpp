@@ -16,14 +16,10 @@
 
 namespace offramp {
 
-/// Set in the id of the context that carries a communicator's collectives. Its tags number them, and say
-/// whether the messages carry payload or the live clock only watches the collective.
+/// Set in the id of the context that carries a communicator's collectives. Its tags number them.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
-constexpr std::int32_t collective_tag(std::uint32_t number, bool watched = false) {
-  return static_cast<std::int32_t>((2 * std::uint64_t{number} + (watched ? 1 : 0)) & 0x7fffffffU);
-}
-constexpr bool tag_carries(std::int32_t tag) {
-  return tag % 2 == 0;
+constexpr std::int32_t collective_tag(std::uint32_t number) {
+  return static_cast<std::int32_t>(number & 0x7fffffffU);
 }
 
 enum class EnvelopeKind : std::uint8_t {
@@ -34,15 +30,14 @@ enum class EnvelopeKind : std::uint8_t {
 
 enum EnvelopeFlag : std::uint8_t {
   kWantsReply = 1,  // the sender completes only after the receive was matched
-  kNoPayload = 2,   // the live clock only watches: bytes are counted, not carried
-  kSynchronous = 4,
-  kStays = 8,       // the payload is to be pulled when the message is received, not before
-  kHandshake = 16,  // the live clock at the sender asks for the receiver's answer
-  kSignal = 32,     // of a barrier
-  kFailed = 64,     // what is sent descends from a message that failed
+  kSynchronous = 2,
+  kStays = 4,      // the payload is to be pulled when the message is received, not before
+  kHandshake = 8,  // the live clock at the sender asks for the receiver's answer
+  kSignal = 16,    // of a barrier
+  kFailed = 32,    // what is sent descends from a message that failed
 };
 inline constexpr std::uint8_t kKnownFlags =
-    kWantsReply | kNoPayload | kSynchronous | kStays | kHandshake | kSignal | kFailed;
+    kWantsReply | kSynchronous | kStays | kHandshake | kSignal | kFailed;
 
 struct Envelope {
   EnvelopeKind kind = EnvelopeKind::kMessage;
@@ -89,12 +84,6 @@ inline bool plausible(const Stamp& stamp) {
   return stamp.first >= Time() && stamp.first < kEnd && stamp.last >= Time() && stamp.last < kEnd;
 }
 
-/// An algorithm that is only watched has no memory behind its buffers: no payload may reach them.
-inline bool carries_as_agreed(const Envelope& e) {
-  const bool carried = (e.flags & kNoPayload) == 0;
-  return carried == ((e.context & kCollectiveContext) == 0 || tag_carries(e.tag));
-}
-
 /// No field of a header that is in place can be wrong. payload: its size on the fabric.
 inline bool credible(const Header& header, std::size_t payload, const EnvelopeLimits& limits) {
   const Envelope& e = header.envelope;
@@ -104,9 +93,7 @@ inline bool credible(const Header& header, std::size_t payload, const EnvelopeLi
   if (e.kind != EnvelopeKind::kMessage) return false;
   if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return false;
   if (e.element > ElementType::kMixed || (e.flags & ~kKnownFlags) != 0) return false;
-  if (!carries_as_agreed(e)) return false;
-  if (payload != ((e.flags & kNoPayload) == 0 ? e.bytes : 0)) return false;
-  return e.bytes >> 47U == 0;  // bytes that nobody carries: still no more than fit into memory
+  return payload == e.bytes;
 }
 
 /// A header from the fabric, copied because its bytes may lie anywhere; nothing when one of them cannot be
@@ -115,7 +102,9 @@ inline std::optional<Header> decode(std::span<const std::byte> bytes, std::size_
                                     const EnvelopeLimits& limits) {
   std::optional<Header> header;
   if (bytes.size() != Header::bytes(limits.stamped)) return header;
-  std::memcpy(static_cast<void*>(&header.emplace()), bytes.data(), bytes.size());
+  // Of a size that the compiler knows.
+  std::memcpy(&header.emplace().envelope, bytes.data(), sizeof(Envelope));
+  if (limits.stamped) std::memcpy(&header->stamp, bytes.data() + sizeof(Envelope), sizeof(Stamp));
   if (!credible(*header, payload, limits)) header.reset();
   return header;
 }

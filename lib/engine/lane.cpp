@@ -10,13 +10,7 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
   counters.calls.resize(functions);
 }
 
-std::uint8_t Lane::route_of(const Operation& operation) const {
-  return offramp::route_of(rules_, operation, primary_);
-}
-
-Lane::Choice Lane::choose(const Operation& operation) {
-  const std::uint8_t chosen = route_of(operation);
-  if (chosen == kHost) return {kHost, false};
+Lane::Choice Lane::ask(std::uint8_t chosen, const Operation& operation) {
   const Verdict verdict = members_[chosen].backend->supports(operation);
   if (verdict.yes()) return {chosen, false};
   declines_.count(counters, operation.kind, verdict.reason);

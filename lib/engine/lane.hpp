@@ -42,7 +42,9 @@ class Lane {
     bool declined;  // the chosen one said no and the host carries it
   };
   /// The backend that the routes name for an operation; the default where none does.
-  [[nodiscard]] std::uint8_t route_of(const Operation& operation) const;
+  [[nodiscard]] std::uint8_t route_of(const Operation& operation) const {
+    return offramp::route_of(rules_, operation, primary_);
+  }
   /// Counts an operation for who carries it.
   void count(CallCounter& counter, Choice choice) const {
     counter.note(choice.declined              ? Handling::kDeclined
@@ -50,7 +52,10 @@ class Lane {
                                               : Handling::kRouted);
   }
   /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
-  Choice choose(const Operation& operation);
+  Choice choose(const Operation& operation) {
+    const std::uint8_t chosen = route_of(operation);
+    return chosen == kHost ? Choice{kHost, false} : ask(chosen, operation);
+  }
 
   /// A communicator is gone.
   void forget(std::uint64_t context) {
@@ -60,6 +65,8 @@ class Lane {
   [[nodiscard]] WireCounters wire() const;
 
  private:
+  Choice ask(std::uint8_t chosen, const Operation& operation);
+
   std::vector<Member> members_;
   std::uint8_t primary_;
   std::vector<RouteRule> rules_;

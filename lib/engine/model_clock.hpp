@@ -44,8 +44,7 @@ class ModelClock {
   /// Completions, when the program or the algorithm learns of them.
   virtual void received(const Transfer& transfer, const Stamp& departure, Time posted,
                         const Position& at) = 0;
-  virtual void sent(const Transfer& transfer, const Stamp& departure, const Stamp& answer,
-                    const Position& at) = 0;
+  virtual void sent(const Stamp& departure, const Stamp& answer, const Position& at) = 0;
 
   /// The hardware of one collective: the rank's as it was when the collective was issued, so that operations
   /// in flight never depend on each other's progress.

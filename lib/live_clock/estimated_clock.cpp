@@ -58,9 +58,8 @@ void EstimatedClock::received(const Transfer& transfer, const Stamp& departure, 
   *at.time = later(*at.time, done);
 }
 
-void EstimatedClock::sent(const Transfer& transfer, const Stamp& departure, const Stamp& answer,
-                          const Position& at) {
-  const Time done = members_[at.backend].messages.complete_send(transfer, departure, answer, units_of(at));
+void EstimatedClock::sent(const Stamp& departure, const Stamp& answer, const Position& at) {
+  const Time done = members_[at.backend].messages.complete_send(departure, answer, units_of(at));
   *at.time = later(*at.time, done);
 }
 

@@ -22,8 +22,7 @@ class EstimatedClock final : public ModelClock {
   Time post(const Position& at) override;
   Stamp match(std::uint8_t backend, const Transfer& transfer, const Stamp& departure, Time posted) override;
   void received(const Transfer& transfer, const Stamp& departure, Time posted, const Position& at) override;
-  void sent(const Transfer& transfer, const Stamp& departure, const Stamp& answer,
-            const Position& at) override;
+  void sent(const Stamp& departure, const Stamp& answer, const Position& at) override;
   std::unique_ptr<Fork> fork(std::uint8_t backend) override;
 
   /// The rank's own, of one backend's hardware.

@@ -51,7 +51,6 @@ LiveMessages::LiveMessages(Backend& backend)
       late_(resources_.size()),
       sender_hold_(held(resources_, Occupation::kBySender)),
       receiver_hold_(held(resources_, Occupation::kByReceiver)),
-      records_(backend.records()),
       idle_(resources_.size()) {}
 
 Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& units) {
@@ -89,7 +88,6 @@ Departure LiveMessages::depart(const Transfer& transfer, Time issued, Units& uni
   }
   if (sender_hold_ != kNoResource)
     units[sender_hold_].acquire(passage.begin, passage.free_at() - passage.begin);
-  if (records_ && !(departure.handshake && passage.asks())) backend_.record_sender(transfer, passage);
   return departure;
 }
 
@@ -160,20 +158,9 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
   return backend_.receive(transfer, passage, later(passage.stored, there), passage.came_before(posted));
 }
 
-Time LiveMessages::complete_send(const Transfer& transfer, const Stamp& departure, const Stamp& reply,
-                                 Units& units) {
+Time LiveMessages::complete_send(const Stamp& departure, const Stamp& reply, Units& units) {
   if ((departure.detail & (kLocal | kConfirmed)) != 0) return reply.last;
   const Arbiter::Grant data = serve(units[late_], reply.first, reply.last);
-  if (records_) {
-    Passage passage;
-    passage.protocol = Protocol::kRendezvous;
-    passage.begin = departure.first;
-    passage.granted = departure.first + span_of(reply);
-    passage.leaves = data.begin;
-    passage.left = data.end;
-    passage.complete = later(reply.last, data.end);
-    backend_.record_sender(transfer, passage);
-  }
   return later(reply.last, data.end);
 }
 

@@ -40,7 +40,7 @@ class LiveMessages {
   Stamp match(const Transfer& transfer, const Stamp& departure, Time posted);
   /// now: the host clock at which the program learns of the message.
   Time receive(const Transfer& transfer, const Stamp& departure, Time posted, Time now, Units& units);
-  Time complete_send(const Transfer& transfer, const Stamp& departure, const Stamp& reply, Units& units);
+  Time complete_send(const Stamp& departure, const Stamp& reply, Units& units);
 
  private:
   Departure depart_local(const Transfer& transfer, Passage& passage) const;
@@ -52,7 +52,6 @@ class LiveMessages {
   std::size_t late_;  // the unit of data whose receivers were late
   std::size_t sender_hold_;
   std::size_t receiver_hold_;
-  bool records_;
   Units idle_;
 };
 

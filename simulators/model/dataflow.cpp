@@ -37,39 +37,58 @@ struct Circle {
   int relative;
 };
 
-/// Along a binomial tree.
-Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
-  const Circle circle(team, root);
-  Outcome outcome = Outcome::kOk;
-  int mask = 1;
-  while (mask < circle.size && (circle.relative & mask) == 0) mask *= 2;
-  if (circle.relative != 0)
-    note(outcome, (co_await team.receive_token(circle.rank_of(circle.relative - mask), buffer)).outcome);
-  PooledVector<Team::PendingToken> pending;
-  for (mask /= 2; mask > 0; mask /= 2) {
-    const int child = circle.relative + mask;
-    if (child < circle.size) pending.push_back(team.send_token(circle.rank_of(child), buffer, Stamp{}));
+/// Waits for a message, but not yet if it is still on its way.
+void take_or_keep(Outcome& outcome, const Team::PendingToken& token,
+                  PooledVector<Team::PendingToken>& pending) {
+  if (token.await_ready()) {
+    note(outcome, token.await_resume().outcome);
+  } else {
+    pending.push_back(token);
   }
-  for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
-  co_return outcome;
 }
 
-Task<Outcome> reduce(Team& team, Fold fold, Bytes own, MutableBytes result) {
+/// What goes along trees: contributions up the fold, the sum down a binomial tree, or one after the other.
+struct Course {
+  bool up;
+  bool down;
+  int root;  // where the sum has to be, and where the way down begins
+};
+
+/// In one coroutine: of small messages the frames would be most of the cost.
+Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, MutableBytes result) {
   Outcome outcome = Outcome::kOk;
-  const bool is_top = fold.parent == Fold::kNobody;
-  PingPongBuffers turns(team, is_top ? place_of_result(own, result) : MutableBytes(), own.size());
-  std::size_t left = fold.children.size();
-  Bytes sum = own;
-  for (const int child : fold.children) {
-    const MutableBytes incoming = turns.buffer(--left);
-    note(outcome, (co_await team.receive_token(child, incoming)).outcome);
-    if (!own.empty()) team.combine(sum, incoming);
-    sum = incoming;
+  if (course.up) {
+    const bool is_top = fold.parent == Fold::kNobody;
+    const bool is_root = team.rank() == course.root;
+    PingPongBuffers turns(team, is_top && is_root ? place_of_result(own, result) : MutableBytes(),
+                          own.size());
+    Bytes sum = own;
+    for (std::size_t i = 0; i < fold.children(); ++i) {
+      const MutableBytes incoming = turns.buffer(fold.children() - i - 1);
+      note(outcome, (co_await team.receive_token(fold.child(i), incoming)).outcome);
+      if (!own.empty()) team.combine(sum, incoming);
+      sum = incoming;
+    }
+    if (is_top && is_root) {
+      team.copy(sum, result);
+    } else {
+      note(outcome, (co_await team.send_token(is_top ? course.root : fold.parent, sum, Stamp{})).outcome);
+      if (is_root) note(outcome, (co_await team.receive_token(0, result)).outcome);
+    }
   }
-  if (is_top) {
-    team.copy(sum, result);
-  } else {
-    note(outcome, (co_await team.send_token(fold.parent, sum, Stamp{})).outcome);
+  if (course.down) {
+    const Circle circle(team, course.root);
+    int mask = 1;
+    while (mask < circle.size && (circle.relative & mask) == 0) mask *= 2;
+    if (circle.relative != 0)
+      note(outcome, (co_await team.receive_token(circle.rank_of(circle.relative - mask), result)).outcome);
+    PooledVector<Team::PendingToken> pending;
+    for (mask /= 2; mask > 0; mask /= 2) {
+      const int child = circle.relative + mask;
+      if (child < circle.size)
+        take_or_keep(outcome, team.send_token(circle.rank_of(child), result, Stamp{}), pending);
+    }
+    for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
   }
   co_return outcome;
 }
@@ -93,15 +112,15 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return (co_await team.receive_token(root, buffers.receive)).outcome;
   const Blocks<Bytes> blocks = to_send(buffers);
+  Outcome outcome = Outcome::kOk;
   PooledVector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
     if (to != root) {
-      pending.push_back(team.send_token(to, blocks[to], Stamp{}));
+      take_or_keep(outcome, team.send_token(to, blocks[to], Stamp{}), pending);
     } else if (!buffers.receive.empty()) {
       team.copy(blocks[to], buffers.receive);
     }
   }
-  Outcome outcome = Outcome::kOk;
   for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
   co_return outcome;
 }
@@ -116,6 +135,7 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
   }
   const Blocks<Bytes> outgoing = to_send(buffers);
   const Blocks<MutableBytes> incoming = to_receive(buffers);
+  Outcome outcome = Outcome::kOk;
   PooledVector<Team::PendingToken> pending;
   for (int step = 1; step < team.size(); ++step) {
     const int from = (team.rank() - step + team.size()) % team.size();
@@ -127,24 +147,17 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
     if (step == 0) {
       team.copy(block, incoming[to]);
     } else {
-      pending.push_back(team.send_token(to, block, Stamp{}));
+      take_or_keep(outcome, team.send_token(to, block, Stamp{}), pending);
     }
   }
-  Outcome outcome = Outcome::kOk;
   for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
-  co_return outcome;
-}
-
-Task<Outcome> allreduce(Team& team, Fold fold, CollectiveBuffers buffers) {
-  Outcome outcome = co_await reduce(team, std::move(fold), buffers.send, buffers.receive);
-  note(outcome, co_await bcast(team, buffers.receive, 0));
   co_return outcome;
 }
 
 Task<Outcome> reduce_scatter(Team& team, Fold fold, CollectiveBuffers buffers) {
   MutableBytes whole;
   if (team.rank() == 0) whole = team.scratch(buffers.send.size());
-  Outcome outcome = co_await reduce(team, std::move(fold), buffers.send, whole);
+  Outcome outcome = co_await along_trees(team, {true, false, 0}, std::move(fold), buffers.send, whole);
   CollectiveBuffers parts = buffers;
   parts.send = whole;
   std::vector<Bytes> each;
@@ -186,7 +199,7 @@ Fold binomial_fold(const Team& team, int root) {
       fold.parent = circle.rank_of(circle.relative - mask);
       break;
     }
-    if (circle.relative + mask < circle.size) fold.children.push_back(circle.rank_of(circle.relative + mask));
+    if (circle.relative + mask < circle.size) fold.add_child(circle.rank_of(circle.relative + mask));
   }
   return fold;
 }
@@ -196,16 +209,17 @@ Fold chain_fold(const Team& team, int root) {
   Fold fold;
   if (circle.relative != 0) fold.parent = circle.rank_of((circle.relative + 1) % circle.size);
   if (circle.relative != 1 && circle.size > 1)
-    fold.children.push_back(circle.rank_of((circle.relative + circle.size - 1) % circle.size));
+    fold.add_child(circle.rank_of((circle.relative + circle.size - 1) % circle.size));
   return fold;
 }
 
-Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffers buffers, Fold fold) {
+Task<Outcome> move_data(const Operation& operation, Team& team, const CollectiveBuffers& buffers,
+                        Fold&& fold) {
   switch (operation.kind) {
     case OperationKind::kBcast:
-      return bcast(team, buffers.receive, operation.root);
+      return along_trees(team, {false, true, operation.root}, {}, {}, buffers.receive);
     case OperationKind::kReduce:
-      return reduce(team, std::move(fold), buffers.send, buffers.receive);
+      return along_trees(team, {true, false, operation.root}, std::move(fold), buffers.send, buffers.receive);
     case OperationKind::kGather:
     case OperationKind::kGatherv:
       return gather(team, buffers, operation.root);
@@ -213,7 +227,7 @@ Task<Outcome> move_data(const Operation& operation, Team& team, CollectiveBuffer
     case OperationKind::kScatterv:
       return scatter(team, buffers, operation.root);
     case OperationKind::kAllreduce:
-      return allreduce(team, std::move(fold), buffers);
+      return along_trees(team, {true, true, 0}, std::move(fold), buffers.send, buffers.receive);
     case OperationKind::kAllgather:
     case OperationKind::kAllgatherv:
       return exchange(team, buffers, false);

@@ -131,43 +131,55 @@ TEST_P(ModelledTime, DoesNotDependOnHowTheFabricCarriesTheBytes) {
   }
 }
 
-TEST_P(ModelledTime, OfWatchedCollectivesIsThatOfCollectivesWithData) {
-  ClusterOptions watched;
-  watched.watched = true;
-  for (const int ranks : {2, 4, 5}) {
-    const std::uint32_t seed = 10 + static_cast<std::uint32_t>(ranks);
-    EXPECT_EQ(clocks_of(ranks, *GetParam(), watched, seed), clocks_of(ranks, *GetParam(), {}, seed));
-  }
+/// no_result: of a reduction whose result is made elsewhere.
+Task<void> add_up(ClusterRank& rank, std::vector<std::int32_t>& results, bool no_result) {
+  Int32Sum sum;
+  const std::int32_t own = rank.rank() + 1;
+  std::int32_t& result = results[static_cast<std::size_t>(rank.rank())];
+  Operation operation;
+  operation.kind = OperationKind::kAllreduce;
+  operation.element = sum.kind().element;
+  operation.function = sum.kind().function;
+  operation.bytes = sizeof own;
+  operation.elements = 1;
+  operation.ranks = rank.size();
+  const CollectiveBuffers buffers{std::as_bytes(std::span(&own, 1)),
+                                  std::as_writable_bytes(std::span(&result, 1)), sizeof own};
+  EXPECT_EQ(co_await rank.collective(operation, buffers, no_result ? nullptr : &sum), Outcome::kOk);
+}
+
+/// What the ranks have then, and when.
+struct Sums {
+  std::vector<Time> clocks;
+  std::vector<std::int32_t> results;
+};
+Sums sums_of(const BackendDescription& backend, bool timed, bool no_result) {
+  ClusterOptions options;
+  options.timed = timed;
+  Cluster cluster(3, backend, options);
+  Sums sums{{}, std::vector<std::int32_t>(3)};
+  EXPECT_EQ(
+      cluster.run([&sums, no_result](ClusterRank& rank) { return add_up(rank, sums.results, no_result); }),
+      "");
+  if (timed) sums.clocks = cluster.clocks();
+  return sums;
+}
+
+TEST_P(ModelledTime, OfAReductionDoesNotDependOnWhoMakesItsResult) {
+  const Sums carried = sums_of(*GetParam(), true, false);
+  const Sums elsewhere = sums_of(*GetParam(), true, true);
+  EXPECT_EQ(carried.results, std::vector<std::int32_t>(3, 1 + 2 + 3));
+  EXPECT_EQ(elsewhere.clocks, carried.clocks);
+  EXPECT_NE(elsewhere.results, carried.results);
+}
+
+TEST_P(ModelledTime, IsAllThatAReductionWithoutResultMovesDataFor) {
+  EXPECT_EQ(sums_of(*GetParam(), false, true).results, std::vector<std::int32_t>(3));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ModelledTime,
                          testing::ValuesIn(built_in_backends().begin(), built_in_backends().end()),
                          [](const auto& each) { return std::string(each.param->name); });
-
-TEST(ACollectiveThatIsWatched, MovesNoPayload) {
-  test::Mailroom room(2);
-  std::vector<std::unique_ptr<Engine>> engines;
-  std::vector<std::unique_ptr<Collective>> running;
-  std::vector<Buffer> buffers = {pattern(1000, 3), pattern(1000, 4)};
-  for (int rank = 0; rank < 2; ++rank) {
-    engines.push_back(timed_engine(room.at(rank), test::host_lane(rank, 2)));
-    Context& context = engines.back()->open_context(kCollectiveContext, rank, std::vector{0, 1});
-    running.push_back(std::make_unique<Collective>(*engines.back(), context));
-    Operation operation;
-    operation.kind = OperationKind::kBcast;
-    operation.bytes = 1000;
-    Buffer& buffer = buffers[static_cast<std::size_t>(rank)];
-    running.back()->watch(operation, {buffer, buffer, 1000});
-  }
-  ASSERT_EQ(room.letters.size(), 1U);
-  EXPECT_EQ(room.last().payload.size(), 0U);
-  test::Mailroom::deliver(room.last(), *engines[1]);
-  EXPECT_TRUE(running[1]->done());
-  EXPECT_EQ(engines[1]->malformed(), 0U);
-  running[1]->observe();
-  EXPECT_GT(engines[1]->clock()->now, Time());
-  EXPECT_EQ(buffers[1], pattern(1000, 4));
-}
 
 }  // namespace
 }  // namespace offramp

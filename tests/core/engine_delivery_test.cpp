@@ -110,7 +110,7 @@ TEST_F(ADelivery, OfRubbishIsCountedAndChangesNothing) {
   deliver_changed(letter, [](Header& h) { h.envelope.source = 2; });  // world rank 0 is not rank 2
   deliver_changed(letter, [](Header& h) { h.envelope.backend = 1; });
   deliver_changed(letter, [](Header& h) { h.envelope.sequence = 1U << 20U; });
-  deliver_changed(letter, [](Header& h) { h.envelope.flags |= kNoPayload; });
+  deliver_changed(letter, [](Header& h) { h.envelope.bytes += 1; });
   engine(1).deliver({{letter.header.data(), 17}, nullptr, 0, nullptr});
   EXPECT_EQ(engine(1).malformed(), 6U);
   Buffer into(20);

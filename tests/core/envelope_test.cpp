@@ -60,7 +60,6 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
       {"backend", [](Header& h) { h.envelope.backend = 2; }},
       {"time before the beginning", [](Header& h) { h.stamp.first = Time::ps(-1); }},
       {"time that overflows", [](Header& h) { h.stamp.last = Time::never(); }},
-      {"payload that was not carried", [](Header& h) { h.envelope.flags |= kNoPayload; }},
   };
   for (const auto& [name, spoil] : spoilers) {
     Header header = valid();
@@ -92,20 +91,6 @@ TEST(AnEnvelope, HasNoStampWithoutALiveClock) {
   EXPECT_FALSE(decode(sent.encoded(false), kBytes, kLimits)) << "of a rank that has none";
 }
 
-TEST(AnEnvelope, CarriesPayloadInACollectiveOnlyWhereItsTagSaysSo) {
-  Header header = valid();
-  header.envelope.context = kCollectiveContext | 5;
-  for (const bool watched : {false, true}) {
-    header.envelope.tag = collective_tag(0xffffffff, watched);
-    header.envelope.flags = 0;
-    EXPECT_EQ(accepted(header), !watched);
-    header.envelope.flags = kNoPayload;
-    EXPECT_EQ(accepted(header, 0), watched);
-  }
-  header.envelope.context = 5;
-  EXPECT_FALSE(accepted(header, 0)) << "a program's message without its payload";
-}
-
 void expect_sound(const Header& header, std::size_t payload) {
   const Envelope& e = header.envelope;
   EXPECT_LT(e.backend, kLimits.backends);
@@ -115,7 +100,7 @@ void expect_sound(const Header& header, std::size_t payload) {
   EXPECT_LT(e.source, static_cast<int>(kLimits.ranks));
   EXPECT_GE(e.tag, 0);
   EXPECT_LE(e.element, ElementType::kMixed);
-  EXPECT_EQ((e.flags & kNoPayload) == 0 ? e.bytes : 0, payload);
+  EXPECT_EQ(e.bytes, payload);
 }
 
 TEST(AnEnvelope, OfRandomBytesIsSoundOrRefused) {

@@ -213,30 +213,6 @@ TEST(DpuBackend, DeclinesWhatAnArmCoreCannotDo) {
   EXPECT_FALSE(crowded->supports({}).yes());
 }
 
-TEST(DpuBackend, RanksWhoseSettingsDifferGetAnErrorAndDoNotHang) {
-  // Rank 2's settings differ from the others': its backend is made by a description that changes them.
-  struct Differing {
-    static std::unique_ptr<Backend> create(const BackendContext& context) {
-      static const Settings other = settings_with({{"service_processes", {2, {}}}});
-      BackendContext changed{context.rank, context.ranks, context.rank == 2 ? other : context.settings,
-                             context.faults, context.spans};
-      return dpu_backend().create(changed);
-    }
-  };
-  const BackendDescription differing{.name = "differing",
-                                     .description = "one rank has other settings",
-                                     .parameters = dpu_backend().parameters,
-                                     .create = Differing::create};
-  Cluster cluster(3, differing);
-  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
-    EXPECT_EQ(co_await rank.barrier(), Outcome::kFault);
-    Buffer data(100);
-    EXPECT_EQ(co_await rank.bcast(data, 1), Outcome::kFault);
-    EXPECT_NE(rank.engine().last_fault().find("differing gave up a bcast: "), std::string::npos);
-  }),
-            "");
-}
-
 TEST(DpuBackend, LosesNothingWhenAServiceProcessDies) {
   for (const std::string kind : {"never", "dies", "stalls"}) {
     const Settings settings = settings_with({{"failure", {0, kind}},

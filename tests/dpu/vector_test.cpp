@@ -49,13 +49,6 @@ struct Blocks {
   }
 };
 
-/// Where a collective is only watched there is none.
-template <typename Result>
-void expect_result(const ClusterRank& rank, const Result& result, const Result& expected) {
-  if (rank.watched()) return;
-  EXPECT_EQ(result, expected);
-}
-
 Task<void> gather_and_scatter(ClusterRank& rank, std::size_t unit, int root) {
   const int ranks = rank.size();
   const int own = rank.rank();
@@ -71,14 +64,14 @@ Task<void> gather_and_scatter(ClusterRank& rank, std::size_t unit, int root) {
   EXPECT_EQ(co_await rank.collective(vector_operation(OperationKind::kGatherv, ranks, root), gathering),
             Outcome::kOk);
   for (int r = 0; own == root && r < ranks; ++r)
-    expect_result(rank, all.memory[static_cast<std::size_t>(r)], pattern(size_of(r, 0, unit), seed_of(r, 0)));
+    EXPECT_EQ(all.memory[static_cast<std::size_t>(r)], pattern(size_of(r, 0, unit), seed_of(r, 0)));
   Buffer back(mine.size());
   CollectiveBuffers scattering;
   scattering.receive = back;
   scattering.send_blocks = all.sent;
   EXPECT_EQ(co_await rank.collective(vector_operation(OperationKind::kScatterv, ranks, root), scattering),
             Outcome::kOk);
-  expect_result(rank, back, mine);
+  EXPECT_EQ(back, mine);
 }
 
 Task<void> all_to_all(ClusterRank& rank, std::size_t unit) {
@@ -97,8 +90,7 @@ Task<void> all_to_all(ClusterRank& rank, std::size_t unit) {
   Blocks out;
   Blocks in;
   for (int r = 0; r < ranks; ++r) {
-    expect_result(rank, everybodys.memory[static_cast<std::size_t>(r)],
-                  pattern(size_of(r, 0, unit), seed_of(r, 0)));
+    EXPECT_EQ(everybodys.memory[static_cast<std::size_t>(r)], pattern(size_of(r, 0, unit), seed_of(r, 0)));
     out.add(pattern(size_of(own, r, unit), seed_of(own, r)));
     in.add(Buffer(size_of(r, own, unit)));
   }
@@ -110,8 +102,7 @@ Task<void> all_to_all(ClusterRank& rank, std::size_t unit) {
   EXPECT_EQ(co_await rank.collective(vector_operation(OperationKind::kAlltoallv, ranks), exchange),
             Outcome::kOk);
   for (int r = 0; r < ranks; ++r)
-    expect_result(rank, in.memory[static_cast<std::size_t>(r)],
-                  pattern(size_of(r, own, unit), seed_of(r, own)));
+    EXPECT_EQ(in.memory[static_cast<std::size_t>(r)], pattern(size_of(r, own, unit), seed_of(r, own)));
 }
 
 Task<void> reduce_and_scatter(ClusterRank& rank, std::size_t unit) {
@@ -136,7 +127,7 @@ Task<void> reduce_and_scatter(ClusterRank& rank, std::size_t unit) {
   buffers.send_blocks = parts;
   EXPECT_EQ(co_await rank.collective(operation, buffers, &sum), Outcome::kOk);
   const int total = rank.size() * (rank.size() + 1) / 2;
-  expect_result(rank, result, std::vector<std::int32_t>(result.size(), total));
+  EXPECT_EQ(result, std::vector<std::int32_t>(result.size(), total));
 }
 
 Task<void> every_vector_collective(ClusterRank& rank) {
@@ -157,16 +148,6 @@ TEST(DpuVector, CollectivesAreRightForEveryRootAndPlatform) {
       EXPECT_EQ(cluster.engine(0).malformed(), 0U);
     }
   }
-}
-
-TEST(DpuVector, TakesTheSameTimeWhenItIsOnlyWatched) {
-  Cluster carried(6, dpu_backend());
-  EXPECT_EQ(carried.run(every_vector_collective), "");
-  ClusterOptions options;
-  options.watched = true;
-  Cluster watched(6, dpu_backend(), options);
-  EXPECT_EQ(watched.run(every_vector_collective), "");
-  EXPECT_EQ(watched.clocks(), carried.clocks());
 }
 
 TEST(DpuVector, EqualBlocksTakeWhatBlocksThatCannotDifferTake) {

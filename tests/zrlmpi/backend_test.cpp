@@ -120,7 +120,7 @@ TEST(ZrlmpiBackend, ALateReceiverTakesTheTimeOfTheNetwork) {
         EXPECT_EQ(reply.first, call.data) << late.count();
         EXPECT_EQ(reply.last, call.complete) << late.count();
         EXPECT_EQ(driver->receive(transfer, departure.stamp, posted, driver.receiver), call.last + kCommand);
-        EXPECT_EQ(driver->complete_send(transfer, reply, driver.sender), call.complete);
+        EXPECT_EQ(driver->complete_send(reply, driver.sender), call.complete);
         EXPECT_EQ(driver->wire().retransmissions, call.wire.retransmissions) << late.count();
         EXPECT_EQ(driver->wire().packets, call.wire.packets) << late.count();
       }
@@ -168,7 +168,7 @@ TEST(ZrlmpiBackend, AMessageToItselfNeverReachesTheNetwork) {
   const Departure waits = driver->depart(transfer, {}, driver.sender);
   EXPECT_TRUE(waits.handshake);
   const Stamp reply = driver->match(transfer, waits.stamp, Time::ms(1));
-  EXPECT_EQ(driver->complete_send(transfer, reply, driver.sender), Time::ms(1));
+  EXPECT_EQ(driver->complete_send(reply, driver.sender), Time::ms(1));
   EXPECT_EQ(driver->wire().packets, 0U);
 }
 
@@ -194,7 +194,7 @@ TEST(ZrlmpiBackend, AllocatesNothingForASizeThatItHasSeen) {
     const Departure handshake = driver->depart(waits, {}, driver.sender);
     const Stamp reply = driver->match(waits, handshake.stamp, handshake.stamp.first);
     (void)driver->receive(waits, handshake.stamp, handshake.stamp.first, driver.receiver);
-    (void)driver->complete_send(waits, reply, driver.sender);
+    (void)driver->complete_send(reply, driver.sender);
   };
   round(8);
   round(4096);

@@ -49,7 +49,7 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
     const CheckedTypes noting(call.session.marshal, types);
     built = build();
   }
-  if (built == nullptr || built->only_timed) {
+  if (built == nullptr || built->native_result) {
     call.session.library_has_work();
     return pass_through(call, call.function(), library);
   }

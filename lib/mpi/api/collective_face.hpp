@@ -50,7 +50,7 @@ template <typename Build, typename Library, typename... Arguments>
     const BlockingEvents events(call, *collective);
     if (!call.session.carries) return call.leave_to_library([&] { return library(arguments..., comm); });
     outcome = run(call, *collective);
-    if (collective->only_timed) {
+    if (collective->native_result) {
       const int code = call.unlocked([&] { return library(arguments..., comm); });
       if (code != MPI_SUCCESS) return code;
     }
@@ -87,7 +87,7 @@ template <typename Build, typename Library, typename... Arguments>
     if (code == MPI_SUCCESS) track(call.session, comm, *handle, recorded);
     return code;
   }
-  if (collective->only_timed) {
+  if (collective->native_result) {
     call.session.library_has_work();
     const int code = call.unlocked([&] { return library(arguments..., comm, handle); });
     if (code == MPI_SUCCESS) *handle = follow(call.session, comm, *handle, std::move(collective), recorded);

@@ -75,7 +75,7 @@ class Builder {
     made_->operation.function = function;
     made_->operation.elements = static_cast<std::size_t>(count);
     made_->operation.commutative = commutative != 0;
-    made_->only_timed = context_.native_reductions;
+    made_->native_result = context_.native_reductions;
     made_->reducer.set(op, type);
   }
 

@@ -53,8 +53,8 @@ class CollectiveCall : public detail::Pooled {
   std::vector<ReceiveBuffer> incoming_blocks;
   Collective collective;
   bool truncated = false;
-  /// The MPI library's own function makes the result; the algorithm of the hardware gives the time.
-  bool only_timed = false;
+  /// The MPI library's own function makes the result.
+  bool native_result = false;
 
   /// What this rank sends to itself is so long: the algorithm delivers all of it, the program gets what it
   /// has room for.
@@ -82,7 +82,10 @@ class CollectiveCall : public detail::Pooled {
     buffers.receive_blocks = receive_blocks;
   }
   void start() {
-    only_timed ? collective.watch(operation, buffers) : collective.start(operation, buffers, &reducer);
+    if (!native_result) return collective.start(operation, buffers, &reducer);
+    const std::size_t bytes = buffers.receive.size();
+    if (bytes > 0) buffers.receive = {whole_.take(bytes), bytes};
+    collective.start(operation, buffers, nullptr);
   }
   [[nodiscard]] bool done() const { return collective.done(); }
   [[nodiscard]] Outcome outcome() const {
@@ -90,7 +93,7 @@ class CollectiveCall : public detail::Pooled {
   }
   /// Data is in place: unpacks it. Once, on completion.
   void deliver() {
-    if (only_timed) return;
+    if (native_result) return;
     if (cut_) std::copy_n(buffers.receive.begin(), cut_->size(), cut_->begin());
     incoming.finish(cut_.value_or(buffers.receive).size());
     for (std::size_t i = 0; i < receive_blocks.size(); ++i)
@@ -100,7 +103,7 @@ class CollectiveCall : public detail::Pooled {
 
  private:
   std::optional<MutableBytes> cut_;  // the program's room for a longer block
-  detail::PooledMemory whole_;
+  detail::PooledMemory whole_;       // what the algorithm delivers and the program does not get
 };
 
 }  // namespace offramp
