@@ -47,7 +47,7 @@ inline constexpr std::size_t kSendCalls = static_cast<std::size_t>(Unit::kNumber
 inline constexpr std::size_t kResources = kSendCalls + 1;
 inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
     {{.name = "cclo.protocol engine", .scope = Scope::kCard, .reserved_ahead = true},
-     {"cclo.link", Scope::kCard},
+     {.name = "cclo.link", .scope = Scope::kCard, .reserved_ahead = true},
      {.name = "cclo.link in", .scope = Scope::kCard, .reserved_ahead = true},
      {"cclo.memory", Scope::kCard},
      {"cclo.pcie", Scope::kCard},
