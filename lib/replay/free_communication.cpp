@@ -5,7 +5,8 @@ namespace offramp {
 WorldSetting free_communication(const BackendDescription& host, const WorldSetting& like) {
   Settings settings = Settings::defaults(host.parameters);
   constexpr double kPicosecond = 1e-3;  // in nanoseconds; 0 stands for what the NIC has
-  for (const char* time : {"latency", "overhead", "gap", "fetch", "post", "memory_latency", "memory_overhead", "single_copy"})
+  for (const char* time :
+       {"latency", "overhead", "gap", "fetch", "post", "memory_latency", "memory_overhead", "single_copy"})
     settings.set(time, {kPicosecond, {}});
   for (const char* rate : {"bandwidth", "pcie", "memory_bandwidth", "copy_bandwidth", "combine_bandwidth"})
     settings.set(rate, {1e5, {}});  // Gb/s: 82 ps for a KiB
