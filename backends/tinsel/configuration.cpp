@@ -99,13 +99,6 @@ Time Configuration::copy(std::uint64_t bytes) const {
   return work((bytes + 3) / 4 * static_cast<std::uint64_t>(software.copy_word));
 }
 
-Time Configuration::taken_up(Time at, Time stored, bool kept, std::uint64_t bytes) const {
-  // The call that posts a receive has matched what came before it. A rank that sleeps is woken and matches
-  // the message; of one that is busy the tile's threads have done so.
-  if (kept) return later(at, stored) + copy(bytes);
-  return at <= stored ? stored + wake + receive_call : at;
-}
-
 Time Configuration::combine(const Operation& operation, std::uint64_t bytes) const {
   if (operation.bytes == 0) return {};
   const std::uint64_t size =

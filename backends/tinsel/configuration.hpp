@@ -40,9 +40,6 @@ struct Configuration {
   /// Instructions that a rank's threads share.
   [[nodiscard]] Time work(std::uint64_t instructions) const;
   [[nodiscard]] Time copy(std::uint64_t bytes) const;
-  /// When a program whose clock shows `at` goes on with a message that its threads had in memory at `stored`.
-  /// kept: it came before the receive, lies in the rank's own DRAM and is copied from there.
-  [[nodiscard]] Time taken_up(Time at, Time stored, bool kept, std::uint64_t bytes) const;
   [[nodiscard]] Time combine(const Operation& operation, std::uint64_t bytes) const;
 };
 

@@ -37,8 +37,8 @@ const std::vector<std::string>& names() {
 }
 
 /// For a full fragment.
-std::int64_t instructions_to_read(const SoftwareSpec& software) {
-  return software.fragment_receive + std::int64_t{software.copy_word} * kFullWords;
+std::int64_t instructions_for(const SoftwareSpec& software, int handling) {
+  return handling + std::int64_t{software.copy_word} * kFullWords;
 }
 
 }  // namespace
@@ -47,16 +47,21 @@ SharedUnits::SharedUnits(const Configuration& configuration)
     : configuration_(configuration),
       flit_(configuration.machine.link_flit()),
       hop_(configuration.machine.hop_latency() +
-           configuration.machine.cycles(configuration.machine.bypass_cycles)),
-      reading_(configuration.machine.cycles(instructions_to_read(configuration.software) *
-                                            configuration.software.pipeline)),
-      interval_(
-          configuration.work(static_cast<std::uint64_t>(instructions_to_read(configuration.software)))) {
+           configuration.machine.cycles(configuration.machine.bypass_cycles)) {
+  const SoftwareSpec& software = configuration.software;
+  const std::int64_t write = instructions_for(software, software.fragment_send);
+  const std::int64_t read = instructions_for(software, software.fragment_receive);
+  writing_ = configuration.machine.cycles(write * software.pipeline);
+  reading_ = configuration.machine.cycles(read * software.pipeline);
+  sending_ = configuration.work(static_cast<std::uint64_t>(write));
+  taking_up_ = configuration.work(static_cast<std::uint64_t>(read));
   const int in_mailbox = configuration.layout.per_mailbox;
-  descriptions_ = {{"tinsel.sender", Scope::kRank, Occupation::kBySender},
+  descriptions_ = {{"tinsel.sender", Scope::kRank},
+                   {"tinsel.sender, quick", Scope::kRank},
                    {"tinsel.threads", Scope::kRank},
                    {"tinsel.receiver", Scope::kRank},
                    {"tinsel.receiver, quick", Scope::kRank},
+                   {"tinsel.matching", Scope::kRank},
                    {"tinsel.mailbox port", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
                    {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox}};
   const Mesh& mesh = configuration.machine.mesh;
@@ -91,10 +96,15 @@ Time SharedUnits::span_of(const Load& load, Time first, Time last) const {
   return later(on_link(load), last - first - reading_);
 }
 
-Time SharedUnits::sending_time(const Load& load) const {
+SharedUnits::Delay SharedUnits::send(const Resources& sender, const Load& load, Time begin, Time sent) const {
   const SoftwareSpec& software = configuration_.software;
-  return configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
-                             load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
+  const Time work =
+      configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
+                          load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
+  Delay delay;
+  // A thread still works on the last fragment when others have begun with the next message.
+  delay.add(pass(sender, kSender, begin, load, work, sending_), begin, later(work, sent - begin - writing_));
+  return delay;
 }
 
 SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& from, const Place& to,
@@ -126,9 +136,18 @@ SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Load& l
   // A thread works on a fragment while the port reads it; behind the last one taken up it still has work.
   delay.add(pass(receiver, kPort, first, load, words, machine.cycles(kFullWords)), first,
             later(words, last - first));
-  delay.add(pass(receiver, kReading, first, load, taking, interval_), first,
+  delay.add(pass(receiver, kReading, first, load, taking, taking_up_), first,
             later(span_of(load, first, last), taking));
   return delay;
+}
+
+Time SharedUnits::taken_up(const Resources& receiver, const Load& load, Time first, Time last) const {
+  const Time read = last + receive(receiver, load, first, last).last;
+  // The first fragment has the envelope. One thread matches message after message, whether the program waits
+  // or does something else; then the program has to be woken, or has long learned of it.
+  const Time call = configuration_.receive_call;
+  const Time matched = receiver.occupy(kMatching, earlier(read, first + reading_), call).end;
+  return later(matched, read + call) + configuration_.wake;
 }
 
 }  // namespace offramp::tinsel
