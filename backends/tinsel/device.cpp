@@ -143,17 +143,23 @@ Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint
 }
 
 SharedUnits::Delay Device::wait_for_credits(int source, int destination, std::uint64_t fragments, Time at) {
+  const Time period = credit_period(configuration_.place(source), configuration_.place(destination));
+  const auto window = static_cast<std::uint64_t>(configuration_.software.window);
+  const auto spare = static_cast<std::int64_t>(window - std::min(fragments, window));
+  const auto found = credits_back_.find(number_of(source, destination, 0));
+  if (found == credits_back_.end() || found->second <= at) return {};
+  const Time out = found->second - at;
+  return {later(out - period * static_cast<std::int64_t>(window - 1), {}), later(out - period * spare, {})};
+}
+
+void Device::spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late) {
   if (credits_back_.size() >= most_waits_) {
     std::erase_if(credits_back_, [at](const auto& wait) { return wait.second <= at; });
     most_waits_ = std::max(most_waits_, 2 * credits_back_.size());
   }
   const Time period = credit_period(configuration_.place(source), configuration_.place(destination));
-  const auto window = static_cast<std::uint64_t>(configuration_.software.window);
-  const auto spare = static_cast<std::int64_t>(window - std::min(fragments, window));
   Time& back = credits_back_[number_of(source, destination, 0)];
-  const Time out = later(back - at, {});
-  back = at + out + period * static_cast<std::int64_t>(fragments);
-  return {later(out - period * static_cast<std::int64_t>(window - 1), {}), later(out - period * spare, {})};
+  back = later(back, at + late) + period * static_cast<std::int64_t>(fragments);
 }
 
 /// Of a fragment of a long stream alone, which leaves when credits come back.

@@ -92,6 +92,8 @@ class Device {
   /// How much later than alone the first and the last of so many fragments leave, which begin at `at`: those
   /// between two ranks share one window. Messages come in the order of `at`.
   SharedUnits::Delay wait_for_credits(int source, int destination, std::uint64_t fragments, Time at);
+  /// Their credits come back as much later than alone as the last of them is late.
+  void spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late);
   /// As unicast(), every fragment through the network.
   Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
                      Time epoch = {});

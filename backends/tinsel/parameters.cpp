@@ -52,7 +52,7 @@ const std::vector<Parameter>& parameters() {
       integer("wake", "1", 82, {0, 1e6}, "fitted: 5.4 us per hop of a software tree (P10)",
               "instructions until a waiting thread has taken a message up"),
       integer("window", "1", software.window, {2, 63}, "inferred: 63 receive pointers per thread",
-              "fragments in flight without a credit"),
+              "fragments in flight without a credit, from one rank to another"),
       integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
               "longer messages ask for a grant first"),
       choice("multicast", "hardware", {"hardware", "mailbox", "software"},

@@ -95,8 +95,8 @@ class SharedUnits {
 
  private:
   const Configuration& configuration_;
-  Time flit_;      // on a link
-  Time hop_;       // from board to board
+  Time flit_;       // on a link
+  Time hop_;        // from board to board
   Time writing_;    // of a fragment by one thread
   Time reading_;    // of a fragment by one thread
   Time sending_;    // between two fragments that a rank's threads send

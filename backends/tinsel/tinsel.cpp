@@ -161,6 +161,7 @@ class TinselBackend final : public Backend {
     const Time held = delay.last;
     delay.add(shared_.unicast(sender, configuration_.place(transfer.source),
                               configuration_.place(transfer.destination), load, begin, first, last));
+    device_.spend_credits(transfer.source, transfer.destination, load.fragments, begin, delay.last);
     // What is within the window does not wait for credits on its way.
     const Time sent = begin + trip.sent + (load.fits_window ? held : delay.last);
     return {sent, first + delay.first, later(last + delay.last, first + delay.first), trip.ok, trip.wire};
