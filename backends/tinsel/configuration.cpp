@@ -75,7 +75,8 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
               : kind == "mailbox" ? Multicast::kMailbox
                                   : Multicast::kSoftware;
   order = settings.choice("tree_order") == "y_first" ? DimensionOrder::kYFirst : DimensionOrder::kXFirst;
-  barrier = settings.choice("barrier") == "idle" ? BarrierKind::kIdle : BarrierKind::kTree;
+  const std::string& way = settings.choice("barrier");
+  barrier = way == "auto" ? BarrierKind::kAuto : way == "idle" ? BarrierKind::kIdle : BarrierKind::kTree;
   eager_limit = static_cast<std::uint64_t>(settings.integer("eager_limit"));
   segment = static_cast<std::uint64_t>(settings.integer("segment"));
   fan_in = count(settings, "fan_in");

@@ -10,7 +10,10 @@
 
 namespace offramp::tinsel {
 
-enum class BarrierKind : std::uint8_t { kIdle, kTree };
+enum class BarrierKind : std::uint8_t { kAuto, kIdle, kTree };
+
+/// Ranks up to which a tree is faster than idle detection, which asks all boards however few ranks there are.
+inline constexpr int kMostInTree = 16;
 
 struct Configuration {
   /// ranks: of the world.
@@ -34,6 +37,10 @@ struct Configuration {
   Time wake;
 
   [[nodiscard]] Place place(int rank) const { return place_of(rank, layout, machine.mesh); }
+  /// Whether a barrier of so many ranks is one for idle detection, if that is legal.
+  [[nodiscard]] bool detects_idle(int members) const {
+    return barrier == BarrierKind::kAuto ? members > kMostInTree : barrier == BarrierKind::kIdle;
+  }
   [[nodiscard]] int workers() const { return layout.workers(); }
   /// Memory that a rank has: the DRAM partitions of its threads.
   [[nodiscard]] std::uint64_t memory() const { return static_cast<std::uint64_t>(workers()) * kThreadMemory; }

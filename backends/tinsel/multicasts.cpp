@@ -64,7 +64,7 @@ void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Re
   Load sends = load;
   sends.fragments *= copies;
   sends.flits *= copies;
-  stream.worst = shared_.send(sender, sends, at, at + sent);
+  stream.worst = shared_.send(sender, stream.plan->root, sends, at, at + sent);
   stream.worst.add(stream.plan->credits.acquire(at, sent), at, sent);
 }
 

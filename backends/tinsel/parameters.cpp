@@ -61,8 +61,10 @@ const std::vector<Parameter>& parameters() {
       choice("tree_order", "y_first", {"y_first", "x_first"},
              "inferred: unicast goes y first (read in code); the reference's mapper goes x first",
              "of multicast trees; x_first can deadlock the hardware"),
-      choice("barrier", "idle", {"idle", "tree"}, "published: idle detection",
-             "idle: by idle detection where that is legal, else by a tree"),
+      choice(
+          "barrier", "auto", {"auto", "idle", "tree"},
+          "published: idle detection; design: a tree for up to 16 ranks, where it is faster",
+          "idle: by idle detection where that is legal, else by a tree; auto: that, or a tree for few ranks"),
       integer("idle_token", "cycles", idle.token_cycles, {0, 1e6},
               "fitted: idle rounds of 6 and 48 boards (ASAP 2020)", "the idle master's work per board"),
       integer("idle_round", "cycles", idle.round_cycles, {0, 1e6},

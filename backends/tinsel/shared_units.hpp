@@ -20,6 +20,8 @@ struct Load {
   std::uint64_t fragments = 0;
   std::uint64_t flits = 0;
   bool fits_window = false;
+  Time overtaken;  // by which a short last fragment, sent by another thread, is in front of the first
+  std::uint64_t uncached = 0;  // bytes of the program that its threads' caches do not hold
 };
 
 class SharedUnits {
@@ -41,7 +43,8 @@ class SharedUnits {
     kLink = 0,  // two lanes for each of N, S, E, W
     kFetcher = kLink + 2 * std::size_t{kLinks},
     kDram = kFetcher + std::size_t{kFetchers},
-    kOfBoard = kDram + std::size_t{kRams}
+    kCaches = kDram + std::size_t{kRams},  // the threads' ways to both DRAMs
+    kOfBoard
   };
 
   explicit SharedUnits(const Configuration& configuration);
@@ -75,20 +78,28 @@ class SharedUnits {
       last = later(last, other.last);
     }
   };
-  /// What the sender's threads add to a message that they alone would have sent by `sent`.
-  [[nodiscard]] Delay send(const Resources& sender, const Load& load, Time begin, Time sent) const;
+  /// What the sender's threads and its board's memory add to a message that they alone would have sent by
+  /// `sent`.
+  [[nodiscard]] Delay send(const Resources& sender, const Place& from, const Load& load, Time begin,
+                           Time sent) const;
   /// A unicast message that alone would reach its destination's threads from first to last: what the port
   /// of its mailbox and the links between the boards add to that.
   [[nodiscard]] Delay unicast(const Resources& sender, const Place& from, const Place& to, const Load& load,
                               Time begin, Time first, Time last) const;
-  /// And what the receiver's threads and its mailbox's port add.
-  [[nodiscard]] Delay receive(const Resources& receiver, const Load& load, Time first, Time last) const;
+  /// And what the receiver's threads, its mailbox's port and its board's memory add.
+  [[nodiscard]] Delay receive(const Resources& receiver, const Place& at, const Load& load, Time first,
+                              Time last) const;
   /// When the program of a rank may go on with a message whose fragments would alone reach its threads from
   /// first to last.
-  [[nodiscard]] Time taken_up(const Resources& receiver, const Load& load, Time first, Time last) const;
+  [[nodiscard]] Time taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
+                              Time last) const;
 
   /// Between the first and the last fragment's passing of any unit on the way.
   [[nodiscard]] Time span_of(const Load& load, Time first, Time last) const;
+  /// How much later than within `span` the caches of a board's threads have moved a message's data from the
+  /// DRAMs or to them, beside all others.
+  [[nodiscard]] Time wait_for_memory(const Resources& resources, const Place& place, const Load& load,
+                                     int beats_per_line, Time from, Time span) const;
   [[nodiscard]] Time on_link(const Load& load) const { return flit_ * static_cast<std::int64_t>(load.flits); }
   [[nodiscard]] Time fragment_on_link() const { return flit_ * kMaximumFlits; }
   [[nodiscard]] Time hop() const { return hop_; }

@@ -90,7 +90,8 @@ class TinselBackend final : public Backend {
 
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     const Load load = shared_.load_of(transfer.bytes, !multicasts_.arrived(transfer));
-    passage.stored = shared_.taken_up(receiver, load, passage.first, passage.last);
+    passage.stored = shared_.taken_up(receiver, configuration_.place(transfer.destination), load,
+                                      passage.first, passage.last);
   }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
@@ -156,7 +157,8 @@ class TinselBackend final : public Backend {
     const Load load = shared_.load_of(bytes, true);
     const Time first = begin + trip.first;
     const Time last = begin + later(trip.first, trip.last);
-    SharedUnits::Delay delay = shared_.send(sender, load, begin, begin + trip.sent);
+    SharedUnits::Delay delay =
+        shared_.send(sender, configuration_.place(transfer.source), load, begin, begin + trip.sent);
     delay.add(device_.wait_for_credits(transfer.source, transfer.destination, load.fragments, begin));
     const Time held = delay.last;
     delay.add(shared_.unicast(sender, configuration_.place(transfer.source),

@@ -297,6 +297,21 @@ TEST(TinselWorld, ASenderServesOthersWhileOneDestinationsCreditsAreMissing) {
   EXPECT_LT(scattered(2, kMebibyte).seconds(), 1.1 * scattered(1, kMebibyte).seconds());
 }
 
+TEST(TinselWorld, ABarrierIsTheFasterOneOfATreeAndIdleDetectionAndGrowsWithTheRanks) {
+  const auto barrier = [](int ranks, const char* way) {
+    const Operation operation = operation_of(OperationKind::kBarrier, ranks, 0);
+    return end_of(ranks, [&](RankHandle& rank) { return one_collective(rank, operation); },
+                  {{"barrier", {0, way}}});
+  };
+  Time before;
+  for (const int ranks : {2, 3, 8, 16, 32, 64, 97, 768}) {
+    const Time time = barrier(ranks, "auto");
+    EXPECT_EQ(time, earlier(barrier(ranks, "tree"), barrier(ranks, "idle"))) << ranks;
+    EXPECT_GE(time, before) << ranks;
+    before = time;
+  }
+}
+
 TEST(TinselWorld, MessagesOfOnePairShareAWindow) {
   const auto in_a_row = [](int messages, std::size_t bytes) {
     return end_of(2, [=](RankHandle& rank) -> Task<void> {
@@ -309,6 +324,28 @@ TEST(TinselWorld, MessagesOfOnePairShareAWindow) {
   const Time one = in_a_row(1, kMebibyte);
   EXPECT_NEAR(in_a_row(8, kMebibyte).seconds(), 8 * one.seconds(), 0.02 * 8 * one.seconds());
   EXPECT_NEAR(in_a_row(1024, kKibibyte).seconds(), one.seconds(), 0.1 * one.seconds());
+}
+
+// 16 ranks of a board exchange what no cache holds: each byte is read by the sender's threads, fetched by the
+// receiver's, and written back; 32 beats of 32 bytes are on their way to each of two DRAMs for 80 cycles.
+TEST(TinselWorld, AnExchangeOnOneBoardIsLimitedByItsMemory) {
+  const auto exchange = [](std::size_t bytes) {
+    return end_of(16, [bytes](RankHandle& rank) -> Task<void> {
+      std::vector<RankRequest> requests;
+      requests.push_back(rank.irecv(rank.rank() ^ 1, bytes));
+      requests.push_back(rank.isend(rank.rank() ^ 1, bytes));
+      co_await rank.wait_all(requests);
+    });
+  };
+  const std::size_t cached = 64 * kKibibyte;  // 1 KiB of each thread
+  const double rate = 2 * 32 * 32 * 210e6 / 80;
+  const double bound = 16 * 3 * static_cast<double>(kMebibyte - cached) / rate;
+  const double time = exchange(kMebibyte).seconds();
+  fmt::print("exchange of 1 MiB on 16 ranks of a board: bound {:.1f} us, world {:.1f} us\n", bound * 1e6,
+             time * 1e6);
+  EXPECT_GE(time, bound);
+  EXPECT_LT(time, 1.1 * bound);
+  EXPECT_LT(exchange(cached).seconds(), 0.05 * time);  // that needs no memory
 }
 
 TEST(TinselWorld, ResourcesTellWhichLinkWasBusy) {
