@@ -110,10 +110,11 @@ class CcloBackend final : public Backend {
 
   /// The driver copies the user's buffer to the card; returns when it is there.
   Time stage_in(Engine& engine, Time at, Time duration) const;
-  /// And back, of a message; the DMAs of Coyote have done that already, if others left them the bus.
-  Time stage_out(Engine& engine, const Transfer& transfer, Time at);
-  /// Of a collective.
-  static Time copied_back(Engine& engine, Team& team, Time at, Time duration);
+  /// And back, from when the program has come to wait for it; of a message that was `done` before. The DMAs
+  /// of Coyote have copied that already, if others left them the bus.
+  Time stage_out(Engine& engine, const Transfer& transfer, Time done, Time at);
+  /// Of a collective, behind the engine's call.
+  void copy_back(Engine& engine, Team& team, std::uint64_t bytes) const;
   /// What a collective reads from the user's memory at this rank, and writes there.
   struct Staged {
     std::uint64_t in = 0;
@@ -141,6 +142,9 @@ class CcloBackend final : public Backend {
   /// How much later the sender's memory, or the bus, has given the data beside its other users.
   Time wait_for_memory(const Resources& sender, const Plans::Rates& rates, Time begin, Time complete) const;
   /// The protocol engine and its link carry one message after the other, also beside calls.
+  /// When a call that would end at `call` by itself ends, if the message's last byte leaves the card at
+  /// `left`: not before the transmit buffer has room for all that is left of it.
+  [[nodiscard]] Time taken_over(Time call, Time left) const;
   static Time wait_for_engine(const Resources& sender, Time at, Time engine, Time link);
 
   /// A message that came before its receive takes RX buffers until `done`. What found none was moved to host

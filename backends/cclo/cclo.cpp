@@ -106,6 +106,7 @@ const BackendDescription& cclo_backend() {
       Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
       if (machine.ranks_per_card() > 1)
         footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());
+      footing.text += cclo::way_of_calls(settings);
       return footing;
     };
     return d;

@@ -61,11 +61,16 @@ void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resourc
   passage.stored = later(passage.stored, written) + spec_.pcie_latency;
 }
 
-/// On a live clock each call has hardware of its own: no other one's messages are known.
-Time CcloBackend::copied_back(Engine& engine, Team& team, Time at, Time duration) {
-  if (team.world() != nullptr) return engine.bus.from_card.acquire(at, duration).end;
-  const Resources own = team.hardware()->resources(team.world_rank(team.rank()));
-  return share(own[index_of(Unit::kPcieUp)].timeline, at, duration);
+/// The driver copies in the call that the program waits in, as it does in front of the engine's call.
+void CcloBackend::copy_back(Engine& engine, Team& team, std::uint64_t bytes) const {
+  if (!configuration_.host.staged || bytes == 0) return;
+  team.host_begin = team.clock;
+  team.host_end = [this, &bus = engine.bus.from_card, duration = spec_.pcie_time(bytes),
+                   operation = team.operation, rank = team.world_rank(team.rank())](Time begin) {
+    const Time end = bus.acquire(begin, duration).end + spec_.pcie_latency;
+    if (spans_ != nullptr) spans_->record({"pcie", "copy from card", begin, end, operation, rank});
+    return end;
+  };
 }
 
 Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
@@ -124,12 +129,7 @@ Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, C
   const Driver::Finished finished = driver.finish();
   team.clock = processor.now() + finished.cost;
   processor.span("host", "finish call", processor.now(), team.clock);
-  if (configuration_.host.staged && staged.out > 0) {
-    const Time finish = team.clock;
-    co_await processor.turn(finish);
-    team.clock = copied_back(own, team, finish, spec_.pcie_time(staged.out)) + spec_.pcie_latency;
-    processor.span("pcie", "copy from card", finish, team.clock);
-  }
+  copy_back(own, team, staged.out);
   // Another call may have completed since and left its own return code: the processor's is this call's.
   co_return processor.error() == Error::kNone ? Outcome::kOk : Outcome::kFault;
 }

@@ -33,15 +33,16 @@ void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resou
                        fate_of(transfer, later(passage.begin, sender[kSendCalls].timeline.free_at())));
   const Plan& plan = faults_.any() ? own : plans_.eager(transfer.bytes);
   const Plans::Rates rates = plans_.rates(transfer.bytes);
-  const Time begin = sender.occupy(kSendCalls, passage.begin, plan.complete).begin;
+  const Time begin = later(passage.begin, sender[kSendCalls].timeline.free_at());
   Time wait = wait_for_memory(sender, rates, begin, plan.complete);
   wait += wait_for_engine(sender, begin + wait + plan.departs, plan.engine, plan.link);
   passage.begin = begin;
   passage.latency = spec_.latency;
   passage.leaves = begin + wait + plan.first - rates.first_on_link - spec_.latency;
   passage.left = begin + wait + plan.last - spec_.latency;
-  if (passage.protocol == Protocol::kDirect)
-    passage.complete = begin + plan.complete + driver().finish_cost();
+  const Time complete = taken_over(begin + plan.complete, passage.left);
+  (void)sender.occupy(kSendCalls, begin, complete - begin);
+  if (passage.protocol == Protocol::kDirect) passage.complete = complete + driver().finish_cost();
   fail(passage, plan.error);
   wire_ += plan.wire;
 }
@@ -72,7 +73,7 @@ void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Res
   const Plans::Rates rates = plans_.rates(transfer.bytes);
   const Plans::Write write = plans_.write(transfer.bytes, plan);
   const Time ready = later(passage.begin + plan.ready, passage.answered);
-  const Time go = sender.occupy(kSendCalls, ready, plan.complete).begin;
+  const Time go = later(ready, sender[kSendCalls].timeline.free_at());
   Time wait = wait_for_memory(sender, rates, go, plan.complete);
   wait += wait_for_engine(sender, go + wait + write.departs, write.engine, write.link);
   Time repairs;
@@ -80,7 +81,9 @@ void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Res
   passage.latency = plan.first - rates.first_on_link;
   passage.leaves = go + wait;
   passage.left = go + wait + plan.last + repairs - passage.latency;
-  passage.complete = go + plan.complete + repairs + driver().finish_cost();
+  const Time complete = taken_over(go + plan.complete, go + wait + plan.last - spec_.latency);
+  (void)sender.occupy(kSendCalls, go, complete - go);
+  passage.complete = complete + repairs + driver().finish_cost();
 }
 
 void CcloBackend::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) {
@@ -106,7 +109,7 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
     const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
     const Time done = passage.stored + (plan.received - plan.last) + own.driver.finish_cost();
     if (records()) observe_landing(transfer, passage, begin);
-    return later(at, stage_out(own, transfer, done));
+    return stage_out(own, transfer, done, at);
   }
   const Plan& plan = plans_.eager(transfer.bytes);
   // Repetitions of lost packets, and other traffic; and the wait for buffers.
@@ -118,7 +121,7 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
   done = later(done, own.receive_calls.acquire(works, plan.late).end);
   if (begin > passage.last) done += wait_in_buffers(own, transfer, first, done);
   if (spans_ != nullptr) observe_receive(transfer, plan, first, begin);
-  return later(at, stage_out(own, transfer, done + own.driver.finish_cost()));
+  return stage_out(own, transfer, done + own.driver.finish_cost(), at);
 }
 
 void CcloBackend::confirm(const Transfer& transfer, Passage& passage) {
@@ -181,14 +184,15 @@ MessageRunner::Rendezvous CcloBackend::with_faults(const Transfer& transfer, con
   return plans_.runner().rendezvous(transfer.bytes, fate_of(transfer, passage.begin));
 }
 
-Time CcloBackend::stage_out(Engine& engine, const Transfer& transfer, Time at) {
-  if (transfer.bytes == 0) return at;
+Time CcloBackend::stage_out(Engine& engine, const Transfer& transfer, Time done, Time at) {
+  const Time begin = later(done, at);
+  if (transfer.bytes == 0) return begin;
   const Time duration = plans_.rates(transfer.bytes).pcie;
   if (spec_.host_memory)
-    return later(at, engine.bus.from_card.acquire(later(at - duration, {}), duration).end);
-  if (!configuration_.host.staged) return at;
-  const Time end = engine.bus.from_card.acquire(at, duration).end + spec_.pcie_latency;
-  observe_host(transfer, transfer.destination, "copy from card", at, end);
+    return later(begin, engine.bus.from_card.acquire(later(done - duration, {}), duration).end);
+  if (!configuration_.host.staged) return begin;
+  const Time end = engine.bus.from_card.acquire(begin, duration).end + spec_.pcie_latency;
+  observe_host(transfer, transfer.destination, "copy from card", begin, end);
   return end;
 }
 
@@ -211,6 +215,10 @@ Time CcloBackend::wait_for_memory(const Resources& sender, const Plans::Rates& r
 Time CcloBackend::wait_for_engine(const Resources& sender, Time at, Time engine, Time link) {
   const Time on_link = sender.occupy(index_of(Unit::kEngine), at, engine).begin;
   return sender.occupy(index_of(Unit::kLinkOut), on_link, link).begin - at;
+}
+
+Time CcloBackend::taken_over(Time call, Time left) const {
+  return later(call, left - spec_.engine_time(spec_.transmit_buffer));
 }
 
 Time CcloBackend::wait_in_buffers(Engine& engine, const Transfer& transfer, Time first, Time done) {

@@ -39,6 +39,8 @@ void read_network(const Settings& settings, Spec& spec) {
     spec.engine = settings.gigabits(tcp ? "tcp_bandwidth" : "rdma_bandwidth");
     spec.latency += settings.nanoseconds("stack_latency");
   }
+  const bool buffers = spec.transport == Transport::kTcp;
+  spec.transmit_buffer = buffers ? static_cast<std::uint32_t>(settings.integer("tcp_buffer")) : 0;
   spec.retransmission = settings.microseconds("retransmission");
   spec.retries = static_cast<int>(settings.integer("retries"));
 }
@@ -110,6 +112,9 @@ const std::vector<Parameter>& parameters() {
            "inferred: TCP and RDMA stacks take 0.5 to 1.5 us longer", "one way, added for tcp and rdma"),
       real("tcp_bandwidth", "Gb/s", in_gigabits(spec.engine), kGigabits,
            "published: 91 to 92 Gb/s between two FPGAs", "of the TCP engine"),
+      integer("tcp_buffer", "B", spec.transmit_buffer, {0, 1 << 30},
+              "inferred: 64 MB of the published set-up, for its 1000 connections",
+              "transmit buffer of a connection; a send is complete once the rest of it is there"),
       real("rdma_bandwidth", "Gb/s", in_gigabits(kRdmaBandwidth), kGigabits, "published: 95 Gb/s peak",
            "of the RDMA engine"),
       real("retransmission", "us", in_microseconds(spec.retransmission), {1, 1e7}, "assumed",
@@ -177,9 +182,10 @@ const std::vector<Parameter>& parameters() {
            "the host writes a register"),
       real("queue", "ns", in_nanoseconds(host.queue), kNanoseconds, "assumed",
            "the host hands a receive to the driver"),
-      choice("driver", "mapped", {"mapped", "coyote", "xrt"},
+      choice("driver", "mapped", {"xrt", "coyote", "mapped"},
              "original document: XRT; the second generation's: XRT and Coyote (read in code)",
-             "how the host calls the engine: mapped registers alone, Coyote's driver, XRT's"),
+             "how the host calls the engine: XRT, Coyote's driver, or its registers with no software around "
+             "them, as on no machine"),
       real("call", "us", 0, {0, 1e6}, call_source,
            "software around each call on the host; 0: the driver's, of mapped none"),
       choice(
@@ -229,6 +235,17 @@ Configuration configuration_of(const Settings& settings) {
   c.host.queue = settings.nanoseconds("queue");
   read_host_path(settings, c);
   return c;
+}
+
+std::string_view way_of_calls(const Settings& settings) {
+  switch (driver_of(settings.choice("driver"))) {
+    case DriverKind::kXrt:
+      return ", called through XRT";
+    case DriverKind::kCoyote:
+      return ", called through Coyote";
+    default:
+      return ", called by registers alone (as on no machine)";
+  }
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

@@ -1,6 +1,7 @@
 // The parameters of the cclo backend, and what the model reads from them.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "offramp/model/backend.hpp"
@@ -44,6 +45,9 @@ struct Configuration {
   std::uint32_t rx_buffers = 0;
 };
 Configuration configuration_of(const Settings& settings);
+
+/// How the host calls the engine, as a text that goes on behind what is called.
+std::string_view way_of_calls(const Settings& settings);
 
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);

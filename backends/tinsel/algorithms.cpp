@@ -244,7 +244,7 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   const Position& position = device.position(communicator, team.rank(), 0, true);
   const bool whole_world = team.size() == configuration.ranks;
   Outcome outcome = Outcome::kOk;
-  if (configuration.barrier == BarrierKind::kIdle && whole_world && !device.has_faults()) {
+  if (configuration.detects_idle(team.size()) && whole_world && !device.has_faults()) {
     Stamp answer;
     note(outcome, co_await ask_idle_detection(device, team, position, in_flight, answer));
     if ((answer.detail & kIdleRelease) != 0) {

@@ -75,7 +75,8 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
               : kind == "mailbox" ? Multicast::kMailbox
                                   : Multicast::kSoftware;
   order = settings.choice("tree_order") == "y_first" ? DimensionOrder::kYFirst : DimensionOrder::kXFirst;
-  barrier = settings.choice("barrier") == "idle" ? BarrierKind::kIdle : BarrierKind::kTree;
+  const std::string& way = settings.choice("barrier");
+  barrier = way == "auto" ? BarrierKind::kAuto : way == "idle" ? BarrierKind::kIdle : BarrierKind::kTree;
   eager_limit = static_cast<std::uint64_t>(settings.integer("eager_limit"));
   segment = static_cast<std::uint64_t>(settings.integer("segment"));
   fan_in = count(settings, "fan_in");
@@ -97,13 +98,6 @@ Time Configuration::work(std::uint64_t instructions) const {
 
 Time Configuration::copy(std::uint64_t bytes) const {
   return work((bytes + 3) / 4 * static_cast<std::uint64_t>(software.copy_word));
-}
-
-Time Configuration::taken_up(Time at, Time stored, bool kept, std::uint64_t bytes) const {
-  // The call that posts a receive has matched what came before it. A rank that sleeps is woken and matches
-  // the message; of one that is busy the tile's threads have done so.
-  if (kept) return later(at, stored) + copy(bytes);
-  return at <= stored ? stored + wake + receive_call : at;
 }
 
 Time Configuration::combine(const Operation& operation, std::uint64_t bytes) const {

@@ -10,7 +10,10 @@
 
 namespace offramp::tinsel {
 
-enum class BarrierKind : std::uint8_t { kIdle, kTree };
+enum class BarrierKind : std::uint8_t { kAuto, kIdle, kTree };
+
+/// Ranks up to which a tree is faster than idle detection, which asks all boards however few ranks there are.
+inline constexpr int kMostInTree = 16;
 
 struct Configuration {
   /// ranks: of the world.
@@ -34,15 +37,16 @@ struct Configuration {
   Time wake;
 
   [[nodiscard]] Place place(int rank) const { return place_of(rank, layout, machine.mesh); }
+  /// Whether a barrier of so many ranks is one for idle detection, if that is legal.
+  [[nodiscard]] bool detects_idle(int members) const {
+    return barrier == BarrierKind::kAuto ? members > kMostInTree : barrier == BarrierKind::kIdle;
+  }
   [[nodiscard]] int workers() const { return layout.workers(); }
   /// Memory that a rank has: the DRAM partitions of its threads.
   [[nodiscard]] std::uint64_t memory() const { return static_cast<std::uint64_t>(workers()) * kThreadMemory; }
   /// Instructions that a rank's threads share.
   [[nodiscard]] Time work(std::uint64_t instructions) const;
   [[nodiscard]] Time copy(std::uint64_t bytes) const;
-  /// When a program whose clock shows `at` goes on with a message that its threads had in memory at `stored`.
-  /// kept: it came before the receive, lies in the rank's own DRAM and is copied from there.
-  [[nodiscard]] Time taken_up(Time at, Time stored, bool kept, std::uint64_t bytes) const;
   [[nodiscard]] Time combine(const Operation& operation, std::uint64_t bytes) const;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backends/tinsel/shared_units.hpp"
 #include "simulators/tinsel/frame.hpp"
 
 namespace offramp::tinsel {
@@ -141,6 +140,41 @@ Trip Device::memorised(const Place& source, const Place& destination, std::uint6
 Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch) {
   return memorised(configuration_.place(source), configuration_.place(destination), bytes,
                    number_of(source, destination, number), epoch);
+}
+
+SharedUnits::Delay Device::wait_for_credits(int source, int destination, std::uint64_t fragments, Time at) {
+  const Time period = credit_period(configuration_.place(source), configuration_.place(destination));
+  const auto window = static_cast<std::uint64_t>(configuration_.software.window);
+  const auto spare = static_cast<std::int64_t>(window - std::min(fragments, window));
+  const auto found = credits_back_.find(number_of(source, destination, 0));
+  if (found == credits_back_.end() || found->second <= at) return {};
+  const Time out = found->second - at;
+  return {later(out - period * static_cast<std::int64_t>(window - 1), {}), later(out - period * spare, {})};
+}
+
+void Device::spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late) {
+  if (credits_back_.size() >= most_waits_) {
+    std::erase_if(credits_back_, [at](const auto& wait) { return wait.second <= at; });
+    most_waits_ = std::max(most_waits_, 2 * credits_back_.size());
+  }
+  const Time period = credit_period(configuration_.place(source), configuration_.place(destination));
+  Time& back = credits_back_[number_of(source, destination, 0)];
+  back = later(back, at + late) + period * static_cast<std::int64_t>(fragments);
+}
+
+/// Of a fragment of a long stream alone, which leaves when credits come back.
+Time Device::credit_period(const Place& source, const Place& destination) {
+  const auto [entry, is_new] =
+      credit_periods_.try_emplace(path_class(configuration_.machine.mesh, source, destination));
+  if (!is_new) return entry->second;
+  const auto window = static_cast<std::uint64_t>(configuration_.software.window);
+  const auto sent = [&](std::uint64_t windows) {
+    StreamRequest request =
+        unicast_request(source, destination, windows * window * kFragmentBytes - kEnvelopeBytes, 0, {});
+    request.faults = {};
+    return run_whole_stream(machine_, configuration_.software, request).sent;
+  };
+  return entry->second = Time::ps((sent(4) - sent(2)).count() / static_cast<std::int64_t>(2 * window));
 }
 
 std::uint64_t Device::number_of(int source, int destination, std::uint64_t number) const {

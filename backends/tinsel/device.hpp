@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "backends/tinsel/configuration.hpp"
+#include "backends/tinsel/shared_units.hpp"
 #include "simulators/model/direct_mapped_cache.hpp"
 
 namespace offramp::tinsel {
@@ -54,6 +56,7 @@ struct RootPlan {
   Trap trap = Trap::kNone;
   std::uint64_t number = 0;                                              // broadcasts so far
   std::map<std::uint64_t, std::shared_ptr<const StreamResult>> results;  // by size
+  Arbiter credits;  // one stream after the other goes down the tree
 };
 
 /// The ranks in the order of a reduction's tree: one list per board that has any, or one list of all.
@@ -88,7 +91,12 @@ class Device {
   /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates. epoch:
   /// the modelled time at which it begins; only faults may depend on it.
   Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch = {});
-  /// The same, every fragment through the network.
+  /// How much later than alone the first and the last of so many fragments leave, which begin at `at`: those
+  /// between two ranks share one window. Messages come in the order of `at`.
+  SharedUnits::Delay wait_for_credits(int source, int destination, std::uint64_t fragments, Time at);
+  /// Their credits come back as much later than alone as the last of them is late.
+  void spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late);
+  /// As unicast(), every fragment through the network.
   Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
                      Time epoch = {});
 
@@ -130,6 +138,7 @@ class Device {
   [[nodiscard]] StreamRequest multicast_request(const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
   void find_hops(RootPlan& plan);
   [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
+  Time credit_period(const Place& source, const Place& destination);
   Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
                  Time epoch);
 
@@ -139,6 +148,9 @@ class Device {
   SpanSink* spans_;
   PacketSink* packets_;
   DirectMappedCache<std::uint64_t, Trip> trips_;
+  std::unordered_map<std::uint64_t, Time> credit_periods_;  // by path
+  std::unordered_map<std::uint64_t, Time> credits_back_;    // by source and destination: all of them
+  std::size_t most_waits_ = 1 << 16;                        // of these, until those of the past are dropped
   std::map<std::uint64_t, Communicator> communicators_;
   std::pair<std::uint64_t, Communicator*> recent_;  // of these, the last one asked for
   std::vector<Arbiter> threads_;  // of the ranks; in a run each rank has its own among its units

@@ -33,16 +33,11 @@ bool Multicasts::depart(const Transfer& transfer, Passage& passage, const Resour
   passage.leaves = at;
   passage.latency = times.first + delay.first;
   passage.left = at + later(later(times.last + delay.last, times.first + delay.first) - passage.latency, {});
-  // The sender's threads are done with the last copy; the others leave them free for it.
-  const bool last = copy.index + 1 == stream.plan->ranks.size();
-  const bool waits =
-      stream.alone->fragments > static_cast<std::uint64_t>(device_.configuration().software.window);
-  passage.complete = at + stream.alone->sent + (waits ? stream.worst.last : Time());
-  passage.freed = last ? passage.complete : at;
+  passage.complete = at + stream.alone->sent + stream.held;
   passage.failed = passage.failed || !stream.alone->ok || stream.plan->trap != Trap::kNone;
   device_.span(transfer.source, "tinsel.network", "fragments", at + passage.latency,
                passage.left + passage.latency, transfer.operation);
-  if (last)
+  if (copy.index + 1 == stream.plan->ranks.size())
     device_.span(transfer.source, "tinsel.threads", "multicast", at, passage.complete, transfer.operation);
   return true;
 }
@@ -56,8 +51,21 @@ void Multicasts::begin(Stream& stream, const Transfer& transfer, Time at, const 
   device_.count(wire);
   device_.capture_multicast(transfer.source, *stream.plan, stream.bytes, transfer.data, at);
   const Load load = shared_.load_of(stream.bytes, false);
-  if (stream.plan->hops.empty()) return take_ways(stream, load, at, sender);
-  take_tree(stream, load, at, sender);
+  take_sender(stream, load, at, sender);
+  const Time own = stream.worst.last;
+  stream.plan->hops.empty() ? take_ways(stream, load, at, sender) : take_tree(stream, load, at, sender);
+  stream.held = load.fits_window ? own : stream.worst.last;
+}
+
+/// The root's threads send fragment after fragment, for which credits come back up the tree.
+void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Resources& sender) {
+  const Time sent = stream.alone->sent;
+  const std::uint64_t copies = stream.alone->sends / stream.alone->fragments;
+  Load sends = load;
+  sends.fragments *= copies;
+  sends.flits *= copies;
+  stream.worst = shared_.send(sender, stream.plan->root, sends, at, at + sent);
+  stream.worst.add(stream.plan->credits.acquire(at, sent), at, sent);
 }
 
 /// One copy over each link of the tree; on each board the fetcher on which it comes in goes through the key's
@@ -71,7 +79,7 @@ void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Reso
   for (const StreamResult::Destination& times : stream.alone->destinations) last = later(last, times.last);
   const Time span = shared_.span_of(load, {}, last);
   const Time words = machine.cycles(flits * kWordsPerFlit);
-  SharedUnits::Delay port;
+  SharedUnits::Delay port = stream.worst;
   port.add(shared_.pass(sender, SharedUnits::kPort, at, load, words,
                         machine.cycles(std::int64_t{kMaximumFlits} * kWordsPerFlit)),
            at, later(span, words));

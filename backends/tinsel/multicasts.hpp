@@ -37,6 +37,7 @@ class Multicasts {
     std::shared_ptr<const StreamResult> alone;  // null: no copy has departed yet
     std::vector<SharedUnits::Delay> delays;     // by hop
     SharedUnits::Delay worst;
+    Time held;  // by which the root is done with its last fragment later than alone
   };
   struct Copy {
     std::shared_ptr<Stream> stream;
@@ -50,6 +51,7 @@ class Multicasts {
     return pair << 32U | transfer.number;
   }
   void begin(Stream& stream, const Transfer& transfer, Time at, const Resources& sender);
+  void take_sender(Stream& stream, const Load& load, Time at, const Resources& sender);
   void take_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
   void take_ways(Stream& stream, const Load& load, Time at, const Resources& sender);
 

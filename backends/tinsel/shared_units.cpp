@@ -19,7 +19,8 @@ std::string name_of(int x, int y, std::size_t unit) {
   if (unit < SharedUnits::kFetcher)
     return fmt::format("{}link {}{}", where, kDirections[unit / 2], unit % 2 == 0 ? "" : ", quick");
   if (unit < SharedUnits::kDram) return fmt::format("{}fetcher {}", where, unit - SharedUnits::kFetcher);
-  return fmt::format("{}dram {}", where, unit - SharedUnits::kDram);
+  if (unit < SharedUnits::kCaches) return fmt::format("{}dram {}", where, unit - SharedUnits::kDram);
+  return where + "caches";
 }
 
 /// Of all units of all boards that there can be: names of resources live for ever.
@@ -37,8 +38,8 @@ const std::vector<std::string>& names() {
 }
 
 /// For a full fragment.
-std::int64_t instructions_to_read(const SoftwareSpec& software) {
-  return software.fragment_receive + std::int64_t{software.copy_word} * kFullWords;
+std::int64_t instructions_for(const SoftwareSpec& software, int handling) {
+  return handling + std::int64_t{software.copy_word} * kFullWords;
 }
 
 }  // namespace
@@ -47,16 +48,21 @@ SharedUnits::SharedUnits(const Configuration& configuration)
     : configuration_(configuration),
       flit_(configuration.machine.link_flit()),
       hop_(configuration.machine.hop_latency() +
-           configuration.machine.cycles(configuration.machine.bypass_cycles)),
-      reading_(configuration.machine.cycles(instructions_to_read(configuration.software) *
-                                            configuration.software.pipeline)),
-      interval_(
-          configuration.work(static_cast<std::uint64_t>(instructions_to_read(configuration.software)))) {
+           configuration.machine.cycles(configuration.machine.bypass_cycles)) {
+  const SoftwareSpec& software = configuration.software;
+  const std::int64_t write = instructions_for(software, software.fragment_send);
+  const std::int64_t read = instructions_for(software, software.fragment_receive);
+  writing_ = configuration.machine.cycles(write * software.pipeline);
+  reading_ = configuration.machine.cycles(read * software.pipeline);
+  sending_ = configuration.work(static_cast<std::uint64_t>(write));
+  taking_up_ = configuration.work(static_cast<std::uint64_t>(read));
   const int in_mailbox = configuration.layout.per_mailbox;
-  descriptions_ = {{"tinsel.sender", Scope::kRank, Occupation::kBySender},
+  descriptions_ = {{"tinsel.sender", Scope::kRank},
+                   {"tinsel.sender, quick", Scope::kRank},
                    {"tinsel.threads", Scope::kRank},
                    {"tinsel.receiver", Scope::kRank},
                    {"tinsel.receiver, quick", Scope::kRank},
+                   {"tinsel.matching", Scope::kRank},
                    {"tinsel.mailbox port", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
                    {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox}};
   const Mesh& mesh = configuration.machine.mesh;
@@ -73,6 +79,16 @@ Load SharedUnits::load_of(std::uint64_t bytes, bool envelope) const {
   const std::uint64_t total = bytes + (envelope ? kEnvelopeBytes : 0);
   const std::uint64_t rest = total - std::min(total, (load.fragments - 1) * kFragmentBytes);
   load.flits = (load.fragments - 1) * kMaximumFlits + (4 + rest + kFlitBytes - 1) / kFlitBytes;
+  const SoftwareSpec& software = configuration_.software;
+  const auto last_flits =
+      static_cast<std::int64_t>(load.flits - (load.fragments - 1) * std::uint64_t{kMaximumFlits});
+  const Time writing_last = configuration_.machine.cycles(
+      (software.fragment_send + software.copy_word * kWordsPerFlit * last_flits) * software.pipeline);
+  load.overtaken =
+      later(writing_ - writing_last - sending_ * static_cast<std::int64_t>(load.fragments - 1), {});
+  if (load.fragments == 1) load.overtaken = {};
+  const std::uint64_t cache = kThreadCache * static_cast<std::uint64_t>(configuration_.workers());
+  load.uncached = bytes - std::min(bytes, cache);
   load.fits_window = load.fragments <= static_cast<std::uint64_t>(configuration_.software.window);
   return load;
 }
@@ -91,10 +107,30 @@ Time SharedUnits::span_of(const Load& load, Time first, Time last) const {
   return later(on_link(load), last - first - reading_);
 }
 
-Time SharedUnits::sending_time(const Load& load) const {
+Time SharedUnits::wait_for_memory(const Resources& resources, const Place& place, const Load& load,
+                                  int beats_per_line, Time from, Time span) const {
+  if (load.uncached == 0) return {};
+  const MachineSpec& machine = configuration_.machine;
+  const auto beats =
+      static_cast<std::int64_t>((load.uncached + kBeatBytes - 1) / kBeatBytes) * beats_per_line;
+  constexpr std::int64_t kInFlight = std::int64_t{kRams} * kCacheBeats;
+  const Time work = machine.cycles((beats * machine.dram_cycles + kInFlight - 1) / kInFlight);
+  // Lines of different messages alternate, so only the last one is late.
+  return resources.occupy(of_board(place.board, kCaches), from, work).end - from - later(work, span);
+}
+
+SharedUnits::Delay SharedUnits::send(const Resources& sender, const Place& from, const Load& load, Time begin,
+                                     Time sent) const {
   const SoftwareSpec& software = configuration_.software;
-  return configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
-                             load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
+  const Time work =
+      configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
+                          load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
+  Delay delay;
+  // A thread still works on the last fragment when others have begun with the next message.
+  const Time span = sent - begin - writing_;
+  delay.add(pass(sender, kSender, begin, load, work, sending_), begin, later(work, span));
+  delay.last = later(delay.last, wait_for_memory(sender, from, load, 1, begin, span));
+  return delay;
 }
 
 SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& from, const Place& to,
@@ -114,8 +150,8 @@ SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& fr
   return delay;
 }
 
-SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Load& load, Time first,
-                                        Time last) const {
+SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Place& at, const Load& load,
+                                        Time first, Time last) const {
   Delay delay;
   const MachineSpec& machine = configuration_.machine;
   const Time words = machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit);
@@ -126,9 +162,23 @@ SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Load& l
   // A thread works on a fragment while the port reads it; behind the last one taken up it still has work.
   delay.add(pass(receiver, kPort, first, load, words, machine.cycles(kFullWords)), first,
             later(words, last - first));
-  delay.add(pass(receiver, kReading, first, load, taking, interval_), first,
+  delay.add(pass(receiver, kReading, first, load, taking, taking_up_), first,
             later(span_of(load, first, last), taking));
+  // A line is fetched to be written, and written back to make room.
+  const Time span = span_of(load, first, last);
+  delay.last = later(delay.last, wait_for_memory(receiver, at, load, 2, first, span));
   return delay;
+}
+
+Time SharedUnits::taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
+                           Time last) const {
+  const Time read = last + receive(receiver, at, load, first, last).last;
+  // The first fragment has the envelope. One thread matches message after message, whether the program waits
+  // or does something else; then the program has to be woken, or has long learned of it.
+  const Time call = configuration_.receive_call;
+  const Time envelope = first + load.overtaken + reading_;
+  const Time matched = receiver.occupy(kMatching, earlier(read, envelope), call).end;
+  return later(matched, read + call) + configuration_.wake;
 }
 
 }  // namespace offramp::tinsel

@@ -20,18 +20,31 @@ struct Load {
   std::uint64_t fragments = 0;
   std::uint64_t flits = 0;
   bool fits_window = false;
+  Time overtaken;  // by which a short last fragment, sent by another thread, is in front of the first
+  std::uint64_t uncached = 0;  // bytes of the program that its threads' caches do not hold
 };
 
 class SharedUnits {
  public:
   /// Resources of a rank.
-  enum : std::size_t { kSender, kThreads, kReading, kQuickReading, kPort, kQuickPort, kBoards };
+  enum : std::size_t {
+    kSender,
+    kQuickSender,
+    kThreads,
+    kReading,
+    kQuickReading,
+    kMatching,
+    kPort,
+    kQuickPort,
+    kBoards
+  };
   /// And of each board, from kBoards on.
   enum : std::size_t {
     kLink = 0,  // two lanes for each of N, S, E, W
     kFetcher = kLink + 2 * std::size_t{kLinks},
     kDram = kFetcher + std::size_t{kFetchers},
-    kOfBoard = kDram + std::size_t{kRams}
+    kCaches = kDram + std::size_t{kRams},  // the threads' ways to both DRAMs
+    kOfBoard
   };
 
   explicit SharedUnits(const Configuration& configuration);
@@ -60,29 +73,45 @@ class SharedUnits {
       first = later(first, grant.begin - at);
       last = later(last, grant.end - at - span);
     }
+    void add(const Delay& other) {
+      first = later(first, other.first);
+      last = later(last, other.last);
+    }
   };
+  /// What the sender's threads and its board's memory add to a message that they alone would have sent by
+  /// `sent`.
+  [[nodiscard]] Delay send(const Resources& sender, const Place& from, const Load& load, Time begin,
+                           Time sent) const;
   /// A unicast message that alone would reach its destination's threads from first to last: what the port
   /// of its mailbox and the links between the boards add to that.
   [[nodiscard]] Delay unicast(const Resources& sender, const Place& from, const Place& to, const Load& load,
                               Time begin, Time first, Time last) const;
-  /// And what the receiver's threads and its mailbox's port add.
-  [[nodiscard]] Delay receive(const Resources& receiver, const Load& load, Time first, Time last) const;
+  /// And what the receiver's threads, its mailbox's port and its board's memory add.
+  [[nodiscard]] Delay receive(const Resources& receiver, const Place& at, const Load& load, Time first,
+                              Time last) const;
+  /// When the program of a rank may go on with a message whose fragments would alone reach its threads from
+  /// first to last.
+  [[nodiscard]] Time taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
+                              Time last) const;
 
-  /// For which a rank's threads cannot begin with another message, where none of its fragments waits for
-  /// credits.
-  [[nodiscard]] Time sending_time(const Load& load) const;
   /// Between the first and the last fragment's passing of any unit on the way.
   [[nodiscard]] Time span_of(const Load& load, Time first, Time last) const;
+  /// How much later than within `span` the caches of a board's threads have moved a message's data from the
+  /// DRAMs or to them, beside all others.
+  [[nodiscard]] Time wait_for_memory(const Resources& resources, const Place& place, const Load& load,
+                                     int beats_per_line, Time from, Time span) const;
   [[nodiscard]] Time on_link(const Load& load) const { return flit_ * static_cast<std::int64_t>(load.flits); }
   [[nodiscard]] Time fragment_on_link() const { return flit_ * kMaximumFlits; }
   [[nodiscard]] Time hop() const { return hop_; }
 
  private:
   const Configuration& configuration_;
-  Time flit_;      // on a link
-  Time hop_;       // from board to board
-  Time reading_;   // of a fragment by one thread
-  Time interval_;  // between two fragments that a rank's threads take up
+  Time flit_;       // on a link
+  Time hop_;        // from board to board
+  Time writing_;    // of a fragment by one thread
+  Time reading_;    // of a fragment by one thread
+  Time sending_;    // between two fragments that a rank's threads send
+  Time taking_up_;  // between two fragments that a rank's threads take up
   std::vector<ResourceDescription> descriptions_;
 };
 

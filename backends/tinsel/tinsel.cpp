@@ -90,14 +90,15 @@ class TinselBackend final : public Backend {
 
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     const Load load = shared_.load_of(transfer.bytes, !multicasts_.arrived(transfer));
-    passage.stored =
-        passage.last + later(shared_.receive(receiver, load, passage.first, passage.last).last, {});
+    passage.stored = shared_.taken_up(receiver, configuration_.place(transfer.destination), load,
+                                      passage.first, passage.last);
   }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
     if (transfer.source == transfer.destination) return at + configuration_.receive_call;
     count_in_flight(transfer, transfer.destination, -1);
-    const Time done = configuration_.taken_up(at, passage.stored, kept, transfer.bytes);
+    // One that came before its receive lies in the rank's own DRAM and is copied from there.
+    const Time done = kept ? at + configuration_.copy(transfer.bytes) : at;
     device_.span(transfer.destination, "tinsel.threads", "receive", passage.first, done, transfer.operation);
     return done;
   }
@@ -134,7 +135,6 @@ class TinselBackend final : public Backend {
   /// A message's way through the machine, with others on it.
   struct Crossing {
     Time sent;
-    Time freed;  // the sender's threads
     Time first;
     Time last;
     bool ok = true;
@@ -157,16 +157,16 @@ class TinselBackend final : public Backend {
     const Load load = shared_.load_of(bytes, true);
     const Time first = begin + trip.first;
     const Time last = begin + later(trip.first, trip.last);
-    const SharedUnits::Delay delay =
-        shared_.unicast(sender, configuration_.place(transfer.source),
-                        configuration_.place(transfer.destination), load, begin, first, last);
-    // What is within the window does not wait for credits.
-    const Time held = load.fits_window ? Time() : delay.last;
-    const Time sent = begin + trip.sent + held;
-    // Its last fragments are in the hands of some threads when others take up the next message.
-    const Time freed = load.fits_window ? earlier(sent, begin + shared_.sending_time(load)) : sent;
-    return {sent,    freed,    first + delay.first, later(last + delay.last, first + delay.first),
-            trip.ok, trip.wire};
+    SharedUnits::Delay delay =
+        shared_.send(sender, configuration_.place(transfer.source), load, begin, begin + trip.sent);
+    delay.add(device_.wait_for_credits(transfer.source, transfer.destination, load.fragments, begin));
+    const Time held = delay.last;
+    delay.add(shared_.unicast(sender, configuration_.place(transfer.source),
+                              configuration_.place(transfer.destination), load, begin, first, last));
+    device_.spend_credits(transfer.source, transfer.destination, load.fragments, begin, delay.last);
+    // What is within the window does not wait for credits on its way.
+    const Time sent = begin + trip.sent + (load.fits_window ? held : delay.last);
+    return {sent, first + delay.first, later(last + delay.last, first + delay.first), trip.ok, trip.wire};
   }
 
   void send_data(const Transfer& transfer, Passage& passage, Time begin, const Resources& sender) {
@@ -175,7 +175,6 @@ class TinselBackend final : public Backend {
     passage.latency = data.first - begin;
     passage.left = data.last - passage.latency;
     passage.complete = data.sent;
-    passage.freed = data.freed;
     passage.failed = passage.failed || !data.ok;
     if (passage.protocol != Protocol::kDirect) return;
     device_.count(data.wire);

@@ -46,9 +46,10 @@ class Collective::Run final : public Team, public detail::Pooled {
   void observe() {
     if (clock_ == nullptr) return;
     const Time delay = fork_->join();
-    const Time host_done = later(clock_->now, host_begin) + host_work;
+    const Time begin = later(clock_->now, host_begin);
+    const Time work = host_time(begin);
     clock_->reach(clock + delay);
-    if (host_work > Time()) clock_->reach(host_done);
+    if (work > Time()) clock_->reach(begin + work);
   }
 
   TeamHardware* hardware() override { return fork_.get(); }

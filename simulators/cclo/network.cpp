@@ -87,7 +87,7 @@ class PacketNetwork {
       staged = later(self.clock, staged) + spec_.engine_time(bytes_of(index));
       co_await transmit(index, staged);
     }
-    result.accepted = in_.last;
+    result.accepted = later(in_.last, spec_.taken_over(staged, cut_.last_bytes));
     engine_free = staged;
     if (reliable_) co_await repeat_until_acknowledged();
   }
@@ -232,7 +232,7 @@ Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   occupy_until(in, engine, link);
   passage.last = link + spec_.latency;
   if (cut.full == 0) passage.first = passage.last;
-  passage.accepted = in.last;
+  passage.accepted = later(in.last, spec_.taken_over(engine, cut.last_bytes));
   passage.wire.packets = cut.packets();
   passage.wire.payload_bytes = cut.bytes();
   passage.wire.wire_bytes = cut.bytes() + cut.packets() * spec_.overhead;

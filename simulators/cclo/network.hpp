@@ -21,7 +21,7 @@ namespace offramp::cclo {
 
 /// What became of one message (segment).
 struct Crossing {
-  Time accepted;  // the sender's protocol engine has all of it
+  Time accepted;  // the sender's protocol engine has all of it, or its transmit buffer has what is left
   Time first;     // its first packet is at the receiving engine
   Time last;      // and its last one; everything before it too
   Error error = Error::kNone;

@@ -66,6 +66,7 @@ struct Spec {
   Time latency = kLatency + kStackLatency;  // first bit out to first bit in
   Time retransmission = Time::us(200);      // timer of the TCP engine
   int retries = 10;
+  std::uint32_t transmit_buffer = 65536;  // of the TCP engine, for a connection
 
   std::uint32_t rx_buffers = 16;
   std::uint32_t rx_buffer_bytes = rx_buffer_bytes_of(Generation::kFirst);
@@ -93,6 +94,11 @@ struct Spec {
   [[nodiscard]] Time stream_time(std::uint64_t bytes) const { return cycles(words(bytes)); }
   [[nodiscard]] Time engine_time(std::uint64_t bytes) const {
     return engine.bytes(static_cast<std::int64_t>(bytes));
+  }
+  /// When the protocol engine has taken all of a message over with which it is `done` then, and whose
+  /// last packet has so many bytes: the rest is in its transmit buffer, or is that packet.
+  [[nodiscard]] Time taken_over(Time done, std::uint32_t last_packet) const {
+    return done - engine_time(std::max(transmit_buffer, last_packet));
   }
   [[nodiscard]] Time link_time(std::uint64_t bytes) const {
     return link.bytes(static_cast<std::int64_t>(bytes + overhead));

@@ -4,7 +4,14 @@
 
 #include <utility>
 
+#include "offramp/kernel/immortal.hpp"
+
 namespace offramp::world {
+
+std::function<void(const std::string&)>& Audit::of_all() {
+  static auto& report = immortal(std::function<void(const std::string&)>());
+  return report;
+}
 
 void Audit::note(std::string violation) {
   if (violations_.size() < kMostNoted) violations_.push_back(std::move(violation));

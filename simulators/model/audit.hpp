@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,8 @@ class Audit final : public ResourceObserver {
   void sent() { ++sent_; }
   void received() { ++received_; }
   void note(std::string violation);
+  /// Who hears of violations in worlds that were not asked to check; empty: there is no audit of those.
+  static std::function<void(const std::string&)>& of_all();
 
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
   [[nodiscard]] std::uint64_t lost() const { return sent_ - received_; }

@@ -275,9 +275,14 @@ class RankHandle {
   friend class world::Rank;
   explicit RankHandle(world::Rank& rank) : rank_(rank) {}
   Task<void> ask();
+  std::vector<Received> learn_as_they_come(const std::vector<RankRequest>& requests);
 
   world::Rank& rank_;
 };
+
+/// From now on all worlds of this process check their invariants, and tell as they end what was broken in
+/// those that were not asked to: for tests. Called once, before the first world.
+void audit_all_worlds(std::function<void(const std::string& violation)> report);
 
 class World {
  public:

@@ -30,7 +30,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       shuffle_(options.shuffle_seed),
       ranks_(static_cast<std::size_t>(options.ranks)) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));
-  if (options_.check) audit_ = std::make_unique<Audit>();
+  if (options_.check || Audit::of_all()) audit_ = std::make_unique<Audit>();
   members_.reserve(kInline + backend.further.size());  // devices point into them
   const BackendDescription* const host = backend.host;
   if (host != nullptr && host->name != backend.backend->name)

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <map>
 
+#include "simulators/model/audit.hpp"
 #include "simulators/model/meeting.hpp"
 #include "simulators/model/world_team.hpp"
 
@@ -264,20 +265,42 @@ Task<Received> RankHandle::wait(RankRequest& request) {
   co_return received;
 }
 
+/// What is done first the program learns of first, whatever the order of its list.
+std::vector<Received> RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].empty()) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return requests[a].operation_->done_at < requests[b].operation_->done_at;
+  });
+  std::vector<Received> received(requests.size());
+  for (const std::size_t i : order) received[i] = rank_.observe(*requests[i].operation_);
+  return received;
+}
+
 Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
   Time done;
+  bool come_in_order = true;
   for (const RankRequest& request : requests) {
     if (request.empty()) continue;
     if (!rank_.gate.is_open()) co_await enter(rank_);
     co_await Done{*request.operation_};
+    come_in_order = come_in_order && done <= request.operation_->done_at;
     done = later(done, request.operation_->done_at);
   }
   if (rank_.going_on > 0) co_await share_processor(rank_, done);
+  std::vector<Received> learned;
+  if (!come_in_order) learned = learn_as_they_come(requests);
   Outcome outcome = Outcome::kOk;
-  for (const RankRequest& request : requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
     Received one;
-    if (!request.empty()) one = rank_.observe(*request.operation_);
-    if (outcome == Outcome::kOk) outcome = one.outcome;
+    if (!come_in_order) {
+      one = learned[i];
+    } else if (!requests[i].empty()) {
+      one = rank_.observe(*requests[i].operation_);
+    }
+    note(outcome, one.outcome);
     if (received != nullptr) received->push_back(one);
   }
   requests.clear();
@@ -528,7 +551,13 @@ Task<std::optional<Communicator>> RankHandle::split(const Communicator& communic
 
 World::World(const WorldOptions& options, const WorldBackend& backend)
     : core_(std::make_unique<world::Core>(options, backend)) {}
-World::~World() = default;
+World::~World() {
+  if (core_->options().check || !world::Audit::of_all()) return;
+  for (const std::string& violation : core_->violations(false)) world::Audit::of_all()(violation);
+}
+void audit_all_worlds(std::function<void(const std::string& violation)> report) {
+  world::Audit::of_all() = std::move(report);
+}
 
 std::string World::run(const Program& program) {
   std::vector<int> all(static_cast<std::size_t>(ranks()));

@@ -129,8 +129,9 @@ void Collective::ended() {
 
 Time Collective::observe(Time at) {
   const Time complete = later(at, clock);
-  if (host_work == Time()) return complete;
-  return later(complete, core().processed(own(), later(at, host_begin), host_work));
+  const Time begin = later(at, host_begin);
+  const Time work = host_time(begin);
+  return work == Time() ? complete : later(complete, core().processed(own(), begin, work));
 }
 
 Operation* Collective::begin(Kind part_kind) {

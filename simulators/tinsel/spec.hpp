@@ -30,6 +30,9 @@ inline constexpr int kOutstandingBeats = 16;               // per DRAM, over all
 inline constexpr int kReceiveSlots = 448;                  // of a mailbox: 512 less one send slot per thread
 inline constexpr int kReceivePointers = 63;                // of a thread
 inline constexpr std::uint64_t kThreadMemory = 2U << 20U;  // DRAM partition of one thread, bytes
+/// Of a thread in its cores' write-back cache: 8 sets of 4 lines of 32 bytes (read in code).
+inline constexpr std::uint64_t kThreadCache = 1024;
+inline constexpr int kCacheBeats = 32;  // that the threads' caches have in flight to a DRAM (read in code)
 
 /// A thread of the machine. board: index, row by row.
 struct Place {

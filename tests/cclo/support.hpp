@@ -40,10 +40,15 @@ inline Settings::Value number(double value) {
   return {value, {}};
 }
 
+/// Registers alone: no software around the calls.
+inline Values mapped(Values values = {}) {
+  values.emplace(values.begin(), "driver", word("mapped"));
+  return values;
+}
 /// The program's buffers are in the card's memory: figures of the engine alone.
 inline Values on_device(Values values = {}) {
   values.emplace_back("data", word("device"));
-  return values;
+  return mapped(values);
 }
 
 /// The first generation over UDP, whose engine adds nothing to the wire.

@@ -68,11 +68,11 @@ TEST(TinselBackend, WhatItRemembersIsTheWholeNetworksTime) {
 }
 
 TEST(TinselBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
-  Driver driver;
-  Device device(driver.configuration, {});
-  const Configuration& c = driver.configuration;
   for (const Time issued : {Time(), Time::ns(12345), Time::ms(77)}) {
     for (const std::size_t bytes : {0U, 8U, 44U, 1000U, 65536U}) {
+      Driver driver;  // with all credits
+      Device device(driver.configuration, {});
+      const Configuration& c = driver.configuration;
       ManyUnits a;
       ManyUnits b;
       const Departure departure = driver->depart(message(bytes), issued, a);
@@ -114,11 +114,15 @@ TEST(TinselBackend, AnEarlyMessageIsCopiedFromMemory) {
   const Departure departure = driver->depart(message(4096), {}, driver.sender);
   ManyUnits on_time;
   ManyUnits late;
-  const Time posted = departure.stamp.last + Time::us(1);
+  const Time posted = departure.stamp.last + Time::us(10);
   const Configuration& c = driver.configuration;
   EXPECT_EQ(driver->receive(message(4096), departure.stamp, {}, on_time),
             departure.stamp.last + c.wake + c.receive_call);
   EXPECT_EQ(driver->receive(message(4096), departure.stamp, posted, late), posted + c.copy(4096));
+  // A receive that is a little late saves nothing.
+  ManyUnits nearly;
+  EXPECT_EQ(driver->receive(message(4096), departure.stamp, departure.stamp.last + Time::us(1), nearly),
+            departure.stamp.last + c.wake + c.receive_call + c.copy(4096));
 }
 
 TEST(TinselBackend, SmallMessagesCostLittleWallTime) {

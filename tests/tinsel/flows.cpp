@@ -59,10 +59,11 @@ void Flows::inject(Time at, int from, int to, const Message& message) {
 /// The rank's sender looks at its messages once more.
 void Flows::wake(int rank, Time at) {
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
-  if (r.waiting) return;
+  const Time wakes = later(later(at, r.source.free_at()), machine_.now());
+  if (r.waiting && r.wakes <= wakes) return;  // a message that begins later does not hold up credits
   r.waiting = true;
-  machine_.set_timer(later(later(at, r.source.free_at()), machine_.now()),
-                     static_cast<std::uint64_t>(rank) << 1U | kSource);
+  r.wakes = wakes;
+  machine_.set_timer(wakes, static_cast<std::uint64_t>(rank) << 1U | kSource);
 }
 
 void Flows::timer(Time at, std::uint64_t cookie) {
@@ -73,7 +74,9 @@ void Flows::timer(Time at, std::uint64_t cookie) {
     return read(reading, at);
   }
   const auto rank = static_cast<int>(cookie >> 1U);
-  ranks_[static_cast<std::size_t>(rank)].waiting = false;
+  Rank& r = ranks_[static_cast<std::size_t>(rank)];
+  if (!r.waiting || r.wakes != at) return;  // it was woken before
+  r.waiting = false;
   send_next(rank, at);
 }
 

@@ -50,7 +50,8 @@ class Flows final : public Software {
     Arbiter source;
     Arbiter engine;
     std::deque<std::uint32_t> flows;
-    bool waiting = false;  // for its timer
+    bool waiting = false;  // for its timer, which is set to:
+    Time wakes;
   };
   struct Reading {
     std::uint32_t flow = 0;

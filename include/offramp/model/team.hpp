@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
 
 #include "offramp/kernel/time.hpp"
@@ -90,6 +91,11 @@ class Team {
   /// on beside the hardware's. The operation is complete when both are done.
   Time host_begin;
   Time host_work;
+  /// When such work ends that begins at a moment, in place of host_work: of work that needs what others use,
+  /// too. Asked once.
+  std::function<Time(Time begin)> host_end;
+  /// How long it takes from then on.
+  [[nodiscard]] Time host_time(Time begin) const { return host_end ? host_end(begin) - begin : host_work; }
 
   class [[nodiscard]] Pending {
    public:
