@@ -19,6 +19,7 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
+#include "simulators/model/world.hpp"
 #include "tools/child.hpp"
 #include "tools/launcher.hpp"
 #include "tools/progress.hpp"
@@ -232,13 +233,18 @@ class Fit {
     return result->time.nanoseconds() * kNano;
   }
 
+  /// Half a round trip, as the measuring program has it: in s.
   [[nodiscard]] double message(std::size_t bytes, const MessageKeys& keys) const {
-    Operation operation;
-    operation.kind = OperationKind::kSend;
-    operation.ranks = 2;
-    operation.bytes = bytes;
-    operation.elements = bytes;
-    return seconds(operation, keys.ranks_per_node);
+    WorldOptions options;
+    options.ranks = 2;
+    options.machine.ranks_per_node = keys.ranks_per_node;
+    World world(options, WorldBackend(host_, settings_));
+    (void)world.run([bytes](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) (void)co_await rank.send(1, bytes);
+      (void)co_await rank.receive(1 - rank.rank(), bytes);
+      if (rank.rank() == 1) (void)co_await rank.send(0, bytes);
+    });
+    return world.clock(0).seconds() / 2;
   }
 
   [[nodiscard]] Comparison compared(const Measured& one) const {
