@@ -66,9 +66,9 @@ class DataCarrier {
   /// on a yes, and nothing on a no that it has given before. All ranks of a collective must come to the same
   /// answer, so it may depend on the operation and on what the backend was created with only.
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
-  /// Whether a message of the program to another rank is complete at its sender only once its receive was
-  /// posted, by the hardware's protocol; synchronous ones are not asked about. It must agree with issue() and
-  /// depart(): the protocol is kConfirmed, or kRendezvous and depart() leaves `complete` unknown.
+  /// Whether a message to another rank, not synchronous, is complete at its sender only once its receive was
+  /// posted. It must agree with issue() and depart(): kConfirmed, or kRendezvous and `complete` unknown. The
+  /// answer is used again for messages of the same ranks, communicator, size, type and tag.
   [[nodiscard]] virtual bool waits_for_receiver(const Transfer& transfer) const = 0;
   /// Whether the fate of an operation depends on when it happens, by the backend's settings. A run then has a
   /// live clock.
