@@ -19,7 +19,6 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
-#include "simulators/model/world.hpp"
 #include "tools/child.hpp"
 #include "tools/launcher.hpp"
 #include "tools/progress.hpp"
@@ -226,25 +225,21 @@ class Fit {
                     bytes_text(static_cast<double>(largest)), 100 * least, 100 * most);
   }
 
+  [[nodiscard]] ForecastSetting setting(int ranks_per_node) const {
+    return {host_, settings_, {}, MachineLayout{.ranks_per_node = ranks_per_node}};
+  }
+
   [[nodiscard]] double seconds(const Operation& operation, int ranks_per_node) const {
-    Result<Forecast> result =
-        forecast({host_, settings_, {}, MachineLayout{.ranks_per_node = ranks_per_node}}, operation);
+    Result<Forecast> result = forecast(setting(ranks_per_node), operation);
     if (!result) throw Misuse{result.error()};
     return result->time.nanoseconds() * kNano;
   }
 
   /// Half a round trip, as the measuring program has it: in s.
   [[nodiscard]] double message(std::size_t bytes, const MessageKeys& keys) const {
-    WorldOptions options;
-    options.ranks = 2;
-    options.machine.ranks_per_node = keys.ranks_per_node;
-    World world(options, WorldBackend(host_, settings_));
-    (void)world.run([bytes](RankHandle& rank) -> Task<void> {
-      if (rank.rank() == 0) (void)co_await rank.send(1, bytes);
-      (void)co_await rank.receive(1 - rank.rank(), bytes);
-      if (rank.rank() == 1) (void)co_await rank.send(0, bytes);
-    });
-    return world.clock(0).seconds() / 2;
+    Result<Time> time = half_round_trip(setting(keys.ranks_per_node), bytes);
+    if (!time) throw Misuse{time.error()};
+    return time->nanoseconds() * kNano;
   }
 
   [[nodiscard]] Comparison compared(const Measured& one) const {

@@ -134,6 +134,17 @@ static std::string apply_remedies(ForecastSetting& setting, const Operation& ope
   return fmt::format("{}", fmt::join(done, ", "));
 }
 
+Result<Time> half_round_trip(const ForecastSetting& setting, std::size_t bytes) {
+  auto world = make_world(setting, 2);
+  if (!world) return Result<Time>::failure(world.error());
+  (void)(*world)->run([bytes](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) (void)co_await rank.send(1, bytes);
+    (void)co_await rank.receive(1 - rank.rank(), bytes);
+    if (rank.rank() == 1) (void)co_await rank.send(0, bytes);
+  });
+  return Time::ps((*world)->clock(0).count() / 2);
+}
+
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation) {
   ForecastSetting larger = setting;
   Ruling ruling = ruling_on(setting, operation);
