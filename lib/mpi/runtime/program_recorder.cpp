@@ -123,13 +123,14 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
     watch_.outside += passed;
     return;
   }
-  const std::uint64_t cpu_before = watch_.cpu;
-  const std::uint64_t before_gap = watch_.left - watch_.cpu_read;
-  std::uint64_t time = cpu_time_of(passed, now);
-  if (passed > kLongTicks) {
-    // The processor was another process's for a while. What this one had of it before the gap is none of the
-    // gap.
-    const auto earlier = static_cast<std::uint64_t>(static_cast<double>(before_gap) * tick_);
+  auto time = static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
+  if (passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4)) {
+    // Another process may have had the processor. What this one had of it before the gap is none of the gap.
+    measure_ticks();
+    const auto earlier =
+        static_cast<std::uint64_t>(static_cast<double>(watch_.left - watch_.cpu_read) * tick_);
+    const std::uint64_t cpu_before = watch_.cpu;
+    read_cpu_time(now);
     const std::uint64_t spent = watch_.cpu - cpu_before;
     time = std::min(time, spent - std::min(spent, earlier));
   }
