@@ -123,10 +123,25 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
     watch_.outside += passed;
     return;
   }
-  const std::uint64_t time = cpu_time_of(passed, now);
+  auto time = static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
+  if (passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4)) {
+    // Another process may have had the processor. What this one had of it before the gap is none of the gap.
+    measure_ticks();
+    const auto earlier =
+        static_cast<std::uint64_t>(static_cast<double>(watch_.left - watch_.cpu_read) * tick_);
+    const std::uint64_t cpu_before = watch_.cpu;
+    read_cpu_time(now);
+    const std::uint64_t spent = watch_.cpu - cpu_before;
+    time = std::min(time, spent - std::min(spent, earlier));
+  }
   if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
     return recorder_.asked_between({time, 0});
   watch_.step = 0;
+  // One of the calls may have taken longer than the others. If it was a gap, the next ones are read one by
+  // one.
+  constexpr std::uint64_t kDoubtful = 8;
+  if (asks_again && calls > 0 && time <= kDoubtful * gaps * recording::kBriefGap)
+    return recorder_.asked_between({time, 0});
   if (asks_again) {
     recorder_.asked_between({0, time});
   } else {
