@@ -87,21 +87,25 @@ class HostBackend final : public Backend {
   }
 
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    const bool local = is_on_one_node(transfer);
-    const bool wire_fails = faulty_ && !local;
-    passage.latency = local ? memory_latency_ : nic_.latency;
-    const Time begin = local ? passage.begin : sender.occupy(kNic, passage.begin, nic_.gap).begin;
-    if (passage.protocol == Protocol::kDirect) {
-      if (local) {
+    if (is_on_one_node(transfer)) {
+      passage.latency = memory_latency_;
+      if (passage.protocol == Protocol::kDirect) {
         write_buffer(transfer, passage, sender);
       } else {
-        const bool is_inline = transfer.bytes <= inline_limit_;
-        send_data(transfer, passage, sender, is_inline ? begin : begin + fetch_time(transfer));
+        passage.requested = passage.begin + passage.latency;
       }
-      if (wire_fails) passage.latency += repair(transfer, passage, passage.leaves);
-    } else {
+      return;
+    }
+    if (passage.again >= Time()) return send_eagerly(transfer, passage, sender, passage.again);
+    passage.latency = nic_.latency;
+    const Time begin = sender.occupy(kNic, passage.begin, nic_.gap).begin;
+    if (passage.protocol != Protocol::kDirect) {
       passage.requested = begin + passage.latency;
-      if (wire_fails) passage.requested += repair(transfer, passage, begin);
+      if (faulty_) passage.requested += repair(transfer, passage, begin);
+    } else if (transfer.bytes <= inline_limit_) {
+      send_eagerly(transfer, passage, sender, begin);
+    } else {
+      passage.again = begin + fetch_time(transfer);  // others have the link meanwhile
     }
   }
 
@@ -218,6 +222,11 @@ class HostBackend final : public Backend {
     passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
   }
 
+  void send_eagerly(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
+    send_data(transfer, passage, sender, at);
+    if (faulty_) passage.latency += repair(transfer, passage, passage.leaves);
+  }
+
   /// Fragment by fragment, and the receiver follows.
   void write_buffer(const Transfer& transfer, Passage& passage, const Resources& sender) {
     const Arbiter::Grant copy = sender.carry(kCopy, passage.begin, transfer.bytes);
@@ -228,11 +237,15 @@ class HostBackend final : public Backend {
   void copy_within_node(const Transfer& transfer, Passage& passage, const Resources& receiver) {
     const Time copying = copy_time(transfer.bytes);
     if (passage.asks()) {
-      const Arbiter::Grant copy =
-          receiver.occupy(kCopy, passage.first, single_copy_ + copying, transfer.bytes);
-      passage.by_processor = copy.end - copy.begin;
-      passage.stored =
-          later(copy.end, receiver.carry(kMemory, passage.first + single_copy_, transfer.bytes).end);
+      if (passage.again < Time()) {
+        const Arbiter::Grant copy =
+            receiver.occupy(kCopy, passage.first, single_copy_ + copying, transfer.bytes);
+        passage.by_processor = copy.end - copy.begin;
+        passage.stored = copy.end;
+        passage.again = passage.first + single_copy_;  // others have the memory meanwhile
+      } else {
+        passage.stored = later(passage.stored, receiver.carry(kMemory, passage.again, transfer.bytes).end);
+      }
       return;
     }
     const Time last = passage.last + fragment_time(transfer);

@@ -62,7 +62,8 @@ SharedUnits::SharedUnits(const Configuration& configuration)
                    {"tinsel.threads", Scope::kRank},
                    {"tinsel.receiver", Scope::kRank},
                    {"tinsel.receiver, quick", Scope::kRank},
-                   {"tinsel.matching", Scope::kRank},
+                   // Taken when a message arrives, for the moment at which its envelope has been read.
+                   {.name = "tinsel.matching", .scope = Scope::kRank, .reserved_ahead = true},
                    {"tinsel.mailbox port", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
                    {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox}};
   const Mesh& mesh = configuration.machine.mesh;
