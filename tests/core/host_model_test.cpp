@@ -1,6 +1,8 @@
 // The host backend against the LogGP formulas that it states.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "backends/host/parameters.hpp"
 #include "lib/replay/forecast.hpp"
 #include "tests/cluster.hpp"
@@ -21,7 +23,7 @@ constexpr std::size_t kInline = 128;
 constexpr std::size_t kEager = 12224;
 
 Time at_rate(double gigabits, std::size_t bytes) {
-  return Bandwidth::gigabits_per_second(gigabits).bytes(static_cast<std::int64_t>(bytes));
+  return Bandwidth::bits_per_second(std::llround(gigabits * 1e9)).bytes(static_cast<std::int64_t>(bytes));
 }
 Time wire(std::size_t bytes) {
   return at_rate(100, bytes + std::max<std::size_t>((bytes + 4095) / 4096, 1) * 82);
