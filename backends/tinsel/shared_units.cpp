@@ -70,7 +70,9 @@ SharedUnits::SharedUnits(const Configuration& configuration)
   for (int board = 0; board < mesh.boards(); ++board) {
     const auto first = static_cast<std::size_t>(mesh.y(board) * kMaximumColumns + mesh.x(board)) * kOfBoard;
     for (std::size_t unit = 0; unit < kOfBoard; ++unit)
-      descriptions_.push_back({names()[first + unit], Scope::kMachine});
+      // A message takes the links of its way when it leaves, each for the moment at which it gets there.
+      descriptions_.push_back(
+          {.name = names()[first + unit], .scope = Scope::kMachine, .reserved_ahead = true});
   }
 }
 
