@@ -185,7 +185,7 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     how.compare_undisturbed = alone == nullptr;
     how.observer = observer;
-    how.progress = [&](const ReplayProgress& now) {
+    how.progress = [&, alone](const ReplayProgress& now) {
       progress.say("{}: {}: {} events", backend.name, alone == nullptr ? "all jobs" : alone->name,
                    now.events);
       return !is_interrupted();
