@@ -102,10 +102,10 @@ class HostBackend final : public Backend {
     if (passage.protocol != Protocol::kDirect) {
       passage.requested = begin + passage.latency;
       if (faulty_) passage.requested += repair(transfer, passage, begin);
-    } else if (transfer.bytes <= inline_limit_) {
-      send_eagerly(transfer, passage, sender, begin);
     } else {
-      passage.again = begin + fetch_time(transfer);  // others have the link meanwhile
+      const Time ready = transfer.bytes <= inline_limit_ ? begin : begin + fetch_time(transfer);
+      if (ready <= passage.begin) return send_eagerly(transfer, passage, sender, ready);
+      passage.again = ready;  // others have the link meanwhile
     }
   }
 
@@ -126,6 +126,7 @@ class HostBackend final : public Backend {
       passage.latency = nic_.latency;
       send_data(transfer, passage, sender, passage.answered);
       passage.complete = passage.left + nic_.latency + nic_.overhead + nic_.latency + nic_.overhead;
+      passage.notified = true;
     }
   }
 

@@ -107,7 +107,8 @@ struct Ruling {
 }  // namespace
 
 static Ruling ruling_on(const ForecastSetting& setting, const Operation& operation) {
-  const BackendContext context{0, operation.ranks, setting.settings, setting.faults, nullptr};
+  const BackendContext context{0,       operation.ranks, setting.settings, setting.faults,
+                               nullptr, nullptr,         setting.machine};
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
   if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks

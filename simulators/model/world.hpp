@@ -195,7 +195,7 @@ class RankHandle {
   Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag) {
     return receive(world(), from, bytes, tag);
   }
-  /// As MPI_Sendrecv: the receive is posted first.
+  /// As MPI_Sendrecv: the receive is posted first, and what is done first is learned of first.
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
 
   RankRequest isend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
@@ -210,8 +210,8 @@ class RankHandle {
   RankRequest start(const PersistentMessage& message);
 
   Task<Received> wait(RankRequest& request);
-  /// Observed in the order of the list, which is empty afterwards. received: what each request found, the
-  /// empty ones nothing.
+  /// What is done first is learned of first. The list is empty afterwards. received: what each request
+  /// found, the empty ones nothing.
   Task<Outcome> wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received = nullptr);
   /// The one that is done first (of those at the same time the one with the lowest index), and its index.
   /// Empty requests are passed over; not all may be empty.

@@ -385,6 +385,8 @@ class Core final : private NetworkWorld {
   bool waits(Message& message, Time asked, Rank& rank, EventKind kind);
   void grant(Message& message);
   void answered(Message& message);
+  void answered_send(Message& message);
+  void notify(Message& message);
   void arrive(Message& message);
   static void note_answer(Message& message, Time at);
   void sent(Message& message, Time at);

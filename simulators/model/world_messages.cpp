@@ -309,9 +309,22 @@ void Core::answered(Message& message) {
   own.backend->count(message.transfer, passage);
   cross(message);
   if (is_observed_) record_sender(message);
-  if (passage.protocol == Protocol::kRendezvous) note_answer(message, passage.complete);
   if (message.holds_sender) release_sender(message, passage.free_at());
+  if (!passage.notified) answered_send(message);
+}
+
+void Core::answered_send(Message& message) {
+  const Passage& passage = message.passage;
+  if (passage.protocol == Protocol::kRendezvous) note_answer(message, passage.complete);
   sent(message, passage.complete);
+}
+
+/// The sender of a message that has come learns of it: behind what the network added to the way of the data,
+/// and over a way that is as much farther.
+void Core::notify(Message& message) {
+  Passage& passage = message.passage;
+  passage.complete += passage.last - (passage.left + passage.latency) + farther(message.transfer);
+  answered_send(message);
 }
 
 void Core::arrive(Message& message) {
@@ -320,6 +333,7 @@ void Core::arrive(Message& message) {
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
   const Time asked = passage.again;
+  if (passage.notified && asked < Time()) notify(message);
   other.backend->arrive(message.transfer, passage, view(other, member));
   if (waits(message, asked, *message.destination, EventKind::kArrive)) return;
   message.is_stored = true;

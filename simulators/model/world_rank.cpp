@@ -220,17 +220,13 @@ Task<Received> RankHandle::receive(const Communicator& communicator, int from, s
 }
 
 Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag) {
-  world::Operation incoming(Kind::kReceive, rank_);
-  world::Operation outgoing(Kind::kSend, rank_);
-  rank_.start_receive(incoming, world(), from, room, tag);
-  rank_.start_send(outgoing, world(), to, bytes, tag, ElementType::kByte, false);
-  if (!rank_.gate.is_open()) co_await enter(rank_);
-  co_await Done{outgoing};
-  co_await Done{incoming};
-  if (rank_.going_on > 0) co_await share_processor(rank_, later(outgoing.done_at, incoming.done_at));
-  const Outcome sent = rank_.observe(outgoing).outcome;
-  Received received = rank_.observe(incoming);
-  if (received.outcome == Outcome::kOk) received.outcome = sent;
+  std::vector<RankRequest> both(2);
+  both[1] = irecv(from, room, tag);
+  both[0] = isend(to, bytes, tag);
+  std::vector<Received> learned;
+  (void)co_await wait_all(both, &learned);
+  Received received = learned[1];
+  if (received.outcome == Outcome::kOk) received.outcome = learned[0].outcome;
   co_return received;
 }
 

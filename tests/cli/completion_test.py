@@ -149,7 +149,7 @@ class Fish(OffersOfShell, FolderTest):
     def test_options_have_descriptions(self):
         done = subprocess.run(["fish", "--no-config", "-c", f"source {self.script}; complete -C 'offramp run --rank'"],
                               env=WITH_COMMAND, capture_output=True, text=True, timeout=60, check=True)
-        self.assertEqual(done.stdout, "--ranks\tnumber of processes; by default mpirun decides\n")
+        self.assertIn("--ranks\tnumber of processes; by default mpirun decides\n", done.stdout)
 
 
 class Zsh(OffersOfShell, FolderTest):

@@ -426,7 +426,7 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 1, but this offramp has abi 6; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 7; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;
@@ -544,6 +544,7 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
                                                      {"compare", "zrlmpi"},
                                                      {"clock", "model"},
                                                      {"compute", "measured"},
+                                                     {"polling", "wait"},
                                                      {"reductions", "native"},
                                                      {"summary", "false"},
                                                      {"certificate", "true"},

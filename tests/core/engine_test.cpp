@@ -49,7 +49,7 @@ TEST_F(AnEngine, CarriesEverySizeToAPostedReceive) {
 }
 
 TEST_F(AnEngine, LetsSmallSendsGoBeforeAnybodyAsksForThem) {
-  for (const std::size_t size : {std::size_t{0}, std::size_t{8192}, std::size_t{65536}}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{8192}, test::kHostEagerLimit}) {
     const Buffer data = pattern(size, 2);
     Buffer into(size);
     SendRecord send;

@@ -22,8 +22,12 @@ inline const BackendDescription& backend_named(std::string_view name) {
   return *found;
 }
 
+/// Up to here a message over host_lane() leaves without asking its receiver.
+constexpr std::size_t kHostEagerLimit = 65536;
+
 inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
   auto settings = std::make_unique<Settings>(Settings::defaults(backend_named("host").parameters));
+  settings->set("eager_limit", {static_cast<double>(kHostEagerLimit), {}});
   std::unique_ptr<Backend> host = backend_named("host").create({rank, ranks, *settings, {}, nullptr});
   std::vector<Lane::Member> members;
   members.emplace_back("host", std::move(host), std::move(settings));

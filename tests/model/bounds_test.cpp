@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "backends/dpu/parameters.hpp"
+#include "backends/host/parameters.hpp"
 #include "offramp/kernel/random.hpp"
 #include "tests/model/support.hpp"
 #include "tests/seeds.hpp"
@@ -117,9 +120,26 @@ std::vector<std::string> rates_of(const BackendDescription& backend) {
   return rates;
 }
 
-Setting with_doubled(const char* name, const std::string& rate) {
-  Setting setting = setting_of(name);
-  setting.backend.settings.set(rate, {2 * setting.backend.settings.real(rate.c_str()), {}});
+/// What a rate of 0 stands for: that of the host's NIC, or of the DPU.
+Bandwidth rate_of_card(const Settings& settings, const std::string& name, const std::string& rate) {
+  std::map<std::string, Bandwidth> rates;
+  if (name == "dpu") {
+    const dpu::CardSpec card = dpu::driver_of(settings, {}, 8, {}).platform.card;
+    rates = {{"combine", card.combine}, {"arm_copy", card.arm_copy}, {"link", card.link},
+             {"pcie", card.pcie},       {"dram", card.dram},         {"dma_write", card.dma_write}};
+  } else {
+    const host::Nic nic = host::nic_of(settings);
+    rates = {{"bandwidth", nic.bandwidth}, {"pcie", nic.pcie}};
+  }
+  return rates.at(rate);
+}
+
+Setting with_doubled(const std::string& name, const std::string& rate) {
+  Setting setting = setting_of(name.c_str());
+  Settings& settings = setting.backend.settings;
+  const double set = settings.real(rate.c_str());
+  const double usual = set > 0 ? set : static_cast<double>(rate_of_card(settings, name, rate).count()) / 1e9;
+  settings.set(rate, {2 * usual, {}});
   return setting;
 }
 
@@ -169,18 +189,25 @@ TEST(Bounds, ADoubledRateNeverMakesAnOperationSlower) {
   }
 }
 
+/// Few programs are slower, and none by much; all together are not.
 TEST(Bounds, ADoubledRateMakesAProgramSlowerByAnomaliesAtMost) {
+  constexpr int kPrograms = 20;
   for (const char* const name : kBackends) {
     Worst worst;
-    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::map<std::string, double> sums;
+    for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
       const std::vector<Rounds> program = {draw_rounds(seed, 8)};
       const Time before = end_of(setting_of(name), program);
-      for (const std::string& rate : rates_of(*setting_of(name).backend.backend))
-        worst.add(quotient(end_of(with_doubled(name, rate), program), before),
-                  fmt::format("{}, seed {}", rate, seed));
+      for (const std::string& rate : rates_of(*setting_of(name).backend.backend)) {
+        const double ratio = quotient(end_of(with_doubled(name, rate), program), before);
+        worst.add(ratio, fmt::format("{}, seed {}", rate, seed));
+        sums[rate] += ratio;
+      }
     }
     fmt::print("{}: at most {:.4f} with a doubled rate ({})\n", name, worst.ratio, worst.where);
-    EXPECT_LE(worst.ratio, std::max(1.08, 1 + choice_for_usual_rates(name))) << name << ": " << worst.where;
+    EXPECT_LE(worst.ratio, std::max(1.1, 1 + choice_for_usual_rates(name))) << name << ": " << worst.where;
+    for (const auto& [rate, sum] : sums)
+      EXPECT_LE(sum / kPrograms, 1 + 0.0005 + choice_for_usual_rates(name)) << name << ": " << rate;
   }
 }
 

@@ -727,13 +727,15 @@ Time end_of_two_pairs(std::shared_ptr<Network> network) {
 }
 
 TEST(ANetwork, MayBeSharedByAllMessages) {
-  const Time message = Bandwidth::gigabits_per_second(100).bytes(40000);
-  const Time apart = end_of_two_pairs(nullptr);
-  // Overhead at both ends, latency, the bytes.
-  EXPECT_EQ(apart, Time::ns(250 + 1000 + 250) + message);
-  // The second one on the link: behind the bytes of the first one, its own.
+  const Time framed = Bandwidth::gigabits_per_second(100).bytes(40000 + 10 * 82);
+  const Time fetched = Time::ns(550) + Bandwidth::gigabits_per_second(208).bytes(4096);
+  const Time crossing = Time::ns(250 + 1000);
+  // A request, the answer, the first packet from memory, the data; and the sender learns that they are there.
+  EXPECT_EQ(end_of_two_pairs(nullptr), 4 * crossing + fetched + framed);
+  // Each of the four has farther to go. The second one on the link: behind the bytes of the first one, its
+  // own.
   EXPECT_EQ(end_of_two_pairs(std::make_shared<SharedLink>()),
-            Time::ns(250 + 1000 + 250) + SharedLink::kFurther + 2 * SharedLink::kRate.bytes(40000));
+            4 * (crossing + SharedLink::kFurther) + fetched + 2 * SharedLink::kRate.bytes(40000));
 }
 
 }  // namespace

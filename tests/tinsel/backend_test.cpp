@@ -391,7 +391,7 @@ TEST(TinselCollectives, TakeTheSameTimeInEveryOrderOfDelivery) {
 }
 
 TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
-  const Values values;
+  const Values values = {{"barrier", {0, "idle"}}};
   const Configuration configuration(settings_with(values), 6);
   const Time idle = detect_idle(configuration.machine, configuration.idle).barrier;
   const auto quiet = [](ClusterRank& rank) -> Task<void> { co_await rank.barrier(); };
@@ -400,6 +400,10 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
   const Configuration many(settings_with(values), 96);
   const Time rounds = detect_idle(many.machine, many.idle).barrier;
   for (const Time clock : clocks_of(96, values, 0, quiet)) EXPECT_EQ(clock, rounds);
+  // By default wherever a tree of so few ranks is not faster.
+  for (const Time clock : clocks_of(6, {}, 0, quiet)) EXPECT_LT(clock, idle);
+  for (const Time clock : clocks_of(kMostInTree, {}, 0, quiet)) EXPECT_LT(clock, idle);
+  for (const Time clock : clocks_of(kMostInTree + 1, {}, 0, quiet)) EXPECT_EQ(clock, idle);
   // A message crosses the barrier: the hardware would wait for ever, so a tree does it.
   const auto crossing = [](ClusterRank& rank) -> Task<void> {
     Buffer data(8);

@@ -102,7 +102,8 @@ class Backend : public DataCarrier {
   virtual void answer(const Transfer& transfer, Passage& passage, const Resources& /*receiver*/) {
     grant(transfer, passage);
   }
-  /// At passage.answered. Sets leaves, left, latency and complete.
+  /// At passage.answered. Sets leaves, left, latency and complete; of a notified message, what complete is
+  /// where no network delays the data.
   virtual void transmit(const Transfer& /*transfer*/, Passage& /*passage*/, const Resources& /*sender*/) {}
   /// Of a confirmed message that has come and whose receive was posted (passage.posted). Sets complete.
   virtual void confirm(const Transfer& /*transfer*/, Passage& /*passage*/) {}

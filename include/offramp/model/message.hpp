@@ -65,6 +65,7 @@ struct Passage {
   Time again = Time::ps(-1);
   Protocol protocol = Protocol::kDirect;
   bool failed = false;      // the protocol gave up on the message: both ends get an error
+  bool notified = false;    // the receiver tells the sender that it has the data: a slow network delays that
   std::uint8_t reason = 0;  // of a failure: the low byte of the stamp that Backend::failure() gets
 
   /// When a resource that is held by senders is free again.
