@@ -125,7 +125,7 @@ class Figures(unittest.TestCase):
         ("docs/architecture.md", "Only that file includes Open MPI's internal headers", "tests/suites/layers.py",
          'KNOWS_OPEN_MPI = "lib/native/openmpi.c"'),
         ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
-        ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", "NEAR = 0.25"),
+        ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", '"tinsel": 0.25}'),
         ("docs/write-a-backend.md", "plugin was built for, 7 at present", "include/offramp/model/backend.hpp", "kAbi = 7;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/runtime/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/ucx_fabric.cpp", "kLargestInRing = 8192;"),
