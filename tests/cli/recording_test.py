@@ -286,10 +286,10 @@ class Polling(CliTest):
                 rank = self.record("wait", backend)
                 self.assertGreater(rank["polls"], 1000)
                 # Where more processes want the processor than it has, interruptions of the loop cannot all be told from work.
-                self.assertLess(rank["cpu_ns"] + rank["longer_gaps_ns"], 8 * self.MS, rank)
+                self.assertLess(rank["cpu_ns"] + rank["longer_gaps_ns"], 16 * self.MS, rank)
                 computing = self.modelled()["computing"]
                 self.assertGreater(computing["largest_ns"], 31 * self.MS)  # of the peer
-                self.assertGreater(computing["imbalance"], 1.5)
+                self.assertGreater(computing["imbalance"], 1.3)
                 self.assertEqual(computing, self.modelled("--polling", "threshold")["computing"])
                 work = self.modelled("--polling", "work")["computing"]
                 self.assertAlmostEqual(2 * (work["mean_ns"] - computing["mean_ns"]), computing["brief_gaps_ns"], delta=10)
