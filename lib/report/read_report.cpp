@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 // Bounds on what a file can make the reader keep. A report of 4096 ranks has 30 MiB.
 constexpr std::size_t kLongestText = 1 << 16;
 constexpr std::size_t kMostRows = 4096;
-constexpr std::size_t kMostRanks = 1 << 20;
+constexpr std::size_t kMostRanksOfReport = 1 << 20;
 constexpr std::size_t kMostLanes = 64;
 constexpr std::size_t kMostLinks = 1 << 20;
 constexpr std::uint64_t kLargestNumber = std::uint64_t{1} << 62;
@@ -109,7 +109,7 @@ ReportPath read_path(const Node& node) {
   path.in_messages_ns = node.at("in_messages_ps").picoseconds();
   if (node.has("shared_links_ps")) path.shared_links_ns = node.at("shared_links_ps").picoseconds();
   path.messages = node.at("messages").whole();
-  node.at("by_rank_ps").each_element(kMostRanks, [&](const Node& n) {
+  node.at("by_rank_ps").each_element(kMostRanksOfReport, [&](const Node& n) {
     path.by_rank_ns.push_back(n.picoseconds());
   });
   node.at("longest").each_element(kMostRows, [&](const Node& n) {
@@ -157,7 +157,7 @@ ReportLane read_lane(const Node& node) {
     lane.units.push_back({n.at("unit").text(), n.at("spans").whole(), busy,
                           n.has("in_use_ps") ? n.at("in_use_ps").picoseconds() : busy});
   });
-  node.at("each_rank").each_element(kMostRanks, [&](const Node& n) {
+  node.at("each_rank").each_element(kMostRanksOfReport, [&](const Node& n) {
     lane.ranks.push_back({n.at("rank").whole(), n.at("modelled_time_ps").picoseconds(),
                           n.at("communication_ps").picoseconds(),
                           n.has("certificate") ? n.at("certificate").text() : std::string()});
@@ -173,7 +173,7 @@ ReportLane read_lane(const Node& node) {
                        stragglers.at("longest_held_up_ps").picoseconds()};
   }
   if (node.has("jobs"))
-    node.at("jobs").each_element(kMostRanks, [&](const Node& n) {
+    node.at("jobs").each_element(kMostRanksOfReport, [&](const Node& n) {
       lane.jobs.push_back({n.at("program").text(), n.at("first_rank").whole(), n.at("ranks").whole(),
                            n.at("nodes").text(), n.at("modelled_time_ps").picoseconds(),
                            n.at("alone_ps").picoseconds()});
@@ -203,12 +203,12 @@ void read_facts(const Node& node, RunReport& report) {
   if (node.has("mpi")) report.mpi = node.at("mpi").text();
   if (node.has("ucx")) report.ucx = node.at("ucx").text();
   if (node.has("hosts"))
-    node.at("hosts").each_element(kMostRanks, [&](const Node& n) {
+    node.at("hosts").each_element(kMostRanksOfReport, [&](const Node& n) {
       report.hosts.push_back(
           {n.at("name").text(), n.at("cpu").text(), n.at("cores").whole(), n.at("ranks").whole()});
     });
   if (node.has("recordings"))
-    node.at("recordings").each_element(kMostRanks, [&](const Node& n) {
+    node.at("recordings").each_element(kMostRanksOfReport, [&](const Node& n) {
       report.recordings.push_back(
           {n.at("file").text(), n.at("checksum").text(), n.at("date").text(), n.at("host").text()});
     });

@@ -12,7 +12,7 @@
 namespace offramp {
 namespace {
 
-constexpr std::string_view kCalls = "MPI";  // the track of the program's calls comes first
+constexpr std::string_view kCallsTrack = "MPI";  // the track of the program's calls comes first
 
 /// Tracks of one unit: a span goes to the first one that is free at its begin.
 class Tracks {
@@ -130,8 +130,8 @@ std::string trace_events(const TraceRecorder& recorder) {
   std::map<std::string_view, std::vector<const Span*>> units;
   for (const Span& span : recorder.spans()) units[span.unit].push_back(&span);
   Writer writer(recorder.rank());
-  if (const auto calls = units.find(kCalls); calls != units.end()) {
-    writer.unit(kCalls, calls->second);
+  if (const auto calls = units.find(kCallsTrack); calls != units.end()) {
+    writer.unit(kCallsTrack, calls->second);
     units.erase(calls);
   }
   for (auto& [name, spans] : units) writer.unit(name, spans);

@@ -24,13 +24,13 @@ void observe_persistent(int count, const MPI_Request* requests) {
 
 /// Stands for an operation that we carry. What was over when its call returned has the MPI library's complete
 /// request; whether it has may depend on the fabric, and so must make no difference.
-bool is_carried(MPI_Request handle) {
+bool is_carried_request(MPI_Request handle) {
   return handle == offramp_native_request_completed() || offramp_native_request_is_own(handle) != 0;
 }
 
 /// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
 void count_poll(Call& call, int count, const MPI_Request* requests) {
-  if (call.session.carries && std::any_of(requests, requests + count, is_carried))
+  if (call.session.carries && std::any_of(requests, requests + count, is_carried_request))
     call.engine.count_arrival_order_dependence(Dependence::kPolling);
 }
 
@@ -38,7 +38,7 @@ void count_poll(Call& call, int count, const MPI_Request* requests) {
 void count_choice(Call& call, int count, const MPI_Request* requests) {
   if (!call.session.carries) return;
   int carried = 0;
-  for (int i = 0; i < count && carried < 2; ++i) carried += is_carried(requests[i]) ? 1 : 0;
+  for (int i = 0; i < count && carried < 2; ++i) carried += is_carried_request(requests[i]) ? 1 : 0;
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
