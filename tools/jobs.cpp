@@ -142,7 +142,7 @@ class Jobs {
     ranks_ = static_cast<int>(ranks);
   }
 
-  MachineLayout machine_;  // nobody else's ranks are on a job's nodes
+  MachineLayout machine_;  // a job shares no node with another one
   int nodes_;              // 0: as many as the jobs take
   NetworkOptions network_;
   std::deque<Job> jobs_;  // they stay where they are: their sources refer to them

@@ -1,7 +1,7 @@
 // What a rank's operations come to: how many of each function, how they were carried, why some were declined,
 // and what they took. A run counts what it carries, a replay what it replays.
 //
-// No thread rules of their own: a rank's counters belong to whoever runs the rank.
+// A rank's counters are used by one thread at a time, which is that of the rank.
 #pragma once
 
 #include <array>

@@ -102,7 +102,7 @@ inline std::optional<Header> decode(std::span<const std::byte> bytes, std::size_
                                     const EnvelopeLimits& limits) {
   std::optional<Header> header;
   if (bytes.size() != Header::bytes(limits.stamped)) return header;
-  // Of a size that the compiler knows.
+  // The size is known to the compiler.
   std::memcpy(&header.emplace().envelope, bytes.data(), sizeof(Envelope));
   if (limits.stamped) std::memcpy(&header->stamp, bytes.data() + sizeof(Envelope), sizeof(Stamp));
   if (!credible(*header, payload, limits)) header.reset();

@@ -14,9 +14,8 @@
 namespace offramp::cclo {
 
 enum class Unit : std::uint8_t {
-  // Of the card, which the engines on it share. Their frames leave by its one port (published: one engine per
-  // FPGA with a network of its own, several behind an AXI-Stream switch in tests; that those share the port
-  // is
+  // The card's, which the engines on it share. Their frames leave by its one port (published: one engine per
+  // FPGA with a network of its own, several behind an AXI-Stream switch in tests; that those share the port is
   // inferred).
   kEngine,  // protocol engine, sending
   kLinkOut,
@@ -24,7 +23,7 @@ enum class Unit : std::uint8_t {
   kMemory,    // of the device
   kPcieDown,  // from the host's memory to the card
   kPcieUp,
-  // Of each engine.
+  // Each engine's.
   kProcessor,  // the control processor
   kDecoder,    // second generation: the data movement processor
   kRead0,      // DMA read channels

@@ -80,7 +80,7 @@ TEST(TheHost, HasTheFiguresOfTheNamedNic) {
   Settings settings = settings_of("200g");
   const host::Nic second = host::nic_of(settings);
   EXPECT_EQ(second.overhead * 2 + second.latency, Time::ns(1610));
-  // Of the payload as published.
+  // The rate of the payload, as published.
   const auto payload = [](const host::Nic& nic) {
     return static_cast<double>(nic.bandwidth.count()) * 4096 / static_cast<double>(4096 + nic.framing) / 1e9;
   };
