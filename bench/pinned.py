@@ -2,12 +2,16 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import launch  # noqa: E402
+
+
+RECORD = "record"  # as a backend: what `offramp record` does
 
 
 class Stopwatch:
@@ -19,6 +23,9 @@ class Stopwatch:
     def __call__(self, build, backend, ranks, command, limit=60, settings=None, options=(), **more):
         if ranks <= len(os.sched_getaffinity(0)):
             options = (*options, "--bind-to", "core")
-        result = launch.mpirun(build, backend, ranks, command, 4 * limit, settings, options, **more)
+        with tempfile.TemporaryDirectory() as folder:
+            if backend == RECORD:
+                backend, settings = "off", {**(settings or {}), "OFFRAMP_RECORD": os.path.join(folder, "program.rec")}
+            result = launch.mpirun(build, backend, ranks, command, 4 * limit, settings, options, **more)
         self.seconds += result.seconds
         return result
