@@ -55,7 +55,7 @@ Task<Outcome> allgatherv_gather_bcast(Call call) {
   spreading.operation.root = 0;
   spreading.operation.bytes = bytes;
   spreading.buffers = {whole, whole, bytes};
-  note(outcome, co_await call.collectives.run(spreading));
+  note(outcome, co_await call.collectives.run(Call(spreading)));
   for (std::size_t i = 0; i < places.size(); ++i) local_copy(team, call.costs(), blocks[i], places[i]);
   co_return outcome;
 }

@@ -197,7 +197,7 @@ const Algorithm& Collectives::find(const Operation& operation, std::size_t bytes
   }
 }
 
-Task<Outcome> Collectives::run(Call call) const {
+Task<Outcome> Collectives::run(Call&& call) const {
   call.operation.ranks = call.size();
   const Wanted& from = wanted(call.operation.kind);
   if (from.selection == Selection::kBest) {

@@ -23,7 +23,7 @@ class Collectives {
   Collectives(const Settings& settings, const LocalCosts& costs, const MachineLayout& machine = {});
   ~Collectives();
 
-  [[nodiscard]] Task<Outcome> run(Call call) const;
+  [[nodiscard]] Task<Outcome> run(Call&& call) const;
   /// bytes: see size_for_rules(); elements: of the whole vector or message; nodes: where the ranks are.
   [[nodiscard]] const Algorithm& choose(const Operation& operation, std::size_t bytes, std::size_t elements,
                                         Nodes nodes = Nodes::kAny) const;

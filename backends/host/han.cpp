@@ -43,7 +43,7 @@ class Levels {
   static Task<Outcome> run(Call call) {
     auto& team = static_cast<SubTeam&>(call.team);
     team.enter();
-    const Outcome outcome = co_await call.collectives.run(call);
+    const Outcome outcome = co_await call.collectives.run(Call(call));
     team.leave();
     co_return outcome;
   }

@@ -24,7 +24,7 @@ Task<Outcome> reduce_and_scatter(Call call) {
   part.operation.elements = part.operation.bytes / call.element();
   part.buffers = {call.buffers.send, {}, part.operation.bytes};
   if (part.is_root()) part.buffers.receive = team.scratch(part.operation.bytes);
-  Outcome outcome = co_await call.collectives.run(part);
+  Outcome outcome = co_await call.collectives.run(Call(part));
 
   const MutableBytes whole = part.buffers.receive;
   const Cut cut = blocks_of(call);
@@ -34,7 +34,7 @@ Task<Outcome> reduce_and_scatter(Call call) {
   part.operation.kind = equal ? OperationKind::kScatter : OperationKind::kScatterv;
   part.operation.bytes = call.operation.bytes;
   part.buffers = {whole, call.buffers.receive, call.buffers.block, blocks, {}};
-  note(outcome, co_await call.collectives.run(part));
+  note(outcome, co_await call.collectives.run(Call(part)));
   co_return outcome;
 }
 

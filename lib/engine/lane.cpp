@@ -12,7 +12,10 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
 
 Lane::Choice Lane::ask(std::uint8_t chosen, const Operation& operation) {
   const Verdict verdict = members_[chosen].backend->supports(operation);
-  if (verdict.yes()) return {chosen, false};
+  if (verdict.yes()) {
+    last_ = operation;
+    return {chosen, false};
+  }
   declines_.count(counters, operation.kind, verdict.reason);
   return {kHost, true};
 }

@@ -54,7 +54,8 @@ class Lane {
   /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
   Choice choose(const Operation& operation) {
     const std::uint8_t chosen = route_of(operation);
-    return chosen == kHost ? Choice{kHost, false} : ask(chosen, operation);
+    if (chosen == kHost) return {kHost, false};
+    return operation == last_ ? Choice{chosen, false} : ask(chosen, operation);
   }
 
   /// A communicator is gone.
@@ -71,6 +72,8 @@ class Lane {
   std::uint8_t primary_;
   std::vector<RouteRule> rules_;
   DeclineCounter declines_;
+  // Programs repeat themselves: what was asked last and not declined. No operation has a negative root.
+  Operation last_{.root = -1};
 };
 
 }  // namespace offramp

@@ -169,6 +169,8 @@ struct Operation {
   int root = 0;
   int tag = 0;               // point-to-point only
   bool nonblocking = false;  // of a collective: the program goes on beside it (MPI_Iallreduce and so on)
+
+  bool operator==(const Operation&) const = default;
 };
 
 }  // namespace offramp
