@@ -1,5 +1,6 @@
 // offramp run: checks the configuration once, then becomes mpirun, or what else starts the ranks, with
 // everything set. Where files are to be written it stays, and says what became of them.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "lib/configuration/names.hpp"
@@ -133,8 +135,18 @@ void hand_on(int signal, siginfo_t* info, void*) {
   if (info->si_code <= 0 && supervised > 0) kill(supervised, signal);
 }
 
+/// Standard output, and standard input unless it is a file, which the second run reads from its beginning
+/// again, lead nowhere.
+void hide_output() {
+  const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDOUT_FILENO);
+  struct stat input {};
+  if (fstat(STDIN_FILENO, &input) != 0 || !S_ISREG(input.st_mode)) dup2(nowhere, STDIN_FILENO);
+}
+
 /// As become(), but comes back with the exit code when the program has ended.
-int supervise(const LaunchedCommand& plan) {
+int supervise(const LaunchedCommand& plan, bool hidden = false) {
   const pid_t child = fork();
   if (child < 0) {
     complain(fmt::format("cannot start {}: {}", plan.words.front(), std::strerror(errno)));
@@ -142,6 +154,7 @@ int supervise(const LaunchedCommand& plan) {
   }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (hidden) hide_output();
     _exit(become(plan));
   }
   supervised = child;
@@ -157,6 +170,37 @@ int supervise(const LaunchedCommand& plan) {
   (void)std::signal(WTERMSIG(status), SIG_DFL);
   (void)std::raise(WTERMSIG(status));
   return 128 + WTERMSIG(status);
+}
+
+/// The file of times for clock = settled, if the user has named none: in a folder of its own, which goes with
+/// it.
+class TimesFile {
+ public:
+  TimesFile() {
+    std::string folder = (std::filesystem::temp_directory_path() / "offramp-times-XXXXXX").string();
+    if (mkdtemp(folder.data()) != nullptr) folder_ = folder;
+  }
+  ~TimesFile() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  TimesFile(const TimesFile&) = delete;
+  TimesFile& operator=(const TimesFile&) = delete;
+  /// Empty: the folder could not be made.
+  [[nodiscard]] std::string path() const { return folder_.empty() ? "" : folder_ + "/times"; }
+
+ private:
+  std::string folder_;
+};
+
+/// The first of two runs with clock = settled writes nothing but the file of times, and what it prints is not
+/// shown: the second one says it all.
+std::map<std::string, std::string> for_first_run(std::map<std::string, std::string> variables) {
+  for (const char* output : {"OFFRAMP_REPORT", "OFFRAMP_RECORD", "OFFRAMP_TRACE", "OFFRAMP_CAPTURE",
+                             "OFFRAMP_RECEIPTS", "OFFRAMP_FAULTS_RECORD", "OFFRAMP_COMPARE"})
+    variables[output] = std::string_view(output) == "OFFRAMP_RECEIPTS" ? "none" : "";
+  variables["OFFRAMP_SUMMARY"] = "false";
+  return variables;
 }
 
 /// A file that the run is to write, as it was before.
@@ -248,6 +292,20 @@ int run(const RunOptions& options) {
   surroundings.overrides = options.overrides;
   Registry registry(built_in_backends());
   auto configuration = load_configuration(surroundings, registry);
+  std::optional<TimesFile> times;
+  const bool runs_twice = configuration && configuration->clock == Clock::kSettled && !configuration->off() &&
+                          configuration->times.empty();
+  if (runs_twice && !options.dry_run) {
+    if (hosts_are_named(options.mpirun_arguments)) {
+      complain(
+          "--clock settled with ranks on other hosts needs a file that all of them see, --set times=FILE: a "
+          "run without it writes it, the next one reads it");
+      return kUsage;
+    }
+    times.emplace();
+    surroundings.overrides.push_back({"times", times->path(), "--clock settled"});
+    configuration = load_configuration(surroundings, registry);
+  }
   if (!configuration) {
     complain(configuration.error());
     return kUsage;
@@ -281,15 +339,24 @@ int run(const RunOptions& options) {
     complain(fmt::format(
         "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
-  const LaunchedCommand plan =
-      make_plan(options, *launcher, library, exported(surroundings, *configuration, registry));
+  const std::map<std::string, std::string> variables = exported(surroundings, *configuration, registry);
+  const LaunchedCommand plan = make_plan(options, *launcher, library, variables);
   if (options.dry_run) {
     fmt::print("{}\n", shell_line(plan));
     return kDone;
   }
   if (options.verbose) complain(shell_line(plan));
+  if (times) {
+    const off_t input = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    const int code = supervise(make_plan(options, *launcher, library, for_first_run(variables)), true);
+    if (code != kDone) {
+      complain(fmt::format("the first of the two runs for --clock settled ended with exit code {}", code));
+      return code;
+    }
+    if (input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
+  }
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
-  if (files.empty()) return become(plan);
+  if (files.empty() && !times) return become(plan);
   const int code = supervise(plan);
   return code == kDone ? look_for(files, *configuration) : code;
 }

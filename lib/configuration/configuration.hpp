@@ -22,7 +22,12 @@
 
 namespace offramp {
 
-enum class Clock : std::uint8_t { kWall, kModel };
+/// What MPI_Wtime returns: the machine's time, the estimate of modelled time while the program runs, or what
+/// a world has computed of an earlier run of the program.
+enum class Clock : std::uint8_t { kWall, kModel, kSettled };
+constexpr std::string_view to_string(Clock clock) {
+  return clock == Clock::kModel ? "model" : clock == Clock::kSettled ? "settled" : "wall";
+}
 
 /// What the program did between questions that found nothing (recording::Gaps): it computed, it waited, or
 /// it waited where the gap was brief.
@@ -108,6 +113,7 @@ struct Configuration {
   std::string record;
   std::string trace;
   std::string capture;
+  std::string times;  // with clock = settled: what MPI_Wtime says
   CallRange receipts;
   std::string plugin_path;
   bool summary = true;

@@ -129,9 +129,10 @@ bool set_flag(bool& where, const RawValue& value) {
 }
 
 bool set_clock(Clock& where, const RawValue& value) {
-  if (value.text != "wall" && value.text != "model") return false;
-  where = value.text == "model" ? Clock::kModel : Clock::kWall;
-  return true;
+  for (const Clock clock : {Clock::kWall, Clock::kModel, Clock::kSettled}) {
+    if (value.text == to_string(clock)) return where = clock, true;
+  }
+  return false;
 }
 
 bool set_compute(Compute& where, const RawValue& value) {
@@ -243,10 +244,17 @@ constexpr Row kRows[] = {
       "other hardware over which the run is simulated at its end; the host is always among them"},
      [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
      [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }},
-    {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model",
-      "what MPI_Wtime returns: the machine's time, or modelled time"},
+    {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model, settled",
+      "what MPI_Wtime returns: the machine's time, an estimate of modelled time, or modelled time as an "
+      "earlier run of the program has it"},
      [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
      text_of<&Configuration::clock>},
+    {{"times", "OFFRAMP_TIMES", "", true, kAPath,
+      "with clock = settled, what MPI_Wtime returns: a run without this file writes it, the next one reads "
+      "it"},
+     [](Target& t, const RawValue& v) { return set_text(t.all.times, v); },
+     // Every rank reads its part.
+     [](const Configuration& c) { return plain(c.times.empty()); }},
     {{"live_clock", "OFFRAMP_LIVE_CLOCK", "false", false, "true, false",
       "estimate modelled time while the program runs, for offramp_modelled_time_ps() and MPI_T; slows it "
       "down. On by itself with clock = model, with faults and with MPI_THREAD_MULTIPLE"},

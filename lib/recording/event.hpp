@@ -28,6 +28,7 @@ enum class EventKind : std::uint8_t {
   kExchange,      // this rank tells some its clock and hears those of others: tag (subject), lists
   kPhase,         // MPI_Pcontrol: tag (level), list (name, a character each; empty: none)
   kNative,        // a call that takes no modelled time
+  kClock,         // MPI_Wtime, which is to say modelled time: extra (calls since the one before)
   kCount
 };
 

@@ -27,6 +27,7 @@ std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, c
   options.details = options.sizes = options.certificate = false;
   options.compare_undisturbed = false;
   options.observer = nullptr;
+  options.clock_reads = nullptr;
   Result<ReplayResult> result = replay(setting, source, options);
   return result && !result->stopped ? std::optional(std::move(*result)) : std::nullopt;
 }

@@ -40,6 +40,7 @@ ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
       log(options_, result.ranks),
       places(static_cast<std::size_t>(source.ranks)),
       jobs(source.jobs) {
+  if (options.clock_reads != nullptr) options.clock_reads->assign(result.ranks.size(), {});
   if (jobs.empty()) jobs.push_back({0, source.ranks});
   for (const ReplayJob& job : jobs) ranks += job.ranks;
 }

@@ -16,6 +16,7 @@
 
 #include "lib/recording/reader.hpp"
 #include "lib/replay/background.hpp"
+#include "lib/replay/clock_reads.hpp"
 #include "lib/replay/replay_result.hpp"
 #include "lib/replay/world_setting.hpp"
 
@@ -70,6 +71,8 @@ struct ReplayOptions {
   /// With stragglers: once more without them, for ReplayResult::undisturbed.
   bool compare_undisturbed = true;
   ReplayObserver* observer = nullptr;
+  /// Gets what each MPI_Wtime that was recorded says, at every rank; null: not wanted.
+  ClockReads* clock_reads = nullptr;
   /// Called now and then. False: the replay ends where it is.
   std::function<bool(const ReplayProgress& progress)> progress;
 };

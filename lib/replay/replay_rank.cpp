@@ -26,6 +26,10 @@ constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 constexpr bool is_meeting(EventKind kind) {
   return kind == EventKind::kMeet || kind == EventKind::kExchange;
 }
+/// Neither communicates nor takes modelled time.
+constexpr bool is_local(EventKind kind) {
+  return kind == EventKind::kNative || kind == EventKind::kClock;
+}
 
 constexpr SizeTable::Kind size_kind(EventKind kind) {
   return kind == EventKind::kSend ? SizeTable::Kind::kSend : SizeTable::Kind::kCollective;
@@ -127,6 +131,11 @@ Task<void> ReplayRank::play() {
         break;
       case EventKind::kPhase:
         phase();
+        break;
+      case EventKind::kClock:
+        if (run_.options.clock_reads != nullptr)
+          (*run_.options.clock_reads)[static_cast<std::size_t>(rank_.rank())].push_back(
+              {rank_.clock(), event_.extra});
         break;
       case EventKind::kNative:
       case EventKind::kCount:
@@ -235,8 +244,8 @@ void ReplayRank::begin_call() {
   call_began_ = rank_.clock();
   call_ = event_.call;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
-  is_told_ = in_call_ && run_.options.observer != nullptr && event_.kind != EventKind::kNative;
-  if (in_call_ && event_.kind == EventKind::kNative) ++counter_of(call_).native;
+  is_told_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
+  if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
   if (is_told_) run_.options.observer->enter(rank_.rank());
 }
 

@@ -621,7 +621,7 @@ std::string report_text(Gathered& gathered, std::size_t ranks, const RunFacts& f
   report["hosts"] = std::move(gathered.hosts);
   if (facts.is_replay) report["recordings"] = recordings_json(facts.recordings);
   report["ranks"] = ranks;
-  report["clock"] = configuration.clock == Clock::kModel ? "model" : "wall";
+  report["clock"] = to_string(configuration.clock);
   const bool recorded = facts.is_replay && configuration.compute.kind == Compute::Kind::kMeasured;
   report["compute"] = recorded ? "recorded" : setting(configuration);
   if (program) {

@@ -391,6 +391,37 @@ def model_clock(arguments, tally):
     tally.record(label, result.ok, result.output, result.seconds)
 
 
+def half_round_trip(output):
+    """As tests/mpi/timed_pingpong.c prints it, in microseconds."""
+    found = re.search(r"half a round trip of \d+ bytes: ([\d.]+) us", output)
+    return float(found.group(1)) if found else None
+
+
+def settled_clock(arguments, tally):
+    """A program that measures by MPI_Wtime prints what a world says, which is what a single message takes; one after the other, over zrlmpi,
+    the handshake takes less. Where the program acts by the time, that is said."""
+    offramp = os.path.join(arguments.build, "bin/offramp")
+    for backend in arguments.backends:
+        label = f"reports/--clock settled: a benchmark prints what a world says {backend}"
+        if not tally.wants(label):
+            continue
+        line = [offramp, "run", "-n", "2", "--backend", backend, "--clock", "settled", "--", *program(arguments, "timed_pingpong")]
+        runs = [launch(line, base_environment(), 120) for _ in range(2)]
+        predicted = launch([offramp, "predict", "send", "--ranks", "2", "--backend", backend, "--bytes", "1024", "--json"],
+                           base_environment(), 60)
+        seen = [half_round_trip(run.output) for run in runs]
+        time = json.loads(predicted.output)["time_ns"] / 1000 if predicted.ok else None
+        ok = all(run.ok for run in runs) and None not in (*seen, time) and seen[0] == seen[1] and abs(seen[0] - time) < 0.06 * time \
+            and all(run.output.count("half a round trip") == 1 and "MPI_Wtime said settled times" in run.output for run in runs)
+        tally.record(label, ok, f"{seen} us, predicted {time}\n" + "".join(run.output for run in runs) + predicted.output)
+    label = "reports/--clock settled: a program that acts by the time is named"
+    if tally.wants(label):
+        result = launch([offramp, "run", "-n", "2", "--backend", "host", "--clock", "settled", "--", *program(arguments, "wtime")],
+                        base_environment(), 120)
+        ok = result.ok and "this run is not as the first one was: rank 0: " in result.output
+        tally.record(label, ok, result.output, result.seconds)
+
+
 def run(arguments, tally):
     for backend in arguments.backends:
         json_report(arguments, tally, backend)
@@ -411,3 +442,4 @@ def run(arguments, tally):
     hang_report(arguments, tally)
     performance_variables(arguments, tally)
     model_clock(arguments, tally)
+    settled_clock(arguments, tally)

@@ -258,6 +258,12 @@ int Abort(MPI_Comm comm, int code) {
 double Wtime() {
   Session& session = *Session::current;
   const auto guard = session.lock();
+  if (session.settled_clock) {
+    session.recorder->enter(Function::kWtime);
+    const std::optional<std::uint64_t> calls = session.recorder->clock_read();
+    session.recorder->leave(Function::kWtime);
+    return calls ? session.settled_clock->read(*calls, native.Wtime()) : native.Wtime();
+  }
   session.add_compute_time();
   session.restart_compute_time();
   session.add_query_time();

@@ -194,6 +194,7 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   if (watch_.unread) [[unlikely]]
     read_late();
   event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
+  calls_ += watch_.silent && !is_question(static_cast<Function>(event.call)) ? 1 : 0;
   watch_.silent = false;
   return recorder_.add(event);
 }
@@ -378,6 +379,15 @@ std::span<const char* const> ProgramRecorder::call_names() {
     return all;
   }();
   return names;
+}
+
+std::optional<std::uint64_t> ProgramRecorder::clock_read() {
+  if (watch_.hidden > 0) return std::nullopt;
+  Event made = event(EventKind::kClock, Function::kWtime, 0);
+  made.extra = std::exchange(calls_, 0);
+  add(made);
+  calls_ = 0;
+  return made.extra;
 }
 
 void ProgramRecorder::phase(int level, std::string_view name) {

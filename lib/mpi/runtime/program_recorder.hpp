@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -173,6 +174,9 @@ class ProgramRecorder {
   /// This rank tells its clock and hears those of others. The same.
   std::uint32_t exchange(Function function, std::uint32_t communicator, int subject, std::span<const int> to,
                          std::span<const int> from, bool blocking);
+  /// MPI_Wtime, where it is to say modelled time. Returns how many calls the program has made since the one
+  /// before, but for those that only ask; nothing if this one is the library's affair.
+  std::optional<std::uint64_t> clock_read();
   /// MPI_Pcontrol, which is not among the generated functions.
   void phase(int level, std::string_view name);
   /// The names that Event::call counts.
@@ -201,6 +205,7 @@ class ProgramRecorder {
   bool threads_;
   bool times_;
   std::uint32_t communicators_ = recording::kFirstMade;
+  std::uint64_t calls_ = 0;  // see clock_read()
   std::vector<std::uint64_t> scratch_;
   std::vector<std::uint32_t> positions_;
   std::vector<std::uint32_t> chosen_;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "lib/mpi/runtime/bsend.hpp"
 #include "lib/mpi/runtime/meetings.hpp"
 #include "lib/mpi/runtime/program_recorder.hpp"
+#include "lib/mpi/runtime/settled_clock.hpp"
 #include "lib/mpi/runtime/tracked_requests.hpp"
 #include "lib/native/native.h"
 #include "lib/native/table.hpp"
@@ -63,6 +65,7 @@ class Session {
   /// False: the MPI library carries everything, and the program is only recorded.
   bool carries = true;
   std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
+  std::optional<SettledClock> settled_clock;  // with clock = settled
   TrackedRequests tracked;                    // of the MPI library, where nothing is carried
   MarshalContext marshal;
   Meetings meetings;

@@ -42,8 +42,8 @@ void record_faults(Configuration& configuration, std::string& error) {
 
 /// The program may change its folder.
 void fix_folder_of_files(Configuration& configuration) {
-  for (std::string* path :
-       {&configuration.report, &configuration.record, &configuration.trace, &configuration.capture}) {
+  for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
+                            &configuration.capture, &configuration.times}) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(*path, error);
     if (!path->empty() && !error) *path = absolute.string();
@@ -63,7 +63,7 @@ void name_files_of_spawned(Configuration& configuration) {
   const char* job = std::getenv("PMIX_NAMESPACE");
   const unsigned long number = job != nullptr ? std::strtoul(job, nullptr, 10) & kLocal : 0;
   for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
-                            &configuration.capture, &configuration.fault_record}) {
+                            &configuration.capture, &configuration.fault_record, &configuration.times}) {
     if (path->empty()) continue;
     const std::filesystem::path file(*path);
     *path = (file.parent_path() /
@@ -148,6 +148,17 @@ std::unique_ptr<Session> make_session(bool threads) {
   session->marshal.native_reductions = session->configuration().reductions == Reductions::kNative;
   session->recorder = make_recorder(session->configuration(), threads);
   session->settings = settings_in_force(session->configuration(), registry);
+  if (session->configuration().clock == Clock::kSettled) {
+    Result<SettledClock> settled = SettledClock::open(session->configuration(), world_rank(), world_size());
+    if (settled && session->recorder == nullptr)
+      settled = Result<SettledClock>::failure("clock = settled needs a settle_limit above 0");
+    agree(settled ? std::string() : settled.error());
+    const int first_runs = largest_of_all((*settled).is_first_run() ? 1 : 0);
+    agree(first_runs == ((*settled).is_first_run() ? 1 : 0)
+              ? std::string()
+              : fmt::format("times: {} is there for some ranks only", session->configuration().times));
+    session->settled_clock = std::move(*settled);
+  }
   if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
   return session;
 }

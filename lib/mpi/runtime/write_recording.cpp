@@ -62,7 +62,8 @@ std::string recording_path(const Configuration& configuration) {
 std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads) {
   const bool has_file = !configuration.record.empty();
   const bool settles = !configuration.off() && configuration.settle_limit > 0 &&
-                       (configuration.summary || !recording_path(configuration).empty());
+                       (configuration.summary || configuration.clock == Clock::kSettled ||
+                        !recording_path(configuration).empty());
   if (!has_file && !settles) return nullptr;
   recording::RecorderOptions options;
   options.rank = world_rank();

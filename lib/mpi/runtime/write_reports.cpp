@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,7 +73,8 @@ class Settlement {
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return whole_runs_.program(); }
 
  private:
-  Settled over(const std::string& backend, ReplayObserver* observer);
+  /// clock_reads: as in ReplayOptions.
+  Settled over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads = nullptr);
   /// The backend that carried the run, and what its simulation records.
   Settled over_own();
 
@@ -78,7 +83,7 @@ class Settlement {
   WholeRuns whole_runs_;
 };
 
-Settled Settlement::over(const std::string& backend, ReplayObserver* observer) {
+Settled Settlement::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
   const Configuration& configuration = session_.configuration();
   ReplayOptions options;
   options.compute = configuration.compute;
@@ -86,6 +91,7 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer) {
   options.details = configuration.details && options.sizes;
   options.certificate = configuration.certificate;
   options.observer = observer;
+  options.clock_reads = clock_reads;
   const auto setting = world_setting(configuration, session_.registry(), *session_.registry().find(backend),
                                      session_.engine.ranks());
   if (!setting) return {backend, {}, setting.error()};
@@ -101,10 +107,16 @@ Settled Settlement::over_own() {
   const Configuration& configuration = session_.configuration();
   ReplayRecords records(session_.engine.ranks(), {!configuration.trace.empty(), configuration.receipts,
                                                   !configuration.capture.empty()});
-  Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr);
+  const bool for_next_run = session_.settled_clock && session_.settled_clock->is_first_run();
+  ClockReads clock_reads;
+  Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
+                         for_next_run ? &clock_reads : nullptr);
   const auto write = [](const char* what, const std::string& path, const std::string& problem) {
     if (!problem.empty()) tell_lost(what, path, problem);
   };
+  if (for_next_run)
+    write("file of times", configuration.times,
+          settled.result ? write_clock_reads(configuration.times, clock_reads) : settled.problem);
   if (!configuration.trace.empty())
     write("trace", configuration.trace, records.write_trace(configuration.trace));
   if (!configuration.capture.empty())
@@ -121,6 +133,8 @@ std::vector<Settled> Settlement::all() {
     all.push_back({configuration.backend,
                    {},
                    recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
+    if (session_.settled_clock && session_.settled_clock->is_first_run())
+      tell_lost("file of times", configuration.times, all.back().problem);
     return all;
   }
   for (const std::string& backend : configuration.settled_backends())
@@ -128,9 +142,57 @@ std::vector<Settled> Settlement::all() {
   return all;
 }
 
+/// The latest clock of all ranks at their ends, at rank 0; with clock = model what MPI_Wtime says last.
+Time latest_clock(Session& session, const WorldApart& apart) {
+  Time latest;
+  for (const std::string& text : apart.gather(std::to_string(session.engine.clock()->now.count())))
+    latest = later(latest, Time::ps(std::strtoll(text.c_str(), nullptr, 10)));
+  return latest;
+}
+
+std::string estimate_text(Time estimate, Time settled) {
+  const double share = settled > Time() ? 100 * (estimate.seconds() / settled.seconds() - 1) : 0;
+  return fmt::format(
+      "offramp: MPI_Wtime ends at {}, which was estimated while the program ran; settled it is {} (the "
+      "estimate "
+      "is {:+.1f} % off); --clock settled says settled times\n",
+      time_text(in_nanoseconds(estimate)), time_text(in_nanoseconds(settled)), share);
+}
+
+/// With clock = settled.
+void tell_of_settled_clock(Session& session, const WorldApart& apart) {
+  SettledClock& clock = *session.settled_clock;
+  clock.end();
+  const std::uint64_t settled = apart.sum(clock.settled());
+  const std::uint64_t others = apart.sum(clock.difference().empty() ? 0 : 1);
+  const std::vector<std::string> differences = apart.gather(clock.difference());
+  if (apart.rank() != 0) return;
+  std::string text;
+  const auto first = std::find_if(differences.begin(), differences.end(),
+                                  [](const std::string& difference) { return !difference.empty(); });
+  if (clock.is_first_run() && !output_lost() && session.configuration().summary) {
+    text = fmt::format(
+        "offramp: MPI_Wtime said the machine's time; the next run with the same settings gets settled times "
+        "from {}\n",
+        session.configuration().times);
+  } else if (first != differences.end()) {
+    text = fmt::format(
+        "offramp: this run is not as the first one was: rank {}: {}{}; from there on MPI_Wtime goes on with "
+        "the "
+        "machine's time\n",
+        first - differences.begin(), *first,
+        others > 1 ? fmt::format(" (and so do {} of the others)", others - 1) : "");
+  } else if (!clock.is_first_run() && session.configuration().summary) {
+    text = fmt::format("offramp: MPI_Wtime said settled times, {} times\n", settled);
+  }
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 /// At rank 0. gathered: so many bytes of recordings, in that wall time in nanoseconds.
+/// estimate: with clock = model, the latest clock of all ranks.
 void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
-                   Recorded& recorded, std::uint64_t gathered, double gathering) {
+                   Recorded& recorded, std::uint64_t gathered, double gathering,
+                   std::optional<Time> estimate) {
   const Configuration& configuration = session.configuration();
   const Stopwatch simulating;
   Settlement settlement(session, recorded);
@@ -149,6 +211,8 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
         "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
         time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
         time_text(writing.passed()));
+  if (estimate && settled.front().result)
+    text += estimate_text(*estimate, settled.front().result->modelled_time);
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -166,8 +230,11 @@ void write_outputs(Session& session) {
   write_recording(session, apart, recorded);
   if (!session.carries) return;
   const std::vector<std::string> ranks = apart.gather(own_contribution(session));
+  std::optional<Time> estimate;
+  if (session.configuration().clock == Clock::kModel) estimate = latest_clock(session, apart);
   if (apart.rank() == 0)
-    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
+    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed(), estimate);
+  if (session.settled_clock) tell_of_settled_clock(session, apart);
   (void)apart.hear_asleep(true);  // no rank leaves before the files have their names
 }
 
