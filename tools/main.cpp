@@ -13,6 +13,7 @@
 #include "lib/configuration/names.hpp"
 #include "lib/replay/pattern.hpp"
 #include "offramp/version.hpp"
+#include "tools/advise.hpp"
 #include "tools/calibrate.hpp"
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
@@ -61,7 +62,7 @@ constexpr Shortcut kShortcuts[] = {
     {"--cards-per-node", "machine.cards_per_node", "N", false},
     {"--noise", "stragglers.noise", "PERIOD:LENGTH[:JITTER]", false},
     {"--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR", false},
-    {"--clock", "clock", "model|wall", false},
+    {"--clock", "clock", "model|settled|wall", false},
     {"--compute", "compute", "none|measured|FACTOR", false},
     {"--polling", "polling", "work|wait|threshold", false},
     {"--config", "config", "FILE", true},
@@ -512,6 +513,48 @@ class ReplayCommand {
   bool details_ = false;
 };
 
+class AdviseCommand {
+ public:
+  explicit AdviseCommand(CLI::App& parent)
+      : app_(*parent.add_subcommand("advise",
+                                    "say which hardware suits a program, how sure that is, and what to do")) {
+    app_.footer(
+        "\nExit codes: 2 nothing could be replayed; 74 writing failed; 130 interrupted, with what was known "
+        "then.");
+    app_.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+        ->type_name("FILE|PATTERN")
+        ->required();
+    app_.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
+        ->type_name("BACKEND")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    settings_.add_to(app_);
+    app_.add_option("--seconds", options_.seconds, "for the search; what is known by then is printed")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    app_.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
+        ->type_name("FILE");
+    app_.add_option("--tuning", options_.tuning,
+                    "write the fastest algorithms as dynamic rules of Open MPI's component tuned")
+        ->type_name("FILE");
+    app_.add_flag("--partial", options_.partial, "where a recording is cut or damaged: of what there is");
+    app_.add_flag("--json", options_.json, "print JSON");
+  }
+  [[nodiscard]] CLI::App& app() { return app_; }
+  int execute() {
+    const std::string problem = settings_.collect(options_.backends, options_.overrides);
+    if (problem.empty()) return advise(options_);
+    complain(problem + "; see offramp advise --help");
+    return kUsage;
+  }
+
+ private:
+  CLI::App& app_;
+  AdviseOptions options_;
+  SettingOptions settings_;
+};
+
 class ExplainCommand {
  public:
   explicit ExplainCommand(CLI::App& parent)
@@ -895,6 +938,7 @@ int dispatch(std::vector<std::string> words) {
   check_app->add_flag("--json", check_options.json, "print JSON");
   PredictCommand predict_command(app);
   ReplayCommand replay_command(app);
+  AdviseCommand advise_command(app);
   ExplainCommand explain_command(app);
   DpuConfigCommand dpu_config_command(app);
   CalibrateCommand calibrate_command(app);
@@ -967,6 +1011,7 @@ int dispatch(std::vector<std::string> words) {
   if (used == report_app) return report(report_options);
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &replay_command.app()) return replay_command.execute();
+  if (used == &advise_command.app()) return advise_command.execute();
   if (used == &explain_command.app()) return explain_command.execute();
   if (used == &calibrate_command.app()) return calibrate_command.execute();
   if (used == &dpu_config_command.app()) return dpu_config_command.execute();

@@ -326,6 +326,7 @@ const BackendDescription& host_backend() {
     d.validation = host::validation;
     d.without_effect = host::without_effect;
     d.footing = host::footing;
+    d.in_force = host::in_force;
     return d;
   }());
   return description;

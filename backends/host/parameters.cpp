@@ -161,6 +161,17 @@ Nic nic_of(const Settings& settings) {
   return nic;
 }
 
+std::optional<double> in_force(const Settings& settings, std::string_view parameter) {
+  const Nic nic = nic_of(settings);
+  if (parameter == "latency") return in_nanoseconds(nic.latency);
+  if (parameter == "overhead") return in_nanoseconds(nic.overhead);
+  if (parameter == "gap") return in_nanoseconds(nic.gap);
+  if (parameter == "bandwidth") return in_gigabits(nic.bandwidth);
+  if (parameter == "pcie") return in_gigabits(nic.pcie);
+  if (parameter == "framing") return static_cast<double>(nic.framing);
+  return std::nullopt;
+}
+
 EagerLimits eager_limits_of(const Settings& settings) {
   EagerLimits limits = row_of(kTransports, settings.choice("transport")).limits;
   const auto take = [&](const char* name, std::size_t& limit) {

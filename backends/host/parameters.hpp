@@ -1,6 +1,8 @@
 // The parameters of the host backend.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "offramp/model/backend.hpp"
@@ -20,6 +22,8 @@ struct Nic {
 };
 /// The one that is named, with what is set apart from it.
 Nic nic_of(const Settings& settings);
+/// See BackendDescription::in_force.
+std::optional<double> in_force(const Settings& settings, std::string_view parameter);
 
 /// Longer messages ask the receiver first.
 struct EagerLimits {

@@ -206,6 +206,9 @@ struct BackendDescription {
   /// The hardware is one machine for all ranks, and what connects them is part of it: no network of the
   /// user's lies between nodes.
   bool is_one_machine = false;
+  /// What a parameter amounts to whose own value stands for another's (0: of the NIC); nothing for those that
+  /// mean what they say. Null: all do.
+  std::optional<double> (*in_force)(const Settings& settings, std::string_view parameter) = nullptr;
 };
 
 }  // namespace offramp

@@ -1,0 +1,60 @@
+"""offramp advise: what it says, and that its files do what they say. Needs OFFRAMP_BUILD, as cli_test.py does."""
+
+import json
+import pathlib
+import re
+import unittest
+
+from cli_test import CliTest
+
+PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "examples/programs"
+HALO = PROGRAMS / "halo-16.rec"
+
+
+class Advise(CliTest):
+    def advice(self, what, *more):
+        return json.loads(self.offramp("advise", str(what), "--json", *more).stdout)
+
+    def test_answers_in_a_sentence_and_says_how_sure_it_is(self):
+        text = self.offramp("advise", str(HALO), "--backend", "aie,cclo").stdout
+        verdict = text.split("\n")[0]
+        self.assertRegex(verdict, r"^The plain host suits halo-16\.rec best; of the hardware, aie comes next: the run takes [\d.]+ % more than over host ")
+        self.assertRegex(verdict, r"Half of the \d+ published figures that aie is not fitted to are met within [\d.]+ %")
+        self.assertIn("With errors of that size the ratio of communication is between", verdict)
+        self.assertEqual(re.findall(r"^(\w+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ %$", text, re.M), ["host", "aie", "cclo"])
+        for part in ("# where the time in MPI calls goes", "# what moves the answer: aie over host", "# the best mix"):
+            self.assertIn(part, text)
+
+    def test_gives_the_times_of_replays(self):
+        advice = self.advice(HALO, "--backend", "dpu", "--seconds", "30")
+        replayed = json.loads(self.offramp("replay", str(HALO), "--backend", "host,dpu", "--json").stdout)["results"]
+        for result in replayed:
+            candidate, = (one for one in advice["candidates"] if one["backend"] == result["backend"])
+            self.assertEqual(candidate["communication_ps"], result["modelled_time_ps"])
+            self.assertEqual(candidate["run_ps"], result["with_computing"]["modelled_time_ps"])
+
+    def test_routes_that_it_writes_give_the_time_that_it_names(self):
+        mix = self.advice(HALO, "--backend", "aie", "--routes", "routes.toml")["mix"]
+        self.assertEqual((self.folder / "routes.toml").read_text(), mix["routes"])
+        self.assertIn('[[route]]\noperation = "allreduce"\nbackend = "aie"\n', mix["routes"])
+        replayed, = json.loads(self.offramp("replay", str(HALO), "--config", "routes.toml", "--json").stdout)["results"]
+        self.assertEqual(mix["end_ps"], replayed["with_computing"]["modelled_time_ps"])
+
+    def test_names_algorithms_that_are_faster_than_what_is_chosen(self):
+        algorithms = self.advice(PROGRAMS / "data_parallel-16.rec", "--backend", "host", "--tuning", "rules.conf")["algorithms"]
+        for one in algorithms:
+            self.assertLess(one["fastest_ps"], one["chosen_ps"])
+        gains = [(one["chosen_ps"] - one["fastest_ps"]) * one["calls"] for one in algorithms]
+        self.assertEqual(gains, sorted(gains, reverse=True))
+
+    def test_that_is_out_of_time_says_so(self):
+        text = self.offramp("advise", str(HALO), "--seconds", "0.5").stdout
+        self.assertIn("# the search was cut short after 0.5 s (--seconds)", text)
+
+    def test_of_nothing_is_refused(self):
+        self.refused("advise", "pattern:nothing:4")
+        self.refused("advise", str(HALO), "--routes", "nowhere/routes.toml")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+// Advice about programs: what it says is what replays say.
+#include "lib/advice/advice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/advice/words.hpp"
+#include "lib/replay/forecast.hpp"
+#include "tests/core/tape.hpp"
+
+namespace offramp {
+namespace {
+
+using testing::HasSubstr;
+
+/// Steps of a solver: halos around a ring, a small sum over all, and computing in between.
+std::vector<test::Tape> solver(int ranks) {
+  constexpr int kSteps = 10;
+  Operation sum;
+  sum.kind = OperationKind::kAllreduce;
+  sum.element = ElementType::kFloat64;
+  sum.function = ReduceFunction::kSum;
+  sum.bytes = 8;
+  sum.elements = 1;
+  sum.ranks = ranks;
+  std::vector<test::Tape> tapes(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    test::Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    for (int step = 0; step < kSteps; ++step) {
+      const auto in = tape.irecv((rank + ranks - 1) % ranks, 4096);
+      const auto out = tape.isend((rank + 1) % ranks, 4096);
+      tape.wait({in, out});
+      tape.compute(50'000);
+      tape.add(tape.collective(sum));
+    }
+  }
+  return tapes;
+}
+
+class Advised : public testing::Test {
+ protected:
+  explicit Advised(int ranks = 8) : tapes_(solver(ranks)) {
+    for (const BackendDescription* backend : registry_.all()) options_.backends.push_back(backend);
+  }
+  [[nodiscard]] Time end(const Configuration& configuration, const std::string& backend) const {
+    const auto setting = world_setting(configuration, registry_, *registry_.find(backend), source_.ranks);
+    auto result = replay(*setting, source_, with_computing());
+    EXPECT_TRUE(result) << result.error();
+    return result->modelled_time;
+  }
+
+  static ReplayOptions with_computing() {
+    ReplayOptions options;
+    options.compute.kind = Compute::Kind::kMeasured;
+    return options;
+  }
+
+  Registry registry_{built_in_backends()};
+  Configuration configuration_;
+  std::vector<test::Tape> tapes_;
+  ReplaySource source_ = test::source_of(tapes_);
+  Advisor::Options options_;
+};
+
+TEST_F(Advised, RanksWhatReplaysGive) {
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  ASSERT_EQ(advisor.candidates().size(), registry_.all().size());
+  for (const Candidate& one : advisor.candidates())
+    EXPECT_EQ(one.end(), end(configuration_, std::string(one.backend->name))) << one.backend->name;
+  const auto counting = std::count_if(advisor.candidates().begin(), advisor.candidates().end(),
+                                      [](const Candidate& one) { return one.counts(); });
+  for (long i = 1; i < counting; ++i)
+    EXPECT_LE(advisor.candidates()[static_cast<std::size_t>(i - 1)].end(),
+              advisor.candidates()[static_cast<std::size_t>(i)].end());
+  ASSERT_NE(advisor.host(), nullptr);
+  ASSERT_NE(advisor.best_hardware(), nullptr);
+  EXPECT_THAT(verdict_text(advisor, "it"), HasSubstr(std::string(advisor.best_hardware()->backend->name)));
+}
+
+TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.find_influences();
+  ASSERT_FALSE(advisor.influences().empty());
+  EXPECT_LE(advisor.influences().size(), 5U);
+  const Candidate& best = *advisor.best_hardware();
+  const double now = best.end().seconds() / advisor.host()->end().seconds();
+  for (std::size_t i = 1; i < advisor.influences().size(); ++i)
+    EXPECT_GE(advisor.influences()[i - 1].span(now), advisor.influences()[i].span(now));
+  for (const Influence& one : advisor.influences()) {
+    const std::string backend = one.key.substr(0, one.key.find('.'));
+    const std::string name = one.key.substr(backend.size() + 1);
+    const double value = 2 * std::stod(one.value);
+    WorldSetting setting = *world_setting(configuration_, registry_, *best.backend, source_.ranks);
+    WorldSetting host = *world_setting(configuration_, registry_, *registry_.find("host"), source_.ranks);
+    (backend == "host" ? *setting.host_settings : setting.settings).set(name, {value, {}});
+    if (backend == "host") host.settings.set(name, {value, {}});
+    const double ratio = replay(setting, source_, with_computing())->modelled_time.seconds() /
+                         replay(host, source_, with_computing())->modelled_time.seconds();
+    EXPECT_NEAR(one.at_twice, ratio, 0.02 * ratio) << one.key;
+  }
+}
+
+TEST_F(Advised, AlgorithmsAreFasterThanWhatIsChosen) {
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.find_algorithms();
+  const WorldSetting host = *world_setting(configuration_, registry_, *registry_.find("host"), source_.ranks);
+  for (const AlgorithmChoice& choice : advisor.algorithms()) {
+    EXPECT_LT(choice.fastest, choice.usual);
+    EXPECT_FALSE(choice.best.empty());
+    EXPECT_EQ(choice.ranks, source_.ranks);
+  }
+  ASSERT_TRUE(advisor.host_at_its_best());
+  EXPECT_LE(*advisor.host_at_its_best(), advisor.host()->end());
+}
+
+TEST_F(Advised, EndsWhenTimeIsUp) {
+  options_.until = Advisor::Clock::now();
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  EXPECT_TRUE(advisor.candidates().empty());
+  EXPECT_TRUE(advisor.cut_short());
+  EXPECT_THAT(verdict_text(advisor, "it"), HasSubstr("nothing can be compared"));
+}
+
+class AdvisedHalo : public Advised {
+ protected:
+  AdvisedHalo() : Advised(64) {}
+};
+
+TEST_F(AdvisedHalo, AMixIsWhatAReplayWithItsRoutesTakes) {
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.find_mix();
+  ASSERT_TRUE(advisor.mix());
+  Configuration routed = configuration_;
+  routed.routes = advisor.mix()->routes;
+  EXPECT_EQ(advisor.mix()->end, end(routed, advisor.mix()->backend));
+  EXPECT_LT(advisor.mix()->end, advisor.candidates().front().end());
+  EXPECT_THAT(routes_toml(*advisor.mix()), HasSubstr("[[route]]"));
+}
+
+AlgorithmChoice choice_of(OperationKind kind, int ranks, std::size_t bytes, const char* algorithm) {
+  AlgorithmChoice choice;
+  choice.kind = kind;
+  choice.ranks = ranks;
+  choice.bytes = bytes;
+  choice.calls = 1;
+  choice.usual = Time::us(2);
+  choice.fastest = Time::us(1);
+  choice.best = algorithm;
+  return choice;
+}
+
+TEST(TunedRules, LeaveTheRestToTheFixedOnes) {
+  const std::string rules = tuned_rules({choice_of(OperationKind::kAllreduce, 4, 8, "ring"),
+                                         choice_of(OperationKind::kBcast, 16, 0, "binomial"),
+                                         choice_of(OperationKind::kAllreduce, 4, 9, "rabenseifner"),
+                                         choice_of(OperationKind::kBcast, 16, 4096, "han")});
+  EXPECT_EQ(rules,
+            "2  # collectives\n"
+            "2  # allreduce\n2  # sizes of communicators\n4  # ranks\n"
+            "4  # message sizes: from so many bytes on, algorithm, fan-out, segment\n"
+            "0 0 0 0\n8 4 0 0\n9 6 0 0\n10 0 0 0\n"
+            "5  # ranks\n1  # message sizes: from so many bytes on, algorithm, fan-out, segment\n0 0 0 0\n"
+            "7  # bcast\n2  # sizes of communicators\n16  # ranks\n"
+            "2  # message sizes: from so many bytes on, algorithm, fan-out, segment\n"
+            "0 6 0 0\n1 0 0 0\n"
+            "17  # ranks\n1  # message sizes: from so many bytes on, algorithm, fan-out, segment\n0 0 0 0\n");
+  EXPECT_EQ(tuned_rules({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
+}
+
+TEST(ModelErrors, AreOfFiguresThatNothingIsFittedTo) {
+  static BackendDescription backend;
+  backend.validation = []() -> ValidationRows {
+    const auto row = [](double published, double ours, bool fitted, const char* bound) {
+      ValidationRow made;
+      made.published = published;
+      made.ours = ours;
+      made.fitted = fitted;
+      made.bound = bound;
+      return made;
+    };
+    return {row(100, 110, false, ""), row(100, 100, true, ""), row(100, 70, false, ""),
+            row(1, 9, false, "less than 10")};
+  };
+  const auto error = model_error(backend);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->figures, 2U);
+  EXPECT_NEAR(error->median, 0.3, 1e-9);
+  EXPECT_NEAR(error->largest, 0.3, 1e-9);
+  backend.validation = nullptr;
+  EXPECT_FALSE(model_error(backend));
+}
+
+}  // namespace
+}  // namespace offramp

@@ -1,0 +1,301 @@
+#include "tools/advise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lib/advice/words.hpp"
+#include "lib/configuration/names.hpp"
+#include "lib/replay/pattern.hpp"
+#include "lib/report/words.hpp"
+#include "tools/progress.hpp"
+#include "tools/replay_output.hpp"
+#include "tools/setup.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr std::size_t kShownFunctions = 4;
+constexpr std::size_t kShownAlgorithms = 10;
+
+double ratio_of(Time time, Time base) {
+  return base > Time() ? time.seconds() / base.seconds() : 1;
+}
+
+struct FunctionShare {
+  std::string name;
+  double share = 0;  // of the time in MPI calls
+};
+
+std::vector<FunctionShare> functions_of(const ReplayResult& result) {
+  const Counters counters = result.total();
+  double all = 0;
+  for (const CallCounter& counter : counters.calls) all += counter.modelled.seconds();
+  std::vector<FunctionShare> shares;
+  for (std::size_t i = 0; i < result.functions.size(); ++i) {
+    if (counters.calls[i].modelled > Time())
+      shares.push_back({result.functions[i], counters.calls[i].modelled.seconds() / all});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const FunctionShare& a, const FunctionShare& b) { return a.share > b.share; });
+  if (shares.size() > kShownFunctions) shares.resize(kShownFunctions);
+  return shares;
+}
+
+std::string functions_text(const ReplayResult& result) {
+  std::vector<std::string> texts;
+  for (const FunctionShare& one : functions_of(result))
+    texts.push_back(fmt::format("{} {}", printable(one.name), percent_text(one.share, 1)));
+  return texts.empty() ? "no time" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void print_candidates(const Advisor& advisor) {
+  const Candidate* const host = advisor.host();
+  fmt::print("\n{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", "# backend", "run (us)", "ratio",
+             "communication (us)", "ratio", "carried");
+  const auto ratio_text = [](bool known, double ratio) { return known ? fmt::format("{:.3f}", ratio) : "-"; };
+  for (const Candidate& one : advisor.candidates()) {
+    if (!one.refused.empty()) {
+      fmt::print("{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", one.backend->name, "refused", "-", "-", "-",
+                 "-");
+      continue;
+    }
+    const bool counts = host != nullptr && one.counts();
+    fmt::print(
+        "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend->name,
+        one.run ? fmt::format("{:.3f}", microseconds(one.run->end)) : "-",
+        ratio_text(counts && one.run, counts ? ratio_of(one.end(), host->end()) : 0),
+        microseconds(one.result.modelled_time),
+        ratio_text(counts, counts ? ratio_of(one.result.modelled_time, host->result.modelled_time) : 0),
+        one.carried.text());
+  }
+  for (const Candidate& one : advisor.candidates()) {
+    if (!one.refused.empty()) fmt::print("# {}: {}\n", one.backend->name, one.refused);
+    if (!one.why_not.empty()) fmt::print("# {}\n", one.why_not);
+  }
+}
+
+void print_reasons(const Advisor& advisor) {
+  const Candidate* const host = advisor.host();
+  const Candidate* const best = advisor.best_hardware();
+  if (host == nullptr) return;
+  fmt::print("\n# where the time in MPI calls goes\n");
+  fmt::print("  over host: {}\n", functions_text(host->result));
+  if (best == nullptr) return;
+  fmt::print("  over {}: {}\n", best->backend->name, functions_text(best->result));
+  for (const auto& [what, count] : best->result.total().declines)
+    fmt::print("  {} declines {} {}: {}\n", best->backend->name, count, to_string(what.first),
+               printable(what.second));
+  if (advisor.program() && host->run && host->run->in_calls > Time())
+    fmt::print(
+        "  {} of it over host is waiting for other ranks' computing, which no hardware changes\n",
+        percent_text(std::min(advisor.program()->free.in_calls.seconds(), host->run->in_calls.seconds()),
+                     host->run->in_calls.seconds()));
+}
+
+/// A bar from one ratio to the other, with the ratio 1 and the ratio now marked.
+std::string bar(double low, double high, double now) {
+  constexpr int kWidth = 41;
+  const double reach =
+      std::max({std::abs(std::log(low)), std::abs(std::log(high)), std::abs(std::log(now)), 0.01});
+  const auto place = [&](double ratio) {
+    return std::clamp(static_cast<int>(std::lround((std::log(ratio) / reach + 1) / 2 * (kWidth - 1))), 0,
+                      kWidth - 1);
+  };
+  std::string text(kWidth, ' ');
+  for (int i = std::min(place(low), place(high)); i <= std::max(place(low), place(high)); ++i)
+    text[static_cast<std::size_t>(i)] = '=';
+  text[static_cast<std::size_t>(place(1))] = '|';
+  text[static_cast<std::size_t>(place(now))] = 'o';
+  return text;
+}
+
+void print_influences(const Advisor& advisor) {
+  const Candidate* const best = advisor.best_hardware();
+  if (best == nullptr || advisor.influences().empty()) return;
+  const double now = ratio_of(best->end(), advisor.host()->end());
+  fmt::print(
+      "\n# what moves the answer: {} over host, {:.3f} now, with one parameter at half and at twice its "
+      "value ({} "
+      "tried); o: now, |: as long as over host\n",
+      best->backend->name, now, advisor.tried());
+  for (const Influence& one : advisor.influences())
+    fmt::print("  {:<28} {:>14} {:>7.3f} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half, one.at_twice,
+               bar(one.at_half, one.at_twice, now), one.turns_round(now) ? " turns it round" : "");
+  const bool any = std::any_of(advisor.influences().begin(), advisor.influences().end(),
+                               [now](const Influence& one) { return one.turns_round(now); });
+  if (!any) fmt::print("  none of them turns it round\n");
+}
+
+void print_mix(const Advisor& advisor) {
+  const Candidate* const host = advisor.host();
+  if (!advisor.mix() || host == nullptr) {
+    fmt::print("\n# no mix of hardware is faster than the best alone by more than half a percent\n");
+    return;
+  }
+  const Mix& mix = *advisor.mix();
+  fmt::print("\n# the best mix: {:.3f} us, {:.3f} of host, {:.3f} of {} alone; in offramp.toml:\n{}",
+             microseconds(mix.end), ratio_of(mix.end, host->end()),
+             ratio_of(mix.end, advisor.candidates().front().end()), mix.backend, routes_toml(mix));
+}
+
+void print_algorithms(const Advisor& advisor) {
+  const std::vector<AlgorithmChoice>& all = advisor.algorithms();
+  const Candidate* const host = advisor.host();
+  if (host == nullptr) return;
+  if (all.empty()) {
+    fmt::print("\n# over the plain host every collective has its fastest algorithm already\n");
+    return;
+  }
+  fmt::print(
+      "\n# without any offload: algorithms that are faster than what the MPI library chooses, a call "
+      "alone\n");
+  fmt::print("  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
+             "chosen (us)", "fastest (us)", "algorithm");
+  for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
+    fmt::print("  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
+               all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest),
+               all[i].best);
+  if (all.size() > kShownAlgorithms) fmt::print("  and {} more\n", all.size() - kShownAlgorithms);
+  if (advisor.host_at_its_best())
+    fmt::print(
+        "  with the fastest everywhere the program takes {:.3f} us over host, {:.3f} of what it takes now\n",
+        microseconds(*advisor.host_at_its_best()), ratio_of(*advisor.host_at_its_best(), host->end()));
+}
+
+Json json_of(const Candidate& one) {
+  if (!one.refused.empty()) return {{"backend", one.backend->name}, {"refused", one.refused}};
+  Json functions = Json::array();
+  for (const FunctionShare& share : functions_of(one.result))
+    functions.push_back({{"function", share.name}, {"share", share.share}});
+  Json json = {{"backend", one.backend->name},
+               {"communication_ps", one.result.modelled_time.count()},
+               {"carries_program", one.why_not.empty()},
+               {"functions", std::move(functions)}};
+  if (one.run) json["run_ps"] = one.run->end.count();
+  if (one.carried.share()) json["carried_share"] = *one.carried.share();
+  if (const auto error = model_error(*one.backend))
+    json["model_error"] = {
+        {"median", error->median}, {"largest", error->largest}, {"figures", error->figures}};
+  return json;
+}
+
+void print_json(const Advisor& advisor, const std::string& program, const RunFacts& facts) {
+  Json candidates = Json::array();
+  for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
+  Json influences = Json::array();
+  for (const Influence& one : advisor.influences())
+    influences.push_back({{"parameter", one.key},
+                          {"value", one.value},
+                          {"source", one.source},
+                          {"ratio_at_half", one.at_half},
+                          {"ratio_at_twice", one.at_twice}});
+  Json algorithms = Json::array();
+  for (const AlgorithmChoice& one : advisor.algorithms())
+    algorithms.push_back({{"collective", to_string(one.kind)},
+                          {"ranks", one.ranks},
+                          {"bytes", one.bytes},
+                          {"calls", one.calls},
+                          {"chosen_ps", one.usual.count()},
+                          {"fastest_ps", one.fastest.count()},
+                          {"algorithm", one.best}});
+  Json json = {{"verdict", verdict_text(advisor, program)}};
+  add_facts(json, facts);
+  json["candidates"] = std::move(candidates);
+  json["influences"] = std::move(influences);
+  if (advisor.mix())
+    json["mix"] = {{"end_ps", advisor.mix()->end.count()}, {"routes", routes_toml(*advisor.mix())}};
+  json["algorithms"] = std::move(algorithms);
+  if (advisor.host_at_its_best())
+    json["host_with_the_fastest_algorithms_ps"] = advisor.host_at_its_best()->count();
+  json["cut_short"] = advisor.cut_short();
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+/// The files that were asked for.
+int write_files(const AdviseOptions& options, const Advisor& advisor) {
+  int code = kDone;
+  if (!options.routes.empty()) {
+    if (advisor.mix()) {
+      code = write_file(options.routes, routes_toml(*advisor.mix()));
+    } else {
+      complain(fmt::format("{} is not written: no mix is faster than the best hardware alone",
+                           in_quotes(options.routes)));
+    }
+  }
+  if (options.tuning.empty() || code != kDone) return code;
+  const std::string rules = tuned_rules(advisor.algorithms());
+  if (!rules.empty()) return write_file(options.tuning, rules);
+  complain(fmt::format(
+      "{} is not written: Open MPI's choices are the fastest, or its component tuned has no others",
+      in_quotes(options.tuning)));
+  return code;
+}
+
+}  // namespace
+
+int advise(const AdviseOptions& options) try {
+  std::vector<std::string> names = options.backends;
+  if (names.empty()) names = {"all"};
+  if (std::find(names.begin(), names.end(), "host") == names.end() && names.front() != "all")
+    names.insert(names.begin(), "host");
+  const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
+  const Played played(options.file, options.partial);
+  for (const auto& [option, path] : {std::pair("--routes", &options.routes), {"--tuning", &options.tuning}}) {
+    if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
+      throw Misuse{problem};
+  }
+  setup.tell_sources();
+  watch_for_interrupt();
+  Advisor::Options how;
+  how.backends = setup.backends;
+  how.replay.partial = options.partial;
+  how.until = Advisor::Clock::now() + std::chrono::duration_cast<Advisor::Clock::duration>(
+                                          std::chrono::duration<double>(options.seconds));
+  const ProgressLine progress;
+  how.progress = [&progress](const std::string& what) {
+    if (!what.empty()) progress.say("{}", what);
+    return !is_interrupted();
+  };
+  Advisor advisor(*setup.configuration, setup.registry, played.source, std::move(how));
+  advisor.rank_backends();
+  if (advisor.candidates().empty() || std::all_of(advisor.candidates().begin(), advisor.candidates().end(),
+                                                  [](const Candidate& one) { return !one.refused.empty(); }))
+    throw Misuse{advisor.candidates().empty()
+                     ? fmt::format("{}: no replay came to its end in {} s; --seconds gives more",
+                                   in_quotes(options.file), options.seconds)
+                     : problem_text(options.file, advisor.candidates().front().refused)};
+  advisor.find_algorithms();
+  advisor.find_mix();
+  advisor.find_influences();
+  const RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
+  const bool is_file = !options.file.starts_with(kPatternPrefix);
+  const std::string program =
+      printable(is_file ? std::filesystem::path(options.file).filename().string() : options.file);
+  if (options.json) {
+    print_json(advisor, program, facts);
+  } else {
+    fmt::print("{}\n", verdict_text(advisor, program));
+    print_candidates(advisor);
+    print_reasons(advisor);
+    print_influences(advisor);
+    print_mix(advisor);
+    print_algorithms(advisor);
+    if (advisor.cut_short())
+      fmt::print(
+          "\n# the search was cut short {}: what is above stands, and there may be more\n",
+          is_interrupted() ? "by the interrupt" : fmt::format("after {} s (--seconds)", options.seconds));
+  }
+  for (const std::string& note : setup.notes()) complain(note);
+  const int code = write_files(options, advisor);
+  return code == kDone && is_interrupted() ? kInterrupted : code;
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+}  // namespace offramp::tool
