@@ -879,6 +879,9 @@ int dispatch(std::vector<std::string> words) {
       ->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
+  info_app
+      ->add_flag("--sources", info_options.sources, "print the bibliography, or what of it --backend cites")
+      ->excludes(sample);
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
   bool events = false;
   info_app->add_flag("--events", events, "print every event of the recording")->excludes(sample);

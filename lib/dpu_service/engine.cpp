@@ -32,7 +32,7 @@ namespace {
 
 constexpr int kConnectLimit = 30'000;  // ms
 constexpr int kStallLimit = 10'000;    // ms
-constexpr int kDefaultPort = 11111;    // read in code
+constexpr int kDefaultPort = 11111;    // read in [dpu-service-src]
 
 void progress_context(execution_context_t* context) {
   offload_engine_progress(context->engine);

@@ -19,7 +19,7 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr unsigned kActiveMessageId = 34;  // read in code
+constexpr unsigned kActiveMessageId = 34;  // read in [dpu-service-src]
 constexpr std::size_t kMostAddress = 2048;
 constexpr std::size_t kMostLinks = 10'000;
 constexpr std::uint64_t kGoodbye = 1;

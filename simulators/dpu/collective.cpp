@@ -113,7 +113,8 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   return work;
 }
 
-/// Counts and displacements: each rank's own (read in code); of a gather and a scatter the root's (inferred).
+/// Counts and displacements: each rank's own (read in [ucc-offload]); of a gather and a scatter the root's
+/// (inferred).
 bool has_vectors(OperationKind kind, bool at_root) {
   switch (kind) {
     case OperationKind::kAllgather:

@@ -77,7 +77,7 @@ class Planner {
       add_source(request_, from, sizes.subspan(static_cast<std::size_t>(from) * each, each), plan_);
   }
 
-  /// From the root to all (published), or along a binomial tree.
+  /// From the root to all (read in [ucc-dpu]), or along a binomial tree.
   void bcast() {
     for (int step = 1; step < size_; ++step) {
       rank(relative(step)).has_data = false;
@@ -86,8 +86,8 @@ class Planner {
     }
   }
 
-  /// Each rank offers its block to rank + 1, rank + 2, ... (read in code), to itself last. moves: whether
-  /// there is anything for the service processes to do.
+  /// Each rank offers its block to rank + 1, rank + 2, ... (read in [ucc-offload]), to itself last. moves:
+  /// whether there is anything for the service processes to do.
   template <typename Moves>
   void all_pairs(Moves moves) {
     plan_.all_pairs = true;
