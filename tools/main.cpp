@@ -696,7 +696,8 @@ class FuzzCommand {
           ->allow_extra_args(false)
           ->capture_default_str();
     };
-    options_.backends = {"host", "cclo", "zrlmpi", "dpu", "tinsel", "aie"};
+    for (const BackendDescription* backend : built_in_backends())
+      options_.backends.emplace_back(backend->name);
     options_.kinds = {"loss", "duplication", "reordering", "corruption", "delay", "outage", "all"};
     options_.rates = {"1e-4", "1e-3", "1e-2", "1e-1"};
     options_.folder = ".";

@@ -20,7 +20,8 @@ SAID = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
 MADE_OF_KEYS = ("tools/sources.cpp", "tools/sources.hpp", "docs/sources.md", "tests/cli/sources_test.py")
 # Words that name a source without saying which, and numbers of lists that are not in the repository.
 OLD = re.compile(r"original document|\bseed (?:0\d\d|document)|fact sheet|\bread in code\b|(?://|[(\"|]) *[VP]\d{1,2}\b", re.I)
-MODELS = ("backends/", "simulators/", "lib/dpu", "include/", "docs/backends/", "docs/network.md", "tests/aie/", "tests/cclo/", "tests/dpu/", "tests/tinsel/", "tests/zrlmpi/")
+MODELS = ("backends/", "simulators/", "lib/dpu", "include/", "docs/backends/", "docs/network.md",
+          *(f"tests/{backend.name}/" for backend in (ROOT / "backends").iterdir()))
 
 
 def offramp(*arguments):
