@@ -2,11 +2,13 @@
 // tables.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/version.hpp"
+#include "tools/sources.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -190,6 +192,43 @@ void print_sample(const InfoOptions& options, const Registry& registry) {
   for (const BackendDescription* backend : chosen(registry, options.backend)) print_section(*backend);
 }
 
+/// What a backend's parameters cite, or everything.
+std::vector<Source> chosen_sources(const InfoOptions& options, const Registry& registry) {
+  std::vector<Source> found;
+  const auto backends = chosen(registry, options.backend);
+  for (const Source& source : bibliography()) {
+    const auto is_cited = [&source](const BackendDescription* backend) {
+      return std::any_of(backend->parameters.begin(), backend->parameters.end(),
+                         [&source](const Parameter& p) { return cites(p.source, source.key); });
+    };
+    if (options.backend.empty() || std::any_of(backends.begin(), backends.end(), is_cited))
+      found.push_back(source);
+  }
+  return found;
+}
+
+/// In Markdown: docs/sources.md has all of them.
+void print_sources(const std::vector<Source>& sources) {
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Source& source = sources[i];
+    if (i == 0 || sources[i - 1].kind != source.kind)
+      fmt::print("{}## {}\n\n| key | title | by | where |\n|---|---|---|---|\n", i == 0 ? "" : "\n",
+                 to_string(source.kind));
+    fmt::print("| [{}] | {} | {} | {} |\n", source.key, source.title, source.authors, source.where);
+  }
+}
+
+Json describe_sources(const std::vector<Source>& sources) {
+  Json all = Json::array();
+  for (const Source& source : sources)
+    all.push_back({{"key", source.key},
+                   {"kind", to_string(source.kind)},
+                   {"title", source.title},
+                   {"authors", source.authors},
+                   {"where", source.where}});
+  return all;
+}
+
 }  // namespace
 
 std::string default_text(const Parameter& p) {
@@ -204,6 +243,12 @@ int info(const InfoOptions& options) {
     complain(
         fmt::format("unknown backend {}{}", in_quotes(options.backend), suggestion(options.backend, names)));
     return kUsage;
+  }
+  if (options.sources) {
+    const std::vector<Source> sources = chosen_sources(options, registry);
+    if (options.json) fmt::print("{}\n", describe_sources(sources).dump(2));
+    if (!options.json) print_sources(sources);
+    return kDone;
   }
   std::vector<std::string> problems;
   if (!configuration) problems.push_back(configuration.error());

@@ -739,7 +739,8 @@ class FuzzCommand {
           ->allow_extra_args(false)
           ->capture_default_str();
     };
-    options_.backends = {"host", "cclo", "zrlmpi", "dpu", "tinsel", "aie"};
+    for (const BackendDescription* backend : built_in_backends())
+      options_.backends.emplace_back(backend->name);
     options_.kinds = {"loss", "duplication", "reordering", "corruption", "delay", "outage", "all"};
     options_.rates = {"1e-4", "1e-3", "1e-2", "1e-1"};
     options_.folder = ".";
@@ -922,6 +923,9 @@ int dispatch(std::vector<std::string> words) {
       ->type_name("BACKEND");
   CLI::Option* const sample =
       info_app->add_flag("-c,--configuration", info_options.configuration, "print a complete offramp.toml");
+  info_app
+      ->add_flag("--sources", info_options.sources, "print the bibliography, or what of it --backend cites")
+      ->excludes(sample);
   info_app->add_flag("--json", info_options.json, "print JSON")->excludes(sample);
   bool events = false;
   info_app->add_flag("--events", events, "print every event of the recording")->excludes(sample);

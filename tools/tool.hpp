@@ -45,6 +45,7 @@ struct InfoOptions {
   std::string recording;  // a path; empty: about this machine
   std::string backend;    // empty: all
   bool configuration = false;
+  bool sources = false;
   bool json = false;
 };
 int info(const InfoOptions& options);

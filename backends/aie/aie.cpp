@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/aie/algorithms.hpp"
+#include "backends/aie/collectives.hpp"
 #include "backends/aie/data.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/explain.hpp"
@@ -139,7 +139,7 @@ class AieBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
   /// From the first kernel's begin to the last one's end, without the host's commands. Of reductions the
-  /// root's kernel only: what the original document calls tree time.
+  /// root's kernel only: what [aie-thesis] calls tree time.
   [[nodiscard]] std::optional<Time> engine_time() const override {
     return later(times_.end - times_.begin, {});
   }

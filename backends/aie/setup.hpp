@@ -8,7 +8,7 @@ namespace offramp::aie {
 
 enum class AllreduceDesign : std::uint8_t { kTree, kButterfly };
 
-/// The largest window that the original document could compile.
+/// The largest window that compiled in [aie-thesis] 4.6.3.
 inline constexpr std::size_t kLargestWindow = 8192;
 
 struct Setup {

@@ -30,7 +30,7 @@ struct Cycles {
   double level = 0;
 };
 
-/// A benchmark of the original document: the root's first call, and a later one. What a later call finds is
+/// A benchmark of [aie-thesis] 4.5: the root's first call, and a later one. What a later call finds is
 /// what a root finds that comes late: all its inputs are full.
 Cycles reduce_cycles(int levels, int window, std::string_view placement) {
   const Settings settings = settings_with({{"data", {0, "tiles"}},
@@ -78,21 +78,23 @@ void add_trees(Add add) {
     const bool same = automatic.tree == published.tree;
     const bool unexplained = row.window == 4096 && row.levels >= 5;
     add({"tree time, " + what, "cycles", row.tree, automatic.tree, kFitted,
-         same               ? unexplained ? "`leaf_element`, `skew`; what is left over is not explained"
-                                          : "`leaf_element`, `skew`"
-         : row.window == 16 ? "`leaf_element`, `skew`"
-                            : "`skew`; layout chosen after this figure: all edges share memory"});
+         same ? unexplained
+                    ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; what is left over is not explained"
+                    : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+         : row.window == 16
+             ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+             : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory"});
     if (!same)
       add({"the same, placement = published", "cycles", row.tree, published.tree, kFitted,
-           "the one layout that the original document states; its stream copies are not in this figure"});
+           "the one layout that [aie-thesis] 4.6 states; its stream copies are not in this figure"});
     const bool call = row.levels == 3 && row.window == 16;
     const bool slope = row.levels == 3 && row.window == 8192;
     const bool step = row.levels == 3 && row.window == 512;
     add({"level time, " + what, "cycles", row.level, automatic.level, call || slope || step,
-         call    ? "`call`"
-         : slope ? "`outer_element`"
-         : step  ? "the step of two cycles"
-                 : "thesis, table 4.1"});
+         call    ? "[aie-thesis] table 4.1; `call`"
+         : slope ? "[aie-thesis] table 4.1; `outer_element`"
+         : step  ? "[aie-thesis] table 4.1; the step of two cycles"
+                 : "[aie-thesis] table 4.1"});
   }
 }
 
@@ -107,15 +109,17 @@ void add_latencies(Add add) {
     if (!connection.shared) connection.route.assign(static_cast<std::size_t>(distance), Direction::kEast);
     add({fmt::format("latency of 16 B, distance {}", distance), "cycles", published,
          timing.in_cycles(ping_pong(timing, connection)), distance <= 10,
-         distance == 1    ? "`acquire_single`"
-         : distance == 10 ? "`dma`"
-         : distance == 56 ? "thesis, table 3.1: one of four buffers a tile nearer would be these two cycles"
-                          : "thesis, table 3.1"});
+         distance == 1    ? "[aie-thesis] table 3.1; `acquire_single`"
+         : distance == 10 ? "[aie-thesis] table 3.1; `dma`"
+         : distance == 56
+             ? "[aie-thesis] table 3.1: one of four buffers a tile nearer would be these two cycles"
+             : "[aie-thesis] table 3.1"});
   }
   Connection shared;
   add({"latency of neighbours by the host's clock", "ns", 85.5, ping_pong(timing, shared).nanoseconds(),
        kHeldOut,
-       "thesis: 1024 rounds and the host's calls around them; its own cycle counter says 98.5 cycles, 78.8 "
+       "[aie-thesis] 3.3.1: 1024 rounds and the host's calls around them; its own cycle counter says 98.5 "
+       "cycles, 78.8 "
        "ns"});
 }
 
@@ -134,17 +138,18 @@ void add_rates(Add add) {
   const Timing timing = Setup(settings_with({})).timing;
   add({"512 integers of two buffers by vector code", "cycles", 99,
        timing.in_cycles(timing.reduce(Code::kVector, 1, 512, 2048)), kFitted,
-       "AMD UG1079, products; `vector_fill`"});
+       "[ug1079], products; `vector_fill`"});
   Connection shared;
   Connection far;
   far.shared = false;
   far.route.assign(4, Direction::kEast);
   add({"tile memory, windows of 8 KB", "GB/s", 29, gigabytes_per_second(shared, 8192), kHeldOut,
-       "cited by the thesis, without the window; accesses of 256 bit; held out: `vector_fill`"});
+       "[wierse], cited by [aie-thesis] without the window; accesses of 256 bit; held out: `vector_fill`"});
   for (const std::size_t window : {std::size_t{512}, std::size_t{1024}, std::size_t{8192}})
     add({fmt::format("DMA, windows of {} B", window), "GB/s", 4.4, gigabytes_per_second(far, window),
          kHeldOut,
-         "cited by the thesis, without the window; in the model the DMAs make no pause between windows"});
+         "[wierse], cited by [aie-thesis] without the window; in the model the DMAs make no pause between "
+         "windows"});
 }
 
 /// Pairs of ports, one in and one out: messages in windows of 1 KB on an array of 1 GHz. Two ranks have a
@@ -169,10 +174,10 @@ void add_gmio(Add add) {
                                          std::pair(8, 10.8), std::pair(16, 11.0), std::pair(32, 10.9)})
     add({fmt::format("GMIO in and out, {} pair{} of ports", pairs, pairs == 1 ? "" : "s"), "GB/s", published,
          gmio(pairs), pairs == 1 || pairs == 8,
-         pairs == 1   ? "AMD XD100, cycle counter; `gmio_turnaround`"
-         : pairs == 8 ? "AMD XD100; `gmio_total`"
-         : pairs == 2 ? "AMD XD100; two ports fill the memory here, which the hardware's do not quite"
-                      : "AMD XD100"});
+         pairs == 1   ? "[xd100], cycle counter; `gmio_turnaround`"
+         : pairs == 8 ? "[xd100]; `gmio_total`"
+         : pairs == 2 ? "[xd100]; two ports fill the memory here, which the hardware's do not quite"
+                      : "[xd100]"});
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Loop {
 };
 Loop loop_of(ElementType type, ReduceFunction function);
 
-/// The original document has this collective, built or designed, with elements of this size.
+/// [aie-thesis] has this collective, built or designed, with elements of this size.
 bool is_published(const Operation& operation);
 
 /// The reason where the ranks of a world do not find a tile each.

@@ -81,7 +81,7 @@ class CcloBackend final : public Backend {
   /// The texts live as long as the backend.
   [[nodiscard]] std::string_view too_large(int ranks) const;
 
-  /// A communicator takes five words per rank and two of its own (published: Communicator) beside the
+  /// A communicator takes five words per rank and two of its own ([accl] Communicators) beside the
   /// buffers.
   [[nodiscard]] const Remedy& larger_memory(int ranks) const;
 

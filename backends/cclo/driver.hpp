@@ -13,7 +13,7 @@ namespace offramp::cclo {
 
 class Driver {
  public:
-  /// Sets the engine up as the original document's "Expected flow" says: RX buffers, packetizers,
+  /// Sets the engine up as [accl] Expected flow says: RX buffers, packetizers,
   /// communicators, ports and connections. `spec` gets what the configuration calls set.
   Driver(const Configuration& configuration, Spec& spec, int rank, int ranks);
   /// Asks the engine to reset its peripherals and to disable interrupts.

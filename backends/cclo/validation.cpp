@@ -50,10 +50,10 @@ void add_calls(Table& table) {
   const Time configuration =
       runner.call(Scenario::kConfig, static_cast<std::uint32_t>(Gen2Config::kEnginesOn));
   table.add("configuration call, packetizers on", 940, configuration.nanoseconds(), "ns", kFitted,
-            "published; `fw_fetch`, `fw_finish`");
+            "published [accl-issues]; `fw_fetch`, `fw_finish`");
   const Time nop = runner.call(Scenario::kNop);
   table.add_bound("call without an operation, in the engine", "100 to 1000", nop.nanoseconds(), "ns",
-                  kHeldOut, "published: a bound");
+                  kHeldOut, "published [accl-2025]: a bound");
   const auto host_call = [&](const char* driver) {
     const Values values = {{"profile", word("gen2")}, {"driver", word(driver)}};
     const Configuration configured = with(values);
@@ -63,9 +63,9 @@ void add_calls(Table& table) {
   };
   for (const double published : {73.61, 93.34})
     table.add("the same from the host, Coyote, cold", published, host_call("coyote"), "us", kFitted,
-              "published; `call` is the mean of both");
+              "published [accl-issues]; `call` is the mean of both");
   table.add_bound("a kernel's start through XRT", "50 to 100", host_call("xrt"), "us", kFitted,
-                  "published: a bound, whose middle was taken (`call`)");
+                  "published [xrt-issues]: a bound, whose middle was taken (`call`)");
 }
 
 /// When a rank's program goes on behind a collective.
@@ -113,25 +113,30 @@ class Stack {
 void add_host(Table& table) {
   const Values coyote = {{"profile", word("gen2")}, {"driver", word("coyote")}};
   table.add("gather of 24 int32 from 2 ranks, Coyote, at rank 1", 91.06,
-            collective(2, 1, OperationKind::kGather, 96, coyote), "us", kHeldOut, "published");
+            collective(2, 1, OperationKind::kGather, 96, coyote), "us", kHeldOut, "published [accl-issues]");
   table.add("allreduce of 512 int32 on 2 ranks, Coyote", 91.72,
-            collective(2, 0, OperationKind::kAllreduce, 2048, coyote), "us", kHeldOut, "published");
+            collective(2, 0, OperationKind::kAllreduce, 2048, coyote), "us", kHeldOut,
+            "published [accl-issues]");
   // Commands of the stack alone, without the engine and the driver's thread.
   Stack stack(with(coyote));
   for (const auto& [bytes, published] : {std::pair{1024, 5.82}, {2048, 6.01}, {4096, 6.56}})
     table.add(fmt::format("RDMA WRITE of {} B, host to host", bytes), published,
-              stack.write(static_cast<std::uint64_t>(bytes)).seconds() * 1e6, "us", kHeldOut, "published");
+              stack.write(static_cast<std::uint64_t>(bytes)).seconds() * 1e6, "us", kHeldOut,
+              "published [coyote-issues]");
   table.add("RDMA READ of 1 MiB, host to host", 92.9, stack.read(1 << 20).seconds() * 1e6, "us", kHeldOut,
-            "published");
+            "published [coyote-issues]");
   const Spec spec = with({}).spec;
   const auto loop = [&spec](std::uint64_t bytes) {
     return (spec.pcie_latency * 2 + spec.pcie_time(bytes)).seconds() * 1e6;
   };
   table.add("256 B through host memory and back", 3.10, loop(256), "us", kFitted,
-            "published; `pcie_latency`");
-  table.add("64 KiB through host memory and back", 8.63, loop(65536), "us", kHeldOut, "published");
-  table.add("1 MiB through host memory and back", 85.94, loop(1 << 20), "us", kFitted, "published; `pcie`");
-  table.add("4 MiB through host memory and back", 332, loop(4 << 20), "us", kHeldOut, "published");
+            "published [coyote-issues]; `pcie_latency`");
+  table.add("64 KiB through host memory and back", 8.63, loop(65536), "us", kHeldOut,
+            "published [coyote-issues]");
+  table.add("1 MiB through host memory and back", 85.94, loop(1 << 20), "us", kFitted,
+            "published [coyote-issues]; `pcie`");
+  table.add("4 MiB through host memory and back", 332, loop(4 << 20), "us", kHeldOut,
+            "published [coyote-issues]");
 }
 
 void add_network(Table& table) {
@@ -143,14 +148,15 @@ void add_network(Table& table) {
   const Time there = Receiver(spec, receiving).land(passage.first, passage.last, 0);
   table.add("64 B over UDP and one switch, one way", 1380,
             (there - spec.cycles(spec.memory_cycles) - in.first).nanoseconds(), "ns", kFitted,
-            "published, half a round trip; `latency`");
+            "published [vnx], half a round trip; `latency`");
   constexpr std::pair<int, double> kRates[] = {{64, 49.23},   {128, 61.30},  {192, 74.42},  {256, 79.50},
                                                {320, 82.90},  {384, 85.33},  {448, 87.16},  {512, 88.58},
                                                {576, 89.72},  {640, 90.65},  {768, 92.09},  {896, 93.14},
                                                {1024, 93.95}, {1216, 94.85}, {1408, 95.52}, {1472, 95.71}};
   for (const auto& [bytes, published] : kRates) {
     const double model = bytes * 8 / (spec.link_time(static_cast<std::uint64_t>(bytes)).seconds() * 1e9);
-    table.add(fmt::format("UDP datagrams of {} B", bytes), published, model, "Gb/s", kHeldOut, "published");
+    table.add(fmt::format("UDP datagrams of {} B", bytes), published, model, "Gb/s", kHeldOut,
+              "published [vnx]");
   }
 }
 
@@ -167,13 +173,14 @@ double plateau(const Values& values) {
 
 void add_plateaus(Table& table) {
   table.add("send/recv plateau, RDMA", 95, plateau({{"profile", word("gen2")}}), "Gb/s", kFitted,
-            "published; `rdma_bandwidth`");
+            "published [accl-plus]; `rdma_bandwidth`");
   table.add("the same, RDMA, data in host memory through Coyote", 95,
             plateau({{"profile", word("gen2")}, {"driver", word("coyote")}}), "Gb/s", kHeldOut,
-            "published plot: nearly equal");
+            "published plot [accl-plus]: nearly equal");
   table.add("the same, first generation over UDP", 95, plateau({{"transport", word("udp")}}), "Gb/s",
-            kHeldOut, "published for RDMA");
-  table.add("TCP between two FPGAs", 91.5, plateau({}), "Gb/s", kFitted, "published; `tcp_bandwidth`");
+            kHeldOut, "published for RDMA [accl-plus]");
+  table.add("TCP between two FPGAs", 91.5, plateau({}), "Gb/s", kFitted,
+            "published [easynet]; `tcp_bandwidth`");
 }
 
 void add_shapes(Table& table) {
@@ -182,11 +189,11 @@ void add_shapes(Table& table) {
     return collective(ranks, 0, OperationKind::kReduce, bytes, device);
   };
   table.add_bound("reduce of 8 KiB, 8 over 2 ranks", "nearly flat", reduce(8, 8192) / reduce(2, 8192), "",
-                  kHeldOut, "published plot");
+                  kHeldOut, "published plot [accl-plus]");
   table.add_bound("reduce of 128 KiB, 5 over 4 ranks", "a step up", reduce(5, 131072) / reduce(4, 131072), "",
-                  kHeldOut, "published plot");
+                  kHeldOut, "published plot [accl-plus]");
   table.add_bound("reduce of 128 KiB, 8 over 5 ranks", "flat", reduce(8, 131072) / reduce(5, 131072), "",
-                  kHeldOut, "published plot");
+                  kHeldOut, "published plot [accl-plus]");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace offramp {
 namespace dpu {
 namespace {
 
-// Limits of the published service (read in code).
+// Limits of the published service (read in [dpu-service-src]).
 constexpr int kMostProcesses = 256;
 constexpr int kMostPeers = 10000;
 

@@ -75,24 +75,27 @@ Setup setup_of(const std::string& word) {
 std::vector<Parameter> platform_parameters() {
   const PlatformSpec spec;
   return {
-      choice("card", "bf2", {"bf2", "bf3"}, "published: BlueField-2 and -3", "DPU of every host"),
-      integer("service_processes", "1", spec.processes, {1, 64}, "original document's default; read in code",
+      choice("card", "bf2", {"bf2", "bf3"}, "published [bluefield]: BlueField-2 and -3", "DPU of every host"),
+      integer("service_processes", "1", spec.processes, {1, 64},
+              "read in [dpu-service-src]: its default; the example of [dpu-service] has 8",
               "per DPU; a rank's is its local rank modulo this"),
-      integer("reads", "1", spec.reads, {1, 1024}, "published: MAX_RECVS of the measured runs",
+      integer("reads", "1", spec.reads, {1, 1024}, "published [sc23-logs]: MAX_RECVS of the measured runs",
               "outstanding READs per service process"),
       choice("data_path", spec.path == DataPath::kStaging ? "staging" : "gvmi", {"gvmi", "staging"},
-             "read in code: both exist", "host to host by lent keys, or through the DPU's memory"),
+             "gvmi: read in [ucc-offload]; staging: read in [ucc-dpu]",
+             "host to host by lent keys, or through the DPU's memory"),
       choice("delivery", spec.host_delivers ? "hosts" : "dpu", {"hosts", "dpu"},
-             "inferred from the published times",
+             "inferred from the times of [sc23-logs]",
              "allgather: blocks reach a node once and hosts copy them, or service processes do all"),
-      choice("broadcast", spec.tree ? "tree" : "flat", {"flat", "tree"}, "read in code: flat",
+      choice("broadcast", spec.tree ? "tree" : "flat", {"flat", "tree"}, "read in [ucc-dpu]: flat",
              "all pull from the root, or along a binomial tree"),
       integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
               "up to here a message waits in the receiver's DPU"),
       integer("notification_limit", "B", spec.notification_limit, {0, 1e9},
               "assumed: a usual threshold of UCX",
               "the payload of a longer notification is fetched by its receiver"),
-      integer("posted_sends", "1", spec.posted_sends, {1, 65536}, "read in code: MAX_POSTED_SENDS",
+      integer("posted_sends", "1", spec.posted_sends, {1, 65536},
+              "read in [dpu-service-src]: MAX_POSTED_SENDS",
               "notifications to one peer that have not left; others wait")};
 }
 
@@ -103,7 +106,7 @@ std::vector<Parameter> setup_parameters() {
              "ours: the modelled time of a run begins behind MPI_Init",
              "what takes modelled time: endpoint caches of communicators that the program makes; all: also "
              "the ranks' connections and the cache of all ranks"),
-      integer("cache_entry", "B", spec.cache_entry, {1, 65536}, "read in code: 2264",
+      integer("cache_entry", "B", spec.cache_entry, {1, 65536}, "read in [dpu-service-src]: 2264",
               "that service processes tell of a rank"),
       real("connect", "us", in_microseconds(spec.card.connect), {0, 1e6},
            "assumed: endpoint and queue pair of a reliable connection",
@@ -115,10 +118,12 @@ std::vector<Parameter> setup_parameters() {
 std::vector<Parameter> arm_parameters() {
   return {
       real("pair", "ns", 0, kNanoseconds,
-           "fitted: 1068 (bf3) to its allgatherv and an ialltoall; 1740 (bf2), by the cores' ratio",
+           "fitted: 1068 (bf3) to its allgatherv [sc23-logs] and an ialltoall [sc25-odos]; 1740 (bf2), by "
+           "the cores' ratio",
            "a pair of ranks, one direction, on an Arm core; 0: of the card"),
       real("import", "ns", 0, kNanoseconds,
-           "fitted: 30968 (bf3) to its allgatherv and an ialltoall; 50474 (bf2), by the cores' ratio",
+           "fitted: 30968 (bf3) to its allgatherv [sc23-logs] and an ialltoall [sc25-odos]; 50474 (bf2), by "
+           "the cores' ratio",
            "memory handles and sub-operations of one arrival, on an Arm core; 0: of the card"),
       real("message_import", "ns", in_nanoseconds(CardSpec().message_import), kNanoseconds,
            "assumed: programs use their buffers again, whose handles are kept; what a new one takes is not "
@@ -126,17 +131,19 @@ std::vector<Parameter> arm_parameters() {
            "memory handles of one long message, on an Arm core"),
       card_rate("combine", "inferred: DRAM over three streams; 68 (bf2), 200 (bf3)",
                 "reduction on Arm; 0: of the card"),
-      card_rate("arm_copy", "assumed: half of the memory's rate, 102.4 (bf2); fitted: 252 (bf3)",
+      card_rate("arm_copy",
+                "assumed: half of the memory's rate, 102.4 (bf2); fitted to [sc25-odos]: 252 (bf3)",
                 "the payload of a notification into the DPU's memory, on Arm; 0: of the card"),
-      card_rate("link", "published: 200, also of the systems with bf3 (a bf3 is capable of 400)",
+      card_rate("link", "published [bluefield]: 200, also of the systems with bf3 (a bf3 is capable of 400)",
                 "of the network; 0: of the card"),
       card_rate("pcie", "inferred: PCIe x16 less framing; 208 (bf2), 416 (bf3)",
                 "host memory to NIC; 0: of the card"),
-      card_rate("dram", "published: 204.8 (bf2); inferred: 614.4 (bf3)", "memory of the DPU; 0: of the card"),
-      card_rate("dma_write", "published: 120 (bf2); assumed: 240 (bf3)",
+      card_rate("dram", "published [bluefield]: 204.8 (bf2); inferred: 614.4 (bf3)",
+                "memory of the DPU; 0: of the card"),
+      card_rate("dma_write", "published [smartnic-bench]: 120 (bf2); assumed: 240 (bf3)",
                 "DPU memory to host memory; 0: of the card"),
       real("dma_request", "ns", in_nanoseconds(CardSpec().dma_request), kNanoseconds,
-           "published: 10.2 M/s (bf2)", "least time of a WRITE by the DMA engine")};
+           "published [smartnic-bench]: 10.2 M/s (bf2)", "least time of a WRITE by the DMA engine")};
 }
 
 std::vector<Parameter> host_parameters() {
@@ -146,40 +153,41 @@ std::vector<Parameter> host_parameters() {
       real("post", "ns", in_nanoseconds(card.post), kNanoseconds, "assumed",
            "the host's time to start a collective"),
       real("post_per_rank", "ns", in_nanoseconds(card.post_per_rank), kNanoseconds,
-           "fitted: 9.9 us at 128 ranks", "counts and displacements of allgather and alltoall"),
+           "fitted to [sc23-logs]: 9.9 us at 128 ranks",
+           "counts and displacements of allgather and alltoall"),
       real("poll", "ns", in_nanoseconds(card.poll), kNanoseconds, "assumed", "until the program sees a flag"),
-      real("own_copy", "Gb/s", in_gigabits(card.own_copy), kGigabits, "fitted: 912 us at 1 MiB",
-           "own blocks of a node's ranks together"),
+      real("own_copy", "Gb/s", in_gigabits(card.own_copy), kGigabits,
+           "fitted to [sc23-logs]: 912 us at 1 MiB", "own blocks of a node's ranks together"),
       real("shared_own_copy", "Gb/s", in_gigabits(card.shared_own_copy), kGigabits,
-           "fitted: initiation of 28 us at 8 KiB",
+           "fitted to [sc23-logs]: initiation of 28 us at 8 KiB",
            "the same into shared buffers: blocks below single_copy_from"),
       real("core_copy", "Gb/s", in_gigabits(card.core_copy), kGigabits, "assumed", "a copy by one core"),
       real("shared_block", "ns", in_nanoseconds(card.shared_block), kNanoseconds,
-           "fitted: wait of 81 us for 128 blocks", "a block through shared buffers"),
-      real("shared_copy", "Gb/s", in_gigabits(card.shared_copy), kGigabits, "fitted: wait of 273 us at 8 KiB",
-           "shared buffers of a node"),
+           "fitted to [sc23-logs]: wait of 81 us for 128 blocks", "a block through shared buffers"),
+      real("shared_copy", "Gb/s", in_gigabits(card.shared_copy), kGigabits,
+           "fitted to [sc23-logs]: wait of 273 us at 8 KiB", "shared buffers of a node"),
       real("single_block", "ns", in_nanoseconds(card.single_block), kNanoseconds,
-           "fitted: wait of 1032 us at 16 KiB", "least time of a block by single copy"),
+           "fitted to [sc23-logs]: wait of 1032 us at 16 KiB", "least time of a block by single copy"),
       real("single_copy", "Gb/s", in_gigabits(card.single_copy), kGigabits,
-           "fitted: 47 us per KiB at 128 ranks", "single copies of a node"),
-      integer("single_copy_from", "B", card.single_copy_from, {1, 1e9}, "fitted: step in the published wait",
-              "blocks from here on are copied once")};
+           "fitted to [sc23-logs]: 47 us per KiB at 128 ranks", "single copies of a node"),
+      integer("single_copy_from", "B", card.single_copy_from, {1, 1e9},
+              "fitted to [sc23-logs]: step in the wait", "blocks from here on are copied once")};
 }
 
 std::vector<Parameter> way_parameters() {
   const CardSpec card;
   const Transport transport;
-  return {
-      real("pcie_latency", "ns", in_nanoseconds(card.pcie_latency), kNanoseconds,
-           "assumed: about 4 us to the DPU and back (published, crude)", "host to service process, one way"),
-      real("local_latency", "ns", in_nanoseconds(card.local_latency), kNanoseconds, "assumed",
-           "between service processes of one DPU"),
-      real("network_latency", "ns", in_nanoseconds(card.network_latency), kNanoseconds,
-           "assumed: NICs and one switch", "NIC to NIC"),
-      real("retry_timeout", "us", in_microseconds(transport.retry_timeout), {0, 1e9},
-           "InfiniBand: 4.096 us x 2^14", "of the reliable transport, per lost notification"),
-      integer("retries", "1", transport.retries, {0, 7}, "InfiniBand: 3-bit counter",
-              "before the transport gives up")};
+  return {real("pcie_latency", "ns", in_nanoseconds(card.pcie_latency), kNanoseconds,
+               "assumed: about 4 us to the DPU and back (published [exp00], crude)",
+               "host to service process, one way"),
+          real("local_latency", "ns", in_nanoseconds(card.local_latency), kNanoseconds, "assumed",
+               "between service processes of one DPU"),
+          real("network_latency", "ns", in_nanoseconds(card.network_latency), kNanoseconds,
+               "assumed: NICs and one switch", "NIC to NIC"),
+          real("retry_timeout", "us", in_microseconds(transport.retry_timeout), {0, 1e9},
+               "[infiniband]: 4.096 us x 2^14", "of the reliable transport, per lost notification"),
+          integer("retries", "1", transport.retries, {0, 7}, "[infiniband]: 3-bit counter",
+                  "before the transport gives up")};
 }
 
 std::vector<Parameter> failure_parameters() {

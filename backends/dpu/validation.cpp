@@ -105,7 +105,7 @@ struct Row {
   double overlap;   // per cent
   double wait;      // us
 };
-// Allgatherv and iallgatherv, OSU 5.8, September 2023.
+// Allgatherv and iallgatherv, OSU 5.8, September 2023 [sc23-logs].
 constexpr Row kBlueField2[] = {
     {256, 1835.8, 95.0, 81},     {512, 1772.4, 94.4, 89},     {1024, 1771.1, 93.8, 99},
     {2048, 1778.5, 92.6, 119},   {4096, 1779.5, 89.7, 167},   {8192, 1786.3, 83.3, 273},
@@ -132,16 +132,17 @@ void add_allgather(Table& table, const char* card, std::span<const Row> rows) {
       return fmt::format("allgatherv, {}, {} B: {}", card, row.bytes, what);
     };
     const bool plateau = row.bytes <= kPlateauEnds;
-    const char* const held_out = "published; held out: `pair` and `import` of bf3, times the cores' ratio";
+    const char* const held_out =
+        "published [sc23-logs]; held out: `pair` and `import` of bf3, times the cores' ratio";
     table.add(name("time"), "us", row.blocking, microseconds(ours.pure), second != plateau,
-              !plateau ? (second ? "published; fitted: copies between hosts"
-                                 : "published; held out: copies between hosts, fitted to bf2")
+              !plateau ? (second ? "published [sc23-logs]; fitted: copies between hosts"
+                                 : "published [sc23-logs]; held out: copies between hosts, fitted to bf2")
               : second ? held_out
-                       : "published; fitted: `pair`, `import`");
-    table.add(name("overlap"), "%", row.overlap, ours.percent(), second, "published");
+                       : "published [sc23-logs]; fitted: `pair`, `import`");
+    table.add(name("overlap"), "%", row.overlap, ours.percent(), second, "published [sc23-logs]");
     table.add(name("wait"), "us", row.wait, microseconds(ours.wait), second,
-              second ? "published; fitted: copies between hosts"
-                     : "published; held out; small ones: its hosts are slower than those of bf2");
+              second ? "published [sc23-logs]; fitted: copies between hosts"
+                     : "published [sc23-logs]; held out; small ones: its hosts are slower than those of bf2");
   }
 }
 
@@ -151,8 +152,9 @@ void add_plateaus(Table& table) {
   };
   const double ratio = pure("bf2", 1024) / pure("bf3", 1024);
   table.add("iallgatherv alone, bf2 over bf3, 1024 B", "", 1787.3 / 1096.6, ratio, kFitted,
-            "published; fitted: the cores' ratio");
-  table.add("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut, "published; held out");
+            "published [sc23-logs]; fitted: the cores' ratio");
+  table.add("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
+            "published [sc23-logs]; held out");
   // Host without offload, us: blocking and nonblocking.
   const struct {
     const char* card;
@@ -171,7 +173,7 @@ void add_plateaus(Table& table) {
   for (const auto& host : hosts)
     table.add_bound(fmt::format("against the measured host, {}, {}, {} B", host.card, host.how, host.bytes),
                     "us", host.bound, pure(host.card, host.bytes),
-                    "published: where the offload begins to win");
+                    "published [sc23-logs]: where the offload begins to win");
 }
 
 /// The algorithms of the model's own host on the same nodes, without offload, in us: the mean over the ranks,
@@ -220,8 +222,9 @@ void add_against_host(Table& table) {
     table.add(fmt::format("{} with offload over without, {}, {} B",
                           row.nonblocking ? "iallgatherv" : "allgatherv", row.card, row.bytes),
               "", row.offload / row.host, microseconds(ours) / by_host(row.bytes, row.nonblocking), kHeldOut,
-              row.nonblocking ? "published; held out; against the model's own host, by libnbc's schedule"
-                              : "published; held out; against the model's own host");
+              row.nonblocking
+                  ? "published [sc23-logs]; held out; against the model's own host, by libnbc's schedule"
+                  : "published [sc23-logs]; held out; against the model's own host");
   }
 }
 
@@ -244,9 +247,9 @@ void add_initiation(Table& table) {
         fmt::format("initiation of an iallgatherv, {}, {} B", row.card, row.bytes), "us", row.published,
         microseconds(overlap_of(kRanks, measured(row.card), OperationKind::kAllgather, row.bytes).posted),
         row.fitted,
-        row.fitted ? "published; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
-        : told     ? "published; held out"
-                   : "published: what its overlap and its wait leave; held out");
+        row.fitted ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
+        : told     ? "published [sc23-logs]; held out"
+                   : "published [sc23-logs]: what its overlap and its wait leave; held out");
   }
 }
 
@@ -268,18 +271,19 @@ double stream(std::size_t bytes) {
 
 void add_messages(Table& table) {
   table.add("messages of 8 B, bf3", "M/s", 2.1, 1e-6 / stream(8), kHeldOut,
-            "published; held out: two of the five steps of `pair`");
+            "published [sc25-odos]; held out: two of the five steps of `pair`");
   const auto bandwidth = [](std::size_t bytes) { return static_cast<double>(bytes) / stream(bytes) / 1e9; };
   table.add("bandwidth of messages of 1 KiB, bf3", "GB/s", 2.0, bandwidth(1024), kHeldOut,
-            "published; held out: the same, and a copy");
+            "published [sc25-odos]; held out: the same, and a copy");
   table.add("bandwidth of messages of 16 KiB, bf3", "GB/s", 17.3, bandwidth(16384), kFitted,
-            "published; fitted: `arm_copy`, beside `pair`");
+            "published [sc25-odos]; fitted: `arm_copy`, beside `pair`");
   table.add("bandwidth of messages of 4 MiB, bf3", "GB/s", 22.6, bandwidth(4 << 20), kHeldOut,
-            "published, to memory of the DPU; the model fills the link, as the next row does");
-  table.add("bandwidth of reads, bf3", "GB/s", 24.6, bandwidth(4 << 20), kHeldOut, "published: MPI_Get");
+            "published [sc25-odos], to memory of the DPU; the model fills the link, as the next row does");
+  table.add("bandwidth of reads, bf3", "GB/s", 24.6, bandwidth(4 << 20), kHeldOut,
+            "published [sc25-odos]: MPI_Get");
 }
 
-/// 4 nodes with one rank each, another service.
+/// 4 nodes with one rank each, another service [sc25-odos].
 void add_alltoall(Table& table) {
   const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
                                                  {16384, 54.6},  {65536, 69.7},  {262144, 121},
@@ -287,13 +291,15 @@ void add_alltoall(Table& table) {
   const Values values = {{{"card", word("bf3")}, {"link", number(100)}}};
   for (const auto& [bytes, published] : rows) {
     const Overlap ours = overlap_of(4, values, OperationKind::kAlltoall, bytes);
-    table.add(fmt::format("ialltoall of another service, {} B", bytes), "us", published,
-              microseconds(ours.pure), kFitted,
-              bytes < (1 << 20)
-                  ? "published; fitted: `import`, `pair`; the service forwards calls, at a cost that "
-                    "grows with their bytes"
-                  : "published; fitted: link = 100, which its largest messages give away");
-    table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(), "published");
+    table.add(
+        fmt::format("ialltoall of another service, {} B", bytes), "us", published, microseconds(ours.pure),
+        kFitted,
+        bytes < (1 << 20)
+            ? "published [sc25-odos]; fitted: `import`, `pair`; the service forwards calls, at a cost that "
+              "grows with their bytes"
+            : "published [sc25-odos]; fitted: link = 100, which its largest messages give away");
+    table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(),
+                    "published [sc25-odos]");
   }
   Values shipped = values;
   shipped.parameters.pop_back();
@@ -301,7 +307,7 @@ void add_alltoall(Table& table) {
     if (bytes < (1 << 20)) continue;
     table.add(fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
               microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
-              "published; held out; its largest messages give away a link of half that rate");
+              "published [sc25-odos]; held out; its largest messages give away a link of half that rate");
   }
 }
 
@@ -313,20 +319,21 @@ void add_dma(Table& table) {
   for (const auto& [bytes, published] : rows)
     table.add(fmt::format("WRITEs of {} B by the DMA engine, bf2", bytes), "M/s", published,
               1e-6 / later(card.dma_request, card.dma_write.bytes(bytes)).seconds(), kFitted,
-              bytes == 1024
-                  ? "published; between its two limits, `dma_request` and `dma_write`, it is below both"
-                  : "published; `dma_request`, `dma_write`");
+              bytes == 1024 ? "published [smartnic-bench]; between its two limits, `dma_request` and "
+                              "`dma_write`, it is below both"
+                            : "published [smartnic-bench]; `dma_request`, `dma_write`");
 }
 
 void add_latencies(Table& table) {
   const CardSpec card;
   const Time emit = Time::ns(300);
-  table.add_bound("host to service process and back", "us", "4 to 10",
-                  microseconds(emit + card.pcie_latency * 2 + card.step() * 2 + card.poll),
-                  "published, crude; held out; assumed latencies, which give 8 % less than the low end");
+  table.add_bound(
+      "host to service process and back", "us", "4 to 10",
+      microseconds(emit + card.pcie_latency * 2 + card.step() * 2 + card.poll),
+      "published [exp00], crude; held out; assumed latencies, which give 8 % less than the low end");
   table.add("READ of 1 KiB within a machine", "us", 4,
             microseconds(card.step() + card.local_latency * 2 + card.pcie_latency * 2), kHeldOut,
-            "published, whole microseconds; assumed latencies");
+            "published [exp00], whole microseconds; assumed latencies");
 }
 
 }  // namespace

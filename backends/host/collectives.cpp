@@ -119,7 +119,7 @@ std::vector<Parameter> algorithm_parameters() {
   const std::vector<std::string_view> selections(std::begin(kSelections), std::end(kSelections));
   std::vector<Parameter> all{
       choice("collectives", kByOpenMpi, selections,
-             "Open MPI 4.1: fixed decisions of coll/tuned, and coll/basic; MPICH 4.3",
+             "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
              "who chooses the algorithms of collectives; best: the fastest of each, as "
              "the model has it")};
   for (const CollectiveKind& kind : collective_kinds()) {

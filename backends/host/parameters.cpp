@@ -30,18 +30,18 @@ constexpr std::array kPresets = {
     Preset{"100g",
            {Time::ns(1000), Time::ns(250), Time::ns(50), Bandwidth::gigabits_per_second(100),
             Bandwidth::gigabits_per_second(208), kRoce}},
-    // BlueField-2 as a NIC. OSU's bcast between two nodes, which is one message: 1.75 us for 8 bytes, 84.18
-    // for 1 MiB.
+    // BlueField-2 as a NIC [bf2-osu]. OSU's bcast between two nodes, which is one message: 1.75 us for 8
+    // bytes, 84.18 for 1 MiB.
     Preset{"bf2",
            {Time::ns(1370), Time::ns(250), Time::ns(80), Bandwidth::gigabits_per_second(100),
             Bandwidth::gigabits_per_second(208), kInfiniBand}},
     // ConnectX-6 on HDR InfiniBand: 8 bytes take Open MPI 1.61 us, long messages run at 23.48 GB/s (OSU, two
-    // virtual machines of Azure's HBv2), which is 189.2 Gb/s with the framing; 215 million messages per
-    // second (data sheet).
+    // virtual machines [azure-hbv2]), which is 189.2 Gb/s with the framing; 215 million messages per
+    // second [connectx-6].
     Preset{"200g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(189'200'000'000),
             Bandwidth::gigabits_per_second(208), kInfiniBand}},
-    // BlueField-3 as a NIC: 375 Gb/s between two hosts, 382.5 with the framing.
+    // BlueField-3 as a NIC [smartns]: 375 Gb/s between two hosts, 382.5 with the framing.
     Preset{"400g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(382'500'000'000),
             Bandwidth::gigabits_per_second(416), kRoce}}};
@@ -78,74 +78,80 @@ Parameter of_nic(std::string_view name, std::string_view unit, double most, std:
 
 }  // namespace
 
-// LogGP: latency L, overhead o, gap g, gap per byte G (Alexandrov et al., SPAA 1995). The default is a
+// LogGP [loggp]: latency L, overhead o, gap g, gap per byte G. The default is a
 // 100 Gb/s NIC without any offload; it is assumed, not measured on one machine, and meant to be set to one's
 // own.
 const std::vector<Parameter>& parameters() {
   static const auto& table = immortal(with_algorithms(std::vector<Parameter>{
       choice("nic", kPresets.front().name, names_of(kPresets),
-             "100g: assumed; bf2: BlueField-2; 200g: ConnectX-6; 400g: BlueField-3",
+             "100g: assumed; bf2: BlueField-2 [bf2-osu]; 200g: ConnectX-6 [azure-hbv2]; 400g: BlueField-3 "
+             "[smartns]",
              "of every node: latency, overhead, gap, bandwidth, pcie and framing"),
-      of_nic("latency", "ns", 1e9, "assumed: 1000 (100g), 1110 (400g); fitted: 1370 (bf2), 1110 (200g)",
-             "L: first bit out to first bit in; 0: of the NIC"),
+      of_nic(
+          "latency", "ns", 1e9,
+          "assumed: 1000 (100g), 1110 (400g); fitted: 1370 (bf2) to [bf2-osu], 1110 (200g) to [azure-hbv2]",
+          "L: first bit out to first bit in; 0: of the NIC"),
       of_nic("overhead", "ns", 1e9, "assumed: 250 (all)",
              "o: time of the processor per message, at each end; 0: of the NIC"),
-      of_nic("gap", "ns", 1e9, "assumed: 50 (100g), 4.65 (400g); fitted: 80 (bf2); published: 4.65 (200g)",
+      of_nic("gap", "ns", 1e9,
+             "assumed: 50 (100g), 4.65 (400g); fitted to [sc23-logs]: 80 (bf2); published [connectx-6]: 4.65 "
+             "(200g)",
              "g: least time between two messages of one NIC; 0: of the NIC"),
       of_nic("bandwidth", "Gb/s", 100000,
-             "assumed: 100 (100g, bf2); published: 189.2 (200g), 382.5 (400g), of which 187.8 and 375 are "
+             "assumed: 100 (100g, bf2); published: 189.2 (200g) [azure-hbv2], 382.5 (400g) [smartns], of "
+             "which 187.8 and 375 are "
              "payload",
              "1/G: of the link, with what frames its packets; 0: of the NIC"),
       of_nic("pcie", "Gb/s", 100000, "inferred: PCIe x16 less framing; 208 (100g, bf2, 200g), 416 (400g)",
              "host memory to NIC and back; 0: of the NIC"),
-      of_nic("framing", "B", 4096, "InfiniBand: 30 (bf2, 200g); RoCE v2: 82 (100g, 400g)",
+      of_nic("framing", "B", 4096, "[infiniband]: 30 (bf2, 200g); RoCE v2: 82 (100g, 400g)",
              "around each packet of 4096 B; 0: of the NIC"),
       real("fetch", "ns", 550, {0, 1e9},
-           "published: DMA read of 64 B from a Xeon E5, median 547 (Neugebauer et al., SIGCOMM 2018)",
+           "published [pcie-bench]: DMA read of 64 B from a Xeon E5, median 547",
            "until what the NIC reads from host memory is there"),
-      integer("inline_limit", "B", 128, {0, 1e9}, "Open MPI 4.1: btl_openib_max_inline_data",
+      integer("inline_limit", "B", 128, {0, 1e9}, "[openmpi]: btl_openib_max_inline_data",
               "up to here the processor writes a message into the NIC, which has nothing to fetch"),
       real("post", "ns", 30, {0, 1e9}, "assumed", "time of the processor to post a receive"),
-      choice("transport", kTransports.front().name, names_of(kTransports),
-             "Open MPI 4.1: pml ob1 and pml ucx",
+      choice("transport", kTransports.front().name, names_of(kTransports), "[openmpi]: pml ob1 and pml ucx",
              "what Open MPI sends by: eager_limit and memory_eager_limit"),
       integer("eager_limit", "B", -1, {-1, 1e9},
-              "Open MPI 4.1: btl_openib_eager_limit less a header: 12224 (ob1); inferred: 8192 (ucx)",
+              "[openmpi]: btl_openib_eager_limit less a header: 12224 (ob1); inferred: 8192 (ucx)",
               "larger messages ask the receiver first; -1: of the transport"),
       real("memory_latency", "ns", 65, {0, 1e9},
-           "fitted: half a round trip of 8 bytes, Open MPI's vader: 165 ns", "between two ranks of a node"),
-      real("memory_overhead", "ns", 50, {0, 1e9}, "fitted to the same",
+           "fitted to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns",
+           "between two ranks of a node"),
+      real("memory_overhead", "ns", 50, {0, 1e9}, "fitted to the same measured time",
            "time of the processor per message within a node, at each end"),
       real("single_copy", "ns", 1700, {0, 1e9},
-           "fitted: half a round trip of 4 KiB, Open MPI's vader: 2.39 us",
+           "fitted to half a round trip of 4 KiB, measured: Open MPI 4.1.4, vader: 2.39 us",
            "the system call that copies from another rank's memory"),
       real("memory_bandwidth", "Gb/s", 712, {0.001, 1e6},
-           "published: 89 GB/s delivered on a node of 32 ranks",
+           "published [sc23-logs]: 89 GB/s delivered on a node of 32 ranks",
            "of a node's memory, an equal part of each socket: all that its ranks receive"),
       real("memory_detour", "1", 1.33, {1, 10},
            "inferred: 4/3: read, filled and written back, and then the buffer written back",
            "traffic of what two ranks copy through a buffer, over that of a single copy"),
       integer(
           "memory_eager_limit", "B", -1, {-1, 1e9},
-          "Open MPI 4.1: btl_vader_eager_limit less a header: 4032 (ob1); inferred: 262143 (ucx)",
+          "[openmpi]: btl_vader_eager_limit less a header: 4032 (ob1); inferred: 262143 (ucx)",
           "larger messages within a node ask the receiver first, and are copied once; -1: of the transport"),
       real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed",
            "what a processor copies: local copies, and messages from and to buffers"),
       real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
            "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
            "reductions in host software"),
-      choice("progress", "calls", {"calls", "thread", "hardware"}, "Open MPI 4.1: opal_progress",
+      choice("progress", "calls", {"calls", "thread", "hardware"}, "[openmpi]: opal_progress",
              "what moves operations on: MPI calls that wait or ask, a thread, or the NIC"),
       real("progress_share", "1", 0.5, {0, 0.99}, "assumed: it polls on the program's own processor",
            "of the processor's time while the program computes, what the thread takes"),
       real("retry_timeout", "us", in_microseconds(ReliableTransport{}.retry_timeout), {0, 1e9},
-           "InfiniBand: 4.096 us x 2^14", "after which a packet without an acknowledgement is sent again"),
-      integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "InfiniBand: 3-bit counter",
+           "[infiniband]: 4.096 us x 2^14", "after which a packet without an acknowledgement is sent again"),
+      integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "[infiniband]: 3-bit counter",
               "of one packet, before the connection is given up"),
-      integer("segment", "B", 0, {0, 1e9}, "Open MPI 4.1: its fixed decisions cut nothing",
+      integer("segment", "B", 0, {0, 1e9}, "[openmpi]: its fixed decisions cut nothing",
               "pieces in which trees and segmented rings forward a long message; 0: in one piece"),
       integer("han_segment", "B", 65536, {0, 1e9},
-              "Open MPI 4.1: coll_han_bcast_segsize, and of reduce, allreduce",
+              "[openmpi]: coll_han_bcast_segsize, and of reduce, allreduce",
               "pieces in which han pipelines bcast, reduce and allreduce; 0: in one piece")}));
   return table;
 }

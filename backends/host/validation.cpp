@@ -122,8 +122,8 @@ std::string_view reason(std::size_t bytes) {
 }
 
 /// 4 nodes of 32 ranks, cards as plain NICs on InfiniBand, OSU 5.8, Open MPI with pml ucx, September 2023.
-/// Neither its version nor the rate of the link is published; the nonblocking ones move 97 Gb/s into each
-/// node.
+/// Neither its version nor the rate of the link is published [sc23-logs]; the nonblocking ones move 97 Gb/s
+/// into each node.
 void add_allgatherv(ValidationRows& rows) {
   struct Point {
     std::size_t bytes;
@@ -148,16 +148,17 @@ void add_allgatherv(ValidationRows& rows) {
   for (const Point& point : kPoints)
     rows.push_back({fmt::format("allgatherv of {} on 4 x 32 ranks, BlueField-2", size_of(point.bytes)), "us",
                     point.bluefield2, ours(point), fitted(point),
-                    fmt::format("published{}", reason(point.bytes))});
+                    fmt::format("published [sc23-logs]{}", reason(point.bytes))});
   for (const Point& point : kPoints)
     rows.push_back({fmt::format("the same of {}, BlueField-3", size_of(point.bytes)), "us", point.bluefield3,
-                    ours(point), fitted(point), "published; as above"});
+                    ours(point), fitted(point), "published [sc23-logs]; as above"});
   for (const Point& point : kPoints) {
     const bool is_fitted = &point == std::begin(kPoints);
-    rows.push_back({fmt::format("iallgatherv of {}, BlueField-2", size_of(point.bytes)), "us",
-                    point.nonblocking, ours(point, true), is_fitted ? kFitted : kHeldOut,
-                    fmt::format("published; libnbc's schedule: all blocks between all ranks at once{}",
-                                is_fitted ? "; `gap` of `nic = bf2`" : "")});
+    rows.push_back(
+        {fmt::format("iallgatherv of {}, BlueField-2", size_of(point.bytes)), "us", point.nonblocking,
+         ours(point, true), is_fitted ? kFitted : kHeldOut,
+         fmt::format("published [sc23-logs]; libnbc's schedule: all blocks between all ranks at once{}",
+                     is_fitted ? "; `gap` of `nic = bf2`" : "")});
   }
 }
 
@@ -168,7 +169,7 @@ struct Measured {
   double us[std::size(kSizes)];
 };
 
-/// osu_latency between two virtual machines of Azure's HBv2, Open MPI, November 2019.
+/// osu_latency between two virtual machines, Open MPI, November 2019 [azure-hbv2].
 void add_messages(ValidationRows& rows) {
   Job job{2, 1};
   job.settings.set("nic", {0, "200g"});
@@ -182,8 +183,9 @@ void add_messages(ValidationRows& rows) {
   constexpr std::pair<std::size_t, double> kLonger[] = {
       {64, 1.82}, {256, 2.44}, {kKi, 2.62}, {4 * kKi, 3.74}};
   rows.push_back({"message of 8 B, 200 Gb/s", "us", 1.61, message_time(job, 8), kFitted,
-                  "published; `latency` of `nic = 200g`"});
-  for (const auto& [bytes, published] : kLonger) add(job, ", 200 Gb/s", bytes, published, "published");
+                  "published [azure-hbv2]; `latency` of `nic = 200g`"});
+  for (const auto& [bytes, published] : kLonger)
+    add(job, ", 200 Gb/s", bytes, published, "published [azure-hbv2]");
   Job here{2, 2};
   here.settings.set("copy_bandwidth", {137, {}});
   rows.push_back({"message of 8 B within a node", "us", 0.165, message_time(here, 8), kFitted,
@@ -230,18 +232,19 @@ void add_collectives(ValidationRows& rows, const Job& job, std::string_view wher
     for (std::size_t i = 0; i < std::size(kSizes); ++i) {
       const double ours = mean_time(job, one.kind, kSizes[i]);
       const bool is_fitted = one.kind == fitted_to.kind && kSizes[i] == fitted_to.bytes;
-      rows.push_back(
-          {fmt::format("{} of {} on {}", to_string(one.kind), size_of(kSizes[i]), where), "us", one.us[i],
-           ours, is_fitted ? kFitted : kHeldOut,
-           fmt::format("published{}", is_fitted ? fitted_to.parameters
-                                                : reason(job, one.kind, kSizes[i], one.us[i], ours))});
+      rows.push_back({fmt::format("{} of {} on {}", to_string(one.kind), size_of(kSizes[i]), where), "us",
+                      one.us[i], ours, is_fitted ? kFitted : kHeldOut,
+                      fmt::format("published [bf2-osu]{}",
+                                  is_fitted ? fitted_to.parameters
+                                            : reason(job, one.kind, kSizes[i], one.us[i], ours))});
     }
   }
 }
 
-/// OSU 5.3, 2 and 4 nodes with a BlueField-2 each as a NIC, July 2025, ranks dealt out to the nodes. Neither
-/// the version of Open MPI nor the rate of the link is published; its messages are UCX's, since only that can
-/// do the tag matching of the measurements beside these. With one rank per node "han" leaves all to "tuned".
+/// OSU 5.3, 2 and 4 nodes with a BlueField-2 each as a NIC, July 2025 [bf2-osu], ranks dealt out to the
+/// nodes. Neither the version of Open MPI nor the rate of the link is published; its messages are UCX's,
+/// since only that can do the tag matching of the measurements beside these. With one rank per node "han"
+/// leaves all to "tuned".
 void add_nodes(ValidationRows& rows) {
   using enum OperationKind;
   constexpr Measured kOnTwo[] = {{kAllreduce, {1.99, 3.41, 27.79, 305.28}},

@@ -31,8 +31,8 @@ double microseconds(Time time) {
 
 template <typename Add>
 void add_hops(Add add) {
-  add({"P1 hop between boards, 240 MHz", "ns", 625, machine_at(240, 3, 2).hop_latency().nanoseconds(),
-       kFitted, "published (ASAP 2020); `link_cycles`, whole"});
+  add({"hop between boards, 240 MHz", "ns", 625, machine_at(240, 3, 2).hop_latency().nanoseconds(), kFitted,
+       "published [tinsel-asap]; `link_cycles`, whole"});
   struct Round {
     int columns;
     int rows;
@@ -43,16 +43,16 @@ void add_hops(Add add) {
                                   Round{6, 4, 15.06, kHeldOut}, Round{6, 6, 19.6, kHeldOut},
                                   Round{6, 8, 23.3, kFitted}};
   for (const Round& round : kRounds)
-    add({fmt::format("P3 idle round, {} boards, 240 MHz", round.columns * round.rows), "us",
-         round.microseconds,
+    add({fmt::format("idle round, {} boards, 240 MHz", round.columns * round.rows), "us", round.microseconds,
          microseconds(detect_idle(machine_at(240, round.columns, round.rows), IdleSpec()).round),
          round.fitted,
-         round.fitted ? "published, read off a plot (ASAP 2020); `idle_token`, `idle_round`"
-                      : "published, read off a plot (ASAP 2020)"});
-  constexpr const char* kBarrier = "published (FPL 2019); the threads' own loop between two calls is assumed";
-  add({"P5 barrier, 6 boards, 250 MHz", "us", 25,
+         round.fitted ? "published [tinsel-asap], read off a plot; `idle_token`, `idle_round`"
+                      : "published [tinsel-asap], read off a plot"});
+  constexpr const char* kBarrier =
+      "published [tinsel-fpl]; the threads' own loop between two calls is assumed";
+  add({"barrier, 6 boards, 250 MHz", "us", 25,
        microseconds(detect_idle(machine_at(250, 3, 2), IdleSpec()).barrier), kHeldOut, kBarrier});
-  add({"P5 barrier, 12 boards, 250 MHz", "us", 38.46,
+  add({"barrier, 12 boards, 250 MHz", "us", 38.46,
        microseconds(detect_idle(machine_at(250, 3, 4), IdleSpec()).barrier), kHeldOut, kBarrier});
 }
 
@@ -128,17 +128,17 @@ double all_links() {
 
 template <typename Add>
 void add_rates(Add add) {
-  add({"P6 network on chip, one board, 250 MHz", "GB/s", 14.4, network_on_chip(), kFitted,
-       "published (FPL 2019); `noc_turn`, in whole cycles"});
-  add({"P7 the links of 12 boards, 250 MHz", "GB/s", 32.1, all_links(), kFitted,
-       "published (FPL 2019); `link_gap`, with flits of 24 bytes"});
+  add({"network on chip, one board, 250 MHz", "GB/s", 14.4, network_on_chip(), kFitted,
+       "published [tinsel-fpl]; `noc_turn`, in whole cycles"});
+  add({"the links of 12 boards, 250 MHz", "GB/s", 32.1, all_links(), kFitted,
+       "published [tinsel-fpl]; `link_gap`, with flits of 24 bytes"});
   // The caches' share: 32 beats in flight in each DRAM, of which the routers may have 16.
   const MachineSpec board = machine_at(250, 1, 1);
   constexpr int kInFlight = 32;
   const double dram =
       kRams * kInFlight * static_cast<double>(kBeatBytes) / board.cycles(board.dram_cycles).seconds() / 1e9;
-  add({"P8 both DRAMs of a board, 32 B reads, 250 MHz", "GB/s", 7.8, dram, kHeldOut,
-       "published (FPL 2019); `dram_latency` with 32 beats in flight: 66 cycles would meet it"});
+  add({"both DRAMs of a board, 32 B reads, 250 MHz", "GB/s", 7.8, dram, kHeldOut,
+       "published [tinsel-fpl]; `dram_latency` with 32 beats in flight: 66 cycles would meet it"});
 }
 
 constexpr int kTreeClock = 225;
@@ -179,23 +179,24 @@ void add_trees(Add add) {
   const double start = kTrees[0].microseconds - microseconds(clock_tree(1, 1));
   for (const Tree& tree : kTrees) {
     const std::int64_t vertices = vertices_of({tree.depth, tree.fan_out});
-    const char* source = "published (the application's results)";
-    if (&tree == &kTrees[0]) source = "published; the start of all trees is chosen after it";
+    const char* source = "published [tinsel-src], the application's results";
+    if (&tree == &kTrees[0]) source = "published [tinsel-src]; the start of all trees is chosen after it";
     if (vertices > std::int64_t{kBoxColumns} * kBoxRows * kThreadsPerBoard)
       source =
-          "published; a thread has several vertices here: the boards that were used are not, nor what a "
+          "published [tinsel-src]; a thread has several vertices here: the boards that were used are not, "
+          "nor what a "
           "thread's caches miss";
-    add({fmt::format("P10 clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out),
-         "us", tree.microseconds, start + microseconds(clock_tree(tree.depth, tree.fan_out)),
-         &tree == &kTrees[0], source});
+    add({fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out), "us",
+         tree.microseconds, start + microseconds(clock_tree(tree.depth, tree.fan_out)), &tree == &kTrees[0],
+         source});
   }
-  add({"P10 per child of the root", "us", 1.62, microseconds(clock_tree(1, 10) - clock_tree(1, 2)) / 8,
-       kFitted, "published, a slope; `receive_call`"});
-  add({"P10 per level", "us", 10.8, microseconds(clock_tree(8, 1) - clock_tree(2, 1)) / 6, kFitted,
-       "published, a slope; `wake`"});
-  add({"P4 clock trees in software per second, 4369 vertices", "1/s", 0,
+  add({"per child of the root", "us", 1.62, microseconds(clock_tree(1, 10) - clock_tree(1, 2)) / 8, kFitted,
+       "published [tinsel-src], a slope; `receive_call`"});
+  add({"per level", "us", 10.8, microseconds(clock_tree(8, 1) - clock_tree(2, 1)) / 6, kFitted,
+       "published [tinsel-src], a slope; `wake`"});
+  add({"clock trees in software per second, 4369 vertices", "1/s", 0,
        1e6 / (start + microseconds(clock_tree(3, 16))), kHeldOut,
-       "published, read off a plot (ASAP 2020), of 6 to 48 boards", "10000 to 7000"});
+       "published [tinsel-asap], read off a plot, of 6 to 48 boards", "10000 to 7000"});
 }
 
 /// A time step in which every thread sends and receives so many messages. It grows evenly with them, so two
@@ -223,12 +224,12 @@ void add_page_rank(Add add) {
   const double messages = kEdges / (kBoards * kThreadsPerBoard);
   const double seconds = step_of(machine, std::llround(messages), kCrossing).seconds() * kIterations;
   const char* source =
-      "published (FPL 2019); five iterations inferred from its traffic; threads were busy for 56 % of the "
+      "published [tinsel-fpl]; five iterations inferred from its traffic; threads were busy for 56 % of the "
       "time, here "
       "they do not wait for caches";
-  add({"P12 PageRank, 2M vertices, 200M edges, synchronous, 12 boards, 250 MHz", "s", 0.49, seconds, kHeldOut,
+  add({"PageRank, 2M vertices, 200M edges, synchronous, 12 boards, 250 MHz", "s", 0.49, seconds, kHeldOut,
        source});
-  add({"P12 its traffic on chip", "GB/s", 32.2, kEdges * kIterations * kFlitBytes / seconds / 1e9, kHeldOut,
+  add({"its traffic on chip", "GB/s", 32.2, kEdges * kIterations * kFlitBytes / seconds / 1e9, kHeldOut,
        source});
 }
 
@@ -239,9 +240,9 @@ void add_heat(Add add) {
   Machine all(machine_at(kClock, kMaximumColumns, kMaximumRows));
   constexpr ClockTreeSpec kTree{4, 14};
   const Time software = run_clock_tree(all, kTree) * 3;
-  add({"P4 clock trees in software per second, 48 boards, 240 MHz", "1/s", 7000, 3 / software.seconds(),
+  add({"clock trees in software per second, 48 boards, 240 MHz", "1/s", 7000, 3 / software.seconds(),
        kHeldOut,
-       "published, read off a plot (ASAP 2020); a tree of 41371 vertices here, theirs is not known"});
+       "published [tinsel-asap], read off a plot; a tree of 41371 vertices here, theirs is not known"});
   const Time hardware = detect_idle(machine_at(kClock, kMaximumColumns, kMaximumRows), IdleSpec()).round * 3;
   struct Row {
     int fan_out;
@@ -254,10 +255,10 @@ void add_heat(Add add) {
   for (const Row& row : kRows) {
     for (std::size_t i = 0; i < kVertices.size(); ++i) {
       const Time step = step_of(board, std::int64_t{row.fan_out} * kVertices[i], 0);
-      add({fmt::format("P13 heat, hardware over software termination, fan-out {}, {}K vertices", row.fan_out,
+      add({fmt::format("heat, hardware over software termination, fan-out {}, {}K vertices", row.fan_out,
                        48 * kVertices[i]),
            "x", row.gain[i], (step + software).seconds() / (step + hardware).seconds(), kHeldOut,
-           "published, read off a plot (ASAP 2020), the software's side predicted by the authors"});
+           "published [tinsel-asap], read off a plot, the software's side predicted by the authors"});
     }
   }
 }

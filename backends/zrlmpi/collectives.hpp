@@ -1,6 +1,6 @@
 // Collectives as the ZRLMPI tool chain builds them from send and receive: linear, or a two-level tree of
-// groups of four (one replicator and up to three members; the root talks to replicators only). Read in code;
-// corrected for every root, and for operations that do not commute.
+// groups of four (one replicator and up to three members; the root talks to replicators only). Read in
+// [zrlmpi-src]; corrected for every root, and for operations that do not commute.
 #pragma once
 
 #include "offramp/model/backend.hpp"

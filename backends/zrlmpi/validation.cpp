@@ -15,9 +15,9 @@ namespace {
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
-constexpr const char* kRun = "the engine's source, run";
-constexpr const char* kComment = "read in code: a comment";
-constexpr const char* kInferred = "inferred";
+constexpr const char* kRun = "[zrlmpi-src], run";
+constexpr const char* kComment = "read in [zrlmpi-src]: a comment";
+constexpr const char* kInferred = "inferred from [zrlmpi-src]";
 
 /// The second version without shell and wire, as in a cycle simulation of its source.
 MpeSpec bare(int bus_bits) {
@@ -96,20 +96,21 @@ void add_rates(Add add) {
     const double ideal = static_cast<double>(spec.clock.count()) * spec.bus_bits / 8e6;
     add({fmt::format("rate of the engine, {} bit", bits), "MB/s", ideal,
          megabytes_per_second(per_datagram(spec, kBytes)), kHeldOut,
-         "inferred: a word of the bus per cycle; the engine needs more for a datagram's end"});
+         "inferred from [zrlmpi-src]: a word of the bus per cycle; the engine needs more for a datagram's "
+         "end"});
   }
   const MpeSpec second = bare(kSecondBusBits);
   add({"rate of the bare 64-bit engine, long messages", "MB/s", 1227,
        megabytes_per_second(per_datagram(second, 1 << 20)), kFitted, kRun});
   add({"full datagram through the engine", "ns", 1133, per_datagram(second, kBytes).nanoseconds(), kHeldOut,
-       "a comment: 177 lines; the run of the source takes 180.3 cycles"});
+       "a comment of [zrlmpi-src]: 177 lines; the run of the source takes 180.3 cycles"});
   MpeSpec whole;
   whole.bus_bits = kSecondBusBits;
   add({"full datagram to the role's DRAM, mpe2", "ns", 2300, per_datagram(whole, 1 << 20).nanoseconds(),
        kFitted, kComment});
   add({"link of 10 GbE below the headers, mpe2", "Gb/s", 9.87,
        megabytes_per_second(per_datagram(whole, kDatagramBytes)) * 8e-3, kHeldOut,
-       "a commented constant of DOSA, for frames of 1518 B; the shell's have 1482 with 1416 of payload"});
+       "a commented constant of [dosa], for frames of 1518 B; the shell's have 1482 with 1416 of payload"});
 }
 
 template <typename Add>
@@ -117,7 +118,8 @@ void add_timers(Add add) {
   constexpr std::array kWaits = {200.0, 2200.0, 4200.0};
   for (std::size_t i = 0; i < kWaits.size(); ++i)
     add({fmt::format("wait {} for CLEAR_TO_SEND", i + 1), "ms", kWaits[i],
-         MpeSpec().timeout(0, 1, static_cast<int>(i)).seconds() * 1e3, kFitted, "read in code, at II = 2"});
+         MpeSpec().timeout(0, 1, static_cast<int>(i)).seconds() * 1e3, kFitted,
+         "read in [zrlmpi-src], at II = 2"});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The zrlmpi backend: IBM cloudFPGA's message passing engine (seed 001) and the host driver in front of it.
+// The zrlmpi backend: IBM cloudFPGA's message passing engine [zrlmpi-protocol] and the host driver in front
+// of it.
 #pragma once
 
 #include "offramp/model/backend.hpp"

@@ -1,4 +1,4 @@
-/* A rank on a host: the second example of the original document, completed. It connects to its service
+/* A rank on a host: the second example of [dpu-service], completed. It connects to its service
  * process, waits until it knows the service processes of all ranks, and exchanges notifications with its own.
  *
  *   OFFLOAD_CONFIG_FILE_PATH=platform.conf DPU_OFFLOAD_HOST_NAME=node0 ./host_rank RANK RANKS

@@ -1,4 +1,4 @@
-/* A service process: the first example of the original document, completed. It reads the configuration file,
+/* A service process: the first example of [dpu-service], completed. It reads the configuration file,
  * connects to all other service processes, lets ranks connect, echoes their notifications of type PING, and
  * ends when all ranks have gone.
  *

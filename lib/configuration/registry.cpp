@@ -181,8 +181,8 @@ std::string variable_name(std::string_view backend, std::string_view parameter) 
 }
 
 std::span<const BackendDescription* const> built_in_backends() {
-  static const std::array<const BackendDescription*, 6> table = {
-      &host_backend(), &cclo_backend(), &zrlmpi_backend(), &aie_backend(), &dpu_backend(), &tinsel_backend()};
+  static const std::array table = {&host_backend(), &cclo_backend(), &zrlmpi_backend(),
+                                   &aie_backend(),  &dpu_backend(),  &tinsel_backend()};
   return table;
 }
 

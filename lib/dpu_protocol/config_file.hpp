@@ -88,7 +88,7 @@ bool has_connection(const Lookup& lookup);
 /// one address, at which the second DPU of a list listens for the first: so a list has one or two, with one
 /// service process each. Ranks then connect by DPU_OFFLOAD_SERVER_ADDR.
 ConfigResult connection_of(const Lookup& lookup);
-inline constexpr int kConnectionPort = 11111;  // read in code
+inline constexpr int kConnectionPort = 11111;  // read in [dpu-service-src]
 
 /// Who a service process is: global id, local id and number per DPU, all three or none.
 struct ServiceIdentity {

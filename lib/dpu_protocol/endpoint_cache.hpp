@@ -1,5 +1,5 @@
 // The endpoint cache of one engine: which service process serves which rank of a group, for every group
-// (original document, Endpoint Cache; its protocol: read in code).
+// ([dpu-service] Endpoint cache; its protocol: read in [dpu-service-src]).
 //
 //   rank -> its service process: ADD (43)
 //   all of the group's ranks of that service process are there -> CACHE ENTRIES (41) to all others

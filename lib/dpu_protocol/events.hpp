@@ -1,4 +1,4 @@
-// The event system of an execution context (original document, Notifications and Events): a pool of events
+// The event system of an execution context ([dpu-service] Notifications and events): a pool of events
 // that carry notifications, handlers by type, sub-events, and the list of ongoing ones.
 //
 //   FREE -get-> HELD -emit-> done at once: returned
@@ -11,10 +11,10 @@
 // are values. One thread.
 //
 // At most kPostedSends notifications to one peer are posted and have not left; further ones wait in their
-// order, and progress() posts them. The published limit (MAX_POSTED_SENDS, read in code) is one of an event
-// system and asks before a send is posted again. Here it is one of a peer, so that a rank which computes and
-// takes nothing holds up no other, and it asks before every send. The systems of service processes have one
-// peer each: for them there is no difference but that.
+// order, and progress() posts them. The published limit (MAX_POSTED_SENDS, read in [dpu-service-src]) is one
+// of an event system and asks before a send is posted again. Here it is one of a peer, so that a rank which
+// computes and takes nothing holds up no other, and it asks before every send. The systems of service
+// processes have one peer each: for them there is no difference but that.
 //
 // The service library sends by it, and so does the model of the service processes (simulators/dpu).
 #pragma once
@@ -103,7 +103,7 @@ class Event {
 
 class EventSystem {
  public:
-  static constexpr std::size_t kPostedSends = 8;      // read in code: MAX_POSTED_SENDS
+  static constexpr std::size_t kPostedSends = 8;      // read in [dpu-service-src]: MAX_POSTED_SENDS
   static constexpr std::size_t kGrowth = 32;          // events
   static constexpr std::size_t kMostWaiting = 65536;  // messages without a handler; further ones are refused
 

@@ -1,5 +1,5 @@
-// The wire format of a notification (read in code): a header of 56 bytes, then the payload. One table of
-// fields, from which codec, printer and tests come. Little endian, as both x86 and Arm are.
+// The wire format of a notification (read in [dpu-service-src]): a header of 56 bytes, then the payload. One
+// table of fields, from which codec, printer and tests come. Little endian, as both x86 and Arm are.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Where service processes are and which ranks they serve: names by which a job's processes know each other
-// (original document, DPU service processes; the local id by local rank is read in code).
+// ([dpu-service] DPU service processes; the local id by local rank is read in [dpu-service-src]).
 #pragma once
 
 namespace offramp::dpu {

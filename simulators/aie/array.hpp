@@ -1,7 +1,7 @@
 // The array: tiles with a core, a memory module, two-way DMA and a stream switch each.
 //
-// Rows are counted from the first compute row. Sources: published in AMD's AM009; read in the device
-// model of the VC1902 in mlir-aie.
+// Rows are counted from the first compute row. Sources: published in [am009]; read in the device
+// model of the VC1902 in [mlir-aie].
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct ArraySpec {
   int locks = 16;             // of one module; a double-buffered window takes two
   int s2mm = 2;               // DMA channels from stream to memory of one tile
   int mm2s = 2;               // and from memory to stream
-  int windows = 14;           // of one kernel, in and out; the original document's, no other source
+  int windows = 14;           // of one kernel, in and out; of [aie-thesis], no other source
   int stack_bytes = 1024;     // defaults of the compiler
   int heap_bytes = 1024;
   int sync_bytes = 32;

@@ -40,7 +40,7 @@ struct ReduceCall {
   int meeting = 1;  // accesses of a step that go to one double bank
   Data* data = nullptr;
 };
-/// The outer Reduce function of the original document: per chunk acquires the inputs in a loop and the
+/// The outer Reduce function of [aie-thesis] 4.4.2: per chunk acquires the inputs in a loop and the
 /// output, runs the inner function, releases the output and then the inputs in reverse.
 Task<void> reduce_kernel(Core core, const ReduceCall& call);
 
@@ -74,7 +74,7 @@ struct UnpackCall {
 };
 Task<void> unpack_kernel(Core core, const UnpackCall& call);
 
-/// Gather as the original document designs it (listing 5.1): every edge first carries a header window with
+/// Gather as [aie-thesis] listing 5.1 designs it: every edge first carries a header window with
 /// the number of data windows, then the node's own, then those of its children.
 struct HeaderGatherCall {
   std::vector<Input*> inputs;

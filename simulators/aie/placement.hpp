@@ -10,7 +10,7 @@
 
 namespace offramp::aie {
 
-/// As the original document's benchmarks: columns filled from the bottom left, every second tile, leaves
+/// As the benchmarks of [aie-thesis] 4.6.1: columns filled from the bottom left, every second tile, leaves
 /// first, then inner kernels, the root last. Empty if the array is too small.
 std::vector<Tile> place_as_published(const ArraySpec& array, const Tree& tree);
 

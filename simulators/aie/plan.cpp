@@ -53,7 +53,7 @@ Plan published(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   return plan;
 }
 
-constexpr int kPublishedKernels = 63;  // the largest tree that the original document's tools placed
+constexpr int kPublishedKernels = 63;  // the largest tree that the tools of [aie-thesis] placed
 
 Plan automatic(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   const bool measured_shape = tree.perfect_binary() && tree.size() >= 7 && tree.size() <= kPublishedKernels;

@@ -51,7 +51,7 @@ struct Plan {
   std::vector<Tile> from_host;
   std::vector<int> meeting;   // of kernels: see count_meeting
   std::string limit;          // not empty: does not fit, and why
-  bool as_published = false;  // laid out like the original document's benchmarks
+  bool as_published = false;  // laid out like the benchmarks of [aie-thesis]
   [[nodiscard]] bool ok() const { return limit.empty(); }
 };
 
@@ -91,7 +91,7 @@ Plan plan_on_snake(const ArraySpec& array, const Graph& graph);
 /// The same, as far apart as the array allows: for graphs with many streams per kernel.
 Plan plan_apart(const ArraySpec& array, const Graph& graph);
 
-// Memory accounting of section 4.6 of the original document.
+// Memory accounting of [aie-thesis] 4.6.
 
 /// Bytes of a kernel's windows, double-buffered.
 constexpr std::int64_t window_bytes(int windows, std::int64_t window) {

@@ -1,6 +1,6 @@
 // What instructions, locks, DMA and streams cost, in cycles, and as time on a clock.
 //
-// Provenance of each default: published (original document, AMD's manuals), inferred (computed from published
+// Provenance of each default: published ([aie-thesis], [am009], [ug1079]), inferred (computed from published
 // measurements), fitted, or assumed. docs/backends/aie.md has the derivations.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Costs {
   double acquire_tail = 8;     // assumed split: the part of an acquire after the lock was there
   double release = 45;         // published: one iteration of the release loop (compiler report)
   double hand_over = 38;       // published: release call to consumer that goes on (simulator trace)
-  double leaf_element = 17;    // fitted by the original document on tree times
+  double leaf_element = 17;    // fitted by [aie-thesis] on tree times
   double outer_element = 23;   // inferred: slope of the level time, 83 = 23 + 2 x 30
   double input_element = 30;   // published: initiation interval of the inner loop
   double call = 145;           // inferred: level time less locks, set-up and end of one call
@@ -37,7 +37,7 @@ struct Costs {
 
 /// Per element (or vector step) and kind of loop.
 enum class Code : std::uint8_t {
-  kScalar,  // the original document's kernels
+  kScalar,  // the kernels of [aie-thesis]
   kVector,  // 256-bit loads and stores, one vector operation per cycle
 };
 

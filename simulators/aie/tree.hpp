@@ -1,5 +1,5 @@
 // Graphs of kernels: who sends windows to whom. Trees are filled level by level (node i has the children
-// k*i + 1 ... k*i + k), as the original document connects them, for any number of nodes.
+// k*i + 1 ... k*i + k), as [aie-thesis] 4.4.3 connects them, for any number of nodes.
 #pragma once
 
 #include <cstddef>

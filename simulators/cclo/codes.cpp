@@ -12,7 +12,7 @@ struct ScenarioCode {
   std::int16_t gen2;
   std::string_view name;
 };
-// SEND and RECV of the first generation: original document; the rest: read in code.
+// SEND and RECV of the first generation: [accl]; the rest: read in [accl-2021] and [accl-2025].
 constexpr std::array<ScenarioCode, static_cast<std::size_t>(Scenario::kNumber)> kScenarios = {{
     {Scenario::kConfig, 0, 0, "CONFIG"},
     {Scenario::kSend, 1, 3, "SEND"},
@@ -33,8 +33,9 @@ constexpr std::array<ScenarioCode, static_cast<std::size_t>(Scenario::kNumber)> 
     {Scenario::kNop, 255, 255, "NOP"},
 }};
 
-// Original document, EXCEPTIONS (0-2); the rest: read in code. What the second generation's hardware waits
-// for until a reset ends here after the timeout, with the code that its firmware of 2021 had for it.
+// [accl] EXCEPTIONS (0-2); the rest: read in [accl-2021] and [accl-2025]. What the second generation's
+// hardware waits for until a reset ends here after the timeout, with the code that its firmware of 2021 had
+// for it.
 constexpr std::array<ReturnCode, static_cast<std::size_t>(Error::kNumber)> kReturnCodes = {{
     {Error::kNone,
      0,

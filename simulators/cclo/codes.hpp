@@ -136,7 +136,7 @@ Error error_of(const DmaStatus& status, std::uint32_t tag,
 
 inline constexpr std::uint32_t kTagAny = 0xffffffff;
 
-/// HWID of the second generation (read in code). The original document leaves the encoding open; the same is
+/// HWID of the second generation (read in [accl-2025]). [accl] leaves the encoding open; the same is
 /// used for the first here, with stacks 0 and 1 only.
 struct HardwareId {
   enum class Stack : std::uint8_t { kUdp, kTcp, kRdma, kReserved };
@@ -155,7 +155,7 @@ std::uint32_t encode(const HardwareId& id);
 std::string print(const HardwareId& id);
 
 /// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by
-/// `function` code (original document, Software interface); the second one SUM and MAX of five, by lane.
+/// `function` code ([accl] Software interface); the second one SUM and MAX of five, by lane.
 struct ArithmeticLane {
   ElementType element;
   ReduceFunction function;

@@ -15,7 +15,7 @@ namespace offramp::cclo {
 std::uint16_t half_of(float value);
 float float_of(std::uint16_t half);
 
-/// An arithmetic configuration of the second generation as the hardware reads it (read in code).
+/// An arithmetic configuration of the second generation as the hardware reads it (read in [accl-2025]).
 struct ArithmeticRecord {
   static constexpr std::uint32_t kMostFunctions = 10;
   std::uint32_t plain_bytes = 1;  // of an element
@@ -49,11 +49,11 @@ struct Datapath {
   }
 };
 
-/// A compression lane: 0 makes halves of floats, everything else floats of halves (read in code). As many
-/// elements as `out` has room for.
+/// A compression lane: 0 makes halves of floats, everything else floats of halves (read in [accl-2025]). As
+/// many elements as `out` has room for.
 void cast(std::uint32_t lane, Bytes in, MutableBytes out);
 /// A lane of the arithmetic unit: sums (0 to 4) and maxima (5 to 9) of f32, f64, i32, i64, f16; everything
-/// else is the sum of f32 (read in code). Whole elements; out may be one of the operands.
+/// else is the sum of f32 (read in [accl-2025]). Whole elements; out may be one of the operands.
 void compute(std::uint32_t lane, Bytes a, Bytes b, MutableBytes out);
 
 }  // namespace offramp::cclo

@@ -10,7 +10,8 @@
 
 namespace offramp::cclo {
 
-/// Messages to kernels carry their tag and this as their stream; 0 is to the RX buffers (read in code).
+/// Messages to kernels carry their tag and this as their stream; 0 is to the RX buffers (read in
+/// [accl-2025]).
 inline constexpr std::uint32_t kFirstStream = 9;
 /// Destinations in the stream switch have 8 bits: tags up to 246 name a kernel's stream.
 inline constexpr std::uint32_t kMostStreamTag = 246;

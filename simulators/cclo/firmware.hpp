@@ -22,8 +22,8 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
 Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
 /// Whether it resets the engine: its state, and its exchange memory but for the hardware id.
 bool is_reset(Generation generation, std::uint32_t function);
-/// Accesses of the control processor to its peripherals during a configuration call (read in code: switching
-/// the packetizers on takes 14).
+/// Accesses of the control processor to its peripherals during a configuration call (read in [accl-2025]:
+/// switching the packetizers on takes 14).
 std::int64_t configuration_accesses(Generation generation, std::uint32_t function);
 
 /// A message of the second generation whose receiver tells where it may go, at its two ends.

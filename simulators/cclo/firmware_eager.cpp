@@ -1,6 +1,6 @@
-// The eager collectives (read in code): rings for everything that gathers or reduces, a fan-out from the root
-// for bcast and scatter. Ranks count modulo their number. The second generation copies a rank's own block
-// first where the first one does it last, and cuts an allreduce into segments.
+// The eager collectives (read in [accl-2021] and [accl-2025]): rings for everything that gathers or reduces,
+// a fan-out from the root for bcast and scatter. Ranks count modulo their number. The second generation
+// copies a rank's own block first where the first one does it last, and cuts an allreduce into segments.
 #include <algorithm>
 
 #include "simulators/cclo/firmware.hpp"
@@ -151,7 +151,7 @@ Task<void> allreduce_by_segments(Processor& p, CallMemory m) {
 }  // namespace
 
 Task<void> run_eager(Processor& p, Scenario scenario, int root, CallMemory m) {
-  const bool alone = p.size() == 1;  // the original sends to itself and gets wrong results
+  const bool alone = p.size() == 1;  // that of [accl-2025] sends to itself and gets wrong results
   switch (scenario) {
     case Scenario::kBcast:
       if (!alone) co_await bcast(p, root, m);

@@ -1,8 +1,8 @@
-// The second generation's rendezvous collectives (read in code): the receiver announces an address, the
-// sender writes there and says so. Where the hardware serves whoever comes first, the order is that of the
-// modelled times.
+// The second generation's rendezvous collectives (read in [accl-2025]): the receiver announces an address,
+// the sender writes there and says so. Where the hardware serves whoever comes first, the order is that of
+// the modelled times.
 //
-// Repaired against the reference: a tree reduction delivers its result for every number of ranks, scratch
+// Repaired against [accl-2025]: a tree reduction delivers its result for every number of ranks, scratch
 // memory is as large as it has to be, reduce_scatter leaves the source buffer alone, the root of a gather
 // announces to every rank but itself.
 #include <algorithm>

@@ -37,7 +37,7 @@ struct HeaderFieldSpec {
   std::uint8_t width;   // bytes, little endian
   std::string_view name;
 };
-/// Read in code. The first generation has the first four.
+/// Read in [accl-2021] and [accl-2025]. The first generation has the first four.
 std::span<const HeaderFieldSpec> header_fields(Generation generation);
 
 class Header {
@@ -76,7 +76,7 @@ struct PacketCut {
 PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
                       std::uint64_t payload);
 
-/// A DMA command of the first generation: four words (read in code).
+/// A DMA command of the first generation: four words (read in [accl-2021]).
 std::array<std::uint32_t, 4> dma_command(std::uint32_t bytes, std::uint64_t address, std::uint32_t tag);
 /// Its status word.
 struct DmaStatus {

@@ -1,9 +1,9 @@
 // The 8 KB IO space of the CCL offload engine: every register, RX buffer descriptor and communicator as one
 // table of fields. Codec, printer, documentation and tests come from these tables.
 //
-// Three layouts exist. kSeed: the original document's text. kDump: the one its register dump was taken from
-// (the exchange memory begins at 0x1000). kGen2: the second generation (read in code), where the call block
-// is a kernel of its own and the exchange memory begins at 0.
+// Three layouts exist. kSeed: the text of [accl]. kDump: the one its register dump was taken from
+// (the exchange memory begins at 0x1000). kGen2: the second generation (read in [accl-2025]), where the call
+// block is a kernel of its own and the exchange memory begins at 0.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace offramp::cclo {
 enum class Profile : std::uint8_t { kSeed, kDump, kGen2 };
 enum class Generation : std::uint8_t { kFirst, kSecond };
 
-inline constexpr std::uint32_t kIoSpaceBytes = 8192;  // original document, Kernel Interfaces
+inline constexpr std::uint32_t kIoSpaceBytes = 8192;  // [accl] Kernel Interfaces
 inline constexpr std::uint32_t kCallBlockBytes = 0x80;
 
 /// One 32-bit register.
@@ -52,7 +52,7 @@ enum class Argument : std::uint8_t {
 inline constexpr std::size_t kArguments = static_cast<std::size_t>(Argument::kNumber);
 
 /// AP_CTRL, GIE, IER, ISR and then the arguments in the order of Argument.
-// Original document, Kernel Parameters; every argument is followed by a reserved word. It prints the two
+// [accl] Kernel Parameters; every argument is followed by a reserved word. It prints the two
 // halves of buf1 in both orders; all code has the low half first.
 inline constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
     {0x00, "AP_CTRL", "", "b0 start, b1 done, b2 idle, b3 ready"},
@@ -76,7 +76,7 @@ inline constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
     {0x74, "buf2_ptr_addrh", "addrc_h", ""},
 }};
 /// The word at 0x50 of the second generation: which operands are streams of kernels, and which are in host
-/// memory instead of the device's (read in code).
+/// memory instead of the device's (read in [accl-2025]).
 struct OperandFlag {
   std::uint32_t bit;
   std::string_view name;
@@ -104,7 +104,7 @@ constexpr std::uint32_t offset_of(Argument argument) {
 }
 inline constexpr std::uint32_t kApCtrl = 0x00;
 
-/// AP_CTRL (ap_ctrl_hs; read in code).
+/// AP_CTRL (ap_ctrl_hs; read in [accl-2025]).
 inline constexpr std::uint32_t kApStart = 1U << 0;
 inline constexpr std::uint32_t kApDone = 1U << 1;  // cleared by reading
 inline constexpr std::uint32_t kApIdle = 1U << 2;
@@ -209,7 +209,7 @@ Layout resized(const Layout& layout, std::uint32_t bytes);
 /// Every register and record of a layout, for people.
 std::string print_layout(const Layout& layout, std::uint32_t buffers);
 
-// --- the second generation's exchange memory (read in code) ---
+// --- the second generation's exchange memory (read in [accl-2025]) ---
 inline constexpr std::uint32_t kGen2BufferCount = 0x0000;  // written last
 inline constexpr std::uint32_t kGen2BufferLength = 0x0004;
 inline constexpr std::uint32_t kGatherMaximumFanIn = 0x1fc4;

@@ -20,7 +20,7 @@ std::uint64_t address(const CallWords& words, Argument low) {
   return std::uint64_t{words[i + 1]} << 32 | words[i];
 }
 
-/// By `function` (original document, Software interface): whatever is above 2 computes 64-bit integers.
+/// By `function` ([accl] Software interface): whatever is above 2 computes 64-bit integers.
 std::uint32_t lane_of_first(std::uint32_t function) {
   return std::min(function, 3U);
 }
@@ -288,7 +288,7 @@ void Engine::settle(Call& call) {
   queue(call);
 }
 
-/// A reset answers the calls that it drops (read in code).
+/// A reset answers the calls that it drops (read in [accl-2025]).
 void Engine::reset_retries() {
   for (Call* const call : std::exchange(retry_, {})) {
     call->task.reset();
@@ -338,7 +338,7 @@ void Engine::prepare(Call& call) {
                      call.word(Argument::kType2) & 0xffU, call.word(Argument::kFunction)};
     const bool is_root = call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(rank);
     if (scenario == Scenario::kReduce && !is_root)
-      call.datapath.streams &= kOperand0Stream;  // the others have no result (read in code)
+      call.datapath.streams &= kOperand0Stream;  // the others have no result (read in [accl-2025])
     context.datapath = &call.datapath;
   }
   call.processor.emplace(context, call.result.begin);
@@ -346,7 +346,8 @@ void Engine::prepare(Call& call) {
   call.task = run_call(*call.processor, space_, call.words, memory);
 }
 
-/// Which buffers a call has, and how long they are (original document, Kernel Parameters; read in code).
+/// Which buffers a call has, and how long they are ([accl] Kernel Parameters; read in [accl-2021] and
+/// [accl-2025]).
 CallMemory Engine::memory_of(Call& call, Scenario scenario) {
   const bool first = spec_.generation == Generation::kFirst;
   const Datapath& path = call.datapath;

@@ -11,7 +11,8 @@
 //
 // The control processor has one call at a time. In the second generation a call whose notification is missing
 // goes into the retry queue, if its firmware does not spin there, and the processor alternates between new
-// calls and that queue (read in code). What waits for a message that never comes ends in the receive timeout.
+// calls and that queue (read in [accl-2025]). What waits for a message that never comes ends in the receive
+// timeout.
 //
 // Thread rule: one thread at a time.
 #pragma once
@@ -32,7 +33,7 @@ class Machine;
 
 class Engine final : public EnginePorts {
  public:
-  // FIFOs of the second generation's control processor: 64 words each (read in code).
+  // FIFOs of the second generation's control processor: 64 words each (read in [accl-2025]).
   static constexpr std::size_t kMostRetries = 4;        // calls of 16 words
   static constexpr std::size_t kMostNotifications = 9;  // of 7 words, which no call has asked for yet
 

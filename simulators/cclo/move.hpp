@@ -1,4 +1,5 @@
-// Move instructions of the second generation: the opcode word, as one table of bit fields (read in code).
+// Move instructions of the second generation: the opcode word, as one table of bit fields (read in
+// [accl-2025]).
 #pragma once
 
 #include <array>

@@ -44,8 +44,8 @@ std::uint32_t Processor::window() const {
   return std::max(1U, std::min(most, spec_.rx_buffers));
 }
 
-/// First generation: one write per output of the switch, one to apply, one to poll (read in code). The second
-/// routes by the destination in each word.
+/// First generation: one write per output of the switch, one to apply, one to poll (read in [accl-2021]). The
+/// second routes by the destination in each word.
 void Processor::configure_switch(const Primitive& primitive) {
   if (second()) return;
   if (context_.ports != nullptr) {
@@ -313,7 +313,7 @@ Task<void> Processor::run(Primitive p) {
   const Time begin = now_;
   configure_switch(p);
   if (unwound_) co_return;
-  // SEND issues the headers of a whole window before the first read (read in code).
+  // SEND issues the headers of a whole window before the first read (read in [accl-2021]).
   std::uint64_t headers = 0;
   if (!second() && p.sends() && !p.receives()) {
     headers = std::min<std::uint64_t>(segments, window());

@@ -156,7 +156,7 @@ class Processor {
   /// Tells a peer where its data may go: a message of a header only.
   void announce(int peer);
   /// What a call does while a notification is not here: the firmware polls for it, or puts the call into its
-  /// retry queue and serves others (read in code).
+  /// retry queue and serves others (read in [accl-2025]).
   enum class Missing : std::uint8_t { kSpin, kRetry };
   /// When a peer's announcement is here. The clock stays.
   Task<Time> address_of(int peer, Missing missing = Missing::kSpin);
@@ -214,7 +214,7 @@ class Processor {
 
  private:
   static constexpr std::size_t kMostInFlight = 32;
-  static constexpr std::uint32_t kGen2InFlight = 3;  // moves (read in code)
+  static constexpr std::uint32_t kGen2InFlight = 3;  // moves (read in [accl-2025])
   static constexpr std::uint32_t kNoBuffer = 0xffffffff;
   static constexpr std::uint32_t kSlots = 64;
 

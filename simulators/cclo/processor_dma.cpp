@@ -2,7 +2,7 @@
 //
 // The first generation's firmware looks at one acknowledgement after the other and leaves the call at the
 // first error: what the units have acknowledged besides stays in their queues for the next call. The second
-// generation's data movement processor collects the errors of a move (both read in code).
+// generation's data movement processor collects the errors of a move (read in [accl-2021] and [accl-2025]).
 #include <algorithm>
 
 #include "simulators/cclo/processor.hpp"

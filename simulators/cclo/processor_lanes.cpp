@@ -1,5 +1,5 @@
 // Moves of the second generation whose operands or result are of the compressed type, come from a kernel or
-// go to one; and the first generation's calls through external kernels (read in code).
+// go to one; and the first generation's calls through external kernels (read in [accl-2021]).
 //
 // Three lanes cast: of the first operand, the second, and the result. Where an operation computes, its
 // arithmetic configuration says on which of the two types. Segments are cut by the plain type's size, so

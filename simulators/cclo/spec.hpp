@@ -24,7 +24,7 @@ struct FirmwareCosts {
   std::int64_t enqueue = 20;  // its hardware for RX buffers, per buffer
 };
 
-/// A receive gives up a message that was lost after so many polls of its descriptor (published set-up).
+/// A receive gives up a message that was lost after so many polls of its descriptor (set-up of [accl-h2rc]).
 inline constexpr std::int64_t kTimeoutPolls = 10'000'000;
 // One way, through one switch; TCP and RDMA stacks take longer.
 inline constexpr Time kLatency = Time::ns(1362);

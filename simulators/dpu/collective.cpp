@@ -113,7 +113,8 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   return work;
 }
 
-/// Counts and displacements: each rank's own (read in code); of a gather and a scatter the root's (inferred).
+/// Counts and displacements: each rank's own (read in [ucc-offload]); of a gather and a scatter the root's
+/// (inferred).
 bool has_vectors(OperationKind kind, bool at_root) {
   switch (kind) {
     case OperationKind::kAllgather:
@@ -125,9 +126,20 @@ bool has_vectors(OperationKind kind, bool at_root) {
     case OperationKind::kGatherv:
     case OperationKind::kScatterv:
       return at_root;
-    default:
-      return false;
+    case OperationKind::kSend:
+    case OperationKind::kBcast:
+    case OperationKind::kReduce:
+    case OperationKind::kGather:
+    case OperationKind::kAllreduce:
+    case OperationKind::kScatter:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kBarrier:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kCount:
+      break;
   }
+  return false;
 }
 
 }  // namespace

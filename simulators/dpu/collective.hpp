@@ -1,6 +1,6 @@
 // Collectives run by the service processes, from the arrivals of all ranks to their notifications of
-// completion. Read in code: allgatherv in UCC over the service (allgatherv_offload*.h), broadcast and
-// sliding-window allreduce in UCC's DPU team layer (contrib/dpu_daemon). The others are made by the same
+// completion. Read in [ucc-offload]: allgatherv in UCC over the service (allgatherv_offload*.h), read in
+// [ucc-dpu]: broadcast and sliding-window allreduce (contrib/dpu_daemon). The others are made by the same
 // steps, inferred.
 //
 //   rank      ARRIVE -> its service process: import handles

@@ -5,8 +5,8 @@
 namespace offramp::dpu {
 namespace {
 
-/// An Arm core of the card against a core of the host: published for BlueField-2 (1.57 zlib, 1.56 zstd) and
-/// BlueField-3 (1.60, 1.64).
+/// An Arm core of the card against a core of the host: published for BlueField-2 [dpdk-compression] (1.57
+/// zlib, 1.56 zstd) and BlueField-3 (1.60, 1.64).
 constexpr std::int64_t kHostSpeedTenths = 16;
 
 constexpr std::uint64_t kCollectives = 1;  // channel: links between service processes, not between ranks

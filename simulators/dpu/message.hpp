@@ -2,7 +2,7 @@
 //
 // Short: host -> (notification with payload) -> service process -> network -> the other's service process,
 // where it waits for its receive -> host. Long: RTS the same way without payload; when the receive is posted,
-// the receiver's service process READs from host memory to host memory and ACKs (read in code:
+// the receiver's service process READs from host memory to host memory and ACKs (read in [ucc-offload]:
 // UCC's allgatherv_offload*.h; payloads in notifications: dpu_offload_event_channels.c of the service). A
 // service process that has failed is left out: host to host.
 //

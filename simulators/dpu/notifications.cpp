@@ -8,7 +8,7 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::uint64_t kType = 601;                      // read in code: those of collectives begin here
+constexpr std::uint64_t kType = 601;  // read in [ucc-offload]: those of collectives begin here
 constexpr std::uint64_t kRanks = std::uint64_t{1} << 32;  // behind all service processes
 
 /// A name of the sender for the headers of what it sends.

@@ -52,8 +52,18 @@ class Planner {
       case OperationKind::kAlltoall:
         all_pairs([](int, int) { return true; });
         break;
-      default:
+      case OperationKind::kReduce:
+      case OperationKind::kAllreduce:
+      case OperationKind::kReduceScatter:
+      case OperationKind::kReduceScatterv:
         reduction();
+        break;
+      case OperationKind::kSend:
+      case OperationKind::kBarrier:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+      case OperationKind::kCount:
+        break;  // has no plan: a barrier has its own, the others are declined
     }
     return std::move(plan_);
   }
@@ -77,7 +87,7 @@ class Planner {
       add_source(request_, from, sizes.subspan(static_cast<std::size_t>(from) * each, each), plan_);
   }
 
-  /// From the root to all (published), or along a binomial tree.
+  /// From the root to all (read in [ucc-dpu]), or along a binomial tree.
   void bcast() {
     for (int step = 1; step < size_; ++step) {
       rank(relative(step)).has_data = false;
@@ -86,8 +96,8 @@ class Planner {
     }
   }
 
-  /// Each rank offers its block to rank + 1, rank + 2, ... (read in code), to itself last. moves: whether
-  /// there is anything for the service processes to do.
+  /// Each rank offers its block to rank + 1, rank + 2, ... (read in [ucc-offload]), to itself last. moves:
+  /// whether there is anything for the service processes to do.
   template <typename Moves>
   void all_pairs(Moves moves) {
     plan_.all_pairs = true;

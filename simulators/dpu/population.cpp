@@ -8,7 +8,7 @@
 namespace offramp::dpu {
 namespace {
 
-// Read in code.
+// Read in [dpu-service-src].
 constexpr std::int64_t kRankInfo = 72;
 constexpr std::int64_t kWorldRank = 8;         // of the table in an addition
 constexpr std::int64_t kWorkerAddress = 2048;  // the most that it may have

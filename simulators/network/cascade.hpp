@@ -2,8 +2,8 @@
 // (blades). Green links join the routers of a chassis, black ones those with the same place in the chassis of
 // a group, blue ones the groups.
 //
-// Source: Faanes et al., "Cray Cascade: a Scalable HPC System based on a Dragonfly Network" (2012), for the
-// structure; read in code (SimGrid 3.32, DragonflyZone.cpp): which router has the blue link to a group, and
+// Source: [cascade] for the
+// structure; read in [simgrid], DragonflyZone.cpp: which router has the blue link to a group, and
 // the order of the hops.
 #pragma once
 

@@ -5,9 +5,8 @@
 // are those behind. A direction of a link is a link of its own. A topology has no times and no state: any
 // thread.
 //
-// Sources: Öhring et al., "On Generalized Fat Trees" (1995), for the tree and its labels; Zahavi, "D-Mod-K
-// Routing" (2010); Dally and Towles for tori with dimension-order routing; Kim et al., "Technology-Driven,
-// Highly-Scalable Dragonfly Topology" (2008), for the dragonfly with minimal and Valiant's routing.
+// Sources: [fat-trees] for the tree and its labels; [d-mod-k] for its routing; [dally-towles] for tori with
+// dimension-order routing; [dragonfly] for the dragonfly with minimal and Valiant's routing.
 #pragma once
 
 #include <cstdint>

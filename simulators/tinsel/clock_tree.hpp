@@ -1,7 +1,7 @@
 // A clock tree in software, as the machine's authors have measured it: a tick goes down a tree of vertices,
 // each of which sends to its children one after the other; acknowledgements come back up. The machine's
-// framework for graphs runs the vertices (POLite, read in code): a thread's loop receives or sends one
-// message at a time.
+// framework for graphs runs the vertices (POLite, read in [tinsel-src]): a thread's loop receives or sends
+// one message at a time.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // Idle detection: the machine's own barrier, which tells all threads that all of them wait and nothing is on
 // its way. A master on the bridge board sends a token to every board's detector in turn, and each answers;
-// rounds follow each other in three phases (read in code; original: Safra's algorithm). Tokens are messages
-// of one flit that cross the routers and links as all others do.
+// rounds follow each other in three phases (read in [tinsel-src]; after Safra's algorithm). Tokens are
+// messages of one flit that cross the routers and links as all others do.
 #pragma once
 
 #include "offramp/kernel/arbiter.hpp"
@@ -11,8 +11,8 @@
 namespace offramp::tinsel {
 
 struct IdleSpec {
-  int token_cycles = 22;       // the master's work per board and round; fitted to P3
-  int round_cycles = 430;      // fixed part of a round; fitted to P3
+  int token_cycles = 22;       // the master's work per board and round; fitted to [tinsel-asap]
+  int round_cycles = 430;      // fixed part of a round; fitted to [tinsel-asap]
   int wake_instructions = 20;  // of each thread between two calls; assumed
 };
 

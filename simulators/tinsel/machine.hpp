@@ -61,7 +61,7 @@ struct Message {
   Time lag;  // of the last flit behind the first
 };
 
-/// What buffers hold (read in code, but for the router's pipeline).
+/// What buffers hold (read in [tinsel-src], but for the router's pipeline).
 struct BufferSpec {
   int port_flits = 4;       // of a router's port from the network on chip: its pipeline (inferred)
   int receive_flits = 128;  // of a link: 512 items of 64 bit, four for a flit
@@ -114,8 +114,8 @@ struct MachineCounters {
 };
 
 /// What the detector of a board counts: messages that its threads have sent and freed. A router counts a key
-/// that it has looked up as received, and each record's copy as sent (read in code). Where all boards' sums
-/// agree, nothing is on its way and everything was freed.
+/// that it has looked up as received, and each record's copy as sent (read in [tinsel-src]). Where all
+/// boards' sums agree, nothing is on its way and everything was freed.
 struct BoardCounts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;

@@ -11,7 +11,8 @@ struct Shape {
   int columns;
   int rows;
 };
-constexpr std::array<Shape, 5> kMachines = {{{3, 2}, {3, 4}, {6, 4}, {6, 6}, {6, 8}}};  // published (P3)
+constexpr std::array<Shape, 5> kMachines = {
+    {{3, 2}, {3, 4}, {6, 4}, {6, 6}, {6, 8}}};  // published [tinsel-asap]
 
 using BoardMasks = std::map<int, std::map<int, std::uint64_t>>;  // board -> mailbox -> threads
 

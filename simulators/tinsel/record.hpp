@@ -1,8 +1,8 @@
 // What the programmable router reads: routing keys, beats and the five record types, each described once as a
 // table of fields. Encoding, decoding, printing and the documentation come from these tables.
 //
-// Original document, "Programmable routers and global multicast" (PIP-0024): widths of the key's parts are
-// symbolic there; 1 + 26 + 5 bits is what the reference implementation has (read in code).
+// [pip-0024] Functional overview: widths of the key's parts are
+// symbolic there; 1 + 26 + 5 bits is what [tinsel-src] has.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// The machine: where threads are, and how long its parts take. Sources: "original document" (PIP-0024),
-// papers of the machine's authors (published), its hardware description (read in code), or inferred, fitted,
-// assumed.
+// The machine: where threads are, and how long its parts take. Sources: [pip-0024],
+// papers of the machine's authors, [tinsel-fpl] and [tinsel-asap] (published), its hardware description
+// [tinsel-src] (read in it), or inferred, fitted, assumed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace offramp::tinsel {
 
 inline constexpr int kMailboxColumns = 4;
-inline constexpr int kMailboxes = 16;  // of a board, in a mesh of 4 x 4 (read in code)
+inline constexpr int kMailboxes = 16;  // of a board, in a mesh of 4 x 4 (read in [tinsel-src])
 inline constexpr int kCores = 4;       // of a mailbox
 inline constexpr int kThreadsPerCore = 16;
 inline constexpr int kThreadsPerMailbox = 64;
@@ -30,9 +30,10 @@ inline constexpr int kOutstandingBeats = 16;               // per DRAM, over all
 inline constexpr int kReceiveSlots = 448;                  // of a mailbox: 512 less one send slot per thread
 inline constexpr int kReceivePointers = 63;                // of a thread
 inline constexpr std::uint64_t kThreadMemory = 2U << 20U;  // DRAM partition of one thread, bytes
-/// Of a thread in its cores' write-back cache: 8 sets of 4 lines of 32 bytes (read in code).
+/// Of a thread in its cores' write-back cache: 8 sets of 4 lines of 32 bytes (read in [tinsel-src]).
 inline constexpr std::uint64_t kThreadCache = 1024;
-inline constexpr int kCacheBeats = 32;  // that the threads' caches have in flight to a DRAM (read in code)
+inline constexpr int kCacheBeats =
+    32;  // that the threads' caches have in flight to a DRAM (read in [tinsel-src])
 
 /// A thread of the machine. board: index, row by row.
 struct Place {
@@ -65,21 +66,22 @@ Direction first_step(const Mesh& mesh, int from, int to, DimensionOrder order);
 struct MachineSpec {
   Frequency clock = Frequency::megahertz(210);
   Mesh mesh;
-  // Inter-board link: 490 ns of MAC and PHY (measured: P9) and 32 cycles of reliability layer, together the
-  // published 150 cycles at 240 MHz (P1).
+  // Inter-board link: 490 ns of MAC and PHY (published [tinsel-src], revision 7bd6c6c) and 32 cycles of
+  // reliability layer, together the published 150 cycles at 240 MHz [tinsel-asap].
   Time link_mac = Time::ns(490);
   int link_cycles = 32;
   Bandwidth link = Bandwidth::gigabits_per_second(10);
-  int flit_link_bytes = 32;   // of a flit in the link's items: 208 bit padded (read in code); 24 before 0.7
+  int flit_link_bytes =
+      32;  // of a flit in the link's items: 208 bit padded (read in [tinsel-src]); 24 before 0.7
   int packet_bytes = 160;     // 20 items of 64 bit
   int packet_overhead = 40;   // 2 header beats, preamble, CRC, gap
-  int packet_gap_cycles = 2;  // between packets; fitted to P7
+  int packet_gap_cycles = 2;  // between packets; fitted to [tinsel-fpl]
   int timeout_cycles = 1024;  // of the reliability layer
   int retries = 1000;         // ours: then the link counts as broken
   // Network on chip: half-rate links.
   int noc_flit_cycles = 2;
   int noc_hop_cycles = 1;
-  int noc_turn_cycles = 2;  // per message at a mailbox's port; fitted to P6
+  int noc_turn_cycles = 2;  // per message at a mailbox's port; fitted to [tinsel-fpl]
   // Router.
   int bypass_cycles = 8;
   int dram_cycles = 80;  // lookup latency; not published, 60 to 120 plausible

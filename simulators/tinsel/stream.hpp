@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kFragmentBytes = 60;
 inline constexpr std::uint64_t kEnvelopeBytes = 16;
 
 /// What threads do, in instructions. A thread gets at most one instruction through its core's 8-stage
-/// pipeline at a time, a core one per cycle (read in code).
+/// pipeline at a time, a core one per cycle (read in [tinsel-src]).
 struct SoftwareSpec {
   int pipeline = 8;
   int fragment_send = 12;     // write the header, set the length, wait for CanSend, send

@@ -15,7 +15,7 @@
 
 namespace offramp::tinsel {
 
-/// Where tables may lie in each DRAM (read in code: POLiteProgRouterBase and -Length), in beats.
+/// Where tables may lie in each DRAM (read in [tinsel-src]: POLiteProgRouterBase and -Length), in beats.
 inline constexpr std::uint32_t kFirstBeat = 0x01804000 / kBeatBytes;
 inline constexpr std::uint32_t kTableBeats = 32'767'488;
 inline constexpr int kRams = 2;

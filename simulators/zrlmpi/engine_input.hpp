@@ -1,13 +1,13 @@
 // The input of one rank's engine, as far as requests wait in it: what the shell and the FIFO hold, and the
 // header cache. It belongs to the rank and outlives its calls.
 //
-// An engine reads its input while it waits for something (read in code): a request that comes at another time
-// stays in the FIFO, and in the shell behind it, and what finds both full is dropped. When the engine looks
-// for a request, it reads up to that one. Headers of others go into the cache meanwhile, which is asked
-// first.
+// An engine reads its input while it waits for something (read in [zrlmpi-src]): a request that comes at
+// another time stays in the FIFO, and in the shell behind it, and what finds both full is dropped. When the
+// engine looks for a request, it reads up to that one. Headers of others go into the cache meanwhile, which
+// is asked first.
 //
-// The reference's cache has a slot for each rank, because a rank has one call at a time. Here a rank may have
-// several open, so the slots take headers of any rank; without a free slot a header stays in the FIFO.
+// The cache of [zrlmpi-src] has a slot for each rank, because a rank has one call at a time. Here a rank may
+// have several open, so the slots take headers of any rank; without a free slot a header stays in the FIFO.
 #pragma once
 
 #include <algorithm>

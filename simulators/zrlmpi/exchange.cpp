@@ -260,7 +260,7 @@ class Receiver final : public Side {
   }
 
  private:
-  /// No timeout: a receive waits for ever, as in the reference.
+  /// No timeout: a receive waits for ever, as in [zrlmpi-src].
   Task<void> wait_for_request() {
     Process& self = co_await this_process();
     enter(State::kWait4Req, self);
@@ -271,7 +271,7 @@ class Receiver final : public Side {
       Header h;
       if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       if (h.type() != PacketType::kSendRequest || datagram.bytes != kHeaderBytes) continue;
-      if (!codes_match(h)) {  // INT against FLOAT never match: the reference waits for ever, we say so
+      if (!codes_match(h)) {  // INT against FLOAT never match: [zrlmpi-src] waits for ever, we say so
         co_await emit_error(State::kAssembleClear, ErrorCode::kWrongType);
         shared_.result.mismatch = true;
         continue;  // the ERROR may be lost, and the request come again

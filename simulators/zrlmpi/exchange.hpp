@@ -1,7 +1,7 @@
 // One call between two message passing engines: the sender's and the receiver's state machine, and the two
 // paths between them, as a network of processes.
 //
-// The state machines go through the documented states (numbers as in the MPE's source; read in code):
+// The state machines go through the documented states (numbers as in [zrlmpi-src]):
 //
 //   SEND     IDLE -> START_SEND -> SEND_REQ -> WAIT4CLEAR -> SEND_DATA_START -> SEND_DATA_RD -> SEND_DATA_WRD
 //            -> WAIT4ACK -> IDLE
@@ -9,7 +9,7 @@
 //   SEND_ACK
 //            -> IDLE
 //
-// Where the reference deadlocks or corrupts, this one repairs: a receiver that is done answers a repeated
+// Where [zrlmpi-src] deadlocks or corrupts, this one repairs: a receiver that is done answers a repeated
 // request or DATA with another ACK; on a wire with faults every datagram names its place in the message;
 // retries end.
 #pragma once

@@ -1,7 +1,7 @@
 // The ZRLMPI header ("envelope"): 32 bytes in front of every message, described once as a table of fields.
 // Encoding, decoding and printing all come from that table.
 //
-// Bytes 0-17 and 28-31 are seed 001, "ZRLMPI-Header definition". Byte 18 is the seed's optional tag. Bytes
+// Bytes 0-17 and 28-31 are [zrlmpi-protocol] ZRLMPI-Header definition, byte 18 is its optional tag. Bytes
 // 19-27 are reserved there and zero in the strict format; the extended format (ours) uses them so that every
 // tag, communicator and byte count can be carried. It always sets the version in byte 19: nodes that know
 // only the strict format then drop such a packet without remembering it.
@@ -19,13 +19,13 @@
 
 namespace offramp::zrlmpi {
 
-/// Strict: what the reference sends and accepts. Extended: accepts strict headers and the seed's tag byte as
-/// well.
+/// Strict: what [zrlmpi-src] sends and accepts. Extended: accepts strict headers and the tag byte of
+/// [zrlmpi-protocol] as well.
 enum class Format : std::uint8_t { kStrict, kExtended };
 
-/// seed 001, "mpi_call definition".
+/// [zrlmpi-protocol] mpi_call definition.
 enum class Call : std::uint8_t { kSendInt, kReceiveInt, kSendFloat, kReceiveFloat, kBarrier, kCount };
-/// seed 001, "packet_type definition".
+/// [zrlmpi-protocol] packet_type definition.
 enum class PacketType : std::uint8_t { kNone, kSendRequest, kClearToSend, kData, kAck, kError, kCount };
 std::string_view to_string(Call call);
 std::string_view to_string(PacketType type);
@@ -158,7 +158,7 @@ struct FragmentBlock {
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
 std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);
 
-/// What an ERROR names in the first word of its body: the reference's local status codes, which its own
+/// What an ERROR names in the first word of its body: the local status codes of [zrlmpi-src], which its own
 /// engine never sends.
 enum class ErrorCode : std::uint8_t {
   kUnnamed,

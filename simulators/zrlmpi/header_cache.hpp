@@ -1,6 +1,6 @@
 // The header cache: one slot per source rank for a header that came while another was expected. The newest
-// wins. "BSP programs have at most one pending header per peer" is the reference's reason for a single slot
-// (read in code).
+// wins. "BSP programs have at most one pending header per peer" is its reason for a single slot
+// (read in [zrlmpi-src]).
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // Every constant of the ZRLMPI protocol, of the message passing engine (MPE) that speaks it, and of the shell
 // around it: each once, with its source. What a setting may change has its default here.
 //
-// "original document" is the protocol document, "read in code" the reference's source, "published" the
-// shell's documents, "inferred" follows from the others.
+// [zrlmpi-protocol] is the protocol document, [zrlmpi-src] the engine's source; [cfdoc] and [cfdk] describe
+// the shell. "inferred" follows from the others.
 #pragma once
 
 #include <array>
@@ -14,32 +14,32 @@
 
 namespace offramp::zrlmpi {
 
-// Header (original document).
+// Header [zrlmpi-protocol].
 inline constexpr std::size_t kHeaderBytes = 32;
 inline constexpr std::uint32_t kMagic = 0x96969696;
 inline constexpr std::size_t kWordBytes = 4;  // of what the size field counts
 inline constexpr std::uint64_t kMaximumMessageBytes = std::uint64_t{0xffffffff} * kWordBytes;
-/// Body of an ERROR: one word that names the kind of error. The original document allows "some bytes".
+/// Body of an ERROR: one word that names the kind of error. [zrlmpi-protocol] allows "some bytes".
 inline constexpr std::size_t kErrorBytes = kWordBytes;
 /// Extension block (ours): bytes of the message, and offset of the fragment behind it.
 inline constexpr std::size_t kBlockBytes = 16;
 
 // Network.
-inline constexpr std::uint16_t kUdpPort = 2718;  // read in code
-inline constexpr int kMaximumNodes = 64;         // published: the shell's node ids are 0-63
-/// UDP payload of a datagram (read in code): 1500 - 50 (VXLAN) - 28 (IP, UDP), in whole 64-bit words.
+inline constexpr std::uint16_t kUdpPort = 2718;  // read in [zrlmpi-src]
+inline constexpr int kMaximumNodes = 64;         // published [cfdk]: the shell's node ids are 0-63
+/// UDP payload of a datagram (read in [zrlmpi-src]): 1500 - 50 (VXLAN) - 28 (IP, UDP), in whole 64-bit words.
 inline constexpr std::uint32_t kDatagramBytes = 1416;
 inline constexpr std::uint32_t kFirstPayloadBytes = kDatagramBytes - kHeaderBytes;
 inline constexpr std::uint32_t kFragmentBytes = kFirstPayloadBytes - kBlockBytes;
 /// Around the UDP payload: UDP 8, IP 20, Ethernet 18, preamble 8, gap 12 (inferred).
 inline constexpr std::uint32_t kFramingBytes = 66;
-inline constexpr Bandwidth kLink = Bandwidth::gigabits_per_second(10);  // published: 10 GbE per FPGA
+inline constexpr Bandwidth kLink = Bandwidth::gigabits_per_second(10);  // published [cfdoc]: 10 GbE per FPGA
 inline constexpr Time kLatency = Time::us(1);                           // assumed: one switch, MACs, PHYs
 
-// Engine (read in code).
+// Engine (read in [zrlmpi-src]).
 inline constexpr Frequency kClock = Frequency::kilohertz(156250);  // 6.4 ns
 inline constexpr int kInitiationInterval = 2;                      // cycles, of the protocol state machine
-inline constexpr int kBusBits = 8;                                 // original document
+inline constexpr int kBusBits = 8;                                 // [zrlmpi-protocol]
 inline constexpr int kSecondBusBits = 64;                          // MPE v2
 inline constexpr int kShellBusBits = 64;
 inline constexpr std::size_t kControlEntries = 4;          // FIFO between the state machine and its dequeuers
@@ -47,25 +47,26 @@ inline constexpr std::size_t kCacheSlots = kMaximumNodes;  // of the header cach
 inline constexpr std::size_t kInputFifoBytes = 2048;       // of the network's side
 inline constexpr std::size_t kInputFifoHeaders = kInputFifoBytes / kHeaderBytes;
 
-// Shell: what waits in front of the engine's input (published).
+// Shell: what waits in front of the engine's input (published [cfdk]).
 inline constexpr std::size_t kShellHeaders = 64;      // of the UDP offload engine
 inline constexpr std::size_t kTransportHeaders = 98;  // of the transport and network layers before it
 /// Handshake packets that can wait for an engine that does not read; more are dropped.
 inline constexpr std::size_t kWaitingHeaders = kInputFifoHeaders + kShellHeaders + kTransportHeaders;
 
-// Timers count idle iterations of the state machine (read in code).
+// Timers count idle iterations of the state machine (read in [zrlmpi-src]).
 inline constexpr std::int64_t kTimerCounts = 15'625'000;  // 100 ms in the comments, 200 ms at II = 2
 inline constexpr std::int64_t kTimerRankParts = 8;        // each rank waits an eighth of it longer
 inline constexpr std::int64_t kTimerGrowth = 10;          // times as long, on top, for each repetition
 inline constexpr int kTimerSteps = 2;                     // repetitions for which it grows
 inline constexpr int kAckBases = 2;                       // an ACK is waited for twice as long
-inline constexpr int kRetries = 16;                       // ours: the reference stops after 3
+inline constexpr int kRetries = 16;                       // ours: [zrlmpi-src] stops after 3
 
 // Role.
 inline constexpr int kRoleWordBits = 32;               // per cycle, in loops over its memory (inferred)
-inline constexpr std::uint64_t kStaticBytes = 131072;  // read in code: larger arrays lie in DRAM
-inline constexpr Time kDramDatagram = Time::ns(2300);  // read in code: a full datagram written to DRAM
-inline constexpr int kGroup = 4;                       // read in code: replicator and members of the tree
+inline constexpr std::uint64_t kStaticBytes = 131072;  // read in [zrlmpi-src]: larger arrays lie in DRAM
+inline constexpr Time kDramDatagram =
+    Time::ns(2300);               // read in [zrlmpi-src]: a full datagram written to DRAM
+inline constexpr int kGroup = 4;  // read in [zrlmpi-src]: replicator and members of the tree
 
 /// One of them, for people: `offramp explain constants`.
 struct Constant {
@@ -80,35 +81,35 @@ constexpr std::uint64_t whole_nanoseconds(Time time) {
 }
 
 inline constexpr std::array kConstants = {
-    Constant{"header", kHeaderBytes, "B", "original document"},
-    Constant{"magic", kMagic, "hex", "original document"},
-    Constant{"word of the size field", kWordBytes, "B", "original document"},
-    Constant{"body of an ERROR", kErrorBytes, "B", "original document: some bytes; one word is ours"},
+    Constant{"header", kHeaderBytes, "B", "[zrlmpi-protocol]"},
+    Constant{"magic", kMagic, "hex", "[zrlmpi-protocol]"},
+    Constant{"word of the size field", kWordBytes, "B", "[zrlmpi-protocol]"},
+    Constant{"body of an ERROR", kErrorBytes, "B", "[zrlmpi-protocol]: some bytes; one word is ours"},
     Constant{"extension block", kBlockBytes, "B", "ours"},
-    Constant{"UDP port", kUdpPort, "", "read in code"},
-    Constant{"nodes", kMaximumNodes, "", "published"},
-    Constant{"datagram", kDatagramBytes, "B", "read in code"},
+    Constant{"UDP port", kUdpPort, "", "read in [zrlmpi-src]"},
+    Constant{"nodes", kMaximumNodes, "", "published [cfdk]"},
+    Constant{"datagram", kDatagramBytes, "B", "read in [zrlmpi-src]"},
     Constant{"framing", kFramingBytes, "B", "inferred"},
-    Constant{"link", kLink.count() / 1'000'000'000, "Gb/s", "published"},
+    Constant{"link", kLink.count() / 1'000'000'000, "Gb/s", "published [cfdoc]"},
     Constant{"latency", whole_nanoseconds(kLatency), "ns", "assumed"},
-    Constant{"clock", kClock.count() / 1000, "kHz", "read in code"},
-    Constant{"initiation interval", kInitiationInterval, "cycles", "read in code"},
-    Constant{"bus, seed", kBusBits, "bit", "original document"},
-    Constant{"bus, mpe2", kSecondBusBits, "bit", "read in code"},
-    Constant{"shell's bus", kShellBusBits, "bit", "read in code"},
-    Constant{"header cache", kCacheSlots, "slots", "read in code"},
-    Constant{"input FIFO", kInputFifoBytes, "B", "read in code"},
-    Constant{"shell's headers", kShellHeaders, "headers", "published"},
-    Constant{"transport's headers", kTransportHeaders, "headers", "published"},
-    Constant{"timer", kTimerCounts, "iterations", "read in code"},
-    Constant{"timer, parts per rank", kTimerRankParts, "", "read in code"},
-    Constant{"timer, growth", kTimerGrowth, "times", "read in code"},
-    Constant{"timer, steps", kTimerSteps, "", "read in code"},
-    Constant{"repetitions", kRetries, "", "ours; the reference has 3"},
+    Constant{"clock", kClock.count() / 1000, "kHz", "read in [zrlmpi-src]"},
+    Constant{"initiation interval", kInitiationInterval, "cycles", "read in [zrlmpi-src]"},
+    Constant{"bus, seed", kBusBits, "bit", "[zrlmpi-protocol]"},
+    Constant{"bus, mpe2", kSecondBusBits, "bit", "read in [zrlmpi-src]"},
+    Constant{"shell's bus", kShellBusBits, "bit", "read in [zrlmpi-src]"},
+    Constant{"header cache", kCacheSlots, "slots", "read in [zrlmpi-src]"},
+    Constant{"input FIFO", kInputFifoBytes, "B", "read in [zrlmpi-src]"},
+    Constant{"shell's headers", kShellHeaders, "headers", "published [cfdk]"},
+    Constant{"transport's headers", kTransportHeaders, "headers", "published [cfdk]"},
+    Constant{"timer", kTimerCounts, "iterations", "read in [zrlmpi-src]"},
+    Constant{"timer, parts per rank", kTimerRankParts, "", "read in [zrlmpi-src]"},
+    Constant{"timer, growth", kTimerGrowth, "times", "read in [zrlmpi-src]"},
+    Constant{"timer, steps", kTimerSteps, "", "read in [zrlmpi-src]"},
+    Constant{"repetitions", kRetries, "", "ours; [zrlmpi-src] has 3"},
     Constant{"word of the role", kRoleWordBits, "bit", "inferred"},
-    Constant{"largest static array", kStaticBytes, "B", "read in code"},
-    Constant{"datagram to DRAM", whole_nanoseconds(kDramDatagram), "ns", "read in code"},
-    Constant{"group of the tree", kGroup, "ranks", "read in code"},
+    Constant{"largest static array", kStaticBytes, "B", "read in [zrlmpi-src]"},
+    Constant{"datagram to DRAM", whole_nanoseconds(kDramDatagram), "ns", "read in [zrlmpi-src]"},
+    Constant{"group of the tree", kGroup, "ranks", "read in [zrlmpi-src]"},
 };
 
 }  // namespace offramp::zrlmpi

@@ -8,14 +8,14 @@
 
 namespace offramp::zrlmpi {
 
-/// MPI_Interface of the original document: 72 bits.
+/// [zrlmpi-protocol] MPI_Interface: 72 bits.
 struct Command {
   Call call = Call::kSendInt;
   std::uint32_t count = 0;  // words
   std::uint32_t rank = 0;   // of the peer
 };
 
-/// One byte for each event (read in code).
+/// One byte for each event (read in [zrlmpi-src]).
 enum class Feedback : std::uint8_t {
   kOk = 1,    // the call is over
   kFail = 2,  // the role has to stream the same buffer again

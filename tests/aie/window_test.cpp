@@ -231,7 +231,7 @@ TEST(Memory, LimitsOfSection46) {
 
 TEST(Memory, DepthLimitOfEquation49) {
   const ArraySpec array;
-  EXPECT_NEAR(depth_limit(array, 8192, 24 * 1024, 1024), 7.8, 0.05);  // as the original document computes it
+  EXPECT_NEAR(depth_limit(array, 8192, 24 * 1024, 1024), 7.8, 0.05);  // as [aie-thesis] 4.6.3 computes it
   EXPECT_GT(depth_limit(array, 8192, 8192, 1024), 8);
   EXPECT_LT(depth_limit(array, 8192, 8192, 1024), 9);
 }

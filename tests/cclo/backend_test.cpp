@@ -99,7 +99,7 @@ std::vector<int> broadcast_peers(int rank, int ranks, int root) {
   return team.sent_to;
 }
 
-TEST(CcloFirmware, BroadcastsDownABinomialTree) {  // V17
+TEST(CcloFirmware, BroadcastsDownABinomialTree) {
   const std::vector<std::vector<int>> nine = {{8, 4, 2, 1}, {}, {3}, {}, {6, 5}, {}, {7}, {}, {}};
   for (int rank = 0; rank < 9; ++rank)
     EXPECT_EQ(broadcast_peers(rank, 9, 0), nine[static_cast<std::size_t>(rank)]) << rank;
@@ -137,7 +137,7 @@ TEST(CcloFirmware, ChoosesItsAlgorithmByTheWordsOfTheExchangeMemory) {
   EXPECT_EQ(peers(OperationKind::kReduce, {{"reduce_flat_bytes", number(100000)}}), 7U);
 }
 
-TEST(CcloFirmware, GathersAroundARingWithRelays) {  // V18
+TEST(CcloFirmware, GathersAroundARingWithRelays) {
   constexpr std::size_t kBlock = 256;
   constexpr int kRanks = 4;
   constexpr int kRoot = 1;
@@ -163,7 +163,7 @@ TEST(CcloFirmware, GathersAroundARingWithRelays) {  // V18
   EXPECT_EQ(slots, (std::vector<std::ptrdiff_t>{0, 3, 2}));
 }
 
-TEST(CcloMessages, AreNumberedSegmentBySegment) {  // V14
+TEST(CcloMessages, AreNumberedSegmentBySegment) {
   for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
     Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
     spec.rx_buffer_bytes = 1024;
@@ -181,7 +181,7 @@ TEST(CcloMessages, AreNumberedSegmentBySegment) {  // V14
   }
 }
 
-TEST(CcloMessages, OfARendezvousAreNotNumbered) {  // V14
+TEST(CcloMessages, OfARendezvousAreNotNumbered) {
   const Configuration configuration = configuration_of(settings_with({{"profile", word("gen2")}}));
   Spec spec = configuration.spec;
   Driver driver(configuration, spec, 0, 2);
@@ -197,7 +197,7 @@ TEST(CcloMessages, OfARendezvousAreNotNumbered) {  // V14
   EXPECT_EQ(communicator.get(1, RankField::kInboundSequence), 1U);
 }
 
-TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {  // V13
+TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {
   for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
     const Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
     IoSpace space(layout_of(profile));
@@ -211,7 +211,7 @@ TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {  // V13
   }
 }
 
-TEST(CcloFirmware, ChoosesTheProtocolByTheThreshold) {  // V16
+TEST(CcloFirmware, ChoosesTheProtocolByTheThreshold) {
   Spec spec = gen2_spec();
   EXPECT_FALSE(is_rendezvous(spec, Scenario::kBcast, 4 * 256)) << "equal is eager";
   EXPECT_TRUE(is_rendezvous(spec, Scenario::kBcast, 4 * 257));
@@ -221,7 +221,7 @@ TEST(CcloFirmware, ChoosesTheProtocolByTheThreshold) {  // V16
   EXPECT_FALSE(is_rendezvous(Spec(), Scenario::kBcast, 1 << 20));
 }
 
-TEST(CcloFirmware, CutsChunksOfWholeElements) {  // V19, with the tail repaired
+TEST(CcloFirmware, CutsChunksOfWholeElements) {  // with the tail repaired
   const auto sizes = [](std::uint64_t bytes, int ranks) {
     std::vector<std::uint64_t> out;
     for (int i = 0; i < ranks; ++i) out.push_back(chunk_of(bytes, 4, ranks, i).bytes / 4);

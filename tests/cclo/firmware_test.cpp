@@ -165,7 +165,7 @@ TEST(CcloConfiguration, AResetForgetsAllButTheHardwareId) {
   }
 }
 
-TEST(CcloReceive, MatchesTagsInTheDevice) {  // V15
+TEST(CcloReceive, MatchesTagsInTheDevice) {
   for (const Profile profile : kGenerations) {
     const bool second = profile == Profile::kGen2;
     const auto receive = [&](std::uint32_t message, std::uint32_t receiver) {

@@ -17,7 +17,7 @@ double row(const std::string& name, double published, double model) {
   return std::abs(error);
 }
 
-TEST(CcloPublished, AConfigurationCallTakes235Cycles) {  // V20; fitted
+TEST(CcloPublished, AConfigurationCallTakes235Cycles) {  // fitted
   for (const Spec& spec : {Spec(), gen2_spec()}) {
     const bool second = spec.generation == Generation::kSecond;
     MessageRunner runner(spec, layout_of(second ? Profile::kGen2 : Profile::kSeed));
@@ -116,7 +116,7 @@ Time collective(const Values& values, int ranks, OperationKind kind, std::size_t
   return last;
 }
 
-/// The ideal durations of the reference's own benchmark parser (published): m bytes, rtt 500 ns, 100 Gb/s.
+/// The ideal durations of the benchmark parser of [accl-2025]: m bytes, rtt 500 ns, 100 Gb/s.
 Time ideal(OperationKind kind, int ranks, std::size_t m, std::size_t segment) {
   const Time latency = Time::ns(250);
   const Time one = Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(m));

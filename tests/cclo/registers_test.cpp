@@ -1,5 +1,4 @@
-// The IO space: tables, layouts, the original document's dump, codes and the message header. Numbers behind
-// "V" are those of the conformance vectors.
+// The IO space: tables, layouts, the dump of [accl], codes and the message header.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +17,7 @@ std::uint32_t at(const CallWords& words, Argument argument) {
   return words[static_cast<std::size_t>(argument)];
 }
 
-TEST(CcloCallBlock, DecodesTheDumpOfTheOriginalDocument) {  // V1
+TEST(CcloCallBlock, DecodesTheDumpOfTheDocument) {
   IoSpace space(layout_of(Profile::kDump));
   const std::uint32_t dump[32] = {0x4, 0, 0,    0, 0x2, 0, 0x3d0900, 0, 0x1244, 0, 0x2,       0,
                                   0x0, 0, 0x19, 0, 0x0, 0, 0x0,      0, 0,      0, 0xd0b73000};
@@ -40,7 +39,7 @@ TEST(CcloCallBlock, DecodesTheDumpOfTheOriginalDocument) {  // V1
   EXPECT_EQ(layout_of(Profile::kDump).communicators_offset(16), 0x1244U);
 }
 
-TEST(CcloCallBlock, NamesStreamsAndHostMemoryByOneBitEach) {  // V12
+TEST(CcloCallBlock, NamesStreamsAndHostMemoryByOneBitEach) {
   EXPECT_EQ(print_operand_flags(0x0401), "OP0 stream, RES host");
   EXPECT_EQ(print_operand_flags(0x0700), "OP0 host, OP1 host, RES host");
   EXPECT_EQ(print_operand_flags(0x10000), "unknown");
@@ -101,7 +100,7 @@ TEST(CcloIoSpace, AnswersAnyAddress) {
   }
 }
 
-TEST(CcloExchangeMemory, HasTheCommunicatorBehindTheRxDescriptors) {  // V3
+TEST(CcloExchangeMemory, HasTheCommunicatorBehindTheRxDescriptors) {
   const std::uint32_t buffers[] = {1, 2, 3, 4, 8, 10, 16, 32};
   const std::uint32_t seed[] = {0x828, 0x84c, 0x870, 0x894, 0x924, 0x96c, 0xa44, 0xc84};
   const std::uint32_t dump[] = {0x1028, 0x104c, 0x1070, 0x1094, 0x1124, 0x116c, 0x1244, 0x1484};
@@ -112,10 +111,10 @@ TEST(CcloExchangeMemory, HasTheCommunicatorBehindTheRxDescriptors) {  // V3
     EXPECT_EQ(layout_of(Profile::kGen2).communicators_offset(buffers[i]), gen2[i]);
   }
   for (std::uint32_t n = 0; n < 200; ++n)
-    EXPECT_NE(layout_of(Profile::kSeed).communicators_offset(n), 0x1244U) << "V2: no count gives the dump's";
+    EXPECT_NE(layout_of(Profile::kSeed).communicators_offset(n), 0x1244U) << "no count gives the dump's";
 }
 
-TEST(CcloExchangeMemory, HoldsWhatFits) {  // V4
+TEST(CcloExchangeMemory, HoldsWhatFits) {
   const Layout& seed = layout_of(Profile::kSeed);
   EXPECT_EQ(seed.most_buffers(4), 54U);
   EXPECT_EQ(seed.free_words(16), 365U);
@@ -130,7 +129,7 @@ TEST(CcloExchangeMemory, HoldsWhatFits) {  // V4
   EXPECT_EQ(most_ranks(Profile::kGen2), 310U);
 }
 
-TEST(CcloExchangeMemory, OfTheSecondGenerationHasSixConfigurationsBehindTheCommunicator) {  // V6
+TEST(CcloExchangeMemory, OfTheSecondGenerationHasSixConfigurationsBehindTheCommunicator) {
   const Layout& layout = layout_of(Profile::kGen2);
   const std::uint64_t communicator = layout.communicators_offset(16);
   EXPECT_EQ(communicator, 0x1c8U);
@@ -177,7 +176,7 @@ struct Engine {
   Driver driver;
 };
 
-TEST(CcloDriver, WritesTheCommunicatorOfTheVector) {  // V5, with sessions open
+TEST(CcloDriver, WritesTheCommunicatorOfTheVector) {  // with sessions open
   Engine tcp({{"profile", word("dump")}}, 1, 2);
   const std::vector<std::uint32_t> expected = {2, 1, 0x0a0a0a01, 5500, 0, 0, 0, 0x0a0a0a02, 5501, 0, 0, 1};
   EXPECT_EQ(tcp.words(0x1244, 12), expected);
@@ -222,7 +221,7 @@ TEST(CcloDriver, EvictsWhatWasUsedLongestAgo) {
   EXPECT_EQ(engine.words(0xa44, 2), (std::vector<std::uint32_t>{72, 3}));
 }
 
-TEST(CcloConfiguration, ChecksWhatTheFirmwareChecks) {  // V13
+TEST(CcloConfiguration, ChecksWhatTheFirmwareChecks) {
   Spec gen1;
   EngineState state;
   const auto one = [&](Gen1Config f, std::uint32_t v) {
@@ -242,7 +241,7 @@ TEST(CcloConfiguration, ChecksWhatTheFirmwareChecks) {  // V13
   EXPECT_EQ(two(Gen2Config::kMaximumRendezvous, 32768), 0U);
 }
 
-TEST(CcloCodes, AreThoseOfBothGenerations) {  // V13
+TEST(CcloCodes, AreThoseOfBothGenerations) {
   EXPECT_EQ(encode(Generation::kFirst, Error::kReceiveTimeout), 12U);
   EXPECT_EQ(encode(Generation::kSecond, Error::kReceiveTimeout), 0x800U);
   EXPECT_EQ(encode(Generation::kSecond, Error::kNotImplemented), 0x4000U);
@@ -264,7 +263,7 @@ TEST(CcloCodes, AreThoseOfBothGenerations) {  // V13
   }
 }
 
-TEST(CcloHardwareId, DecodesPublishedWords) {  // V7
+TEST(CcloHardwareId, DecodesPublishedWords) {
   const std::pair<std::uint32_t, std::uint32_t> words[] = {
       {3009117246U, 0xb35b7c}, {2696576574U, 0xa0ba7e}, {4147289406U, 0xf7329d}};
   for (const auto& [word, commit] : words) {
@@ -275,7 +274,7 @@ TEST(CcloHardwareId, DecodesPublishedWords) {  // V7
   }
 }
 
-TEST(CcloHeader, IsTheSecondGenerationsByteForByte) {  // V8
+TEST(CcloHeader, IsTheSecondGenerationsByteForByte) {
   Header eager;
   eager.set(HeaderField::kCount, 1024);
   eager.set(HeaderField::kTag, 7);
@@ -298,7 +297,7 @@ TEST(CcloHeader, IsTheSecondGenerationsByteForByte) {  // V8
   EXPECT_EQ(decode(Generation::kSecond, image), data);
 }
 
-TEST(CcloHeader, OfTheFirstGenerationHasFourWords) {  // V9
+TEST(CcloHeader, OfTheFirstGenerationHasFourWords) {
   Header header;
   header.set(HeaderField::kCount, 1024);
   header.set(HeaderField::kTag, 25);
@@ -326,7 +325,7 @@ TEST(CcloHeader, TakesAnyBytes) {
   }
 }
 
-TEST(CcloPacketizer, CutsAsTheVectorsSay) {  // V10
+TEST(CcloPacketizer, CutsAsTheVectorsSay) {
   const auto words = [](Generation g, std::uint32_t packet, std::uint64_t bytes) {
     const PacketCut cut = cut_message(g, Transport::kUdp, packet, bytes);
     std::vector<std::int64_t> out(cut.full, Spec::words(cut.full_bytes));
@@ -354,7 +353,7 @@ TEST(CcloDma, CommandAndStatusWordsAreThoseOfTheDataMover) {
   EXPECT_EQ(encode(decode_dma_status(0xdeadbeef)), 0xdeadbeefU);
 }
 
-TEST(CcloMove, HasTheOpcodesOfTheVector) {  // V11
+TEST(CcloMove, HasTheOpcodesOfTheVector) {
   const auto set = [](Access op0, Access op1, Access res) {
     return MoveOpcode()
         .with(MoveField::kOperand0, op0)
@@ -429,7 +428,7 @@ TEST(CcloRxPool, FlagsASegmentThatIsTooLong) {
   }
 }
 
-TEST(CcloRxPool, HasTheWildcardAtTheReceiverOrAtTheMessage) {  // V15
+TEST(CcloRxPool, HasTheWildcardAtTheReceiverOrAtTheMessage) {
   Pool first(Profile::kSeed);
   (void)first.pool.enqueue();
   (void)first.pool.fill({8, 5, 1, 1});
@@ -444,7 +443,7 @@ TEST(CcloRxPool, HasTheWildcardAtTheReceiverOrAtTheMessage) {  // V15
   EXPECT_TRUE(second.pool.seek(2, 5, 0));
 }
 
-TEST(CcloCommunicator, NumbersMessagesFromOneAndFromZero) {  // V9
+TEST(CcloCommunicator, NumbersMessagesFromOneAndFromZero) {
   for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
     IoSpace space(layout_of(profile));
     poke_communicator(space, 0x900, 2, 0);

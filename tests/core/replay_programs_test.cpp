@@ -12,6 +12,7 @@
 
 #include "lib/report/receipt.hpp"
 #include "lib/report/replay_records.hpp"
+#include "tests/built_in_names.hpp"
 #include "tests/core/tape.hpp"
 #include "tests/model/programs.hpp"
 #include "tests/seeds.hpp"
@@ -349,8 +350,7 @@ TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, ObservedReplays,
-                         testing::Values("host", "zrlmpi", "cclo", "aie", "dpu", "tinsel"), name_of);
+INSTANTIATE_TEST_SUITE_P(Over, ObservedReplays, testing::ValuesIn(test::built_in_names()), name_of);
 
 }  // namespace
 }  // namespace offramp

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/replay/open_requests.hpp"
+#include "tests/built_in_names.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 
@@ -453,8 +454,7 @@ TEST_P(Replays, EndWhateverTheRecordingSays) {
   EXPECT_GT(ended, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(OverEachBackend, Replays,
-                         testing::Values("host", "cclo", "zrlmpi", "dpu", "tinsel", "aie"),
+INSTANTIATE_TEST_SUITE_P(OverEachBackend, Replays, testing::ValuesIn(test::built_in_names()),
                          [](const auto& test) { return std::string(test.param); });
 
 // --- one thing at a time, over the host ---

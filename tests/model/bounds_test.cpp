@@ -16,13 +16,13 @@
 #include "backends/dpu/parameters.hpp"
 #include "backends/host/parameters.hpp"
 #include "offramp/kernel/random.hpp"
+#include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
 #include "tests/seeds.hpp"
 
 namespace offramp {
 namespace {
 
-constexpr const char* kBackends[] = {"host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"};
 constexpr std::size_t kMebibyte = 1 << 20;
 
 struct Sent {
@@ -175,7 +175,7 @@ double choice_for_usual_rates(std::string_view name) {
 }
 
 TEST(Bounds, ADoubledRateNeverMakesAnOperationSlower) {
-  for (const char* const name : kBackends) {
+  for (const char* const name : test::built_in_names()) {
     const Setting usual = setting_of(name);
     Worst worst;
     for (const auto& [what, program] : single_operations(usual)) {
@@ -192,7 +192,7 @@ TEST(Bounds, ADoubledRateNeverMakesAnOperationSlower) {
 /// Few programs are slower, and none by much; all together are not.
 TEST(Bounds, ADoubledRateMakesAProgramSlowerByAnomaliesAtMost) {
   constexpr int kPrograms = 20;
-  for (const char* const name : kBackends) {
+  for (const char* const name : test::built_in_names()) {
     Worst worst;
     std::map<std::string, double> sums;
     for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
@@ -212,7 +212,7 @@ TEST(Bounds, ADoubledRateMakesAProgramSlowerByAnomaliesAtMost) {
 }
 
 TEST(Bounds, AnotherJobMakesAProgramFasterByAnomaliesAtMost) {
-  for (const char* const name : kBackends) {
+  for (const char* const name : test::built_in_names()) {
     Worst worst;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const Setting setting = setting_of(name);
@@ -227,7 +227,7 @@ TEST(Bounds, AnotherJobMakesAProgramFasterByAnomaliesAtMost) {
 }
 
 TEST(Bounds, TwiceTheBytesTakeAboutTwiceAsLongAtMost) {
-  for (const char* const name : kBackends) {
+  for (const char* const name : test::built_in_names()) {
     double least = std::numeric_limits<double>::max();
     Worst most;
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {

@@ -12,6 +12,7 @@
 #include "offramp/kernel/operation_id.hpp"
 #include "offramp/kernel/packet.hpp"
 #include "simulators/model/world.hpp"
+#include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
 
 namespace offramp {
@@ -122,7 +123,7 @@ TEST(AnObservedWorld, TellsForWhomAMeetingWaits) {
 }
 
 TEST(AnObservedWorld, SaysThatASenderWaitsForItsReceiver) {
-  for (const char* backend : {"host", "zrlmpi", "cclo", "aie", "dpu", "tinsel"}) {
+  for (const char* backend : test::built_in_names()) {
     Told told;
     World world(told.options(2), test::hardware(backend));
     ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
@@ -177,8 +178,7 @@ TEST_P(ObservedWorlds, HaveTheTimesOfOthers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, ObservedWorlds,
-                         testing::Values("host", "zrlmpi", "cclo", "aie", "dpu", "tinsel"),
+INSTANTIATE_TEST_SUITE_P(Over, ObservedWorlds, testing::ValuesIn(test::built_in_names()),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

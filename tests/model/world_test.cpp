@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "offramp/kernel/arbiter.hpp"
+#include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
 
 namespace offramp {
@@ -443,12 +444,11 @@ TEST(AWorld, HasFurtherBackendsWhereRoutesLead) {
     EXPECT_THAT(world.violations(), IsEmpty());
     return std::pair(world.end(), world.wire().packets);
   };
-  const auto on = [](const char* name) {
+  const auto on = [](std::string_view name) {
     return WorldBackend::Further{&test::built_in(name), test::hardware(name).settings};
   };
-  for (const char* name : {"zrlmpi", "cclo", "aie", "dpu", "tinsel"}) {
-    WorldBackend routed =
-        test::with_host(test::hardware(std::string_view(name) == "zrlmpi" ? "dpu" : "zrlmpi"));
+  for (const std::string_view name : test::built_in_names("host")) {
+    WorldBackend routed = test::with_host(test::hardware(name == "zrlmpi" ? "dpu" : "zrlmpi"));
     routed.further = {on("tinsel"), on(name)};
     const auto own = times(routed);
     routed.rules = {{OperationKind::kCount, 0, SIZE_MAX, 0, INT32_MAX, 3}};

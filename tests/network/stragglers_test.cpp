@@ -9,6 +9,7 @@
 #include "lib/replay/pattern.hpp"
 #include "lib/replay/replay.hpp"
 #include "offramp/kernel/random.hpp"
+#include "tests/built_in_names.hpp"
 
 namespace offramp {
 namespace {
@@ -82,7 +83,7 @@ Task<void> everything(RankHandle& rank) {
 }
 
 class Straggling : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Over, Straggling, testing::Values("host", "dpu", "cclo", "zrlmpi", "tinsel"),
+INSTANTIATE_TEST_SUITE_P(Over, Straggling, testing::ValuesIn(test::built_in_names("aie")),
                          [](const auto& backend) { return std::string(backend.param); });
 
 TEST_P(Straggling, TakesNoTimeWhereStragglersTakeNone) {

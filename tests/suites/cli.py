@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def run(arguments, tally):
     env = base_environment({"OFFRAMP_BUILD": arguments.build})
     for label, script in (("cli/offramp command", "cli_test.py"), ("cli/the documents name every key", "docs_test.py"),
+                          ("cli/the bibliography and what cites it", "sources_test.py"),
                           ("cli/manual pages and reference", "manual_test.py"),
                           ("cli/completion in bash, fish and zsh", "completion_test.py"),
                           ("cli/recordings that are not whole, reports and settings of replays", "recording_test.py"),

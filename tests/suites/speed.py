@@ -14,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import registry  # noqa: E402  # pylint: disable=wrong-import-position
 from launch import base_environment, mpi_of  # noqa: E402  # pylint: disable=wrong-import-position
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -98,7 +99,7 @@ def run(arguments, tally):
 
 if __name__ == "__main__":
     build = os.path.abspath(sys.argv[1])
-    backends = ["host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"]
+    backends = registry.backends(build)
     figures = {"compiler": compiler(build), **{operation: {backend: per_operation(build, backend, operation) for backend in backends}
                                                for operation in OPERATIONS}}
     print(json.dumps(figures, indent=2))

@@ -12,7 +12,7 @@ namespace {
 
 const Payload kWords = {0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80};
 
-// The reference's own test (apps/POLite/progrouters): six receipts on two boards.
+// The test of [tinsel-src] (apps/POLite/progrouters): six receipts on two boards.
 TEST(TinselMachine, TheReferencesRouterTestGivesItsSixReceipts) {
   Machine machine(small_machine());
   Recorder recorder(machine);
@@ -26,7 +26,7 @@ TEST(TinselMachine, TheReferencesRouterTestGivesItsSixReceipts) {
           .place(std::vector{Record::mrm(1, 0xf0f0, 1), Record::mrm(1, 0xf0f0, 2), Record::mrm(5, 0xf0f0, 1),
                              Record::mrm(5, 0xf0f0, 2), Record::rr(Direction::kEast, east.encode())})
           .key;
-  EXPECT_EQ(key.encode(), 0x01804002U);  // as the reference's
+  EXPECT_EQ(key.encode(), 0x01804002U);  // as that of [tinsel-src]
   machine.send({}, at(mesh, 0, 0), keyed(key, 2, kWords));
   ASSERT_TRUE(machine.run());
   std::set<Place> places;
@@ -45,7 +45,7 @@ TEST(TinselMachine, TheReferencesRouterTestGivesItsSixReceipts) {
   EXPECT_TRUE(machine.quiescent());
 }
 
-// The reference's earlier test of URM1 and URM2.
+// An earlier test of [tinsel-src] of URM1 and URM2.
 TEST(TinselMachine, UnicastRecordsOverwriteOneOrTwoWords) {
   Machine machine(small_machine());
   Recorder recorder(machine);

@@ -1,4 +1,4 @@
-// Keys, beats and records: vectors packed by hand from the fields of PIP-0024, and any bytes at all.
+// Keys, beats and records: vectors packed by hand from the fields of [pip-0024], and any bytes at all.
 #include "simulators/tinsel/record.hpp"
 
 #include <gtest/gtest.h>

@@ -31,7 +31,7 @@ TEST(TinselTables, ListsOfEveryLengthComeBackAsTheyWere) {
   }
 }
 
-// Counted from the format of PIP-0024: 1024 one-chunk records are six blocks of 31 beats and a tail of 20.
+// Counted from the format of [pip-0024]: 1024 one-chunk records are six blocks of 31 beats and a tail of 20.
 TEST(TinselTables, AFullBoardOfUnicastRecordsTakes206Beats) {
   Tables tables;
   const Placed placed = tables.place(urm1_list(1024));

@@ -215,7 +215,7 @@ TEST_F(TinselThreads, AThreadThatDoesNotReceiveHoldsItsSendersUp) {
   EXPECT_NEAR(sent_meanwhile, 63, 5);
 }
 
-// Published (FPL 2019): 40,000 barriers per second on 3 x 2 boards at 250 MHz, 26,000 on 3 x 4.
+// [tinsel-fpl]: 40,000 barriers per second on 3 x 2 boards at 250 MHz, 26,000 on 3 x 4.
 TEST_F(TinselThreads, BarriersInALoopTakeWhatIsPublished) {
   constexpr int kBarriers = 12;
   for (const auto& [rows, published] : {std::pair{2U, 25.0}, {4U, 38.46}}) {

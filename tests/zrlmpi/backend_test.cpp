@@ -172,8 +172,8 @@ TEST(ZrlmpiBackend, AMessageToItselfNeverReachesTheNetwork) {
   EXPECT_EQ(driver->wire().packets, 0U);
 }
 
-// The engine has one call at a time (read in code: the states in mpe.hpp): sends follow each other, whatever
-// their size.
+// The engine has one call at a time (read in [zrlmpi-src]: the states in mpe.hpp): sends follow each other,
+// whatever their size.
 TEST(ZrlmpiBackend, SendsFollowEachOtherOnTheSendMachine) {
   Driver driver;
   Time expected = kCommand;

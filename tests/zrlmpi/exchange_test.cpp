@@ -283,7 +283,7 @@ TEST(ZrlmpiExchange, DeliversEveryByteAtEveryBoundary) {
   }
 }
 
-// C19: neither the magic number nor whole handshake packets inside a payload are taken for anything but data.
+// Neither the magic number nor whole handshake packets inside a payload are taken for anything but data.
 TEST(ZrlmpiExchange, DeliversPayloadsThatLookLikeHeaders) {
   for (const Format format : {Format::kStrict, Format::kExtended}) {
     MpeSpec spec;
@@ -330,7 +330,7 @@ TEST(ZrlmpiExchange, WaitsForALateReceiverHoweverLateItIs) {
   }
 }
 
-TEST(ZrlmpiExchange, CompletesABarrierCallWithoutData) {  // C20
+TEST(ZrlmpiExchange, CompletesABarrierCallWithoutData) {
   ExchangeRequest request = request_of(0);
   request.call = Call::kBarrier;
   for (const FaultRates& faults : {FaultRates{}, harmless()}) {
@@ -343,14 +343,14 @@ TEST(ZrlmpiExchange, CompletesABarrierCallWithoutData) {  // C20
   }
 }
 
-TEST(ZrlmpiExchange, CompletesAMessageOfNoBytes) {  // C15
+TEST(ZrlmpiExchange, CompletesAMessageOfNoBytes) {
   const ExchangeResult result = ExchangeRunner(MpeSpec()).run(request_of(0));
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(result.wire.packets, 4U);
   EXPECT_EQ(result.wire.payload_bytes, 4U * 32);
 }
 
-TEST(ZrlmpiExchange, AnswersFloatAgainstIntWithAnError) {  // C5, C18
+TEST(ZrlmpiExchange, AnswersFloatAgainstIntWithAnError) {
   ExchangeRunner runner{MpeSpec()};
   for (const FaultRates& faults : {FaultRates{}, harmless()}) {
     ExchangeRequest request = request_of(100);

@@ -51,7 +51,7 @@ Played play(const FaultRates& faults, const Buffer& data, const MpeSpec& spec = 
   return played;
 }
 
-// C11 and C22: the sum of what the repetition repeats and of the documented timer, to the picosecond.
+// The sum of what the repetition repeats and of the documented timer, to the picosecond.
 class ZrlmpiSingleLoss : public testing::Test {
  protected:
   Played lost(Way way, std::uint64_t n) {
@@ -109,7 +109,7 @@ TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // zrlmpi_common.hp
   EXPECT_EQ(spec.timeout(8, 2, 0), Time::ms(800));
 }
 
-TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {  // C22
+TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {
   MpeSpec spec;
   spec.retries = 3;
   const Played it = play({1, 1, 0, 0}, pattern(10, 1), spec);
@@ -165,7 +165,7 @@ TEST(ZrlmpiFaults, FailTheCallWhenAllAcksAreLost) {
   EXPECT_FALSE(it.result.ok());
 }
 
-// C12: what arrives is right, or the call has failed.
+// What arrives is right, or the call has failed.
 TEST(ZrlmpiFaults, NeverCorruptAMessage) {
   std::mt19937_64 random(20);
   std::uniform_real_distribution<double> rate(0, 0.2);

@@ -21,7 +21,7 @@ void expect_cut(int bus, std::uint64_t words, std::uint64_t datagrams, std::uint
   EXPECT_EQ(cut.last_bytes, last) << words << " words, " << bus << " bit";
 }
 
-// Seen in a run of the reference's library (LIB/SW/ZRLMPI.cpp): the engine fills up the last line.
+// Seen in a run of the library of [zrlmpi-src] (LIB/SW/ZRLMPI.cpp): the engine fills up the last line.
 TEST(ZrlmpiSegmentation, CutsMessagesWhereTheReferenceDoes) {
   for (const int bus : {8, 32, 64}) {
     expect_cut(bus, 0, 1, 32);
@@ -33,8 +33,8 @@ TEST(ZrlmpiSegmentation, CutsMessagesWhereTheReferenceDoes) {
 }
 
 TEST(ZrlmpiSegmentation, FillsTheLastWordOfAMessage) {
-  EXPECT_EQ(cut_message(with_bus(8), 12).last_bytes, 44U);   // V11, as the library sends it
-  EXPECT_EQ(cut_message(with_bus(64), 12).last_bytes, 48U);  // V11, as the engine sends it
+  EXPECT_EQ(cut_message(with_bus(8), 12).last_bytes, 44U);   // as the library sends it
+  EXPECT_EQ(cut_message(with_bus(64), 12).last_bytes, 48U);  // as the engine sends it
   EXPECT_EQ(cut_message(with_bus(8), 1).last_bytes, 36U);
 }
 

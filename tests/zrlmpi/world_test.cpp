@@ -85,7 +85,7 @@ TEST(ZrlmpiWorld, NothingIsGrantedEarlyInACollective) {
   }
 }
 
-/// Original document, mpi_call 4. Of each pair in the tree one tells the other that it is there, and is told
+/// [zrlmpi-protocol] mpi_call 4. Of each pair in the tree one tells the other that it is there, and is told
 /// when all are.
 TEST(ZrlmpiWorld, ABarrierGoesOnTheWireAsBarrierCalls) {
   Headers wire;

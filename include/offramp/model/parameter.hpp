@@ -35,7 +35,7 @@ struct Parameter {
   double maximum = 0;
   std::string_view default_choice;
   std::vector<std::string_view> choices;
-  std::string_view source;       // where the default comes from: document and place, or "assumed"
+  std::string_view source;  // where the default is from: a key of docs/sources.md and a place, or "assumed"
   std::string_view description;  // one line
 };
 

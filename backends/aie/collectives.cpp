@@ -1,4 +1,4 @@
-#include "backends/aie/algorithms.hpp"
+#include "backends/aie/collectives.hpp"
 
 #include <bit>
 #include <deque>
@@ -241,7 +241,7 @@ static void pass(const Model& model, Team& team, std::string_view unit, std::str
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
   const Need need = model.planner.need(what);  // a copy: others may be asked for meanwhile
-  pass(model, team, "aie.command", is_published(what) ? "start" : "start: not in the original document",
+  pass(model, team, "aie.command", is_published(what) ? "start" : "start: not in [aie-thesis]",
        model.setup.command);
   pass(model, team, "aie.configuration", "load graph",
        model.graphs.load(team.world_rank(team.rank()), what, need));
@@ -275,7 +275,15 @@ Task<Outcome> run_collective(Model model, const Operation& operation, Team& team
       case OperationKind::kBarrier:
         outcome = co_await barrier(model, what, need, team);
         break;
-      default:
+      case OperationKind::kSend:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+      case OperationKind::kGatherv:
+      case OperationKind::kScatterv:
+      case OperationKind::kAllgatherv:
+      case OperationKind::kReduceScatterv:
+      case OperationKind::kAlltoallv:
+      case OperationKind::kCount:
         break;
     }
   }
