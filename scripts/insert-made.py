@@ -1,4 +1,5 @@
-"""Puts the outputs of commands into the pages of docs: between `<!-- made by: offramp ... -->` and `<!-- end -->`.
+"""Puts the outputs of commands into the pages of docs: between `<!-- made by: offramp ... -->` and `<!-- end -->`, or
+`<!-- made by: scripts/... -->`, a script that is given OFFRAMP.
 
 Usage: insert-made.py OFFRAMP [--check]; with --check it changes nothing, names what differs and fails."""
 
@@ -11,13 +12,15 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Whatever is set here: the pages show the defaults.
 PLAIN = {name: value for name, value in os.environ.items() if not name.startswith("OFFRAMP_")}
-MADE = re.compile(r"(<!-- made by: offramp (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+MADE = re.compile(r"(<!-- made by: (offramp .+?|scripts/\S+) -->\n)(.*?)(<!-- end -->)", re.S)
 
 
 def made(program, text):
     """The text of a page as it should be."""
     def fill(found):
-        done = subprocess.run([program, *found.group(2).split()], capture_output=True, text=True, check=True, env=PLAIN)
+        first, *others = found.group(2).split()
+        words = [program, *others] if first == "offramp" else [ROOT / first, program]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=PLAIN)
         return found.group(1) + done.stdout.rstrip("\n") + "\n" + found.group(4)
     return MADE.sub(fill, text)
 

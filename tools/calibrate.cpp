@@ -1,26 +1,24 @@
-// offramp calibrate. The measuring program (measure.c) runs natively under mpirun. What it times directly
-// becomes a parameter directly; latencies and bandwidths are found with the host backend itself, so that its
-// messages take what was measured. Messages between two ranks of a node say nothing of the NIC: they become
-// the parameters of memory, and only messages between nodes become those of the NIC.
+// offramp calibrate. The measuring program (measure.c) runs natively under mpirun, or outputs of OSU's
+// benchmarks are read; the host backend is fitted to what messages take (fit.cpp).
 #include "tools/calibrate.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 
 #include "lib/configuration/names.hpp"
 #include "lib/configuration/registry.hpp"
-#include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
 #include "tools/child.hpp"
+#include "tools/fit.hpp"
 #include "tools/launcher.hpp"
+#include "tools/measurement.hpp"
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
@@ -30,35 +28,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Measured {
-  std::string place;  // as measure.c says it
-  std::string name;
-  std::size_t bytes = 0;
-  double seconds = 0;
-};
-
-struct Measurement {
-  std::vector<Measured> figures;
-  int ranks = 0;
-  int nodes = 0;
-  int ranks_per_node = 0;  // 0: not placed as the model places them
-
-  [[nodiscard]] bool has(std::string_view place) const {
-    return std::any_of(figures.begin(), figures.end(),
-                       [&](const Measured& one) { return one.place == place; });
-  }
-};
-
-/// A measured time beside that of the fitted host.
-struct Comparison {
-  Measured measured;
-  double modelled = 0;  // s
-  bool fitted = false;  // to this figure
-
-  [[nodiscard]] double error() const { return modelled / measured.seconds - 1; }
-};
-
-constexpr std::size_t kLarge = 65536;  // from here on messages tell the bandwidth
+constexpr std::string_view kNode = "node";  // places of what was measured
+constexpr std::string_view kNetwork = "network";
 
 Measurement measure(const CalibrateOptions& options, int& code) {
   const auto launcher = find_launcher(options.mpirun, kMpiFamily);
@@ -81,7 +52,8 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   const ProgressLine progress;
   progress.say("measuring with {} ranks", options.ranks);
   const ChildResult child = run_child(launch.words, 120 + 20 * kFigures * options.seconds);
-  Measurement found{{}, options.ranks};
+  Measurement found;
+  found.ranks = options.ranks;
   std::istringstream lines(child.output);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
@@ -98,213 +70,102 @@ Measurement measure(const CalibrateOptions& options, int& code) {
     code = kBroken;
     return {};
   }
+  for (Measured& one : found.figures) {
+    one.ranks = found.ranks;
+    one.ranks_per_node = found.ranks_per_node;
+  }
+  found.from = fmt::format("this machine's MPI library, {} on {}",
+                           counted(static_cast<std::uint64_t>(found.ranks), "rank"),
+                           counted(static_cast<std::uint64_t>(found.nodes), "node"));
+  if (found.ranks_per_node == 0)
+    found.notes.emplace_back(
+        "The nodes do not have equal blocks of neighbouring ranks: collectives are not compared.");
   return found;
 }
 
-/// The parameters that one kind of message tells, between nodes or within one.
-struct MessageKeys {
-  const char* place;
-  const char* latency;
-  const char* overhead;
-  const char* bandwidth;
-  const char* eager_limit;
-  int ranks_per_node;  // of two ranks that exchange such messages
-};
-constexpr MessageKeys kNode = {"node",           "memory_latency",     "memory_overhead",
-                               "copy_bandwidth", "memory_eager_limit", 2};
-constexpr MessageKeys kNetwork = {"network", "latency", "overhead", "bandwidth", "eager_limit", 1};
-
-/// A parameter that was found, and from what.
-struct Found {
-  const Parameter* parameter = nullptr;
-  double value = 0;
-  std::string basis;
-};
-
-class Fit {
- public:
-  Fit(const Registry& registry, Measurement measured)
-      : host_(*registry.find("host")),
-        measured_(std::move(measured)),
-        settings_(Settings::defaults(host_.parameters)) {
-    directly("combine_bandwidth", gigabits(figure("rank", "combine")));
-    directly("copy_bandwidth", gigabits(figure("rank", "copy")));
-    if (measured_.has(kNode.place)) {
-      directly("memory_bandwidth", gigabits(figure("node", "copies")));
-      fit(kNode);
+/// From outputs of OSU's benchmarks.
+Measurement measured_elsewhere(const CalibrateOptions& options) {
+  Measurement found;
+  std::vector<std::string> names;
+  const auto read = [&](const std::vector<std::string>& files, bool within_node) {
+    const Placement placement{within_node, options.ranks_per_node > 0 ? options.ranks : 0,
+                              options.ranks_per_node};
+    for (const std::string& file : files) {
+      if (const auto result = read_osu(file, placement, found); !result) throw Misuse{result.error()};
+      names.push_back(printable(file));
     }
-    if (measured_.has(kNetwork.place)) {
-      directly("gap", figure("network", "rate").seconds / kNano);
-      fit(kNetwork);
-    }
+  };
+  read(options.from, false);
+  read(options.from_node, true);
+  const auto lacks = [&](std::string_view place) {
+    return found.has(place) && found.find(place, "message") == nullptr;
+  };
+  if (lacks(kNode) || lacks(kNetwork) || (!found.has(kNode) && !found.has(kNetwork)))
+    throw Misuse{fmt::format(
+        "{}: there is no figure of messages there and back (osu_latency), which all else rests on",
+        fmt::join(names, ", "))};
+  found.from = fmt::format("{}", fmt::join(names, ", "));
+  return found;
+}
+
+/// The host's values before the fit: its defaults and what the user knows.
+Settings known_settings(const BackendDescription& host, const CalibrateOptions& options, Fit::Keys& known) {
+  Section section;
+  for (const Override& one : options.known) {
+    const std::string prefix = fmt::format("{}.", host.name);
+    const std::string key = one.key.starts_with(prefix) ? one.key.substr(prefix.size()) : one.key;
+    section[key] = {one.value, RawValue::Type::kText, one.origin};
+    known.insert(key);
   }
-
-  [[nodiscard]] const Measurement& measured() const { return measured_; }
-
-  [[nodiscard]] std::vector<Comparison> comparisons() const {
-    std::vector<Comparison> rows;
-    for (const Measured& one : measured_.figures) {
-      if (one.name == "message") rows.push_back(compared(one));
-      const std::optional<OperationKind> kind = parse_operation(one.name);
-      if (kind && measured_.ranks_per_node > 0) rows.push_back({one, collective(*kind, one.bytes), false});
-    }
-    return rows;
-  }
-
-  /// In the order of the host's parameters.
-  [[nodiscard]] std::vector<Found> values() const {
-    std::vector<Found> values;
-    for (const Parameter& parameter : host_.parameters) {
-      const auto basis = bases_.find(parameter.name);
-      if (basis == bases_.end()) continue;
-      values.push_back({&parameter, settings_.real(std::string(parameter.name)), basis->second});
-    }
-    return values;
-  }
-
- private:
-  static constexpr double kNano = 1e-9;
-  static constexpr double kGiga = 1e9;
-
-  static bool tells_bandwidth(const Measured& one) { return one.name == "message" && one.bytes >= kLarge; }
-
-  [[nodiscard]] const Measured& figure(std::string_view place, std::string_view name) const {
-    const auto found =
-        std::find_if(measured_.figures.begin(), measured_.figures.end(),
-                     [&](const Measured& one) { return one.place == place && one.name == name; });
-    if (found == measured_.figures.end())
-      throw Misuse{fmt::format("the measuring program told no {} ({})", name, place)};
-    return *found;
-  }
-
-  /// Within what the parameter takes, with four digits.
-  void set(std::string_view name, double value) {
-    const auto parameter = std::find_if(host_.parameters.begin(), host_.parameters.end(),
-                                        [&](const Parameter& p) { return p.name == name; });
-    const double digits = value > 0 ? std::pow(10, 3 - std::floor(std::log10(value))) : 1;
-    const double rounded = std::round(value * digits) / digits;
-    settings_.set(std::string(name), {std::clamp(rounded, parameter->minimum, parameter->maximum), {}});
-  }
-
-  void directly(const char* name, double value) {
-    set(name, value);
-    bases_[name] = "measured directly";
-  }
-
-  static double gigabits(const Measured& one) {
-    return static_cast<double>(one.bytes) * 8 / one.seconds / kGiga;
-  }
-
-  void fit(const MessageKeys& keys) {
-    const double one_way = figure(keys.place, "message").seconds;
-    // A message is sent and received: both ends have to fit into it.
-    directly(keys.overhead, std::min(figure(keys.place, "sending").seconds, one_way / 2) / kNano);
-    directly("post", figure(keys.place, "posting").seconds / kNano);
-    settings_.set(keys.eager_limit, {static_cast<double>(figure(keys.place, "eager").bytes), {}});
-    bases_[keys.eager_limit] = "measured directly";
-    // Each depends a little on the other.
-    for (int round = 0; round < 3; ++round) {
-      fit_latency(keys);
-      fit_bandwidth(keys);
-    }
-    bases_[keys.latency] = fmt::format("fitted to messages of {}: {:+.1f} %",
-                                       bytes_text(static_cast<double>(figure(keys.place, "message").bytes)),
-                                       100 * compared(figure(keys.place, "message")).error());
-    double least = 0;
-    double most = 0;
-    std::size_t largest = 0;
-    for (const Measured& one : measured_.figures) {
-      if (one.place != keys.place || !tells_bandwidth(one)) continue;
-      const double error = compared(one).error();
-      least = largest == 0 ? error : std::min(least, error);
-      most = largest == 0 ? error : std::max(most, error);
-      largest = std::max(largest, one.bytes);
-    }
-    bases_[keys.bandwidth] =
-        fmt::format("fitted to messages of {} to {}: {:+.1f} to {:+.1f} %", bytes_text(kLarge),
-                    bytes_text(static_cast<double>(largest)), 100 * least, 100 * most);
-  }
-
-  [[nodiscard]] ForecastSetting setting(int ranks_per_node) const {
-    return {host_, settings_, {}, MachineLayout{.ranks_per_node = ranks_per_node}};
-  }
-
-  [[nodiscard]] double seconds(const Operation& operation, int ranks_per_node) const {
-    Result<Forecast> result = forecast(setting(ranks_per_node), operation);
-    if (!result) throw Misuse{result.error()};
-    return result->time.nanoseconds() * kNano;
-  }
-
-  /// Half a round trip, as the measuring program has it: in s.
-  [[nodiscard]] double message(std::size_t bytes, const MessageKeys& keys) const {
-    Result<Time> time = half_round_trip(setting(keys.ranks_per_node), bytes);
-    if (!time) throw Misuse{time.error()};
-    return time->nanoseconds() * kNano;
-  }
-
-  [[nodiscard]] Comparison compared(const Measured& one) const {
-    const MessageKeys& keys = one.place == kNode.place ? kNode : kNetwork;
-    return {one, message(one.bytes, keys), &one == &figure(one.place, "message") || tells_bandwidth(one)};
-  }
-
-  [[nodiscard]] double collective(OperationKind kind, std::size_t bytes) const {
-    Operation operation;
-    operation.kind = kind;
-    operation.ranks = measured_.ranks;
-    operation.bytes = bytes;
-    operation.element = reduces(kind) ? ElementType::kFloat64 : ElementType::kByte;
-    operation.elements = bytes / element_bytes(operation.element);
-    if (reduces(kind)) operation.function = ReduceFunction::kSum;
-    return seconds(operation, measured_.ranks_per_node);
-  }
-
-  void fit_latency(const MessageKeys& keys) {
-    constexpr double kNone = 1e-3;  // of a nanosecond; 0 is the NIC's
-    set(keys.latency, kNone);
-    const Measured& smallest = figure(keys.place, "message");
-    set(keys.latency, std::max(kNone, (smallest.seconds - message(smallest.bytes, keys)) / kNano));
-  }
-
-  /// The mean error of large messages is none then, in logarithms: none of them counts more than another.
-  void fit_bandwidth(const MessageKeys& keys) {
-    double slow = 1e-3;  // Gb/s
-    double fast = 1e5;
-    constexpr int kSteps = 40;
-    for (int step = 0; step < kSteps; ++step) {
-      const double middle = std::sqrt(slow * fast);
-      settings_.set(keys.bandwidth, {middle, {}});
-      double error = 0;
-      for (const Measured& one : measured_.figures) {
-        if (one.place == keys.place && tells_bandwidth(one))
-          error += std::log(message(one.bytes, keys) / one.seconds);
-      }
-      (error > 0 ? slow : fast) = middle;
-    }
-    set(keys.bandwidth, std::sqrt(slow * fast));
-  }
-
-  const BackendDescription& host_;
-  Measurement measured_;
-  Settings settings_;
-  std::map<std::string, std::string, std::less<>> bases_;
-};
+  Result<Settings> settings = read_settings(host, section);
+  if (!settings) throw Misuse{settings.error()};
+  return *settings;
+}
 
 /// What the figures do not say.
-std::vector<std::string> gaps(const Measurement& measured) {
-  std::vector<std::string> notes;
-  if (!measured.has(kNetwork.place))
+std::vector<std::string> notes_on(const Fit& fit) {
+  std::vector<std::string> notes = fit.measured().notes;
+  if (!fit.measured().has(kNetwork))
     notes.emplace_back(
-        "All ranks were on one node: nothing was measured of the NIC, whose keys stay as they are. Ranks on "
-        "two "
-        "nodes or more tell them.");
-  if (!measured.has(kNode.place))
-    notes.emplace_back(
-        "Each rank was on a node of its own: nothing was measured within a node, whose keys stay as they "
-        "are.");
-  if (measured.ranks_per_node == 0)
-    notes.emplace_back(
-        "The nodes do not have equal blocks of neighbouring ranks: collectives are not compared.");
+        "Nothing was measured between nodes: the NIC's keys stay as they are. Ranks on two nodes or more "
+        "tell "
+        "them.");
+  if (!fit.measured().has(kNode))
+    notes.emplace_back("Nothing was measured within a node: the keys of its memory stay as they are.");
+  if (const auto names = fit.undetermined(); !names.empty())
+    notes.push_back(
+        fmt::format("Not determined by these figures, and left as they are: {}.", fmt::join(names, ", ")));
   return notes;
+}
+
+std::string_view words_for(std::string_view place) {
+  if (place == kNode) return "a node";
+  return place == kNetwork ? "nodes" : "all";
+}
+
+/// Of one operation that is not fitted to: how far the model is from what was measured.
+struct Spread {
+  std::string operation;
+  std::vector<double> errors;  // sizes of errors, in ascending order
+
+  [[nodiscard]] double median() const {
+    const std::size_t half = errors.size() / 2;
+    return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  }
+  [[nodiscard]] double worst() const { return errors.back(); }
+};
+
+std::vector<Spread> spreads_of(const std::vector<Comparison>& rows) {
+  std::vector<Spread> spreads;
+  for (const Comparison& row : rows) {
+    if (row.fitted || !parse_operation(row.measured.name)) continue;
+    auto found = std::find_if(spreads.begin(), spreads.end(),
+                              [&](const Spread& one) { return one.operation == row.measured.name; });
+    if (found == spreads.end()) found = spreads.insert(found, {row.measured.name, {}});
+    found->errors.push_back(std::abs(row.error()));
+  }
+  for (Spread& spread : spreads) std::sort(spread.errors.begin(), spread.errors.end());
+  return spreads;
 }
 
 std::string table_of(const std::vector<Comparison>& rows) {
@@ -312,44 +173,54 @@ std::string table_of(const std::vector<Comparison>& rows) {
                                  "bytes", "measured (us)", "host (us)", "error");
   for (const Comparison& row : rows)
     text += fmt::format("# {:<10} {:<8} {:>9} {:>14.3f} {:>14.3f} {:>+7.1f}%{}\n", row.measured.name,
-                        row.measured.place == kNode.place      ? "a node"
-                        : row.measured.place == kNetwork.place ? "nodes"
-                                                               : "all",
-                        row.measured.bytes, row.measured.seconds * 1e6, row.modelled * 1e6, row.error() * 100,
-                        row.fitted ? " fitted" : "");
+                        words_for(row.measured.place), row.measured.bytes, row.measured.seconds * 1e6,
+                        row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : "");
+  for (const Spread& spread : spreads_of(rows))
+    text += fmt::format("# {}: off by {:.1f} % in the median of {}, by {:.1f} % at worst\n", spread.operation,
+                        spread.median() * 100, counted(spread.errors.size(), "size"), spread.worst() * 100);
   return text;
 }
 
 std::string section(const Fit& fit, const std::vector<Comparison>& rows) {
-  const Measurement& measured = fit.measured();
-  std::string text = fmt::format("# Fitted to this machine's MPI library by offramp calibrate: {} on {}.\n",
-                                 counted(static_cast<std::uint64_t>(measured.ranks), "rank"),
-                                 counted(static_cast<std::uint64_t>(measured.nodes), "node"));
-  for (const std::string& note : gaps(measured)) text += "# " + note + "\n";
+  std::string text = fmt::format("# Fitted by offramp calibrate to {}.\n", fit.measured().from);
+  for (const std::string& note : notes_on(fit)) text += "# " + note + "\n";
   text += table_of(rows) + "[host]\n";
-  for (const Found& found : fit.values())
-    text += fmt::format("{} = {:g}  # {}; {}\n", found.parameter->name, found.value, found.parameter->unit,
-                        found.basis);
+  for (const Found& found : fit.values()) {
+    const std::string_view unit = found.parameter->unit;
+    text += fmt::format("{} = {}  # {}{}{}\n", found.parameter->name, found.text, unit,
+                        unit.empty() ? "" : "; ", found.basis);
+  }
   return text;
 }
 
 void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
   const Measurement& measured = fit.measured();
-  Json json = {
-      {"ranks", measured.ranks}, {"nodes", measured.nodes}, {"ranks_per_node", measured.ranks_per_node}};
+  Json json = {{"source", measured.from}};
+  if (measured.ranks > 0) {
+    json["ranks"] = measured.ranks;
+    json["nodes"] = measured.nodes;
+    json["ranks_per_node"] = measured.ranks_per_node;
+  }
   for (const Found& found : fit.values()) {
-    json["host"][std::string(found.parameter->name)] = found.value;
+    json["host"][std::string(found.parameter->name)] = Json::parse(found.text);
     json["from"][std::string(found.parameter->name)] = found.basis;
   }
-  for (const Comparison& row : rows)
-    json["comparisons"].push_back({{"operation", row.measured.name},
-                                   {"place", row.measured.place},
-                                   {"bytes", row.measured.bytes},
-                                   {"measured_ns", row.measured.seconds * 1e9},
-                                   {"modelled_ns", row.modelled * 1e9},
-                                   {"error", row.error()},
-                                   {"fitted", row.fitted}});
-  json["notes"] = gaps(measured);
+  for (const Comparison& row : rows) {
+    Json one = {{"operation", row.measured.name},
+                {"place", row.measured.place},
+                {"bytes", row.measured.bytes},
+                {"measured_ns", row.measured.seconds * 1e9},
+                {"modelled_ns", row.modelled * 1e9},
+                {"error", row.error()},
+                {"fitted", row.fitted}};
+    if (parse_operation(row.measured.name)) {
+      one["ranks"] = row.measured.ranks;
+      one["ranks_per_node"] = row.measured.ranks_per_node;
+    }
+    json["comparisons"].push_back(std::move(one));
+  }
+  json["undetermined"] = fit.undetermined();
+  json["notes"] = notes_on(fit);
   fmt::print("{}\n", json.dump(2));
 }
 
@@ -361,12 +232,16 @@ int calibrate(const CalibrateOptions& options) {
     complain(problem);
     return kUsage;
   }
-  int code = kDone;
-  Measurement measured = measure(options, code);
-  if (code != kDone) return code;
   try {
     const Registry registry(built_in_backends());
-    const Fit fit(registry, std::move(measured));
+    const BackendDescription& host = *registry.find("host");
+    Fit::Keys known;
+    Settings settings = known_settings(host, options, known);
+    int code = kDone;
+    const bool reads = !options.from.empty() || !options.from_node.empty();
+    const Measurement measured = reads ? measured_elsewhere(options) : measure(options, code);
+    if (code != kDone) return code;
+    const Fit fit(host, measured, std::move(settings), std::move(known));
     const std::vector<Comparison> rows = fit.comparisons();
     const std::string text = section(fit, rows);
     if (options.json) {
@@ -377,7 +252,7 @@ int calibrate(const CalibrateOptions& options) {
     return options.output.empty() ? kDone : write_file(options.output, text);
   } catch (const Misuse& problem) {
     complain(problem.text);
-    return kBroken;
+    return kUsage;
   }
 }
 

@@ -616,13 +616,34 @@ class CalibrateCommand {
         "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages between "
         "ranks of one host become the parameters of memory; those of the NIC are only written where ranks "
         "are "
-        "on several hosts (--mpirun-args). Let nothing else run meanwhile.");
+        "on several hosts (--mpirun-args). Let nothing else run meanwhile. With --from nothing is measured: "
+        "the figures are those of another machine, and the table says how far its collectives are from the "
+        "ones that the fitted host predicts.");
     app_.add_option(
             "-n,--ranks", options_.ranks,
             "number of processes; messages go from rank 0 to a rank of its host, and to one of another")
         ->type_name("N")
         ->check(CLI::Range(2, 1 << 20))
         ->capture_default_str();
+    app_.add_option("--ranks-per-node", options_.ranks_per_node,
+                    "with --from: that --ranks were on each node in outputs of collectives")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20));
+    app_.add_option(
+            "--from", options_.from,
+            "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_mbw_mr between two nodes; "
+            "collectives), or a table with the columns benchmark, nodes, ranks_per_node, bytes, value; "
+            "may be repeated")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    app_.add_option("--from-node", options_.from_node,
+                    "the same, of messages between two ranks of one node; may be repeated")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    app_.add_option("--set", settings_,
+                    "KEY=VALUE of the host that is known and not to be found; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
     app_.add_option("--seconds", options_.seconds, "time for each figure")
         ->type_name("SECONDS")
         ->check(CLI::Range(1e-3, 60.0))
@@ -642,6 +663,11 @@ class CalibrateCommand {
   [[nodiscard]] CLI::App& app() { return app_; }
   int execute() {
     options_.mpirun_arguments = words_of(mpirun_arguments_);
+    for (const std::string& setting : settings_) {
+      if (add_setting(setting, {"host"}, options_.known)) continue;
+      complain(fmt::format("--set {} is not KEY=VALUE; see offramp calibrate --help", in_quotes(setting)));
+      return kUsage;
+    }
     return calibrate(options_);
   }
 
@@ -649,6 +675,7 @@ class CalibrateCommand {
   CLI::App& app_;
   CalibrateOptions options_;
   std::vector<std::string> mpirun_arguments_;
+  std::vector<std::string> settings_;
 };
 
 /// explain config --backend dpu, under the name that its users look for.

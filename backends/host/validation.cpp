@@ -14,7 +14,7 @@
 #include "backends/host/collectives.hpp"
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/model/benchmarks.hpp"
 
 namespace offramp::host {
 namespace {
@@ -60,33 +60,20 @@ Operation operation_of(const Job& job, OperationKind kind, std::size_t bytes, bo
   return operation;
 }
 
-/// As OSU's benchmarks have it: the mean over the ranks of the time that one call takes, in us. Rank 0 is the
-/// root. After each call comes a barrier, in which ranks part: one that leaves it sooner waits in the next
-/// call.
-double mean_time(const Job& job, OperationKind kind, std::size_t bytes, bool nonblocking = false) {
-  constexpr int kFirst = 2;  // turns that do not count
-  constexpr int kTurns = 4;
+World world_of(const Job& job) {
   WorldOptions options;
   options.ranks = job.ranks;
   options.machine.ranks_per_node = job.ranks_per_node;
-  World world(options, WorldBackend(host_backend(), job.settings));
+  return World(options, WorldBackend(host_backend(), job.settings));
+}
+
+/// In us.
+double mean_time(const Job& job, OperationKind kind, std::size_t bytes, bool nonblocking = false) {
+  World world = world_of(job);
   const Operation operation = operation_of(job, kind, bytes, nonblocking);
-  const Operation barrier = operation_of(job, OperationKind::kBarrier, 0, false);
-  const std::vector<int> members = world_ranks(job);
-  Time sum;
-  (void)world.run([&](RankHandle& rank) -> Task<void> {
-    const Communicator all = rank.communicator(members, 1);
-    const CollectiveSizes sizes = sizes_of_equal_blocks(operation, bytes, all.rank());
-    for (int turn = 0; turn < kFirst + kTurns; ++turn) {
-      const Time begin = rank.clock();
-      RankRequest request = rank.start(all, operation, sizes);
-      co_await rank.wait(request);
-      if (turn >= kFirst) sum += rank.clock() - begin;
-      RankRequest meeting = rank.start(all, barrier, {});
-      co_await rank.wait(meeting);
-    }
-  });
-  return sum.seconds() * 1e6 / kTurns / job.ranks;
+  const Time mean = mean_of_calls(world, world_ranks(job), operation,
+                                  [&](int rank) { return sizes_of_equal_blocks(operation, bytes, rank); });
+  return mean.seconds() * 1e6;
 }
 
 constexpr std::string_view kNotKnownWhy = "; not known why";
@@ -96,20 +83,8 @@ bool is_met(double published, double ours) {
 
 /// Half a round trip, in us.
 double message_time(const Job& job, std::size_t bytes) {
-  WorldOptions options;
-  options.ranks = 2;
-  options.machine.ranks_per_node = job.ranks_per_node;
-  World world(options, WorldBackend(host_backend(), job.settings));
-  (void)world.run([bytes](RankHandle& rank) -> Task<void> {
-    if (rank.rank() == 0) {
-      co_await rank.send(1, bytes);
-      co_await rank.receive(1, bytes);
-    } else {
-      co_await rank.receive(0, bytes);
-      co_await rank.send(0, bytes);
-    }
-  });
-  return world.end().seconds() * 1e6 / 2;
+  World world = world_of(job);
+  return half_round_trip(world, bytes).seconds() * 1e6;
 }
 
 /// What is said of a row of the allgatherv table whose figure is not met.

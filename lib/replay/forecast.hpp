@@ -16,9 +16,10 @@ using ForecastSetting = WorldSetting;
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
                           bool what_if = false, ReplayObserver* observer = nullptr);
 
-/// Half of the time in which a message of so many bytes goes from one rank to another and one comes back, as
-/// benchmarks of latency have it.
+// What benchmarks measure: see simulators/model/benchmarks.hpp.
 Result<Time> half_round_trip(const ForecastSetting& setting, std::size_t bytes);
+Result<Time> message_in_window(const ForecastSetting& setting, std::size_t bytes);
+Result<Time> mean_of_calls(const ForecastSetting& setting, const Operation& operation);
 
 /// Whether what_if would give a time where the hardware declines.
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation);

@@ -609,13 +609,15 @@ class Calibrate(CliTest):
     OF_MEMORY = {"memory_latency", "memory_overhead", "memory_bandwidth", "memory_eager_limit"}
     OF_THE_NIC = {"latency", "overhead", "gap", "bandwidth", "eager_limit"}
     OF_A_RANK = {"post", "copy_bandwidth", "combine_bandwidth"}
+    COLUMNS = "benchmark,nodes,ranks_per_node,bytes,value"
 
     def test_keeps_one_machine_out_of_the_keys_of_the_nic(self):
         found = json.loads(self.offramp("calibrate", "--seconds", "0.002", "--json", "-o", "fitted.toml").stdout)
         self.assertEqual((found["ranks"], found["nodes"], found["ranks_per_node"]), (2, 1, 2))
-        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_A_RANK)
+        self.assertEqual(set(found["host"]) - {"single_copy"}, self.OF_MEMORY | self.OF_A_RANK)
         self.assertEqual(set(found["from"]), set(found["host"]))
-        self.assertIn("nothing was measured of the NIC", found["notes"][0])
+        self.assertIn("Nothing was measured between nodes", found["notes"][0])
+        self.assertTrue(self.OF_THE_NIC < set(found["undetermined"]))
         rows = {(row["operation"], row["place"], row["bytes"]): row for row in found["comparisons"]}
         self.assertEqual({name for name, _, _ in rows}, {"message", "bcast", "reduce", "allreduce", "gather"})
         self.assertEqual({place for _, place, _ in rows}, {"node", "all"})
@@ -624,7 +626,7 @@ class Calibrate(CliTest):
         self.assertTrue(smallest["fitted"])
         self.assertLess(abs(smallest["error"]), 0.01)
         text = (self.folder / "fitted.toml").read_text()
-        self.assertIn("nothing was measured of the NIC", text)
+        self.assertIn("Nothing was measured between nodes", text)
         self.assertRegex(text, r"\nmemory_latency = [\d.]+  # ns; fitted to messages of 8 B: [+-]0.\d %\n")
         self.assertRegex(text, r"\n# message +a node +4096 ")
         # The section is a configuration of the same hardware, and other sections can stand beside it.
@@ -658,8 +660,10 @@ class Calibrate(CliTest):
     def test_tells_what_was_measured_between_nodes_from_what_was_measured_within_one(self):
         mpirun = self.cluster("2 4", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)})
         found = json.loads(self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "--json").stdout)
-        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_THE_NIC | self.OF_A_RANK)
-        self.assertEqual(found["notes"], [])
+        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
+        self.assertEqual(found["undetermined"], ["pcie", "inline_limit", "single_copy", "memory_detour"])
+        self.assertEqual(found["notes"],
+                         ["Not determined by these figures, and left as they are: pcie, inline_limit, single_copy, memory_detour."])
         self.assertAlmostEqual(found["host"]["bandwidth"], 80 * 4178 / 4096, delta=4)
         # An eager message within a node is copied by both processors, one behind the other.
         self.assertAlmostEqual(found["host"]["copy_bandwidth"], 80, delta=6)
@@ -678,8 +682,8 @@ class Calibrate(CliTest):
     def test_says_what_was_not_measured(self):
         apart = json.loads(self.offramp("calibrate", "--mpirun", self.cluster("2 1", {"network": (2e-6, 1e10)}),
                                         "--json").stdout)
-        self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK)
-        self.assertIn("nothing was measured within a node", apart["notes"][0])
+        self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
+        self.assertIn("Nothing was measured within a node", apart["notes"][0])
         dealt = json.loads(self.offramp("calibrate", "-n", "4", "--mpirun", self.cluster(
             "2 0", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)}), "--json").stdout)
         self.assertIn("collectives are not compared", dealt["notes"][0])
@@ -689,6 +693,91 @@ class Calibrate(CliTest):
         self.assertIn('cannot find "no-mpirun"', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
         self.assertIn("cannot write", self.refused("calibrate", "-o", "none/fitted.toml"))
         self.assertIn("did not come to its end", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
+
+    # What `predict` says of a host with this link, overhead and latency is measured; then these are found again.
+    MACHINE = {"latency": 700, "overhead": 150, "bandwidth": 50, "eager_limit": 4096, "copy_bandwidth": 60}
+
+    def made_up(self, **others):
+        """By benchmark: (bytes, what it prints) of the host itself with these values."""
+        values = {"fetch": 550, "inline_limit": 128, "pcie": 208} | self.MACHINE | others
+        known = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+        sizes = [1 << shift for shift in range(3, 23)]
+        (self.folder / "one.csv").write_text(self.COLUMNS + "\n" + "".join(
+            f"osu_latency,2,1,{size},1\nosu_bw,2,1,{size},1\n" for size in sizes))
+        said = json.loads(self.offramp("calibrate", "--from", "one.csv", "--json", *known).stdout)
+        found = {"osu_latency": [], "osu_bw": []}
+        for row in said["comparisons"]:
+            if row["operation"] == "message":
+                found["osu_latency"].append((row["bytes"], row["modelled_ns"] / 1000))
+            else:
+                found["osu_bw"].append((row["bytes"], row["bytes"] / row["modelled_ns"] * 1000))
+        return found
+
+    def write_outputs(self, measured):
+        for name, title in (("osu_latency", "Latency Test"), ("osu_bw", "Bandwidth Test")):
+            lines = ["srun: job 7 queued", f"# OSU MPI {title} v5.6.2", "# Size          Value"]
+            lines += [f"{size:<10} {value:>20.4f}" for size, value in measured[name]]
+            (self.folder / f"{name}.out").write_text("\n".join(lines) + "\nslurmstepd: 3 done\n")
+
+    def test_finds_a_machine_again_from_outputs_of_osu(self):
+        measured = self.made_up()
+        self.write_outputs(measured)
+        found = json.loads(self.offramp("calibrate", "--from", "osu_latency.out", "--from", "osu_bw.out", "--json",
+                                        "-o", "fitted.toml").stdout)
+        for key, value in self.MACHINE.items():
+            self.assertAlmostEqual(found["host"][key] / value, 1, delta=0.05, msg=key)
+        self.assertLess(max(abs(row["error"]) for row in found["comparisons"]), 0.03)
+        self.assertTrue({"memory_latency", "memory_bandwidth", "gap", "combine_bandwidth"} < set(found["undetermined"]))
+        self.assertFalse(set(found["undetermined"]) & set(found["host"]))
+        # A table says the same, whatever its collectives say: those are compared, and nothing is fitted to them.
+        rows = [f"{name},2,1,{size},{value:.4f}" for name, pairs in measured.items() for size, value in pairs]
+        for time in (10, 1000):
+            (self.folder / "table.csv").write_text("\n".join(["# of nowhere", self.COLUMNS, *rows, f"osu_allreduce,2,4,8,{time}"]))
+            table = json.loads(self.offramp("calibrate", "--from", "table.csv", "--json").stdout)
+            self.assertEqual(table["host"], found["host"])
+            row = table["comparisons"][-1]
+            self.assertEqual((row["operation"], row["ranks"], row["ranks_per_node"], row["fitted"], row["measured_ns"]),
+                             ("allreduce", 8, 4, False, time * 1000))
+        text = self.offramp("calibrate", "--from", "table.csv").stdout
+        self.assertRegex(text, r"\n# allreduce: off by [\d.]+ % in the median of 1 size, by [\d.]+ % at worst\n")
+        # The section is a configuration.
+        said = self.offramp("predict", "send", "--backend", "host", "--bytes", "8", "--config", "fitted.toml", "--json").stdout
+        self.assertGreater(json.loads(said)["time_ns"], 0)
+
+    def test_leaves_alone_what_is_known(self):
+        self.write_outputs(self.made_up(pcie=40))
+        outputs = ("calibrate", "--from", "osu_latency.out", "--from", "osu_bw.out", "--json")
+        unknown = json.loads(self.offramp(*outputs).stdout)
+        self.assertIn("pcie", unknown["undetermined"])
+        known = json.loads(self.offramp(*outputs, "--set", "bandwidth=50", "--set", "host.transport=ucx").stdout)["host"]
+        self.assertEqual((known["bandwidth"], known["transport"]), (50, "ucx"))
+        self.assertAlmostEqual(known["pcie"] / 40, 1, delta=0.05)
+        self.assertIn('has no parameter "latencie"', self.refused("calibrate", "--from", "osu_bw.out", "--set", "latencie=3"))
+        self.assertIn("is not KEY=VALUE", self.refused("calibrate", "--set", "latency"))
+
+    def test_refuses_outputs_that_are_broken_with_their_lines(self):
+        def refused(text, *options):
+            (self.folder / "x.out").write_bytes(text if isinstance(text, bytes) else text.encode())
+            return self.refused("calibrate", "--from", "x.out", *options)
+
+        self.assertIn("cannot read none.out", self.refused("calibrate", "--from", "none.out"))
+        self.assertIn("x.out has no figure", refused(""))
+        self.assertIn("x.out has no figure", refused(os.urandom(5000).replace(b"#", b"-").replace(b"b", b"-")))
+        latency = "# OSU MPI Latency Test v5.6.2\n"
+        for line, problem in (("8", "no figure behind the size"), ("8 nan", '"nan" is no figure'), ("8 -1", '"-1" is no figure'),
+                              ("8 0", '"0" is no figure'), ("8 1e300", "is no figure"), ("99999999999 1", "are more than")):
+            self.assertRegex(refused(latency + line), rf"x\.out:2: .*{problem}")
+        table = self.COLUMNS + "\n"
+        for line, problem in (("osu_bw,2,1,8", "4 columns in place of 5"), ("osu_cry,2,1,8,1", 'no benchmark "osu_cry"'),
+                              ("osu_bw,0,1,8,1", '"0" is no number of nodes'), ("osu_bw,2,x,8,1", "no number of ranks on a node"),
+                              ("osu_bw,2,1,-8,1", "no number of bytes"), ("osu_latency,2,2,8,1", "between two ranks"),
+                              ("osu_allreduce,4096,4096,8,1", "cannot be compared"), ("osu_bw,2,1,8,", "is no figure")):
+            self.assertRegex(refused(table + "\n" + line), rf"x\.out:3: .*{problem}")
+        self.assertRegex(refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n"), r"x\.out:1: .*--ranks-per-node")
+        self.assertIn("no figure of messages", refused("# OSU MPI Bandwidth Test v7.1\n8 1\n"))
+        self.assertIn("no figure of messages", refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n", "-n", "4", "--ranks-per-node", "2"))
+        self.assertIn("x.out:2002: more than 2000 figures", refused(latency + "8 1\n" * 2001))
+        self.assertIn("larger than 4 MiB", refused(b" " * (5 << 20)))
 
 
 class Explain(CliTest):
