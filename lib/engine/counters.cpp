@@ -3,12 +3,7 @@
 namespace offramp {
 
 CallCounter& CallCounter::operator+=(const CallCounter& other) {
-  count += other.count;
-  bytes += other.bytes;
-  offloaded += other.offloaded;
-  declined += other.declined;
-  routed += other.routed;
-  native += other.native;
+  add_fields(*this, other, kCallFields);
   modelled += other.modelled;
   return *this;
 }
@@ -19,9 +14,7 @@ Counters& Counters::operator+=(const Counters& other) {
   for (const auto& [what, number] : other.declines) declines[what] += number;
   for (std::size_t i = 0; i < dependences.size(); ++i) dependences[i] += other.dependences[i];
   given_up += other.given_up;
-  times.carried += other.times.carried;
-  times.routed += other.times.routed;
-  times.declined += other.times.declined;
+  times += other.times;
   return *this;
 }
 

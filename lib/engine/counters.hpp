@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "offramp/kernel/counter_field.hpp"
 #include "offramp/model/backend.hpp"
 #include "simulators/model/routing.hpp"
 
@@ -34,6 +35,16 @@ struct CallCounter {
   CallCounter& operator+=(const CallCounter& other);
 };
 
+/// Those besides the time.
+inline constexpr CounterField<CallCounter> kCallFields[] = {
+    {"count", "calls", "of the function", &CallCounter::count},
+    {"bytes", "bytes", "of their messages", &CallCounter::bytes},
+    {"offloaded", "operations", "carried by the backend", &CallCounter::offloaded},
+    {"declined", "operations", "declined by the backend, and carried by the host", &CallCounter::declined},
+    {"routed", "operations", "given to another backend by a route", &CallCounter::routed},
+    {"native", "operations", "left to the MPI library", &CallCounter::native},
+};
+
 /// What the modelled time may depend on besides the program: which message came first, or when the program
 /// asked.
 enum class Dependence : std::uint8_t {
@@ -50,6 +61,12 @@ struct OperationTimes {
   Time routed;    // by other hardware, which a route names
   Time declined;  // by the host, where the hardware declined
 
+  OperationTimes& operator+=(const OperationTimes& other) {
+    carried += other.carried;
+    routed += other.routed;
+    declined += other.declined;
+    return *this;
+  }
   void add(Handling handling, Time spent) {
     (handling == Handling::kOffloaded  ? carried
      : handling == Handling::kDeclined ? declined

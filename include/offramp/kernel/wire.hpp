@@ -14,6 +14,7 @@
 
 #include "offramp/kernel/arbiter.hpp"
 #include "offramp/kernel/channel.hpp"
+#include "offramp/kernel/counter_field.hpp"
 #include "offramp/kernel/fault.hpp"
 
 namespace offramp {
@@ -30,28 +31,34 @@ struct WireCounters {
   std::uint64_t packets = 0;
   std::uint64_t payload_bytes = 0;
   std::uint64_t wire_bytes = 0;
+  std::uint64_t retransmissions = 0;
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
+  std::uint64_t rerouted = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t delayed = 0;
-  std::uint64_t retransmissions = 0;  // counted by the protocol, not by the wire
-  std::uint64_t rerouted = 0;         // operations of one rank that went past hardware that had failed
 
-  WireCounters& operator+=(const WireCounters& other) {
-    packets += other.packets;
-    payload_bytes += other.payload_bytes;
-    wire_bytes += other.wire_bytes;
-    lost += other.lost;
-    duplicated += other.duplicated;
-    reordered += other.reordered;
-    corrupted += other.corrupted;
-    delayed += other.delayed;
-    retransmissions += other.retransmissions;
-    rerouted += other.rerouted;
-    return *this;
-  }
+  WireCounters& operator+=(const WireCounters& other);
 };
+
+inline constexpr CounterField<WireCounters> kWireFields[] = {
+    {"packets", "packets", "put on the wires", &WireCounters::packets},
+    {"payload_bytes", "bytes", "of the packets without their framing", &WireCounters::payload_bytes},
+    {"wire_bytes", "bytes", "of the packets with their framing", &WireCounters::wire_bytes},
+    {"retransmissions", "packets", "that a protocol sent again", &WireCounters::retransmissions},
+    {"lost", "packets", "that a fault lost", &WireCounters::lost},
+    {"duplicated", "packets", "that a fault sent twice", &WireCounters::duplicated},
+    {"reordered", "packets", "that a fault put behind the next one", &WireCounters::reordered},
+    {"rerouted", "operations", "that went past hardware that had failed", &WireCounters::rerouted},
+    {"corrupted", "packets", "that a fault damaged", &WireCounters::corrupted},
+    {"delayed", "packets", "that a fault held up", &WireCounters::delayed},
+};
+
+inline WireCounters& WireCounters::operator+=(const WireCounters& other) {
+  add_fields(*this, other, kWireFields);
+  return *this;
+}
 
 /// One sending and one receiving process at a time, of one scheduler. Packet is movable, and copyable if a
 /// faults duplicate.
