@@ -11,8 +11,6 @@
 namespace offramp::recording {
 namespace {
 
-constexpr std::string_view kFileMagic = "OFFRAMPR";
-constexpr std::string_view kPartMagic = "OFFRAMPP";
 constexpr std::string_view kEndMagic = "OFFRAMPE";
 constexpr std::uint32_t kBlockMagic = 0x4b4c424f;  // "OBLK"
 constexpr std::size_t kMostHeader = std::size_t{1} << 20U;

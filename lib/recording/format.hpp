@@ -16,6 +16,10 @@
 
 namespace offramp::recording {
 
+// The first bytes of a recording, and of the part of one rank.
+inline constexpr std::string_view kFileMagic = "OFFRAMPR";
+inline constexpr std::string_view kPartMagic = "OFFRAMPP";
+
 /// Another number for every change after which an older reader would misread something.
 inline constexpr std::uint32_t kVersion = 3;
 /// The oldest that is read. It has no column of gaps.

@@ -1,0 +1,14 @@
+// All kinds of programs. The first that takes a name opens it; kinds with a magic number stand before those
+// that are told by their text.
+#pragma once
+
+#include "lib/trace/program.hpp"
+
+namespace offramp::trace {
+
+extern const Opener kPatterns;    // pattern_opener.cpp
+extern const Opener kRecordings;  // recording_opener.cpp
+
+inline constexpr const Opener* kOpeners[] = {&kPatterns, &kRecordings};
+
+}  // namespace offramp::trace
