@@ -14,8 +14,18 @@ def replay(build, file, *options):
     return json.loads(done.stdout)["results"] if done.returncode == 0 else done.stderr
 
 
+def picoseconds(nanoseconds):
+    """A time of the JSON, which has three decimals, as a whole number."""
+    return round(1000 * nanoseconds)
+
+
+def clocks(lane):
+    """When each rank ended, in picoseconds."""
+    return [rank["modelled_time_ps"] for rank in lane["each_rank"]]
+
+
 def call_times(calls):
-    times = {call: round(one["modelled_ns"] * 1000) for call, one in calls.items()}
+    times = {call: picoseconds(one["modelled_ns"]) for call, one in calls.items()}
     return {call: time for call, time in times.items() if time > 0}
 
 
@@ -24,6 +34,6 @@ def differences(report, replayed):
     if not report["settled"]:
         return "the run was not settled"
     pairs = {"modelled time": (report["modelled_time_ps"], replayed["modelled_time_ps"]),
-             "ranks": ([rank["modelled_time_ps"] for rank in report["each_rank"]], replayed["per_rank_ps"]),
+             "ranks": (clocks(report), clocks(replayed)),
              "calls": (call_times(report["calls"]), call_times(replayed["calls"]))}
     return "".join(f"{what}: the run {run}, its replay {again}\n" for what, (run, again) in pairs.items() if run != again)

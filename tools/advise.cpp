@@ -173,10 +173,10 @@ Json json_of(const Candidate& one) {
   for (const FunctionShare& share : functions_of(one.result))
     functions.push_back({{"function", share.name}, {"share", share.share}});
   Json json = {{"backend", one.backend->name},
-               {"communication_ps", one.result.modelled_time.count()},
+               {"communication_ns", in_nanoseconds(one.result.modelled_time)},
                {"carries_program", one.why_not.empty()},
                {"functions", std::move(functions)}};
-  if (one.run) json["run_ps"] = one.run->end.count();
+  if (one.run) json["run_ns"] = in_nanoseconds(one.run->end);
   if (one.carried.share()) json["carried_share"] = *one.carried.share();
   if (const auto error = model_error(*one.backend))
     json["model_error"] = {
@@ -184,7 +184,7 @@ Json json_of(const Candidate& one) {
   return json;
 }
 
-void print_json(const Advisor& advisor, const std::string& program, const RunFacts& facts) {
+void print_json(const Advisor& advisor, const std::string& program, const Json& facts) {
   Json candidates = Json::array();
   for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
   Json influences = Json::array();
@@ -200,18 +200,18 @@ void print_json(const Advisor& advisor, const std::string& program, const RunFac
                           {"ranks", one.ranks},
                           {"bytes", one.bytes},
                           {"calls", one.calls},
-                          {"chosen_ps", one.usual.count()},
-                          {"fastest_ps", one.fastest.count()},
+                          {"chosen_ns", in_nanoseconds(one.usual)},
+                          {"fastest_ns", in_nanoseconds(one.fastest)},
                           {"algorithm", one.best}});
   Json json = {{"verdict", verdict_text(advisor, program)}};
-  add_facts(json, facts);
+  json.update(facts);
   json["candidates"] = std::move(candidates);
   json["influences"] = std::move(influences);
   if (advisor.mix())
-    json["mix"] = {{"end_ps", advisor.mix()->end.count()}, {"routes", routes_toml(*advisor.mix())}};
+    json["mix"] = {{"end_ns", in_nanoseconds(advisor.mix()->end)}, {"routes", routes_toml(*advisor.mix())}};
   json["algorithms"] = std::move(algorithms);
   if (advisor.host_at_its_best())
-    json["host_with_the_fastest_algorithms_ps"] = advisor.host_at_its_best()->count();
+    json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*advisor.host_at_its_best());
   json["cut_short"] = advisor.cut_short();
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -277,7 +277,8 @@ int advise(const AdviseOptions& options) try {
   const std::string program =
       printable(is_file ? std::filesystem::path(options.file).filename().string() : options.file);
   if (options.json) {
-    print_json(advisor, program, facts);
+    const RunReport report = report_of({}, {}, played.description.ranks, facts, setup);
+    print_json(advisor, program, json_of_facts(report, facts));
   } else {
     fmt::print("{}\n", verdict_text(advisor, program));
     print_candidates(advisor);

@@ -151,15 +151,15 @@ class Jobs {
 };
 
 /// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
-void add_whole_runs(Replayed& replayed, const BackendDescription& host, const WorldSetting& setting,
+void add_whole_runs(Settled& replayed, const BackendDescription& host, const WorldSetting& setting,
                     const Jobs& jobs, const ReplayOptions& how) {
-  if (how.compute.kind != Compute::Kind::kNone || !computing_of(replayed.result).any()) return;
+  if (how.compute.kind != Compute::Kind::kNone || !computing_of(*replayed.result).any()) return;
   ReplaySource alone = jobs.source(nullptr);
   alone.background = {};  // it is communication
   const auto run = replay_with_computing(setting, jobs.source(nullptr), how);
   const auto free = replay_with_computing(free_communication(host, setting), alone, how);
   for (SettledJob& job : replayed.jobs) {
-    const Computing computing = computing_of(replayed.result, job.ranks);
+    const Computing computing = computing_of(*replayed.result, job.ranks);
     if (!run || !free || !computing.any()) continue;
     job.run = whole_run_of(*run, job.ranks);
     job.times = {computing, whole_run_of(*free, job.ranks)};
@@ -167,9 +167,9 @@ void add_whole_runs(Replayed& replayed, const BackendDescription& host, const Wo
 }
 
 /// Nothing: interrupted, or refused, and then that is added.
-std::optional<Replayed> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
-                                    const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
-                                    int& code) {
+std::optional<Settled> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
+                                   const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
+                                   int& code) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
   (*setting).check = options.check;
@@ -206,7 +206,7 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
   const std::unique_ptr<ReplayRecords> records = to_files.records(jobs.source(nullptr).ranks);
   std::optional<ReplayResult> together = run(nullptr, records.get());
   if (!together) return std::nullopt;
-  Replayed replayed{backend.name, std::move(*together), {}, {}};
+  Settled replayed{std::string(backend.name), std::move(*together)};
   if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
   if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
   for (const Job& job : jobs.all()) {
@@ -218,8 +218,8 @@ std::optional<Replayed> replay_over(const BackendDescription& backend, const Rep
   return replayed;
 }
 
-void print_table(const Replayed& replayed, const Jobs& jobs) {
-  const ReplayResult& together = replayed.result;
+void print_table(const Settled& replayed, const Jobs& jobs) {
+  const ReplayResult& together = *replayed.result;
   fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend, microseconds(together.modelled_time),
              replayed.jobs.size(),
              jobs.background_nodes() > 0
@@ -236,52 +236,13 @@ void print_table(const Replayed& replayed, const Jobs& jobs) {
   for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
     const SettledJob& job = replayed.jobs[i];
     if (!job.run) continue;
-    fmt::print("  job {} with its computing: {:.3f} us; {}\n", i + 1, microseconds(job.run->end),
-               share_in_calls_text(replayed.backend, job.run->in_calls.seconds(), job.run->sum.seconds(),
-                                   job.times->free.in_calls.seconds()));
+    fmt::print(
+        "  job {} with its computing: {:.3f} us; {}\n", i + 1, microseconds(job.run->end),
+        share_in_calls_text(replayed.backend, job.run->in_calls, job.run->sum, job.times->free.in_calls));
   }
   print_resources(together);
   print_links(together);
   print_disturbance(together);
-}
-
-Json json_of_jobs(const Replayed& replayed, const Jobs& jobs) {
-  const ReplayResult& together = replayed.result;
-  Json each = Json::array();
-  for (const SettledJob& job : replayed.jobs) {
-    const Time end = together.end(job.ranks);
-    std::vector<Time> clocks = together.clocks();
-    clocks = {clocks.begin() + job.ranks.first, clocks.begin() + job.ranks.first + job.ranks.ranks};
-    Json one = {{"program", job.program},
-                {"first_rank", job.ranks.first},
-                {"ranks", job.ranks.ranks},
-                {"nodes", job.nodes},
-                {"modelled_time_ps", end.count()},
-                {"modelled_time_ns", in_nanoseconds(end)},
-                {"alone_ns", in_nanoseconds(job.alone)},
-                {"slowdown", job.slowdown(together)},
-                {"per_rank_ns", nanoseconds_of(clocks)},
-                {"calls", calls_of(together, together.total(job.ranks))}};
-    if (job.run) {
-      one["with_computing"] = json_of(*job.run);
-      one["computing"] = json_of(*job.times);
-    }
-    if (const auto disturbance = together.disturbance(job.ranks))
-      one["stragglers"] = json_of(*disturbance, end);
-    each.push_back(std::move(one));
-  }
-  Json json = {{"backend", replayed.backend},
-               {"modelled_time_ns", in_nanoseconds(together.modelled_time)},
-               {"jobs", each},
-               {"background_nodes", jobs.background_nodes()},
-               {"resources", resources_of(together)},
-               {"links", links_of(together)},
-               {"events", together.events},
-               {"messages", together.messages},
-               {"complete", together.unfinished.empty()},
-               {"unfinished", texts_of(together.unfinished)}};
-  if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
-  return json;
 }
 
 }  // namespace
@@ -293,27 +254,29 @@ int replay_jobs(const ReplayToolOptions& options) {
   setup.tell_sources();
   watch_for_interrupt();
   int code = kDone;
-  Json results = Json::array();
-  std::vector<Replayed> all;
+  std::vector<Settled> all;
   std::vector<Refused> refused;
   for (const BackendDescription* backend : setup.backends) {
     const std::size_t before = refused.size();
-    std::optional<Replayed> replayed = replay_over(*backend, options, setup, jobs, refused, code);
+    std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, code);
     if (!replayed && refused.size() == before) break;
     if (!replayed) continue;
     if (!options.json) print_table(*replayed, jobs);
-    results.push_back(json_of_jobs(*replayed, jobs));
     all.push_back(std::move(*replayed));
   }
   tell_refusals(refused, all.empty());
   const recording::Description description = jobs.description();
   RunFacts facts =
       facts_of_replay(description, jobs.recordings(options.json || options.wants_report()), setup);
-  if (!all.empty()) facts.replayed_part = part_text(all.front().result, jobs.recorded_events());
+  if (!all.empty()) facts.replayed_part = part_text(*all.front().result, jobs.recorded_events());
+  RunReport report;
+  if (options.json || options.wants_report())
+    report = report_of(all, refused, description.ranks, facts, setup);
   if (options.json) {
-    Json json;
-    add_facts(json, facts);
-    json["results"] = std::move(results);
+    Json json = json_of_facts(report, facts);
+    json["background_nodes"] = jobs.background_nodes();
+    Json& results = json["results"] = Json::array();
+    for (std::size_t i = 0; i < all.size(); ++i) results.push_back(json_of(report.lanes[i], all[i]));
     json["refused"] = json_of(refused);
     json["interrupted"] = is_interrupted();
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -321,7 +284,7 @@ int replay_jobs(const ReplayToolOptions& options) {
     complain("only a part: " + facts.replayed_part);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  if (write_reports(options, all, refused, description.ranks, facts, setup) != kDone) code = kNotWritten;
+  if (!all.empty() && write_reports(options, report) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
   complain("interrupted: the backends that are left out were not replayed");
   return kInterrupted;

@@ -11,6 +11,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/replay/forecast.hpp"
+#include "lib/report/write_report.hpp"
 #include "tools/plot.hpp"
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"
@@ -224,17 +225,11 @@ Json json_of(const Answer& answer, int repeat) {
     json["declined"] = answer.forecast.declined;
     return json;
   }
-  const WireCounters& wire = answer.forecast.wire;
   json["time_ns"] = in_nanoseconds(answer.forecast.time);
   json["time_ps"] = answer.forecast.time.count();
-  json["stands_on"] = {{"text", answer.footing.text},
-                       {"node_bits_per_second", answer.footing.node_bits_per_second}};
+  json["stands_on"] = offramp::json_of(answer.footing);
   json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
-  json["packets"] = wire.packets;
-  json["payload_bytes"] = wire.payload_bytes;
-  json["wire_bytes"] = wire.wire_bytes;
-  json["retransmissions"] = wire.retransmissions;
-  json["rerouted"] = wire.rerouted;
+  json["wire"] = offramp::json_of(answer.forecast.wire);
   if (answer.forecast.what_if) json["what_if"] = true;
   if (!answer.forecast.note.empty()) json["note"] = answer.forecast.note;
   return json;

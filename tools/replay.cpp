@@ -18,7 +18,7 @@ namespace offramp::tool {
 namespace {
 
 struct Results {
-  std::vector<Replayed> all;
+  std::vector<Settled> all;
   std::optional<ProgramTimes> program;  // where the recording has computing and the results do not
   std::vector<Refused> refused;
   std::optional<Time>
@@ -78,11 +78,11 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
                                       printable((*result).unfinished.front().text(), 400))});
       continue;
     }
-    results.all.push_back({backend->name, std::move(*result), {}, {}});
+    results.all.push_back({std::string(backend->name), std::move(*result)});
     if (setup.backends.size() > 1 && backend->name == "host")
       results.host_at_its_best = host_at_its_best(setup, played, how);
-    Replayed& replayed = results.all.back();
-    replayed.run = whole_runs.of(*setting, played.source, how, replayed.result);
+    Settled& replayed = results.all.back();
+    replayed.run = whole_runs.of(*setting, played.source, how, *replayed.result);
     results.program = whole_runs.program();
     if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
@@ -91,16 +91,17 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
   return results;
 }
 
-void print_json(const Results& results, const recording::Description& description, const RunFacts& facts) {
+void print_json(const Results& results, const recording::Description& description, const RunReport& report,
+                const RunFacts& facts) {
   Json known = Json::object();
   for (const auto& [key, value] : description.facts) known[key] = value;
   Json each = Json::array();
-  for (const Replayed& replayed : results.all) each.push_back(json_of(replayed));
+  for (std::size_t i = 0; i < results.all.size(); ++i)
+    each.push_back(json_of(report.lanes[i], results.all[i]));
   Json json = {{"ranks", description.ranks}, {"facts", known}};
-  add_facts(json, facts);
+  json.update(json_of_facts(report, facts));
   if (results.host_at_its_best)
     json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
-  if (results.program) json["computing"] = json_of(*results.program);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -109,13 +110,13 @@ void print_json(const Results& results, const recording::Description& descriptio
 }
 
 void print_comparison(const Results& results) {
-  const std::vector<Replayed>& all = results.all;
-  const Time first = all.front().result.modelled_time;
+  const std::vector<Settled>& all = results.all;
+  const Time first = all.front().result->modelled_time;
   std::string notes;
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# backend", "modelled (us)", "ratio", "carried");
-  for (const Replayed& replayed : all) {
-    const Time time = replayed.result.modelled_time;
-    const CarriedTime carried = carried_time(replayed.result.total());
+  for (const Settled& replayed : all) {
+    const Time time = replayed.result->modelled_time;
+    const CarriedTime carried = carried_time(replayed.result->total());
     const bool has_ratio = first > Time() && carried.carries_program();
     fmt::print("{:<10} {:>18.3f} {:>8} {:>9}\n", replayed.backend, microseconds(time),
                has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-", carried.text());
@@ -123,8 +124,8 @@ void print_comparison(const Results& results) {
   }
   for (const Refused& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
-  for (const Replayed& replayed : all)
-    notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result.footing.text);
+  for (const Settled& replayed : all)
+    notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result->footing.text);
   if (results.host_at_its_best)
     notes += fmt::format(
         "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
@@ -136,17 +137,17 @@ void print_comparison(const Results& results) {
 }
 
 /// The runs of which the times above are the communication.
-void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& program, Polling polling) {
+void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& program, Polling polling) {
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
   const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
     const Time first = all.front().run ? all.front().run->end : Time();
     fmt::print("{:<11} {:>18.3f} {:>8} {:>9}\n", name, microseconds(run.end),
                has_ratio && first > Time() ? fmt::format("{:.3f}", run.end.seconds() / first.seconds()) : "-",
-               percent_text(run.share_in_calls(), 1));
+               percent_text(run.in_calls, run.sum));
   };
-  for (const Replayed& replayed : all) {
+  for (const Settled& replayed : all) {
     if (replayed.run)
-      line(replayed.backend, *replayed.run, carried_time(replayed.result.total()).carries_program());
+      line(replayed.backend, *replayed.run, carried_time(replayed.result->total()).carries_program());
   }
   line("free", program.free, true);
   fmt::print(
@@ -154,8 +155,8 @@ void print_whole_runs(const std::vector<Replayed>& all, const ProgramTimes& prog
       "communication that takes no time, which leaves the waiting for other ranks' computing\n",
       microseconds(program.computing.mean()), program.computing.imbalance());
   if (program.computing.is_ambiguous())
-    fmt::print("# {}\n", gaps_text(in_nanoseconds(program.computing.brief_gaps),
-                                   in_nanoseconds(program.computing.longer_gaps), to_string(polling)));
+    fmt::print("# {}\n",
+               gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
 }  // namespace
@@ -168,26 +169,26 @@ int replay(const ReplayToolOptions& options) try {
   setup.tell_sources();
   watch_for_interrupt();
   Results results = replay_all(options, setup, played);
-  std::vector<Replayed>& all = results.all;
+  std::vector<Settled>& all = results.all;
   tell_refusals(results.refused, all.empty());
   RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
   if (played.recorded && (options.json || options.wants_report()))
     facts.recordings.front().checksum = checksum_text(*played.recorded);
-  if (!all.empty()) facts.replayed_part = part_text(all.front().result, played.recorded_events);
+  if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
+  RunReport report;
+  if (options.json || options.wants_report())
+    report = report_of(all, results.refused, played.description.ranks, facts, setup, results.program);
   if (options.json) {
-    print_json(results, played.description, facts);
+    print_json(results, played.description, report, facts);
   } else {
-    for (const Replayed& replayed : all)
-      print_result(replayed, part_text(replayed.result, played.recorded_events));
+    for (const Settled& replayed : all)
+      print_result(replayed, part_text(*replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  const int code = write_reports(options, all, results.refused, played.description.ranks, facts, setup,
-                                 results.program) != kDone
-                       ? kNotWritten
-                       : results.code;
+  const int code = !all.empty() && write_reports(options, report) != kDone ? kNotWritten : results.code;
   if (!is_interrupted()) return code;
   complain(fmt::format("interrupted: {} of {} backends were replayed", all.size(), setup.backends.size()));
   return kInterrupted;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <csignal>
-#include <tuple>
 
 #include "lib/configuration/names.hpp"
 #include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
+#include "lib/report/write_report.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
@@ -87,12 +87,6 @@ void tell_refusals(const std::vector<Refused>& refused, bool nothing_else) {
   for (const std::string& text : texts) complain(text);
 }
 
-Json json_of(const std::vector<Refused>& refused) {
-  Json all = Json::array();
-  for (const Refused& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.why}});
-  return all;
-}
-
 RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,
                          const Setup& setup) {
   RunFacts facts = offramp::facts_of(description);
@@ -104,171 +98,55 @@ RunFacts facts_of_replay(const recording::Description& description, std::vector<
   return facts;
 }
 
-void add_facts(Json& json, const RunFacts& facts) {
-  const HostFacts here = look_at_host();
-  Json recordings = Json::array();
-  for (const RecordingFacts& one : facts.recordings)
-    recordings.push_back(
-        {{"file", one.file}, {"checksum", one.checksum}, {"date", one.date}, {"host", one.host}});
-  Json settings = Json::object();
-  for (const SettingInForce& setting : facts.settings)
-    settings[setting.key] = {{"value", setting.value}, {"source", setting.source}};
-  json["date"] = facts.date;
-  json["host"] = here.name;
-  json["recordings"] = std::move(recordings);
-  json["settings"] = std::move(settings);
+Json json_of_facts(const RunReport& report, const RunFacts& facts) {
+  Json json = offramp::json_of_facts(report);
   json["complete"] = facts.replayed_part.empty();
   if (!facts.replayed_part.empty()) json["part"] = facts.replayed_part;
+  return json;
 }
 
-Json nanoseconds_of(const std::vector<Time>& times) {
+Json json_of(const std::vector<Refused>& refused) {
   Json all = Json::array();
-  for (const Time time : times) all.push_back(in_nanoseconds(time));
+  for (const Refused& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.why}});
   return all;
 }
 
-Json calls_of(const ReplayResult& result, const Counters& counters) {
-  Json calls = Json::object();
-  for (std::size_t i = 0; i < result.functions.size(); ++i) {
-    const CallCounter& counter = counters.calls[i];
-    if (counter.count == 0) continue;
-    calls[result.functions[i]] = {{"count", counter.count},
-                                  {"bytes", counter.bytes},
-                                  {"modelled_ns", in_nanoseconds(counter.modelled)},
-                                  {"offloaded", counter.offloaded},
-                                  {"declined", counter.declined},
-                                  {"routed", counter.routed},
-                                  {"native", counter.native}};
-  }
-  return calls;
-}
-
-Json resources_of(const ReplayResult& result) {
-  Json resources = Json::array();
-  for (const ReplayResource& use : result.resources)
-    resources.push_back({{"name", use.name},
-                         {"first_rank", use.first_rank},
-                         {"busy_ns", in_nanoseconds(use.busy)},
-                         {"waited_ns", in_nanoseconds(use.waited)},
-                         {"bytes", use.bytes}});
-  return resources;
-}
-
-Json links_of(const ReplayResult& result) {
-  Json links = Json::array();
-  for (const LinkUse& link : result.links)
-    links.push_back({{"name", link.name},
-                     {"busy_ns", in_nanoseconds(link.busy)},
-                     {"waited_ns", in_nanoseconds(link.waited)},
-                     {"longest_wait_ns", in_nanoseconds(link.longest)},
-                     {"bytes", link.bytes}});
-  return links;
-}
-
-Json texts_of(const std::vector<UnfinishedRank>& unfinished) {
-  Json texts = Json::array();
-  for (const UnfinishedRank& rank : unfinished) texts.push_back(rank.text());
-  return texts;
-}
-
-Json json_of(const ReplayResult::Disturbance& disturbance, Time end) {
-  return {{"undisturbed_ns", in_nanoseconds(disturbance.undisturbed)},
-          {"cost_ns", in_nanoseconds(end - disturbance.undisturbed)},
-          {"longest_held_up_ns", in_nanoseconds(disturbance.longest)}};
-}
-
-Json json_of(const Footing& footing) {
-  return {{"text", footing.text}, {"node_bits_per_second", footing.node_bits_per_second}};
-}
-
-Json json_of(const WholeRun& run) {
-  return {{"modelled_time_ps", run.end.count()},
-          {"modelled_time_ns", in_nanoseconds(run.end)},
-          {"in_calls_ns", in_nanoseconds(run.in_calls)},
-          {"share_in_calls", run.share_in_calls()}};
-}
-
-Json json_of(const ProgramTimes& program) {
-  const Computing& computing = program.computing;
-  return {{"mean_ns", in_nanoseconds(computing.mean())},
-          {"largest_ns", in_nanoseconds(computing.largest)},
-          {"imbalance", computing.imbalance()},
-          {"brief_gaps_ns", in_nanoseconds(computing.brief_gaps)},
-          {"longer_gaps_ns", in_nanoseconds(computing.longer_gaps)},
-          {"free_communication", json_of(program.free)}};
-}
-
-Json json_of(const Replayed& replayed) {
-  const ReplayResult& result = replayed.result;
+Json json_of(const ReportLane& lane, const Settled& replayed) {
+  const ReplayResult& result = *replayed.result;
   const Counters counters = result.total();
-  const std::vector<Time> clocks = result.clocks();
-  Json phases = Json::array();
-  for (const ReplayPhase& phase : result.phases)
-    phases.push_back({{"name", phase.name},
-                      {"level", phase.level},
-                      {"count", phase.count},
-                      {"longest_ns", in_nanoseconds(phase.longest())},
-                      {"per_rank_ns", nanoseconds_of(phase.per_rank)}});
-  Json declines = Json::array();
-  for (const auto& [what, count] : counters.declines)
-    declines.push_back({{"operation", to_string(what.first)}, {"reason", what.second}, {"count", count}});
-  Json picoseconds = Json::array();
-  for (const Time clock : clocks) picoseconds.push_back(clock.count());
-  const auto& depends = counters.dependences;
-  Json json = {{"backend", replayed.backend},
-               {"stands_on", json_of(result.footing)},
-               {"modelled_time_ps", result.modelled_time.count()},
-               {"modelled_time_ns", in_nanoseconds(result.modelled_time)},
-               {"per_rank_ps", picoseconds},
-               {"per_rank_ns", nanoseconds_of(clocks)},
-               {"calls", calls_of(result, counters)},
-               {"phases", phases},
-               {"declines", declines},
-               {"carried_ns", in_nanoseconds(counters.times.carried)},
-               {"routed_ns", in_nanoseconds(counters.times.routed)},
-               {"declined_ns", in_nanoseconds(counters.times.declined)},
-               {"carries_program", carried_time(counters).carries_program()},
-               {"arrival_order",
-                {{"unnamed_source", depends[static_cast<std::size_t>(Dependence::kUnnamedSource)]},
-                 {"polling", depends[static_cast<std::size_t>(Dependence::kPolling)]},
-                 {"choice", depends[static_cast<std::size_t>(Dependence::kChoice)]}}},
-               {"given_up", counters.given_up},
-               {"wire",
-                {{"packets", result.wire.packets},
-                 {"payload_bytes", result.wire.payload_bytes},
-                 {"wire_bytes", result.wire.wire_bytes},
-                 {"retransmissions", result.wire.retransmissions}}},
-               {"resources", resources_of(result)},
-               {"links", links_of(result)},
-               {"events", result.events},
-               {"messages", result.messages},
-               {"complete", result.unfinished.empty()},
-               {"events_done", result.done()},
-               {"unfinished", texts_of(result.unfinished)}};
-  if (replayed.run) json["with_computing"] = json_of(*replayed.run);
-  if (const auto disturbance = result.disturbance())
-    json["stragglers"] = json_of(*disturbance, result.modelled_time);
-  if (result.path)
-    json["critical_path"] = {{"on_ranks_ns", in_nanoseconds(result.path->on_ranks)},
-                             {"in_messages_ns", in_nanoseconds(result.path->in_messages)},
-                             {"shared_links_ns", in_nanoseconds(result.path->shared)},
-                             {"messages", result.path->messages}};
+  Json json = offramp::json_of(lane);
+  json["arrival_order_dependences"] = counters.arrival_order_dependences();
+  json["dependences"] = offramp::json_of(dependences_of(counters));
+  Json& places = json["each_resource"] = Json::array();
+  for (const ReplayResource& use : result.resources)
+    places.push_back({{"name", use.name},
+                      {"first_rank", use.first_rank},
+                      {"busy_ns", in_nanoseconds(use.busy)},
+                      {"waited_ns", in_nanoseconds(use.waited)},
+                      {"bytes", use.bytes}});
+  json["events"] = result.events;
+  json["messages"] = result.messages;
+  json["complete"] = result.unfinished.empty();
+  json["events_done"] = result.done();
+  Json& unfinished = json["unfinished"] = Json::array();
+  for (const UnfinishedRank& rank : result.unfinished) unfinished.push_back(rank.text());
   if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
   return json;
 }
 
 CarriedTime carried_time(const Counters& counters) {
-  return {static_cast<double>(counters.times.carried.count()),
-          static_cast<double>(counters.times.routed.count()),
-          static_cast<double>(counters.times.declined.count())};
+  return {counters.times};
 }
 
-std::string why_not_carried(const Replayed& replayed) {
-  const Counters counters = replayed.result.total();
-  return not_carried_text(replayed.backend, carried_time(counters),
-                          main_reason(
-                              counters.declines, [](const auto& decline) { return decline.second; },
-                              [](const auto& decline) { return printable(decline.first.second); }));
+std::string why_not_carried(const Settled& replayed) {
+  struct Decline {
+    std::uint64_t count;
+    std::string reason;
+  };
+  const Counters counters = replayed.result->total();
+  std::vector<Decline> declines;
+  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
+  return not_carried_text(replayed.backend, carried_time(counters), declines);
 }
 
 double microseconds(Time time) {
@@ -282,34 +160,19 @@ void check_reports(const ReplayToolOptions& options) {
   }
 }
 
-/// As a run writes it, with the backends in their order, and those that refused last.
-static std::string report_of(std::vector<Replayed>& all, const std::vector<Refused>& refused, int ranks,
-                             const RunFacts& facts, const Setup& setup,
-                             const std::optional<ProgramTimes>& program) {
-  std::vector<Settled> settled;
-  settled.reserve(all.size() + refused.size());
-  for (Replayed& replayed : all)
-    settled.push_back({std::string(replayed.backend),
-                       std::move(replayed.result),
-                       {},
-                       std::move(replayed.receipts),
-                       std::move(replayed.jobs),
-                       replayed.run});
-  for (const Refused& one : refused) settled.push_back({std::string(one.backend), {}, one.why});
-  return replay_report(ranks, facts, *setup.configuration, settled, program);
+RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>& refused, int ranks,
+                    const RunFacts& facts, const Setup& setup, const std::optional<ProgramTimes>& program) {
+  RunReport report = replay_report(ranks, facts, *setup.configuration, all, program);
+  for (const Refused& one : refused)
+    report.warnings.push_back(fmt::format("{} is not compared: {}", one.backend, one.why));
+  return report;
 }
 
-int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
-                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup,
-                  const std::optional<ProgramTimes>& program) {
-  if (all.empty() || !options.wants_report()) return kDone;
-  const std::string text = report_of(all, refused, ranks, facts, setup, program);
-  const int code = options.report.empty() ? kDone : write_file(options.report, text);
+int write_reports(const ReplayToolOptions& options, const RunReport& report) {
+  const int code = options.report.empty() ? kDone : write_file(options.report, report_text(report));
   if (options.html.empty() || code != kDone) return code;
-  Result<RunReport> report = parse_report(text, "the report");
-  if (!report) throw Misuse{report.error()};
-  std::vector<RunReport> reports;
-  reports.push_back(std::move(*report));
+  std::vector<RunReport> reports = {report};
+  reports.front().file = "the report";
   return write_file(options.html, report_page(reports));
 }
 
@@ -332,7 +195,7 @@ static void print_calls(const ReplayResult& result, const Counters& counters) {
   }
 }
 
-static double share(Time part, Time all) {
+static double percent(Time part, Time all) {
   return all > Time() ? 100 * static_cast<double>(part.count()) / static_cast<double>(all.count()) : 0;
 }
 
@@ -350,29 +213,19 @@ void print_resources(const ReplayResult& result) {
   }
   for (const ReplayResource* use : busiest)
     fmt::print("  busiest {} (from rank {} on): {:.3f} us, {:.1f}% of the time; waited for {:.3f} us\n",
-               use->name, use->first_rank, microseconds(use->busy), share(use->busy, result.modelled_time),
+               use->name, use->first_rank, microseconds(use->busy), percent(use->busy, result.modelled_time),
                microseconds(use->waited));
 }
 
 void print_links(const ReplayResult& result) {
   constexpr std::size_t kShown = 5;
-  std::vector<const LinkUse*> busiest;
-  Time waited;
-  for (const LinkUse& link : result.links) {
-    busiest.push_back(&link);
-    waited += link.waited;
-  }
-  const std::size_t shown = std::min(busiest.size(), kShown);
-  std::partial_sort(
-      busiest.begin(), busiest.begin() + static_cast<std::ptrdiff_t>(shown), busiest.end(),
-      [](const LinkUse* a, const LinkUse* b) { return std::tie(b->busy, a) < std::tie(a->busy, b); });
-  for (std::size_t i = 0; i < shown; ++i)
+  for (const LinkUse* link : busiest(result.links, kShown))
     fmt::print("  link {}: {:.3f} us, {:.1f}% of the time, {} bytes; waited for {:.3f} us, once {:.3f} us\n",
-               busiest[i]->name, microseconds(busiest[i]->busy),
-               share(busiest[i]->busy, result.modelled_time), busiest[i]->bytes,
-               microseconds(busiest[i]->waited), microseconds(busiest[i]->longest));
-  if (!busiest.empty())
-    fmt::print("  {} links used; messages waited {:.3f} us for them\n", busiest.size(), microseconds(waited));
+               link->name, microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
+               microseconds(link->waited), microseconds(link->longest));
+  if (!result.links.empty())
+    fmt::print("  {} links used; messages waited {:.3f} us for them\n", result.links.size(),
+               waited_for(result.links) / 1000);
 }
 
 void print_disturbance(const ReplayResult& result) {
@@ -382,7 +235,7 @@ void print_disturbance(const ReplayResult& result) {
   fmt::print(
       "  stragglers: {:+.3f} us ({:+.1f}%) against the same without them; one processor was held up for "
       "{:.3f} us\n",
-      microseconds(cost), share(cost, disturbance->undisturbed), microseconds(disturbance->longest));
+      microseconds(cost), percent(cost, disturbance->undisturbed), microseconds(disturbance->longest));
 }
 
 static void print_path(const ReplayResult& result) {
@@ -415,8 +268,8 @@ static void print_notes(const ReplayResult& result, const Counters& counters) {
     fmt::print("  not to their ends: {} ranks more\n", result.unfinished.size() - shown);
 }
 
-void print_result(const Replayed& replayed, const std::string& part) {
-  const ReplayResult& result = replayed.result;
+void print_result(const Settled& replayed, const std::string& part) {
+  const ReplayResult& result = *replayed.result;
   if (!part.empty()) fmt::print("# only a part: {}\n", part);
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
              microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);

@@ -23,14 +23,6 @@ struct Refused {
   std::string why;
 };
 
-struct Replayed {
-  std::string_view backend;
-  ReplayResult result;
-  std::string receipts;              // JSON; empty: not wanted
-  std::vector<SettledJob> jobs;      // empty: one program
-  std::optional<WholeRun> run = {};  // with the program's computing, which the result does not have
-};
-
 /// What is replayed: a recording, or a pattern.
 struct Played {
   recording::Description description;
@@ -56,47 +48,39 @@ std::string part_text(const ReplayResult& result, std::uint64_t recorded);
 void watch_for_interrupt();
 bool is_interrupted();
 
-// JSON.
-Json nanoseconds_of(const std::vector<Time>& times);
-Json calls_of(const ReplayResult& result, const Counters& counters);
-Json resources_of(const ReplayResult& result);
-Json links_of(const ReplayResult& result);
-Json texts_of(const std::vector<UnfinishedRank>& unfinished);
-/// What stragglers cost what ends then.
-Json json_of(const ReplayResult::Disturbance& disturbance, Time end);
-Json json_of(const Replayed& replayed);
+// JSON. A replay has what a report has of one backend, and what only a replay tells.
+Json json_of(const ReportLane& lane, const Settled& replayed);
+Json json_of(const std::vector<Refused>& refused);
+/// What was replayed, where and when, and whether all of it.
+Json json_of_facts(const RunReport& report, const RunFacts& facts);
 
 // Tables.
 double microseconds(Time time);
 /// Of a replay or one of its jobs.
 CarriedTime carried_time(const Counters& counters);
 /// Why hardware that does not carry the program does not.
-std::string why_not_carried(const Replayed& replayed);
+std::string why_not_carried(const Settled& replayed);
 void print_resources(const ReplayResult& result);
 /// The busiest links of the network, and what sharing cost.
 void print_links(const ReplayResult& result);
 /// What stragglers cost, if there are any.
 void print_disturbance(const ReplayResult& result);
-void print_result(const Replayed& replayed, const std::string& part);
+void print_result(const Settled& replayed, const std::string& part);
 /// Prints the reasons of those that refused; throws them as Misuse if there is nothing else.
 void tell_refusals(const std::vector<Refused>& refused, bool nothing_else);
-Json json_of(const std::vector<Refused>& refused);
 
 /// What a report says of a replay besides its times.
 RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,
                          const Setup& setup);
-/// The fields of the JSON that say what was replayed, on which hardware, where and when.
-void add_facts(Json& json, const RunFacts& facts);
+/// As a run writes it, with the backends in their order, and those that refused last.
+RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>& refused, int ranks,
+                    const RunFacts& facts, const Setup& setup,
+                    const std::optional<ProgramTimes>& program = {});
 
 /// Throws Misuse for a report that cannot be written.
 void check_reports(const ReplayToolOptions& options);
-/// --report and --html. Returns the exit code. Nothing is left of `all`.
-int write_reports(const ReplayToolOptions& options, std::vector<Replayed>& all,
-                  const std::vector<Refused>& refused, int ranks, const RunFacts& facts, const Setup& setup,
-                  const std::optional<ProgramTimes>& program = {});
-Json json_of(const WholeRun& run);
-Json json_of(const ProgramTimes& program);
-Json json_of(const Footing& footing);
+/// --report and --html. Returns the exit code.
+int write_reports(const ReplayToolOptions& options, const RunReport& report);
 
 /// `offramp replay --job ...`: several programs in one world.
 int replay_jobs(const ReplayToolOptions& options);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -17,7 +16,7 @@ namespace offramp::tool {
 std::string size_class_text(std::uint64_t least, std::uint64_t most) {
   if (least == most) return fmt::format("{} B", least);
   if (least < 1024) return fmt::format("{} to {} B", least, most);
-  return fmt::format("from {}", bytes_text(static_cast<double>(least)));
+  return fmt::format("from {}", bytes_text(least));
 }
 
 // --- what the page and the text have in common ---
@@ -64,7 +63,7 @@ std::map<std::string, Trait> traits_of(const ShownLane& lane) {
     found["program"] = {command, name_of(command.substr(0, end)) + command.substr(end)};
     return found;
   }
-  for (const ReportRecording& recording : lane.run->recordings) {
+  for (const RecordingFacts& recording : lane.run->recordings) {
     Trait& all = found["recording"];
     all.value += recording.checksum.empty() ? recording.file : recording.checksum;
     all.text += (all.text.empty() ? "" : " + ") + name_of(recording.file);
@@ -102,28 +101,30 @@ std::string difference_in_words(const ShownLane& before, const ShownLane& after)
   std::map<std::string, std::array<const ReportCall*, 2>> calls;
   for (const ReportCall& call : before.lane->calls) calls[call.name][0] = &call;
   for (const ReportCall& call : after.lane->calls) calls[call.name][1] = &call;
-  double most = 0;
+  Time most;
   std::string what;
   for (const auto& [name, pair] : calls) {
-    const auto value = [&pair = pair](std::size_t which, auto member) {
-      return pair[which] == nullptr ? 0.0 : static_cast<double>(pair[which]->*member);
-    };
-    const double time = value(1, &ReportCall::modelled_ns) - value(0, &ReportCall::modelled_ns);
-    const double count = value(1, &ReportCall::count) - value(0, &ReportCall::count);
-    if (std::abs(time) <= most) continue;
-    most = std::abs(time);
+    const CallCounter none;
+    const CallCounter& one = pair[0] == nullptr ? none : *pair[0];
+    const CallCounter& other = pair[1] == nullptr ? none : *pair[1];
+    const Time time = later(one.modelled, other.modelled) - earlier(one.modelled, other.modelled);
+    if (time <= most) continue;
+    most = time;
     what = fmt::format(
         "; {}, all ranks together: {}{} {}", name,
-        count == 0 ? std::string()
-                   : fmt::format("{} {}, ", counted(static_cast<std::uint64_t>(std::abs(count)), "call"),
-                                 count < 0 ? "fewer" : "more"),
-        time_text(most), time < 0 ? "less" : "more");
+        one.count == other.count
+            ? std::string()
+            : fmt::format(
+                  "{} {}, ",
+                  counted(std::max(one.count, other.count) - std::min(one.count, other.count), "call"),
+                  other.count < one.count ? "fewer" : "more"),
+        time_text(most), other.modelled < one.modelled ? "less" : "more");
   }
-  const double time = after.lane->communication_ns;
-  const double base = before.lane->communication_ns;
+  const Time time = after.lane->communication;
+  const Time base = before.lane->communication;
   return fmt::format("{} takes {} of the communication time of {} ({} instead of {}){}.", after.label,
-                     base > 0 ? ratio_text(time, base) : "more than nothing", before.label, time_text(time),
-                     time_text(base), what);
+                     base > Time() ? ratio_text(time, base) : "more than nothing", before.label,
+                     time_text(time), time_text(base), what);
 }
 
 }  // namespace
@@ -151,26 +152,17 @@ std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports) {
 
 const ShownLane* baseline_of(const std::vector<ShownLane>& lanes) {
   const auto found = std::find_if(lanes.begin(), lanes.end(), [](const ShownLane& l) { return l.baseline; });
-  return found == lanes.end() || found->lane->communication_ns <= 0 ? nullptr : &*found;
+  return found == lanes.end() || found->lane->communication <= Time() ? nullptr : &*found;
 }
 
-Carried carried(const ReportLane& lane) {
-  Carried sum;
-  for (const ReportCall& call : lane.calls) {
-    sum.offloaded += static_cast<double>(call.offloaded);
-    sum.declined += static_cast<double>(call.declined);
-    sum.routed += static_cast<double>(call.routed);
-    sum.native += static_cast<double>(call.native);
-  }
+CallCounter sum_of(const std::vector<ReportCall>& calls) {
+  CallCounter sum;
+  for (const ReportCall& call : calls) sum += call;
   return sum;
 }
 
 std::string why_not_carried(const ShownLane& shown) {
-  return not_carried_text(
-      shown.label, shown.lane->time,
-      main_reason(
-          shown.lane->declines, [](const ReportDecline& decline) { return decline.count; },
-          [](const ReportDecline& decline) { return decline.reason; }));
+  return not_carried_text(shown.label, shown.lane->time, shown.lane->declines);
 }
 
 namespace {
@@ -186,20 +178,20 @@ std::string of_the_ground(const Footing& hardware, const Footing& host) {
 /// What the communication over the host is of the run, what of it no hardware changes, and what the
 /// communication alone takes over other hardware. Empty: the computing is not known, or part of all times.
 std::string of_the_run(const ShownLane& host, const ShownLane* other) {
-  const std::optional<ReportWholeRun>& run = host.lane->run;
-  if (!run || !host.run->computing || run->in_calls_ns <= 0) return {};
-  std::string text = " " + share_in_calls_text(host.label, run->in_calls_ns, run->sum_ns,
-                                               host.run->computing->free.in_calls_ns);
+  const std::optional<WholeRun>& run = host.lane->run;
+  if (!run || !host.run->computing || run->in_calls <= Time()) return {};
+  std::string text =
+      " " + share_in_calls_text(host.label, run->in_calls, run->sum, host.run->computing->free.in_calls);
   if (other != nullptr)
     text += fmt::format("; without computing {} would take {} of {}", other->label,
-                        ratio_text(other->lane->communication_ns, host.lane->communication_ns), host.label);
+                        ratio_text(other->lane->communication, host.lane->communication), host.label);
   return text + ".";
 }
 
 /// By the whole run where both have one, since that is what counts.
 bool is_better(const ShownLane& one, const ShownLane& other) {
-  if (one.lane->run && other.lane->run) return one.lane->run->end_ns < other.lane->run->end_ns;
-  return one.lane->communication_ns < other.lane->communication_ns;
+  if (one.lane->run && other.lane->run) return one.lane->run->end < other.lane->run->end;
+  return one.lane->communication < other.lane->communication;
 }
 
 std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLane*& best) {
@@ -207,13 +199,13 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   if (lanes.size() < 2)
     return fmt::format("{} over {}: {} of communication.",
                        lanes.front().run->ranks == 1 ? "One rank" : "Modelled", lanes.front().label,
-                       time_text(lanes.front().lane->communication_ns));
+                       time_text(lanes.front().lane->communication));
   const bool one_backend = std::all_of(lanes.begin(), lanes.end(), [&](const ShownLane& lane) {
     return lane.lane->backend == lanes.front().lane->backend;
   });
   if (host == nullptr || one_backend) {
     const auto fastest = std::min_element(lanes.begin() + 1, lanes.end(), [](const auto& a, const auto& b) {
-      return a.lane->communication_ns < b.lane->communication_ns;
+      return a.lane->communication < b.lane->communication;
     });
     return difference_in_words(lanes.front(), *fastest);
   }
@@ -230,9 +222,9 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   }
   if (best == nullptr)
     return idle == 1 ? refusal + "." : fmt::format("None of this hardware carries this program.");
-  const bool whole = host->lane->run && best->lane->run && host->lane->run->end_ns > 0;
-  const double ratio = whole ? best->lane->run->end_ns / host->lane->run->end_ns
-                             : best->lane->communication_ns / host->lane->communication_ns;
+  const bool whole = host->lane->run && best->lane->run && host->lane->run->end > Time();
+  const double ratio = whole ? share(best->lane->run->end, host->lane->run->end)
+                             : share(best->lane->communication, host->lane->communication);
   if (ratio < 0.9995)
     return fmt::format("{} would save {} of the {}.", best->label, percent_text(1 - ratio, 1, whole ? 1 : 0),
                        whole ? "run" : "communication time");
@@ -268,7 +260,7 @@ std::vector<std::string> facts_of(const RunReport& report) {
   if (!report.ucx.empty()) versions.push_back("UCX " + report.ucx);
   const std::string with = fmt::format("{}", fmt::join(versions, ", "));
   lines.push_back(report.date.empty() ? with : fmt::format("{}, {}", report.date, with));
-  for (const ReportRecording& recording : report.recordings)
+  for (const RecordingFacts& recording : report.recordings)
     lines.push_back(fmt::format("replay of {}{}{}{}", recording.file,
                                 recording.checksum.empty() ? "" : fmt::format(" ({})", recording.checksum),
                                 recording.date.empty() ? "" : ", recorded " + recording.date,
@@ -302,13 +294,12 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
       warnings.push_back(where + fmt::format("{} could not repair the faults of {}",
                                              report.lanes.front().backend,
                                              counted(report.lanes.front().given_up, "operation")));
-    double routed = 0;
-    for (const ReportLane& lane : report.lanes) routed = std::max(routed, carried(lane).routed);
+    std::uint64_t routed = 0;
+    for (const ReportLane& lane : report.lanes) routed = std::max(routed, sum_of(lane.calls).routed);
     if (routed > 0)
-      warnings.push_back(
-          where + fmt::format("routes gave {} to other backends than the lane's own, "
-                              "in every lane: no lane is that hardware alone",
-                              counted(static_cast<std::uint64_t>(std::min(routed, 0x1p63)), "operation")));
+      warnings.push_back(where + fmt::format("routes gave {} to other backends than the lane's own, "
+                                             "in every lane: no lane is that hardware alone",
+                                             counted(routed, "operation")));
     if (report.compute != "none")
       warnings.push_back(where +
                          "CPU time between MPI calls was added: modelled times depend on the machine" +
@@ -325,12 +316,6 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
   return warnings;
 }
 
-double waited_for(const std::vector<ReportLink>& links) {
-  double waited = 0;
-  for (const ReportLink& link : links) waited += link.waited_ns;
-  return waited;
-}
-
 std::string ranks_of(const ReportJob& job) {
   return job.ranks == 1 ? fmt::format("{}", job.first_rank)
                         : fmt::format("{}-{}", job.first_rank, job.first_rank + job.ranks - 1);
@@ -338,17 +323,19 @@ std::string ranks_of(const ReportJob& job) {
 
 std::string whole_run_of(const ShownLane& shown, const ReportJob& job) {
   if (!job.run) return {};
-  return fmt::format(
-      "{} on ranks {}: with its computing {}; {}", job.program, ranks_of(job), time_text(job.run->end_ns),
-      share_in_calls_text(shown.label, job.run->in_calls_ns, job.run->sum_ns, job.free.in_calls_ns));
+  return fmt::format("{} on ranks {}: with its computing {}; {}", job.program, ranks_of(job),
+                     time_text(job.run->end),
+                     share_in_calls_text(shown.label, job.run->in_calls, job.run->sum,
+                                         job.computing ? job.computing->free.in_calls : Time()));
 }
 
 std::string stragglers_of(const ReportLane& lane) {
-  const double cost = lane.modelled_ns - lane.stragglers->undisturbed_ns;
+  const Time without = lane.stragglers->undisturbed;
+  const Time cost = later(lane.modelled_time, without) - earlier(lane.modelled_time, without);
   return fmt::format(
       "stragglers: {} {} than without them, {} of the time; one processor was held up for up to {}",
-      time_text(std::abs(cost)), cost < 0 ? "shorter" : "longer",
-      percent_text(std::abs(cost), lane.modelled_ns), time_text(lane.stragglers->longest_ns));
+      time_text(cost), lane.modelled_time < without ? "shorter" : "longer",
+      percent_text(cost, lane.modelled_time), time_text(lane.stragglers->longest));
 }
 
 // --- text ---
@@ -383,13 +370,13 @@ void print_overview(const std::vector<ShownLane>& lanes) {
   const ShownLane* const host = baseline_of(lanes);
   Columns table({"", "communication", "of host", "modelled time", "carried", "declined", "native"});
   for (const ShownLane& shown : lanes) {
-    const Carried sum = carried(*shown.lane);
+    const CallCounter sum = sum_of(shown.lane->calls);
     const bool compared = host != nullptr && &shown != host;
-    table.add({printable(shown.label), time_text(shown.lane->communication_ns),
+    table.add({printable(shown.label), time_text(shown.lane->communication),
                compared && shown.lane->time.carries_program()
-                   ? ratio_text(shown.lane->communication_ns, host->lane->communication_ns)
+                   ? ratio_text(shown.lane->communication, host->lane->communication)
                    : "",
-               time_text(shown.lane->modelled_ns), shown.lane->time.text(), count_text(sum.declined),
+               time_text(shown.lane->modelled_time), shown.lane->time.text(), count_text(sum.declined),
                count_text(sum.native)});
   }
   table.print();
@@ -399,15 +386,13 @@ void print_calls(const std::vector<ShownLane>& lanes) {
   std::vector<std::string> heads = {"call", "count", "bytes"};
   for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
   Columns table(std::move(heads));
-  for (const auto& row : rows_of(lanes, &ReportLane::calls, &ReportCall::modelled_ns)) {
+  for (const auto& row : rows_of(lanes, &ReportLane::calls, &ReportCall::modelled)) {
     std::vector<std::string> cells = {
         printable(row.name),
-        of_each_report(row,
-                       [](const ReportCall& call) { return count_text(static_cast<double>(call.count)); }),
-        of_each_report(row,
-                       [](const ReportCall& call) { return bytes_text(static_cast<double>(call.bytes)); })};
+        of_each_report(row, [](const ReportCall& call) { return count_text(call.count); }),
+        of_each_report(row, [](const ReportCall& call) { return bytes_text(call.bytes); })};
     for (const auto& [run, call] : row.cells)
-      cells.push_back(call == nullptr ? "" : time_text(call->modelled_ns));
+      cells.push_back(call == nullptr ? "" : time_text(call->modelled));
     table.add(std::move(cells));
   }
   table.print();
@@ -421,11 +406,11 @@ void print_phases(const std::vector<ShownLane>& lanes) {
   for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
   Columns table(std::move(heads));
   for (const auto& row : rows) {
-    std::vector<std::string> cells = {printable(row.name), of_each_report(row, [](const ReportPhase& phase) {
-                                        return count_text(static_cast<double>(phase.count));
+    std::vector<std::string> cells = {printable(row.name), of_each_report(row, [](const ReplayPhase& phase) {
+                                        return count_text(phase.count);
                                       })};
     for (const auto& [run, phase] : row.cells)
-      cells.push_back(phase == nullptr ? "" : time_text(phase->longest_ns));
+      cells.push_back(phase == nullptr ? "" : time_text(phase->longest()));
     table.add(std::move(cells));
   }
   table.print();
@@ -433,16 +418,15 @@ void print_phases(const std::vector<ShownLane>& lanes) {
 
 void print_links(const ShownLane& shown) {
   constexpr std::size_t kShown = 5;
-  const std::vector<ReportLink>& links = shown.lane->links;
+  const std::vector<LinkUse>& links = shown.lane->links;
   if (links.empty()) return;
   fmt::print("\n{}: {} of the network used; messages waited {} in all for one another\n",
              printable(shown.label), counted(links.size(), "link"), time_text(waited_for(links)));
   Columns table({"busiest link", "busy", "of the time", "bytes", "waited for", "once"});
-  for (std::size_t i = 0; i < std::min(kShown, links.size()); ++i)
-    table.add({printable(links[i].name), time_text(links[i].busy_ns),
-               percent_text(links[i].busy_ns, shown.lane->modelled_ns),
-               bytes_text(static_cast<double>(links[i].bytes)), time_text(links[i].waited_ns),
-               time_text(links[i].longest_ns)});
+  for (const LinkUse* link : busiest(links, kShown))
+    table.add({printable(link->name), time_text(link->busy),
+               percent_text(link->busy, shown.lane->modelled_time), bytes_text(link->bytes),
+               time_text(link->waited), time_text(link->longest)});
   table.print();
 }
 
@@ -452,8 +436,8 @@ void print_jobs(const ShownLane& shown) {
              counted(shown.lane->jobs.size(), "program"));
   Columns table({"program", "ranks", "nodes", "modelled time", "alone", "slowdown"});
   for (const ReportJob& job : shown.lane->jobs)
-    table.add({printable(job.program), ranks_of(job), printable(job.nodes), time_text(job.modelled_ns),
-               time_text(job.alone_ns), ratio_text(job.modelled_ns, job.alone_ns)});
+    table.add({printable(job.program), ranks_of(job), printable(job.nodes), time_text(job.modelled_time),
+               time_text(job.alone), ratio_text(job.modelled_time, job.alone)});
   table.print();
   for (const ReportJob& job : shown.lane->jobs) {
     if (job.run) fmt::print("{}\n", printable(whole_run_of(shown, job), 400));
@@ -466,14 +450,14 @@ void print_stragglers(const ShownLane& shown) {
 
 void print_path(const ShownLane& shown) {
   if (!shown.lane->path) return;
-  const ReportPath& path = *shown.lane->path;
-  const double all = path.on_ranks_ns + path.in_messages_ns;
+  const CriticalPath& path = *shown.lane->path;
+  const Time all = path.on_ranks + path.in_messages;
   fmt::print("{}: critical path: {} on ranks, {} in {}", printable(shown.label),
-             percent_text(path.on_ranks_ns, all), percent_text(path.in_messages_ns, all),
+             percent_text(path.on_ranks, all), percent_text(path.in_messages, all),
              counted(path.messages, "message"));
-  fmt::print("{}\n", path.shared_links_ns > 0 ? fmt::format("; {} waiting for shared links",
-                                                            percent_text(path.shared_links_ns, all))
-                                              : std::string());
+  fmt::print("{}\n", path.shared > Time()
+                         ? fmt::format("; {} waiting for shared links", percent_text(path.shared, all))
+                         : std::string());
 }
 
 void print_run(const RunReport& report) {
@@ -518,8 +502,9 @@ void print_text(const std::vector<RunReport>& reports) {
   for (const RunReport& report : reports) {
     for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i) {
       const ReportPlace& place = report.places[i];
-      fmt::print("{}: arrival decides {}\n", printable(report.file),
-                 printable(place_text(place.times, place.call, place.communicator, place.where), 400));
+      fmt::print(
+          "{}: arrival decides {}\n", printable(report.file),
+          printable(place_text(place.times, place.call, place.communicator, to_string(place.site)), 400));
     }
   }
   for (const std::string& warning : warnings_of(reports))

@@ -34,16 +34,12 @@ struct ShownLane {
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports);
 const ShownLane* baseline_of(const std::vector<ShownLane>& lanes);
 
-/// How many operations went which way.
-struct Carried {
-  double offloaded = 0;
-  double declined = 0;
-  double routed = 0;
-  double native = 0;
-  [[nodiscard]] double all() const { return offloaded + declined + routed + native; }
-  [[nodiscard]] double share() const { return all() == 0 ? 0 : offloaded / all(); }
-};
-Carried carried(const ReportLane& lane);
+/// The calls of all functions together.
+CallCounter sum_of(const std::vector<ReportCall>& calls);
+/// part / whole; 0 of nothing.
+inline double share(Time part, Time whole) {
+  return whole > Time() ? part.seconds() / whole.seconds() : 0;
+}
 /// The lane and why it does not carry the program, which it does not.
 std::string why_not_carried(const ShownLane& shown);
 
@@ -68,7 +64,7 @@ struct ReportRow {
 template <typename Part>
 std::vector<ReportRow<Part>> rows_of(const std::vector<ShownLane>& lanes,
                                      std::vector<Part> ReportLane::*parts,
-                                     double std::type_identity_t<Part>::*time) {
+                                     Time std::type_identity_t<Part>::*time) {
   std::vector<ReportRow<Part>> rows;
   std::map<std::string, std::size_t> places;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -83,8 +79,9 @@ std::vector<ReportRow<Part>> rows_of(const std::vector<ShownLane>& lanes,
   }
   if (time == nullptr) return rows;
   const auto most = [time](const ReportRow<Part>& row) {
-    double longest = 0;
-    for (const auto& [run, part] : row.cells) longest = std::max(longest, part == nullptr ? 0 : part->*time);
+    Time longest;
+    for (const auto& [run, part] : row.cells)
+      longest = later(longest, part == nullptr ? Time() : part->*time);
     return longest;
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return most(a) > most(b); });
@@ -106,8 +103,6 @@ std::string of_each_report(const ReportRow<Part>& row, Text text) {
   return alike ? texts.front() : fmt::format("{}", fmt::join(texts, " / "));
 }
 
-/// By how much messages came later for others on their links, all together.
-double waited_for(const std::vector<ReportLink>& links);
 /// "4-7"
 std::string ranks_of(const ReportJob& job);
 /// What a job is with its computing; empty: not known.

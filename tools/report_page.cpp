@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
-#include <numeric>
 
 #include "lib/configuration/names.hpp"
 #include "offramp/version.hpp"
@@ -23,9 +22,9 @@ constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
 constexpr std::size_t kMostUnits = 12;  // of one lane
 constexpr std::size_t kMostPathRanks = 5;
 
-double longest_of(const std::vector<ShownLane>& lanes) {
-  double longest = 0;
-  for (const ShownLane& lane : lanes) longest = std::max(longest, lane.lane->communication_ns);
+Time longest_of(const std::vector<ShownLane>& lanes) {
+  Time longest;
+  for (const ShownLane& lane : lanes) longest = later(longest, lane.lane->communication);
   return longest;
 }
 
@@ -70,6 +69,15 @@ class Page {
     add("<section>\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n", title, about);
   }
   void end_section() { add("</section>\n"); }
+  template <typename Has>
+  [[nodiscard]] bool any_run(Has has) const {
+    return std::any_of(reports_.begin(), reports_.end(), has);
+  }
+  template <typename Has>
+  [[nodiscard]] bool any(Has has) const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [&](const ShownLane& shown) { return has(*shown.lane); });
+  }
 
   /// The host is grey, whatever its place.
   [[nodiscard]] std::string colour(std::size_t lane) const {
@@ -110,6 +118,11 @@ class Page {
     for (const std::string& cell : cells) add("<th>{}</th>", cell);
     add("</tr></thead><tbody>\n");
   }
+  /// These columns, and one for each lane.
+  void heads_and_lanes(std::vector<std::string> columns) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
+    heads(columns);
+  }
   void end_table() { add("</tbody></table></div>\n"); }
 
   void begin() {
@@ -139,22 +152,21 @@ class Page {
     section("Communication time",
             "The longest time that any rank spends in MPI calls, in modelled time. The plain host, a NIC "
             "without any offload, is what the others are compared with.");
-    const double longest = longest_of(lanes_);
+    const Time longest = longest_of(lanes_);
     add("<div class=\"bars\">\n");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const double time = lanes_[i].lane->communication_ns;
+      const Time time = lanes_[i].lane->communication;
       const bool compared =
           baseline_ != nullptr && &lanes_[i] != baseline_ && lanes_[i].lane->time.carries_program();
-      const bool good = compared && time < 0.9995 * baseline_->lane->communication_ns;
+      const bool good = compared && share(time, baseline_->lane->communication) < 0.9995;
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
           "<span class=\"note{}\">{}</span>\n",
-          label(i), bar({{longest > 0 ? time / longest : 0, colour(i)}}, lanes_[i].label), time_text(time),
-          good ? " good" : "", compared ? ratio_text(time, baseline_->lane->communication_ns) : "");
+          label(i), bar({{share(time, longest), colour(i)}}, lanes_[i].label), time_text(time),
+          good ? " good" : "", compared ? ratio_text(time, baseline_->lane->communication) : "");
     }
     add("</div>\n");
-    const bool faults = std::any_of(lanes_.begin(), lanes_.end(), [](const ShownLane& shown) {
-      return shown.lane->given_up > 0 || wire(*shown.lane, "retransmissions") > 0;
-    });
+    const bool faults =
+        any([](const ReportLane& lane) { return lane.given_up > 0 || lane.wire.retransmissions > 0; });
     std::vector<std::string> columns = {
         "hardware", "communication", "modelled time", "operations", "carried by it, of their time",
         "packets",  "on its wires"};
@@ -162,13 +174,12 @@ class Page {
     heads(columns);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const ReportLane& lane = *lanes_[i].lane;
-      const Carried sum = carried(lane);
+      const CallCounter sum = sum_of(lane.calls);
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
-          time_text(lane.communication_ns), time_text(lane.modelled_ns), count_text(sum.all()),
-          lane.time.text(), count_text(wire(lane, "packets")), bytes_text(wire(lane, "wire_bytes")));
+          time_text(lane.communication), time_text(lane.modelled_time), count_text(sum.operations()),
+          lane.time.text(), count_text(lane.wire.packets), bytes_text(lane.wire.wire_bytes));
       if (faults)
-        add("<td>{}</td><td>{}</td>", count_text(wire(lane, "retransmissions")),
-            count_text(static_cast<double>(lane.given_up)));
+        add("<td>{}</td><td>{}</td>", count_text(lane.wire.retransmissions), count_text(lane.given_up));
       add("</tr>\n");
     }
     end_table();
@@ -196,16 +207,16 @@ class Page {
            "the longest of the mean"});
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (!has_run(lanes_[i])) continue;
-      const ReportWholeRun& run = *lanes_[i].lane->run;
+      const WholeRun& run = *lanes_[i].lane->run;
       const ReportComputing& computing = *lanes_[i].run->computing;
       const double ranks = std::max(1.0, static_cast<double>(lanes_[i].run->ranks));
       const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_ && baseline_->lane->run &&
                             lanes_[i].lane->time.carries_program();
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-          dotted(i), time_text(run.end_ns),
-          compared ? ratio_text(run.end_ns, baseline_->lane->run->end_ns) : "",
-          percent_text(run.share_in_calls(), 1), time_text(computing.free.end_ns),
-          time_text(computing.sum_ns / ranks), ratio_text(computing.largest_ns * ranks, computing.sum_ns));
+          dotted(i), time_text(run.end), compared ? ratio_text(run.end, baseline_->lane->run->end) : "",
+          percent_text(run.share_in_calls(), 1), time_text(computing.free.end),
+          time_text(in_nanoseconds(computing.sum) / ranks),
+          ratio_text(in_nanoseconds(computing.largest) * ranks, in_nanoseconds(computing.sum)));
     }
     end_table();
     if (const std::string& gaps = first->run->computing->gaps; !gaps.empty())
@@ -213,45 +224,39 @@ class Page {
     end_section();
   }
 
-  static double wire(const ReportLane& lane, const char* key) {
-    const auto found = lane.wire.find(key);
-    return found == lane.wire.end() ? 0 : static_cast<double>(found->second);
-  }
-
   /// A time in a table, marked where it beats the baseline.
-  void time_cell(double time, bool there, double baseline, bool is_baseline) {
-    if (!there || time <= 0) {
+  void time_cell(Time time, bool there, Time baseline, bool is_baseline) {
+    if (!there || time <= Time()) {
       add("<td class=\"none\">{}</td>", there ? "0" : "&ndash;");
       return;
     }
-    const bool good = baseline_ != nullptr && !is_baseline && baseline > 0 && time < 0.995 * baseline;
+    const bool good =
+        baseline_ != nullptr && !is_baseline && baseline > Time() && share(time, baseline) < 0.995;
     add("<td{}>{}</td>", good ? " class=\"good\"" : "", time_text(time));
   }
 
   void calls() {
     section("Calls", "Modelled time in each MPI function, all ranks together. Green: faster than the host.");
-    std::vector<std::string> columns = {"call", "calls", "bytes"};
-    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
-    heads(columns);
-    for (const auto& row : rows_of(lanes_, &ReportLane::calls, &ReportCall::modelled_ns)) {
+    heads_and_lanes({"call", "calls", "bytes"});
+    for (const auto& row : rows_of(lanes_, &ReportLane::calls, &ReportCall::modelled)) {
       add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.name),
-          of_each_report(row, [](const ReportCall& c) { return count_text(static_cast<double>(c.count)); }),
-          of_each_report(row, [](const ReportCall& c) { return bytes_text(static_cast<double>(c.bytes)); }));
-      time_cells(row, &ReportCall::modelled_ns);
+          of_each_report(row, [](const ReportCall& c) { return count_text(c.count); }),
+          of_each_report(row, [](const ReportCall& c) { return bytes_text(c.bytes); }));
+      time_cells(row, &ReportCall::modelled);
     }
     end_table();
     end_section();
   }
 
   /// The times of all lanes in a row, which ends with them.
-  template <typename Part>
-  void time_cells(const ReportRow<Part>& row, double Part::*time) {
+  template <typename Part, typename Member>
+  void time_cells(const ReportRow<Part>& row, Member time) {
     const Part* const base = baseline_ != nullptr
                                  ? row.cells[static_cast<std::size_t>(baseline_ - lanes_.data())].second
                                  : nullptr;
     for (const auto& [run, part] : row.cells)
-      time_cell(part != nullptr ? part->*time : 0, part != nullptr, base != nullptr ? base->*time : 0,
-                part == base);
+      time_cell(part != nullptr ? std::invoke(time, *part) : Time(), part != nullptr,
+                base != nullptr ? std::invoke(time, *base) : Time(), part == base);
     add("</tr>\n");
   }
 
@@ -259,13 +264,11 @@ class Page {
     const auto rows = rows_of(lanes_, &ReportLane::phases, nullptr);
     if (rows.empty()) return;
     section("Phases", "Parts of the program that it names by MPI_Pcontrol: the longest time of a rank.");
-    std::vector<std::string> columns = {"phase", "times"};
-    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
-    heads(columns);
+    heads_and_lanes({"phase", "times"});
     for (const auto& row : rows) {
       add("<tr><td>{}</td><td>{}</td>", escaped(row.name),
-          of_each_report(row, [](const ReportPhase& p) { return count_text(static_cast<double>(p.count)); }));
-      time_cells(row, &ReportPhase::longest_ns);
+          of_each_report(row, [](const ReplayPhase& p) { return count_text(p.count); }));
+      time_cells(row, &ReplayPhase::longest);
     }
     end_table();
     end_section();
@@ -274,15 +277,8 @@ class Page {
   [[nodiscard]] SizeRows size_rows() const {
     SizeRows rows;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      for (const ReportSize& size : lanes_[i].lane->sizes) {
-        auto& row = rows[{size.min_bytes, size.max_bytes}];
-        row.resize(lanes_.size());
-        row[i].min_bytes = size.min_bytes;
-        row[i].max_bytes = size.max_bytes;
-        row[i].count += size.count;
-        row[i].bytes += size.bytes;
-        row[i].modelled_ns += size.modelled_ns;
-      }
+      for (const ReportSize& size : lanes_[i].lane->sizes)
+        rows.try_emplace({size.min_bytes, size.max_bytes}, lanes_.size()).first->second[i] += size;
     }
     return rows;
   }
@@ -297,24 +293,21 @@ class Page {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       PlotLine line{.name = lanes_[i].label, .points = {}, .colour = colour(i)};
       for (const auto& [limits, row] : rows)
-        line.points.emplace_back(static_cast<double>(limits.first), row[i].modelled_ns / 1e6);
+        line.points.emplace_back(static_cast<double>(limits.first), in_milliseconds(row[i].modelled));
       plot.lines.push_back(std::move(line));
     }
     add("<div class=\"scroll\">{}</div>\n<details><summary>as a table</summary>\n", svg(plot));
-    std::vector<std::string> columns = {"size", "operations"};
-    for (std::size_t i = 0; i < lanes_.size(); ++i) columns.push_back(dotted(i));
-    heads(columns);
+    heads_and_lanes({"size", "operations"});
     for (const auto& [limits, row] : rows) {
       ReportRow<ReportSize> shown;
       for (std::size_t i = 0; i < row.size(); ++i)
         shown.cells.emplace_back(lanes_[i].run, row[i].count > 0 ? &row[i] : nullptr);
       add("<tr><td>{}</td><td>{}</td>", size_class_text(limits.first, limits.second),
-          of_each_report(shown,
-                         [](const ReportSize& s) { return count_text(static_cast<double>(s.count)); }));
-      const double base =
-          baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())].modelled_ns : 0;
+          of_each_report(shown, [](const ReportSize& s) { return count_text(s.count); }));
+      const Time base =
+          baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())].modelled : Time();
       for (std::size_t i = 0; i < row.size(); ++i)
-        time_cell(row[i].modelled_ns, row[i].count > 0, base, lanes_[i].baseline);
+        time_cell(row[i].modelled, row[i].count > 0, base, lanes_[i].baseline);
       add("</tr>\n");
     }
     end_table();
@@ -338,8 +331,8 @@ class Page {
     double longest = 0;
     double sum = 0;
     for (const ReportRank& rank : ranks) {
-      longest = std::max(longest, rank.communication_ns);
-      sum += rank.communication_ns;
+      longest = std::max(longest, in_nanoseconds(rank.communication));
+      sum += in_nanoseconds(rank.communication);
     }
     const std::size_t group = (ranks.size() + kMostBars - 1) / kMostBars;
     const std::size_t bars = (ranks.size() + group - 1) / group;
@@ -349,7 +342,7 @@ class Page {
     for (std::size_t bar = 0; bar < bars; ++bar) {
       double most = 0;
       for (std::size_t r = bar * group; r < std::min(ranks.size(), (bar + 1) * group); ++r)
-        most = std::max(most, ranks[r].communication_ns);
+        most = std::max(most, in_nanoseconds(ranks[r].communication));
       const double height = longest > 0 ? 100 * most / longest : 0;
       add("<rect x=\"{}\" y=\"{:.2f}\" width=\"8.6\" height=\"{:.2f}\" fill=\"{}\"/>", bar * 10, 100 - height,
           height, colour(index));
@@ -368,24 +361,25 @@ class Page {
     add("<div class=\"key\"><span><b>full colour</b> carried by the hardware</span><span><b>lighter</b> "
         "declined, carried by the host</span><span><b>empty</b> native</span></div>\n<div class=\"bars\">\n");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const Carried sum = carried(*lanes_[i].lane);
-      const double all = std::max(1.0, sum.all());
+      const CallCounter sum = sum_of(lanes_[i].lane->calls);
+      const auto offloaded = static_cast<double>(sum.offloaded);
+      const auto operations = static_cast<double>(sum.operations());
+      const double all = std::max(1.0, operations);
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
           "<span class=\"note\">{} of {}</span>\n",
-          label(i), bar({{sum.share(), colour(i)}, {sum.declined / all, colour(i), 0.35}}, lanes_[i].label),
-          percent_text(sum.offloaded, sum.all()), count_text(sum.offloaded), count_text(sum.all()));
+          label(i),
+          bar({{offloaded / all, colour(i)}, {static_cast<double>(sum.declined) / all, colour(i), 0.35}},
+              lanes_[i].label),
+          percent_text(offloaded, operations), count_text(offloaded), count_text(operations));
     }
     add("</div>\n");
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return !shown.lane->declines.empty(); });
-    if (any) {
+    if (any([](const ReportLane& lane) { return !lane.declines.empty(); })) {
       add("<div class=\"scroll\"><table><thead><tr><th>hardware</th><th>times</th><th "
           "class=\"text\">operation</th><th class=\"text\">why it was declined</th></tr></thead><tbody>\n");
       for (std::size_t i = 0; i < lanes_.size(); ++i) {
         for (const ReportDecline& decline : lanes_[i].lane->declines)
           add("<tr><td>{}</td><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td></tr>\n",
-              dotted(i), count_text(static_cast<double>(decline.count)), escaped(decline.operation),
-              escaped(decline.reason));
+              dotted(i), count_text(decline.count), escaped(decline.operation), escaped(decline.reason));
       }
       end_table();
     }
@@ -393,9 +387,7 @@ class Page {
   }
 
   void units() {
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return !shown.lane->units.empty(); });
-    if (!any) return;
+    if (!any([](const ReportLane& lane) { return !lane.units.empty(); })) return;
     section("Where the hardware is busy",
             "The share of the run in which each unit worked, over all ranks, whether on one operation or on "
             "several at once.");
@@ -409,17 +401,16 @@ class Page {
     std::vector<ReportUnit> units = lanes_[index].lane->units;
     if (units.empty()) return;
     double run = 0;
-    for (const ReportRank& rank : lanes_[index].lane->ranks) run += rank.modelled_ns;
+    for (const ReportRank& rank : lanes_[index].lane->ranks) run += in_nanoseconds(rank.modelled_time);
     std::stable_sort(units.begin(), units.end(),
-                     [](const ReportUnit& a, const ReportUnit& b) { return a.in_use_ns > b.in_use_ns; });
+                     [](const ReportUnit& a, const ReportUnit& b) { return a.in_use > b.in_use; });
     const std::size_t shown = std::min(units.size(), kMostUnits);
-    const double most = units.front().in_use_ns;
+    const Time most = units.front().in_use;
     add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n", dotted(index));
     for (std::size_t i = 0; i < shown; ++i) {
       add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>\n",
-          escaped(units[i].name),
-          bar({{most > 0 ? units[i].in_use_ns / most : 0, colour(index)}}, units[i].name),
-          percent_text(std::min(units[i].in_use_ns, run), run));
+          escaped(units[i].name), bar({{share(units[i].in_use, most), colour(index)}}, units[i].name),
+          percent_text(std::min(in_nanoseconds(units[i].in_use), run), run));
     }
     add("</div>");
     if (shown < units.size()) add("<p>and {} more that are less busy</p>", units.size() - shown);
@@ -427,9 +418,7 @@ class Page {
   }
 
   void paths() {
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return shown.lane->path.has_value(); });
-    if (!any) return;
+    if (!any([](const ReportLane& lane) { return lane.path.has_value(); })) return;
     section("Critical path",
             "The chain of work and messages that ends with the last rank. Only what is shorter on this path "
             "makes the run shorter. Full colour: on ranks and their hardware; lighter: waiting for a message "
@@ -441,9 +430,7 @@ class Page {
   }
 
   void jobs() {
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return !shown.lane->jobs.empty(); });
-    if (!any) return;
+    if (!any([](const ReportLane& lane) { return !lane.jobs.empty(); })) return;
     section("Programs at the same time",
             "Each program beside the others, and what it takes with nothing beside it on the same nodes.");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -453,8 +440,8 @@ class Page {
       heads({"program", "ranks", "nodes", "modelled time", "alone", "slowdown"});
       for (const ReportJob& job : jobs)
         add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            escaped(job.program), ranks_of(job), escaped(job.nodes), time_text(job.modelled_ns),
-            time_text(job.alone_ns), ratio_text(job.modelled_ns, job.alone_ns));
+            escaped(job.program), ranks_of(job), escaped(job.nodes), time_text(job.modelled_time),
+            time_text(job.alone), ratio_text(job.modelled_time, job.alone));
       end_table();
       for (const ReportJob& job : jobs) {
         if (job.run) add("<p class=\"about\">{}.</p>\n", escaped(whole_run_of(lanes_[i], job)));
@@ -464,9 +451,7 @@ class Page {
   }
 
   void stragglers() {
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return shown.lane->stragglers.has_value(); });
-    if (!any) return;
+    if (!any([](const ReportLane& lane) { return lane.stragglers.has_value(); })) return;
     section("Stragglers",
             "What interrupted processors and slow nodes cost, against the same run without them.");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -477,23 +462,20 @@ class Page {
 
   void links() {
     constexpr std::size_t kShown = 10;
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return !shown.lane->links.empty(); });
-    if (!any) return;
+    if (!any([](const ReportLane& lane) { return !lane.links.empty(); })) return;
     section("The network between the nodes",
             "The busiest links, and by how much messages came later for others on their links.");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const std::vector<ReportLink>& links = lanes_[i].lane->links;
+      const std::vector<LinkUse>& links = lanes_[i].lane->links;
       if (links.empty()) continue;
       add("<h3>{}</h3>\n<p>{} used; messages waited {} in all for one another.</p>\n", dotted(i),
           counted(links.size(), "link"), time_text(waited_for(links)));
       heads({"link", "busy", "of the time", "bytes", "waited for", "once at most"});
-      for (std::size_t l = 0; l < std::min(kShown, links.size()); ++l)
+      for (const LinkUse* link : busiest(links, kShown))
         add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            escaped(links[l].name), time_text(links[l].busy_ns),
-            percent_text(links[l].busy_ns, lanes_[i].lane->modelled_ns),
-            bytes_text(static_cast<double>(links[l].bytes)), time_text(links[l].waited_ns),
-            time_text(links[l].longest_ns));
+            escaped(link->name), time_text(link->busy),
+            percent_text(link->busy, lanes_[i].lane->modelled_time), bytes_text(link->bytes),
+            time_text(link->waited), time_text(link->longest));
       end_table();
     }
     end_section();
@@ -501,43 +483,40 @@ class Page {
 
   void path_card(std::size_t index) {
     if (!lanes_[index].lane->path) return;
-    const ReportPath& path = *lanes_[index].lane->path;
-    const double all = std::max(1e-3, path.on_ranks_ns + path.in_messages_ns);
+    const CriticalPath& path = *lanes_[index].lane->path;
+    const Time all = later(Time::ps(1), path.on_ranks + path.in_messages);
     add("<div class=\"card\"><h3>{}</h3><div class=\"bars small\">\n<span class=\"name\">all</span><span "
         "class=\"track\">{}</span><span class=\"value\">{}</span>\n",
         dotted(index),
-        bar({{path.on_ranks_ns / all, colour(index)}, {path.in_messages_ns / all, colour(index), 0.45}},
+        bar({{share(path.on_ranks, all), colour(index)}, {share(path.in_messages, all), colour(index), 0.45}},
             "on ranks and in messages"),
         time_text(all));
-    std::vector<std::size_t> order(path.by_rank_ns.size());
+    std::vector<std::size_t> order(path.by_rank.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return path.by_rank_ns[a] > path.by_rank_ns[b]; });
+                     [&](std::size_t a, std::size_t b) { return path.by_rank[a] > path.by_rank[b]; });
     order.resize(std::min(order.size(), kMostPathRanks));
     for (const std::size_t rank : order) {
-      if (path.by_rank_ns[rank] <= 0) continue;
+      if (path.by_rank[rank] <= Time()) continue;
       add("<span class=\"name\">rank {}</span><span class=\"track\">{}</span><span "
           "class=\"value\">{}</span>\n",
-          rank, bar({{path.by_rank_ns[rank] / all, colour(index)}}, "time on this rank"),
-          percent_text(path.by_rank_ns[rank], all));
+          rank, bar({{share(path.by_rank[rank], all), colour(index)}}, "time on this rank"),
+          percent_text(path.by_rank[rank], all));
     }
     add("</div><p>{} of other ranks {} waited for, one after the other: {} of the path.",
         counted(path.messages, "message"), path.messages == 1 ? "was" : "were",
-        percent_text(path.in_messages_ns, all));
-    if (path.shared_links_ns > 0)
-      add(" Waiting for shared links: {} of it.", percent_text(path.shared_links_ns, all));
+        percent_text(path.in_messages, all));
+    if (path.shared > Time()) add(" Waiting for shared links: {} of it.", percent_text(path.shared, all));
     if (!path.longest.empty()) {
-      const ReportPath::Step& step = path.longest.front();
-      add(" The longest: {} from rank {} to rank {}, {}.", bytes_text(static_cast<double>(step.bytes)),
-          step.source, step.destination, time_text(step.end_ns - step.begin_ns));
+      const CriticalPath::Step& step = path.longest.front();
+      add(" The longest: {} from rank {} to rank {}, {}.", bytes_text(step.bytes), step.source,
+          step.destination, time_text(step.end - step.begin));
     }
     add("</p></div>\n");
   }
 
   void places() {
-    const bool any = std::any_of(reports_.begin(), reports_.end(),
-                                 [](const RunReport& run) { return !run.places.empty(); });
-    if (!any) return;
+    if (!any_run([](const RunReport& run) { return !run.places.empty(); })) return;
     section(
         "Where the order of arrival decides",
         "Calls that take a message from any source, choose among several requests, or ask whether something "
@@ -551,17 +530,15 @@ class Page {
       for (const ReportPlace& place : run.places)
         add("<tr><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td><td "
             "class=\"text\"><code>{}</code></td></tr>\n",
-            count_text(static_cast<double>(place.times)), escaped(place.call), escaped(place.communicator),
-            escaped(place.where));
+            count_text(place.times), escaped(place.call), escaped(place.communicator),
+            escaped(to_string(place.site)));
       end_table();
     }
     end_section();
   }
 
   void certificates() {
-    const bool any = std::any_of(lanes_.begin(), lanes_.end(),
-                                 [](const ShownLane& shown) { return !shown.lane->certificate.empty(); });
-    if (!any) return;
+    if (!any([](const ReportLane& lane) { return !lane.certificate.empty(); })) return;
     section("Certificate",
             "A hash over every call of every rank: its arguments, its data and when it ended in modelled "
             "time. It is the same on every run, unless the order of arrival decided something.");
@@ -569,15 +546,13 @@ class Page {
     for (std::size_t i = 0; i < lanes_.size(); ++i)
       add("<tr><td>{}</td><td><code>{}</code></td><td><code>{}</code></td><td>{}</td></tr>\n", dotted(i),
           escaped(lanes_[i].lane->certificate), escaped(lanes_[i].run->data_certificate),
-          count_text(static_cast<double>(lanes_[i].run->arrival_order_dependences)));
+          count_text(lanes_[i].run->arrival_order_dependences));
     end_table();
     end_section();
   }
 
   void settings() {
-    const bool any = std::any_of(reports_.begin(), reports_.end(),
-                                 [](const RunReport& run) { return !run.settings.empty(); });
-    if (!any) return;
+    if (!any_run([](const RunReport& run) { return !run.settings.empty(); })) return;
     section("Settings",
             "What was in force, and where it came from: the defaults, a line of a file, a variable "
             "or an option.");

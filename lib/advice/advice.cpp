@@ -54,6 +54,17 @@ double value_in_force(const BackendDescription& backend, const Settings& setting
   return backend.in_force != nullptr ? backend.in_force(settings, parameter.name).value_or(own) : own;
 }
 
+struct Decline {
+  std::uint64_t count;
+  std::string reason;
+};
+
+std::vector<Decline> declines_of(const Counters& counters) {
+  std::vector<Decline> declines;
+  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
+  return declines;
+}
+
 std::optional<OperationKind> kind_of(const Event& event) {
   if (event.kind == EventKind::kSend) return OperationKind::kSend;
   if (event.kind == EventKind::kCollective) return event.operation;
@@ -164,15 +175,9 @@ void Advisor::rank_backends() {
     } else {
       candidate.result = std::move(*result);
       const Counters counters = candidate.result.total();
-      candidate.carried = {static_cast<double>(counters.times.carried.count()),
-                           static_cast<double>(counters.times.routed.count()),
-                           static_cast<double>(counters.times.declined.count())};
+      candidate.carried = CarriedTime{counters.times};
       if (!candidate.carried.carries_program())
-        candidate.why_not =
-            not_carried_text(backend->name, candidate.carried,
-                             main_reason(
-                                 counters.declines, [](const auto& decline) { return decline.second; },
-                                 [](const auto& decline) { return printable(decline.first.second); }));
+        candidate.why_not = not_carried_text(backend->name, candidate.carried, declines_of(counters));
       candidate.run = runs.of(*setting, source_, options_.replay, candidate.result);
     }
     candidates_.push_back(std::move(candidate));

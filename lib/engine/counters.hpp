@@ -32,6 +32,7 @@ struct CallCounter {
   void note(Handling handling) {
     ++(handling == Handling::kDeclined ? declined : handling == Handling::kOffloaded ? offloaded : routed);
   }
+  [[nodiscard]] std::uint64_t operations() const { return offloaded + declined + routed + native; }
   CallCounter& operator+=(const CallCounter& other);
 };
 

@@ -6,6 +6,7 @@
 
 #include "lib/configuration/configuration.hpp"
 #include "lib/report/run_facts.hpp"
+#include "lib/report/run_report.hpp"
 
 namespace offramp {
 
@@ -14,8 +15,8 @@ struct RankPart {
   std::string run;  // the same of all ranks of a run, and of no other
   int rank = 0;
   int ranks = 1;
-  std::string reason;        // "signal 11 (Segmentation fault)"
-  std::string contribution;  // rank_report
+  std::string reason;      // "signal 11 (Segmentation fault)"
+  RunReport contribution;  // rank_report
 };
 
 /// The report with one more part. old: the file so far; another run's is replaced.

@@ -1,5 +1,5 @@
-// What a run leaves behind at MPI_Finalize: a short summary on standard error, and on request a JSON report
-// (docs/report.md).
+// What a run leaves behind at MPI_Finalize: a short summary on standard error, and on request a report
+// (docs/report.md). It is filled here, from what the ranks and the worlds know.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,9 @@
 #include "lib/engine/engine.hpp"
 #include "lib/replay/replay_result.hpp"
 #include "lib/report/run_facts.hpp"
+#include "lib/report/run_report.hpp"
 
 namespace offramp {
-
-/// The version of the report's format. Fields may be added to a version; none changes its meaning.
-inline constexpr int kReportSchema = 1;
 
 /// What a rank knows besides its engine.
 struct RankNotes {
@@ -25,8 +23,9 @@ struct RankNotes {
   HostFacts host;  // without a name: left out
 };
 
-/// What one rank contributes, as a JSON text. names: of the functions that the counters number.
-std::string rank_report(Engine& engine, const char* const* names, const RankNotes& notes);
+/// What one rank contributes: a report of itself, as it saw the run. names: of the functions that the
+/// counters number.
+RunReport rank_report(Engine& engine, const char* const* names, const RankNotes& notes);
 
 /// One of several programs that ran at the same time.
 struct SettledJob {
@@ -56,22 +55,24 @@ struct Settled {
   std::optional<WholeRun> run = {};   // with the program's computing, which the result does not have
 };
 
-/// The run's report (JSON, indented) from the ranks' contributions in rank order. Contributions that are not
+ReportDependences dependences_of(const Counters& counters);
+
+/// The run's report from the ranks' contributions, in rank order and as encode() has them. Those that are not
 /// what rank_report makes are left out and named under "warnings". A rank that has come to grief before it
-/// could contribute has an empty text, one that left it then has "ended" with the reason in it: the report is
-/// not complete. settled: first the backend that carried the run. Where it has no result, or there is none,
-/// the times are those of the ranks' live clocks. program: where the recording has computing and the results
-/// do not.
-std::string run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
-                       const Configuration& configuration, const std::vector<Settled>& settled,
-                       const std::optional<ProgramTimes>& program = {});
+/// could contribute has an empty text, one that left it then has the reason under "ended": the report is not
+/// complete. settled: first the backend that carried the run. Where it has no result, or there is none, the
+/// times are those of the ranks' live clocks. program: where the recording has computing and the results do
+/// not.
+RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
+                     const Configuration& configuration, const std::vector<Settled>& settled,
+                     const std::optional<ProgramTimes>& program = {});
 
-/// The same of a recording that was replayed over these backends, all of which have results.
-std::string replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
-                          const std::vector<Settled>& settled,
-                          const std::optional<ProgramTimes>& program = {});
+/// The same of a recording that was replayed over these backends; those without a result are named under
+/// "warnings".
+RunReport replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
+                        const std::vector<Settled>& settled, const std::optional<ProgramTimes>& program = {});
 
-/// A few lines for people, from the text of run_report.
-std::string summary(const std::string& report);
+/// A few lines for people.
+std::string summary(const RunReport& report);
 
 }  // namespace offramp

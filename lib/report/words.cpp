@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/recording/event.hpp"
+#include "offramp/model/parameter.hpp"
 
 namespace offramp {
 
@@ -23,12 +24,24 @@ std::string time_text(double ns) {
   return "0";
 }
 
+std::string time_text(Time time) {
+  return time_text(in_nanoseconds(time));
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   std::size_t unit = 0;
   for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
   const bool whole = bytes == std::floor(bytes);
   return fmt::format("{:.{}f} {}", bytes, whole || unit == 0 ? 0 : bytes >= 100 ? 0 : 1, kUnits.at(unit));
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  return bytes_text(static_cast<double>(bytes));
+}
+
+std::string count_text(std::uint64_t count) {
+  return count_text(static_cast<double>(count));
 }
 
 std::string count_text(double count) {
@@ -48,6 +61,10 @@ std::string ratio_text(double value, double baseline) {
   return fmt::format("x{:.{}f}", ratio, ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0);
 }
 
+std::string ratio_text(Time value, Time baseline) {
+  return ratio_text(in_nanoseconds(value), in_nanoseconds(baseline));
+}
+
 std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -64,22 +81,20 @@ std::string other_ground_text(const Footing& hardware, const Footing& host) {
                      static_cast<double>(host.node_bits_per_second) / kGiga);
 }
 
-std::string share_in_calls_text(std::string_view backend, double in_calls, double sum, double free_in_calls) {
+std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls) {
   return fmt::format(
       "MPI calls are {} of the run over {}, and {} of that is waiting for other ranks' computing, which no "
       "hardware changes",
-      percent_text(sum > 0 ? in_calls / sum : 0, 1), backend,
-      percent_text(std::min(free_in_calls, in_calls), in_calls));
+      percent_text(in_calls, sum), backend, percent_text(earlier(free_in_calls, in_calls), in_calls));
 }
 
-std::string gaps_text(double brief_ns, double longer_ns, std::string_view polling) {
+std::string gaps_text(Time brief, Time longer, std::string_view polling) {
   const auto as = [](bool work) { return work ? "work" : "waiting"; };
   return fmt::format(
       "between questions that found nothing the ranks spent {} in gaps of up to {}, which count as {}, and "
-      "{} in "
-      "longer ones, which count as {} (polling = {})",
-      time_text(brief_ns), time_text(static_cast<double>(recording::kBriefGap)), as(polling == "work"),
-      time_text(longer_ns), as(polling != "wait"), polling);
+      "{} in longer ones, which count as {} (polling = {})",
+      time_text(brief), time_text(static_cast<double>(recording::kBriefGap)), as(polling == "work"),
+      time_text(longer), as(polling != "wait"), polling);
 }
 
 std::string ranks_text(std::span<const std::size_t> ranks) {
@@ -95,6 +110,26 @@ std::string percent_text(double part, double whole, int digits) {
   double percent = whole > 0 ? 100 * part / whole : 0;
   if (part > 0 && part < whole) percent = std::clamp(percent, last, 100 - last);
   return fmt::format("{:.{}f} %", percent, digits);
+}
+
+std::string percent_text(Time part, Time whole) {
+  return percent_text(in_nanoseconds(part), in_nanoseconds(whole));
+}
+
+double waited_for(const std::vector<LinkUse>& links) {
+  double waited = 0;
+  for (const LinkUse& link : links) waited += in_nanoseconds(link.waited);
+  return waited;
+}
+
+std::vector<const LinkUse*> busiest(const std::vector<LinkUse>& links, std::size_t most) {
+  std::vector<const LinkUse*> order;
+  order.reserve(links.size());
+  for (const LinkUse& link : links) order.push_back(&link);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const LinkUse* a, const LinkUse* b) { return a->busy > b->busy; });
+  order.resize(std::min(order.size(), most));
+  return order;
 }
 
 std::string place_text(std::uint64_t times, std::string_view call, std::string_view communicator,

@@ -30,21 +30,21 @@ class Advise(CliTest):
         replayed = json.loads(self.offramp("replay", str(HALO), "--backend", "host,dpu", "--json").stdout)["results"]
         for result in replayed:
             candidate, = (one for one in advice["candidates"] if one["backend"] == result["backend"])
-            self.assertEqual(candidate["communication_ps"], result["modelled_time_ps"])
-            self.assertEqual(candidate["run_ps"], result["with_computing"]["modelled_time_ps"])
+            self.assertEqual(candidate["communication_ns"], result["modelled_time_ns"])
+            self.assertEqual(candidate["run_ns"], result["whole_run"]["modelled_time_ns"])
 
     def test_routes_that_it_writes_give_the_time_that_it_names(self):
         mix = self.advice(HALO, "--backend", "aie", "--routes", "routes.toml")["mix"]
         self.assertEqual((self.folder / "routes.toml").read_text(), mix["routes"])
         self.assertIn('[[route]]\noperation = "allreduce"\nbackend = "aie"\n', mix["routes"])
         replayed, = json.loads(self.offramp("replay", str(HALO), "--config", "routes.toml", "--json").stdout)["results"]
-        self.assertEqual(mix["end_ps"], replayed["with_computing"]["modelled_time_ps"])
+        self.assertEqual(mix["end_ns"], replayed["whole_run"]["modelled_time_ns"])
 
     def test_names_algorithms_that_are_faster_than_what_is_chosen(self):
         algorithms = self.advice(PROGRAMS / "data_parallel-16.rec", "--backend", "host", "--tuning", "rules.conf")["algorithms"]
         for one in algorithms:
-            self.assertLess(one["fastest_ps"], one["chosen_ps"])
-        gains = [(one["chosen_ps"] - one["fastest_ps"]) * one["calls"] for one in algorithms]
+            self.assertLess(one["fastest_ns"], one["chosen_ns"])
+        gains = [(one["chosen_ns"] - one["fastest_ns"]) * one["calls"] for one in algorithms]
         self.assertEqual(gains, sorted(gains, reverse=True))
 
     def test_that_is_out_of_time_says_so(self):

@@ -285,8 +285,10 @@ class Predict(CliTest):
 
     def test_gives_one_operation_as_json(self):
         answer = json.loads(self.predict("reduce", "--backend", "zrlmpi", "--ranks", "7", "--bytes", "16", "--json"))
-        for key in ("operation", "backend", "ranks", "bytes", "time_ns", "cycles", "packets", "payload_bytes", "wire_bytes"):
+        for key in ("operation", "backend", "ranks", "bytes", "time_ns", "cycles"):
             self.assertIn(key, answer)
+        for key in ("packets", "payload_bytes", "wire_bytes", "retransmissions"):
+            self.assertIn(key, answer["wire"])
         self.assertEqual((answer["operation"], answer["ranks"], answer["bytes"]), ("reduce", 7, 16))
         self.assertEqual(answer["cycles"], int(answer["time_ps"] / 6400))  # 156.25 MHz
 
@@ -413,11 +415,11 @@ class Replay(CliTest):
         self.assertEqual((answer["ranks"], answer["facts"]), (4, {"program": "a ring"}))
         self.assertEqual([one["backend"] for one in answer["results"]], registry.backends(BUILD))
         for one in answer["results"]:
-            self.assertEqual(max(one["per_rank_ns"]), one["modelled_time_ns"])
+            self.assertEqual(max(rank["modelled_time_ns"] for rank in one["each_rank"]), one["modelled_time_ns"])
             self.assertEqual(one["calls"]["MPI_Isend"]["count"], 21)
             self.assertEqual(one["calls"]["MPI_Recv"]["bytes"], 21 * 4096)
             self.assertEqual([phase["name"] for phase in one["phases"]], ["solve"])
-            self.assertEqual(one["arrival_order"], {"unnamed_source": 9, "polling": 0, "choice": 0})
+            self.assertEqual(one["dependences"], {"any_source": 9, "polling": 0, "choice": 0})
             self.assertEqual(one["unfinished"], [])
         declined = {one["backend"]: one["calls"]["MPI_Allreduce"]["declined"] for one in answer["results"]}
         self.assertEqual((declined["aie"], declined["host"]), (0, 0))

@@ -47,7 +47,7 @@ class Pages(CliTest):
         report = json.loads((self.folder / "r.json").read_text())
         for lane in (report, *report["compared"]):
             self.assertEqual({size["kind"] for size in lane["sizes"]}, {"send", "receive", "collective"})
-            counted = sum(size["modelled_ps"] for size in lane["sizes"]) / 1000
+            counted = sum(size["modelled_ns"] for size in lane["sizes"])
             moving = sum(call["modelled_ns"] for name, call in lane["calls"].items())
             self.assertTrue(0.5 * moving < counted <= moving * 1.000001, (counted, moving))
 
@@ -78,13 +78,13 @@ class Pages(CliTest):
         self.offramp("replay", str(RECORDING), "--compare", "tinsel,aie", "--details", "--report", "r.json", "--html", "r.html")
         report = json.loads((self.folder / "r.json").read_text())
         for lane in (report, *report["compared"]):
-            run = sum(rank["modelled_time_ps"] for rank in lane["each_rank"])
+            run = sum(rank["modelled_time_ns"] for rank in lane["each_rank"])
             units = {unit["unit"]: unit for unit in lane["units"]}
             self.assertTrue(units)
             for unit in units.values():
-                self.assertLessEqual(0, unit["in_use_ps"])
-                self.assertLessEqual(unit["in_use_ps"], unit["busy_ps"])
-                self.assertLessEqual(unit["in_use_ps"], run * 1.0001)
+                self.assertLessEqual(0, unit["in_use_ns"])
+                self.assertLessEqual(unit["in_use_ns"], unit["busy_ns"])
+                self.assertLessEqual(unit["in_use_ns"], run * 1.0001)
         page = (self.folder / "r.html").read_text()
         busy = re.search(r"Where the hardware is busy.*?</section>", page, re.S).group(0)
         shares = [float(share) for share in re.findall(r'class="value">([\d.]+) %', busy)]

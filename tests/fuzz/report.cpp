@@ -1,27 +1,31 @@
-// What ranks contribute to a report: JSON from other processes. The report is read as JSON again.
+// What comes from outside: reports in files, and the parts that ranks contribute. What can be read is written
+// and read again.
 #include "lib/report/report.hpp"
 
 #include <string>
 #include <vector>
 
+#include "lib/report/encode_report.hpp"
 #include "lib/report/read_report.hpp"
+#include "lib/report/write_report.hpp"
 #include "tests/fuzz/support.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const offramp::fuzz::Input input(data, size);
-  std::vector<std::string> ranks(1);
-  for (const char c : input.text()) {
-    if (c == '\0' && ranks.size() < 8) {
-      ranks.emplace_back();
-    } else {
-      ranks.back() += c;
-    }
-  }
+  const std::string text(input.text());
   offramp::RunFacts facts;
-  facts.command = {ranks.front()};
-  const std::string report = offramp::run_report(ranks, facts, offramp::Configuration{}, {});
+  facts.command = {text.substr(0, 80)};
+  const offramp::RunReport report = offramp::run_report({text, text}, facts, offramp::Configuration{}, {});
   static_cast<void>(offramp::summary(report));
-  static_cast<void>(offramp::parse_report(report, "a report"));
-  static_cast<void>(offramp::parse_report(input.text(), "not a report"));
+  static_cast<void>(offramp::parse_report(offramp::report_text(report), "a report"));
+  if (const auto part = offramp::decode_report(text); part) {
+    const std::string again = offramp::encode(*part);
+    const auto decoded = offramp::decode_report(again);
+    offramp::fuzz::require(decoded && offramp::encode(*decoded) == again);
+  }
+  if (const auto read = offramp::parse_report(text, "not a report"); read) {
+    const auto again = offramp::parse_report(offramp::report_text(*read), "a report");
+    offramp::fuzz::require(bool(again));
+  }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/report/read_report.hpp"
+#include "offramp/version.hpp"
 
 namespace offramp {
 namespace {
@@ -13,23 +14,16 @@ using Json = nlohmann::json;
 
 /// What rank_report makes of a rank that has done nothing.
 RankPart part_of(int rank, const std::string& run = "run-1") {
-  const Json lane = {{"backend", "host"},       {"modelled_ps", 1000 * (rank + 1)},
-                     {"calls", Json::object()}, {"declines", Json::array()},
-                     {"wire", Json::object()},  {"given_up", 0},
-                     {"sizes", Json::array()},  {"units", Json::array()}};
-  const Json contribution = {{"arrival_order_dependences", 0},
-                             {"dependences", Json::object()},
-                             {"places", Json::array()},
-                             {"elsewhere", 0},
-                             {"clock_reads", 0},
-                             {"malformed_messages", 0},
-                             {"live", lane}};
   RankPart part;
   part.run = run;
   part.rank = rank;
   part.ranks = 3;
   part.reason = "signal 15 (Terminated)";
-  part.contribution = contribution.dump();
+  part.contribution.version = OFFRAMP_VERSION;
+  ReportLane& lane = part.contribution.lanes.emplace_back();
+  lane.backend = "host";
+  lane.modelled_time = Time::ns(rank + 1);
+  lane.ranks.push_back({static_cast<std::uint64_t>(rank), lane.modelled_time, {}, 0, {}, {}});
   return part;
 }
 

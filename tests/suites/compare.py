@@ -13,14 +13,14 @@ import zlib
 
 from browser import command_of, console_of, figures_of_nothing
 from launch import base_environment, mpirun, run as launch
-from replays import differences, replay
+from replays import differences, picoseconds, replay
 
 # Programs in which nothing depends on the order of arrival, and one that nobody here wrote.
 PROGRAMS = ["mpi/fixed_pattern", "mpi/reduce_user", "programs/fftw"]
 # Programs that check what they receive, and use everything that a simulation of all ranks has to keep apart.
 CHECKED = ["nonblocking", "icollectives", "persistent", "probe", "cancel"]
 # What has to be the same in a run of its own; the certificate covers every call of every rank.
-SAME = ["modelled_time_ps", "communication_ps", "certificate", "calls", "declines", "sizes", "wire", "each_rank", "critical_path"]
+SAME = ["modelled_time_ps", "communication_ns", "certificate", "calls", "declines", "sizes", "wire", "each_rank", "critical_path"]
 
 
 def reported(arguments, backend, ranks, command, settings=None):
@@ -61,8 +61,9 @@ def compared_equal_own_runs(arguments, tally, name):
             ok = False
             text += f"{own_result.output}\n{backend}: other {different}, or the order of arrival decided: {chosen}\n"
         path = lane["critical_path"]
-        whole = path["on_ranks_ps"] + path["in_messages_ps"]
-        if whole != lane["modelled_time_ps"] or sum(path["by_rank_ps"]) != path["on_ranks_ps"] or path["messages"] == 0:
+        on_ranks, in_messages = picoseconds(path["on_ranks_ns"]), picoseconds(path["in_messages_ns"])
+        by_rank = sum(picoseconds(time) for time in path["by_rank_ns"])
+        if on_ranks + in_messages != lane["modelled_time_ps"] or by_rank != on_ranks or path["messages"] == 0:
             ok = False
             text += f"{backend}: the critical path is not as long as the run: {path}\n"
     tally.record(label, ok, text, seconds)
@@ -291,6 +292,7 @@ def hostile_reports(arguments, tally, report):
         "a newer one": (changed(report, ["schema"], 1000), "schema is 1000"),
         "negative": (changed(report, ["calls", function, "count"], -1), f"calls.{function}.count"),
         "huge": (changed(report, ["modelled_time_ps"], 2 ** 63), "modelled_time_ps"),
+        "a time before 0": (changed(report, ["communication_ns"], -1), "communication_ns"),
         "text for a number": (changed(report, ["compared", 0, "sizes", 0, "bytes"], "x"), "compared[0].sizes[0].bytes"),
         "number for a text": (changed(report, ["command"], 7), "command"),
         "no lane": (changed(report, ["compared"], {}), "compared"),

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 from launch import mpirun
+from replays import picoseconds
 from wireshark import DISSECTORS, place_tshark
 
 RANKS = 3
@@ -49,8 +50,8 @@ def receipt_problem(arguments, path, report, backend):
         for call in calls:
             sums[call["function"]] = sums.get(call["function"], 0) + call["modelled_ps"]
         for function, counted in report["each_rank"][rank]["calls"].items():
-            if counted["modelled_ps"] != sums.get(function, 0):
-                return f"rank {rank}: {function} took {counted['modelled_ps']} ps, its receipts {sums.get(function)}"
+            if picoseconds(counted["modelled_ns"]) != sums.get(function, 0):
+                return f"rank {rank}: {function} took {counted['modelled_ns']} ns, its receipts {sums.get(function)} ps"
         calls = [c for c in calls if c["modelled_ps"] > 0]
         longest = {c["function"]: c for c in reversed(calls)}
         for call in (list(longest.values()) if rank == 0 else []) + chosen.sample(calls, 4):

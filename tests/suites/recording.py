@@ -10,7 +10,7 @@ import time
 
 from launch import base_environment, descendants, mpi_of, run as launch
 from mpi_programs import CASE_LIMIT, cases, programs
-from replays import replay
+from replays import clocks, replay
 
 # Nothing in them depends on the order of arrival, or on when a question is asked.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
@@ -127,12 +127,12 @@ def live_is_settled(arguments, tally, name):
             if ok:
                 with open(report, encoding="utf-8") as opened:
                     live = json.load(opened)
-                clocks = [rank["modelled_time_ps"] for rank in live["each_rank"]]
+                own = clocks(live)
                 replays = [here.replay(file, "--backend", backend) for _ in range(3)]
-                settled = [again if isinstance(again, str) else again[0]["per_rank_ps"] for again in replays]
-                ok = not live["settled"] and min(clocks) > 0 and settled[1:] == settled[:1] * 2
-                ok = ok and near(clocks, settled[0], NEAR.get(backend, NEAR_OTHERWISE))
-                text = f"live {clocks} ps, replayed {settled}"
+                settled = [again if isinstance(again, str) else clocks(again[0]) for again in replays]
+                ok = not live["settled"] and min(own) > 0 and settled[1:] == settled[:1] * 2
+                ok = ok and near(own, settled[0], NEAR.get(backend, NEAR_OTHERWISE))
+                text = f"live {own} ps, replayed {settled}"
             tally.record(label, ok, text, result.seconds + alive.seconds)
 
 
@@ -147,7 +147,7 @@ def replay_problem(arguments, names, ranks, recorder):
     if isinstance(found, str) or len(found) != len(arguments.backends):
         return f"replay: {found}", result
     return "\n".join(f"{one['backend']}: {one['unfinished']} {one['modelled_time_ps']}" for one in found
-                     if one["unfinished"] or one["modelled_time_ps"] != max(one["per_rank_ps"])), result
+                     if one["unfinished"] or one["modelled_time_ps"] != max(clocks(one))), result
 
 
 def every_program(arguments, tally, ranks):

@@ -19,9 +19,11 @@
 #include "lib/mpi/runtime/write_recording.hpp"
 #include "lib/native/pmpi.hpp"
 #include "lib/replay/free_communication.hpp"
+#include "lib/report/encode_report.hpp"
 #include "lib/report/replay_records.hpp"
 #include "lib/report/report.hpp"
 #include "lib/report/words.hpp"
+#include "lib/report/write_report.hpp"
 
 namespace offramp {
 
@@ -39,7 +41,7 @@ RunFacts facts_of(Session& session) {
   return facts;
 }
 
-std::string own_contribution(Session& session) {
+RunReport own_contribution(Session& session) {
   RankNotes notes;
   notes.clock_reads = session.clock_reads;
   notes.communicator_name = [&session](std::uint64_t context) {
@@ -199,9 +201,9 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
   const std::vector<Settled> settled = settlement.all();
   const double simulated = simulating.passed();
   const Stopwatch writing;
-  const std::string report = run_report(ranks, facts, configuration, settled, settlement.program());
+  const RunReport report = run_report(ranks, facts, configuration, settled, settlement.program());
   if (!configuration.report.empty()) {
-    const std::string problem = write_output(configuration.report, report);
+    const std::string problem = write_output(configuration.report, report_text(report));
     if (!problem.empty()) tell_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
@@ -229,7 +231,7 @@ void write_outputs(Session& session) {
                           : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
   write_recording(session, apart, recorded);
   if (!session.carries) return;
-  const std::vector<std::string> ranks = apart.gather(own_contribution(session));
+  const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
   std::optional<Time> estimate;
   if (session.configuration().clock == Clock::kModel) estimate = latest_clock(session, apart);
   if (apart.rank() == 0)

@@ -1,9 +1,7 @@
 // Gathers and writes the outputs of a run: at its end, or one rank's alone when it ends before.
 #pragma once
 
-#include <string>
-
-#include "lib/report/run_facts.hpp"
+#include "lib/report/run_report.hpp"
 
 namespace offramp {
 
@@ -13,7 +11,7 @@ class Session;
 void write_outputs(Session& session);
 
 /// This rank's part of the report (rank_report).
-std::string own_contribution(Session& session);
+RunReport own_contribution(Session& session);
 /// What the report says of the run itself, as far as this rank knows.
 RunFacts facts_of(Session& session);
 
