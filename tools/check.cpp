@@ -270,6 +270,7 @@ MpiUse survey_of(const std::string& path) {
 }
 
 int check(const CheckOptions& options) {
+  if (const auto code = check_program(options)) return *code;
   Registry registry(built_in_backends());
   auto configuration = load_configuration(Surroundings::of_process(), registry);
   if (!configuration) {

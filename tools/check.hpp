@@ -1,6 +1,7 @@
 // offramp check: what would happen to a program's MPI calls, without running it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace offramp::tool {
@@ -14,6 +15,10 @@ struct CheckOptions {
 /// kDone: the program works under Offramp. kDeclined: it does, but something in it is a risk. kUsage: there
 /// is nothing to put Offramp in front of, with the reason.
 int check(const CheckOptions& options);
+
+/// The same of what replay takes, a recording, trace or pattern: whether its calls fit together.
+/// kFoundFailures: not all of them do. Nothing: it is none of them.
+std::optional<int> check_program(const CheckOptions& options);
 
 /// What a program's file and its libraries tell about its use of MPI.
 struct MpiUse {

@@ -1,5 +1,5 @@
 // The `offramp` command: subcommands, their options, and help for what was misspelled.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "tools/calibrate.hpp"
 #include "tools/catalogue.hpp"
 #include "tools/check.hpp"
+#include "tools/convert.hpp"
 #include "tools/dpu_host.hpp"
 #include "tools/fuzz_faults.hpp"
 #include "tools/predict.hpp"
@@ -967,6 +968,23 @@ int dispatch(std::vector<std::string> words) {
       ->required();
   check_app->add_option("--backend", check_options.backend, "only this hardware")->type_name("BACKEND");
   check_app->add_flag("--json", check_options.json, "print JSON");
+  ConvertOptions convert_options;
+  CLI::App* const convert_app =
+      app.add_subcommand("convert", "write a recording, trace or pattern in the format of another tool");
+  convert_app->footer(
+      "\nWhat the format cannot say is named on standard error, each kind once.\nExit codes: 2 the command "
+      "line "
+      "is wrong; 74 it could not be written, or the format cannot hold it.");
+  convert_app->add_option("file", convert_options.file, "whatever offramp replay takes")
+      ->type_name("FILE|PATTERN")
+      ->required();
+  convert_app->add_option("-o,--output", convert_options.output, "the file to write")
+      ->type_name("FILE")
+      ->required();
+  convert_app
+      ->add_option("--to", convert_options.format, fmt::format("{}", fmt::join(convert_formats(), ", ")))
+      ->type_name("FORMAT")
+      ->required();
   PredictCommand predict_command(app);
   ReplayCommand replay_command(app);
   AdviseCommand advise_command(app);
@@ -1039,6 +1057,7 @@ int dispatch(std::vector<std::string> words) {
                                                                       : RecordingView::kText);
   if (used == info_app) return info(info_options);
   if (used == check_app) return check(check_options);
+  if (used == convert_app) return convert(convert_options);
   if (used == report_app) return report(report_options);
   if (used == &predict_command.app()) return predict_command.execute();
   if (used == &replay_command.app()) return replay_command.execute();

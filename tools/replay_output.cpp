@@ -42,6 +42,18 @@ Played::Played(const std::string& name, bool partial) {
     source = {description.ranks, [made = *pattern](int rank) { return made.read(rank); }};
     return;
   }
+  Result<trace::Program> found = trace::open_program(name);
+  if (!found) throw Misuse{found.error()};
+  if ((*found).recording == nullptr) {
+    imported = std::move(*found);
+    for (const std::string& one : imported->notes)
+      complain(fmt::format("note: {}, a {}, does not say all: {}", in_quotes(name), imported->kind, one));
+    description = imported->description;
+    facts = recording_facts(description, name);
+    source = {description.ranks, [this](int rank) { return imported->read(rank); }};
+    source.has_arrival = imported->has_arrival;
+    return;
+  }
   Result<recording::Recording> opened = recording::Recording::open(name);
   if (!opened) throw Misuse{opened.error()};
   recorded = std::move(*opened);
@@ -55,6 +67,15 @@ Played::Played(const std::string& name, bool partial) {
   tell_of_what_is_beyond(*recorded, name);
   facts = recording_facts(description, name);
   source = {description.ranks, [this](int rank) { return recorded->read(rank); }};
+}
+
+trace::Program Played::program() const {
+  if (imported) return *imported;
+  trace::Program program;
+  program.description = description;
+  program.has_arrival = true;
+  program.read = source.read;
+  return program;
 }
 
 std::string problem_text(const std::string& file, const std::string& error) {

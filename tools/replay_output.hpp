@@ -10,6 +10,7 @@
 #include "lib/replay/replay.hpp"
 #include "lib/report/carried.hpp"
 #include "lib/report/report.hpp"
+#include "lib/trace/program.hpp"
 #include "tools/replay.hpp"
 #include "tools/setup.hpp"
 
@@ -23,11 +24,12 @@ struct Refused {
   std::string why;
 };
 
-/// What is replayed: a recording, or a pattern.
+/// What is replayed: a recording, a trace of another tool, or a pattern.
 struct Played {
   recording::Description description;
   std::optional<recording::Recording> recorded;  // which the source reads, if it is one
   ReplaySource source;
+  std::optional<trace::Program> imported;  // if it is a trace
   RecordingFacts facts;
   std::uint64_t recorded_events = 0;  // with partial: of all ranks
 
@@ -35,6 +37,9 @@ struct Played {
   Played(const std::string& name, bool partial);
   Played(const Played&) = delete;
   Played& operator=(const Played&) = delete;
+
+  /// The same for those who write or check it. It must not outlive this.
+  [[nodiscard]] trace::Program program() const;
 };
 
 /// An error of a replay as it can be shown. file: of the recording, which is named in front, once.

@@ -36,6 +36,7 @@ static ReplayResult result_of(int ranks) {
 
 ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
     : options(options_),
+      arrival(source.has_arrival ? options_.arrival : Arrival::kModelled),
       result(result_of(source.ranks)),
       log(options_, result.ranks),
       places(static_cast<std::size_t>(source.ranks)),

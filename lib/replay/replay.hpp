@@ -30,6 +30,8 @@ struct ReplaySource {
   /// of none do nothing.
   std::vector<ReplayJob> jobs = {};
   BackgroundTraffic background = {};
+  /// It holds what the order of arrival decided. Else the world decides, whatever the options say.
+  bool has_arrival = true;
 };
 
 /// Who decides what the order of arrival decided in the recorded run: what a wildcard takes, and which of

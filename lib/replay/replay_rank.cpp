@@ -113,6 +113,7 @@ Task<void> ReplayRank::play() {
         for (OpenRequest& one : taken_requests_) {  // or none
           const Received received = co_await rank_.wait(one.request);
           count_learned(one.begun, received);
+          reader_->learned(one.number);
         }
         break;
       }
@@ -350,7 +351,7 @@ bool ReplayRank::resolve() {
   taken_ = Taken::kSomething;
   if (source_ != kAnySource && tag_ != kAnyTag) return true;
   const bool is_unnamed = source_ == kAnySource && communicator_->size() > 2;
-  if (run_.options.arrival == Arrival::kModelled) {
+  if (run_.arrival == Arrival::kModelled) {
     if (is_unnamed) depends(Dependence::kUnnamedSource);
     return true;
   }
@@ -375,7 +376,7 @@ void ReplayRank::open(RankRequest&& request, std::uint64_t bytes) {
   OpenRequest& one = requests_.add(begun_++);
   one.request = std::move(request);
   one.begun = begun(bytes);
-  one.by_arrival = event_.kind == EventKind::kReceive && run_.options.arrival == Arrival::kRecorded &&
+  one.by_arrival = event_.kind == EventKind::kReceive && run_.arrival == Arrival::kRecorded &&
                    (event_.peer == kAnySource || event_.tag == kAnyTag);
 }
 
@@ -415,7 +416,7 @@ bool ReplayRank::choose() {
     chosen.push_back(numbers_[position]);
     if (OpenRequest* const one = requests_.find(chosen.back()); one != nullptr) one->is_expected = true;
   }
-  if (run_.options.arrival == Arrival::kRecorded) numbers_ = std::move(chosen);
+  if (run_.arrival == Arrival::kRecorded) numbers_ = std::move(chosen);
   return true;
 }
 
@@ -444,22 +445,29 @@ Task<void> ReplayRank::wait_for_list() {
   if (one_of_them && !choose()) co_return;
   if (!take_found() || taken_requests_.empty()) co_return;
   for (OpenRequest& one : taken_requests_) waited_.push_back(std::move(one.request));
-  if (one_of_them && run_.options.arrival == Arrival::kModelled) {
+  if (one_of_them && run_.arrival == Arrival::kModelled) {
     co_await wait_for_first();
     co_return;
   }
   received_.clear();
   (void)co_await rank_.wait_all(waited_, &received_);
-  for (std::size_t i = 0; i < received_.size(); ++i) count_learned(taken_requests_[i].begun, received_[i]);
+  for (std::size_t i = 0; i < received_.size(); ++i) {
+    count_learned(taken_requests_[i].begun, received_[i]);
+    reader_->learned(taken_requests_[i].number);
+  }
 }
 
 Task<void> ReplayRank::wait_for_first() {
   if (has(recording::kSome)) {
     const auto found = co_await rank_.wait_some(waited_);
-    for (const auto& [index, received] : found) count_learned(taken_requests_[index].begun, received);
+    for (const auto& [index, received] : found) {
+      count_learned(taken_requests_[index].begun, received);
+      reader_->learned(taken_requests_[index].number);
+    }
   } else {
     const std::pair<std::size_t, Received> found = co_await rank_.wait_any(waited_);
     count_learned(taken_requests_[found.first].begun, found.second);
+    reader_->learned(taken_requests_[found.first].number);
   }
   for (std::size_t i = 0; i < waited_.size(); ++i) put_back(i);
   waited_.clear();

@@ -32,6 +32,7 @@ class ReplayRun final : public Choices {
   };
 
   const ReplayOptions& options;
+  Arrival arrival;
   ReplayResult result;
   ReplayLog log;
   std::string error;

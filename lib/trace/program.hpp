@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/recording/reader.hpp"
+#include "lib/trace/graph.hpp"
 #include "offramp/kernel/result.hpp"
 
 namespace offramp::trace {
@@ -31,6 +32,11 @@ struct Program {
   std::vector<std::string> notes;
   /// Null: it is none, and has neither a size per rank nor a checksum.
   std::shared_ptr<const recording::Recording> recording;
+  /// What wildcards took, and which of several requests was done first, is part of it. Else a world decides.
+  bool has_arrival = true;
+  /// Where a rank's operations depend on each other as in a graph: that of one rank. Empty: they are a
+  /// sequence of calls.
+  std::function<Result<Graph>(int rank)> graph = {};
 };
 
 /// What a user named, for openers to look at.

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/recording/bytes.hpp"
+#include "lib/recording/new_file.hpp"
+#include "lib/trace/goal.hpp"
+#include "lib/trace/goal_format.hpp"
+#include "lib/trace/walk.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using Node = Graph::Node;
+
+/// The graph of a rank that is a sequence of calls: each waits for the end of the one before, or where that
+/// one did not block, for its beginning.
+class Sequence final : public Walk {
+ public:
+  using Walk::Walk;
+
+  Result<Graph> graph(int rank) {
+    has_last_ = false;
+    requests_.clear();
+    const std::string problem = walk(rank);
+    return problem.empty() ? Result<Graph>(builder_.build()) : Result<Graph>::failure(problem);
+  }
+
+ private:
+  std::uint32_t follow(const Node& node, bool blocks) {
+    const std::uint32_t number = builder_.add(node);
+    if (has_last_) builder_.depend(number, last_, !blocks_);
+    has_last_ = true;
+    last_ = number;
+    blocks_ = blocks;
+    return number;
+  }
+
+  void compute(std::uint64_t nanoseconds) final { (void)follow({.size = nanoseconds}, true); }
+  void message(const Message& message) final {
+    if (message.synchronous) unsaid("sends that wait for their receive: they are plain ones");
+    Node node;
+    node.kind = message.sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
+    node.peer = message.peer;
+    node.tag = message.tag;
+    node.size = message.bytes;
+    const std::uint32_t number = follow(node, message.blocking);
+    if (!message.blocking && !message.buffered) requests_.emplace(message.request, number);
+  }
+  void wait(std::span<const std::uint64_t> requests) final {
+    const std::uint32_t number = follow({}, true);
+    for (const std::uint64_t request : requests) {
+      const auto node = requests_.extract(request);
+      if (!node.empty()) builder_.depend(number, node.mapped());
+    }
+  }
+  void collective(const recording::Event&, const recording::Reader&, std::span<const int> members) final {
+    if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
+    fail("a collective, and GOAL has messages alone");
+  }
+  void end() final {}
+
+  GraphBuilder builder_;
+  bool has_last_ = false;
+  std::uint32_t last_ = 0;
+  bool blocks_ = true;  // the last one
+  std::unordered_map<std::uint64_t, std::uint32_t> requests_;
+};
+
+/// The graphs of a program, whatever it is.
+std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid) {
+  if (program.graph) return program.graph;
+  const auto sequence = std::make_shared<Sequence>(program, unsaid);
+  return [sequence](int rank) { return sequence->graph(rank); };
+}
+
+std::string unwritten(const std::string& path, const std::string& problem) {
+  return problem.empty() ? std::string() : fmt::format("cannot write {}: {}", path, problem);
+}
+
+void put_text(std::string& text, const Graph& graph) {
+  const auto out = std::back_inserter(text);
+  std::size_t number = 0;
+  for (const Node& node : graph.nodes) {
+    fmt::format_to(out, "l{}: ", ++number);
+    if (node.kind == Graph::Kind::kCompute) {
+      fmt::format_to(out, "calc {}", node.size);
+    } else {
+      const bool sends = node.kind == Graph::Kind::kSend;
+      fmt::format_to(out, "{} {}b {} {} tag {}", sends ? "send" : "recv", node.size, sends ? "to" : "from",
+                     node.peer, node.tag);
+    }
+    if (node.cpu != 0) fmt::format_to(out, " cpu {}", node.cpu);
+    if (node.nic != 0 && node.kind != Graph::Kind::kCompute) fmt::format_to(out, " nic {}", node.nic);
+    text += '\n';
+  }
+  number = 0;
+  for (const Node& node : graph.nodes) {
+    ++number;
+    for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i)
+      fmt::format_to(out, "l{} {} l{}\n", graph.dependants[node.first + i] + 1,
+                     i < node.at_end ? "requires" : "irequires", number);
+  }
+}
+
+template <typename Word>
+void put(std::string& bytes, Word word) {
+  std::array<std::uint8_t, sizeof(Word)> image{};
+  recording::put_word(image.data(), word);
+  bytes.append(recording::text_of(image));
+}
+
+std::uint32_t word_of(std::int32_t value) {
+  return value < 0 ? kGoalAny : static_cast<std::uint32_t>(value);
+}
+
+std::string block_of(const Graph& graph) {
+  std::string bytes;
+  std::vector<std::uint32_t> roots;
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].waits == 0) roots.push_back(i);
+  }
+  put(bytes, static_cast<std::uint32_t>(graph.nodes.size()));
+  put(bytes, static_cast<std::uint32_t>(roots.size()));
+  for (const std::uint32_t root : roots) put(bytes, root);
+  for (const Node& node : graph.nodes) {
+    const bool computes = node.kind == Graph::Kind::kCompute;
+    put(bytes, node.waits);
+    put(bytes, static_cast<std::uint8_t>(node.kind));
+    put(bytes, computes ? 0U : word_of(node.peer));
+    put(bytes, node.size);
+    put(bytes, computes ? 0U : word_of(node.tag));
+    put(bytes, node.cpu);
+    put(bytes, node.nic);
+    put(bytes, node.at_end);
+    put(bytes, node.first);
+    put(bytes, node.at_begin);
+    put(bytes, node.first + node.at_end);
+  }
+  for (const std::uint32_t node : graph.dependants) put(bytes, node);
+  return bytes;
+}
+
+}  // namespace
+
+std::string write_goal_text(const Program& program, const std::string& path,
+                            std::vector<std::string>& unsaid) {
+  const auto graph_of = graphs_of(program, unsaid);
+  recording::NewFile file(path);
+  file.write(fmt::format("num_ranks {}\n", program.description.ranks));
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    const Result<Graph> graph = graph_of(rank);
+    if (!graph) return graph.error();
+    std::string text = fmt::format("\nrank {} {{\n", rank);
+    put_text(text, *graph);
+    file.write(text + "}\n");
+  }
+  return unwritten(path, file.finish());
+}
+
+/// Twice through the program: the table in front has the sizes of all ranks.
+std::string write_goal_binary(const Program& program, const std::string& path,
+                              std::vector<std::string>& unsaid) {
+  auto graph_of = graphs_of(program, unsaid);
+  const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
+  std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
+  std::string table;
+  std::uint8_t cpus = 0;
+  std::uint8_t nics = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const Result<Graph> graph = graph_of(static_cast<int>(rank));
+    if (!graph) return graph.error();
+    for (const Node& node : (*graph).nodes) {
+      cpus = std::max(cpus, node.cpu);
+      nics = std::max(nics, node.nic);
+    }
+    const std::uint64_t end = begin + block_of(*graph).size();
+    put(table, begin);
+    put(table, end);
+    begin = end;
+  }
+  std::string header;
+  put(header, kGoalMagic);
+  put(header, ranks);
+  put(header, cpus);
+  put(header, nics);
+  recording::NewFile file(path);
+  file.write(header + table);
+  graph_of = graphs_of(program, unsaid);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const Result<Graph> graph = graph_of(static_cast<int>(rank));
+    if (!graph) return graph.error();
+    file.write(block_of(*graph));
+  }
+  return unwritten(path, file.finish());
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,65 @@
+// The operations of one rank as a graph: each may begin when others have ended, or have begun.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/recording/reader.hpp"
+
+namespace offramp::trace {
+
+struct Graph {
+  enum class Kind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3 };  // as in GOAL's binary form
+  struct Node {
+    Kind kind = Kind::kCompute;
+    std::uint8_t cpu = 0;
+    std::uint8_t nic = 0;
+    std::int32_t peer = 0;       // of a message; a receive may name any
+    std::int32_t tag = 0;        // the same
+    std::uint64_t size = 0;      // bytes, or nanoseconds
+    std::uint32_t waits = 0;     // on so many others
+    std::uint32_t first = 0;     // where its dependants are listed
+    std::uint32_t at_end = 0;    // so many that wait for its end, then
+    std::uint32_t at_begin = 0;  // those that wait for its beginning
+  };
+  std::vector<Node> nodes;
+  std::vector<std::uint32_t> dependants;
+};
+
+/// Makes a graph from operations and what they wait for, in any order.
+class GraphBuilder {
+ public:
+  /// Its number.
+  std::uint32_t add(const Graph::Node& node) {
+    graph_.nodes.push_back(node);
+    return static_cast<std::uint32_t>(graph_.nodes.size() - 1);
+  }
+  /// node waits until before has ended; or with begun, until it has begun.
+  void depend(std::uint32_t node, std::uint32_t before, bool begun = false) {
+    edges_.push_back({before, node, begun});
+  }
+  /// Nothing is left of the builder.
+  Graph build();
+
+ private:
+  struct Edge {
+    std::uint32_t before;
+    std::uint32_t node;
+    bool begun;
+  };
+  Graph graph_;
+  std::vector<Edge> edges_;
+};
+
+/// A node that is on a circle of dependencies, or waits for one; the number of nodes if there is none.
+std::size_t node_on_circle(const Graph& graph);
+
+/// Runs a graph: what may begin begins, sends before receives before computing, and where nothing may, the
+/// rank waits for the first of what it has begun. It computes one thing at a time, on whatever cpu.
+std::unique_ptr<recording::Reader> run_graph(Graph graph);
+/// A rank whose graph could not be read.
+std::unique_ptr<recording::Reader> no_graph(std::string problem);
+
+}  // namespace offramp::trace

@@ -1,0 +1,98 @@
+// What the readers of all formats share: the events of one rank, made a few at a time from what a file says.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/recording/reader.hpp"
+
+namespace offramp::trace {
+
+/// That a reader takes; as many as a world has.
+inline constexpr int kMostRanks = 1 << 20;
+
+/// The MPI functions that traces become; their order is that of the names in made_events.cpp.
+enum class Call : std::uint16_t {
+  kInit,
+  kFinalize,
+  kSend,
+  kSsend,
+  kBsend,
+  kIsend,
+  kIssend,
+  kIbsend,
+  kRecv,
+  kIrecv,
+  kProbe,
+  kSendrecv,
+  kWait,
+  kWaitall,
+  kWaitany,
+  kWaitsome,
+  kTest,
+  kOther,
+  kCollectives,  // from here on one for each OperationKind, then the same of the nonblocking forms
+};
+
+class MadeEvents : public recording::Reader {
+ public:
+  bool next(recording::Event& event) final;
+  [[nodiscard]] std::uint64_t computed() const final { return current_.computed; }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final;
+  /// Traces do not say what wildcards took, or hold the source that was matched.
+  [[nodiscard]] std::optional<recording::Match> match() final { return std::nullopt; }
+  [[nodiscard]] std::span<const std::uint32_t> choice() const final { return {}; }
+  [[nodiscard]] std::uint64_t polls() const final { return 0; }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const final;
+  [[nodiscard]] bool cut() const final { return false; }
+  [[nodiscard]] const std::string& error() const final { return error_; }
+
+ protected:
+  /// Makes the next events, at least one. False: there are no more, or fail() said why.
+  virtual bool more() = 0;
+
+  bool fail(std::string what) {
+    error_ = std::move(what);
+    return false;
+  }
+
+  /// The rank computes before the next event.
+  void compute(std::uint64_t nanoseconds);
+  /// A number for Event::list of an event that is made before more() returns.
+  std::uint32_t keep(std::span<const std::uint64_t> values);
+  void add(const recording::Event& event);
+  /// A call that takes no modelled time.
+  void native(Call call);
+  /// The number of the request that it begins, if it begins one.
+  std::uint64_t message(recording::EventKind kind, Call call, int peer, int tag, std::uint64_t bytes,
+                        std::uint8_t flags, ElementType element = ElementType::kByte,
+                        std::uint32_t communicator = recording::kWorld);
+  /// With the name of its call. blocking: else it begins a request, whose number is returned.
+  std::uint64_t collective(recording::Event event, bool blocking);
+  void wait_for(std::uint64_t request);
+  void wait_for(std::span<const std::uint64_t> requests, Call call = Call::kWaitall, std::uint8_t flags = 0);
+  /// Of requests, and of events, so far.
+  [[nodiscard]] std::uint64_t begun() const { return begun_; }
+  [[nodiscard]] std::uint64_t made() const { return events_; }
+
+ private:
+  struct Made {
+    recording::Event event;
+    std::uint64_t computed = 0;
+  };
+  std::vector<Made> made_;
+  std::size_t taken_ = 0;
+  Made current_;
+  std::vector<std::vector<std::uint64_t>> lists_;
+  std::uint64_t computing_ = 0;
+  std::uint64_t begun_ = 0;
+  std::uint64_t events_ = 0;
+  bool finalized_ = false;
+  bool ended_ = false;
+  std::string error_;
+};
+
+}  // namespace offramp::trace

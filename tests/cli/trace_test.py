@@ -1,0 +1,78 @@
+"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves. Needs OFFRAMP_BUILD, as cli_test.py does."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+from cli_test import CliTest
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data/traces"
+STAR = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="star" prefix="n" suffix="" radical="0-15" speed="1Gf" bw="12.5GBps" lat="1us"/>
+</platform>
+"""
+
+
+class Traces(CliTest):
+    def test_are_replayed_with_notes(self):
+        done = self.offramp("replay", DATA / "smpi/program.txt", "--backend", "host", "--compute", "recorded")
+        self.assertIn("computing is in flops: one takes 1 ns", done.stderr)
+        for line in done.stderr.splitlines():
+            self.assertTrue(line.startswith("offramp: note: "), line)
+        self.offramp("replay", DATA / "goal/diamond.goal", "--compare", "all")
+
+    def test_are_checked(self):
+        done = self.offramp("check", DATA / "goal/diamond.goal")
+        self.assertIn("4 messages", done.stdout)
+        self.assertIn("its calls fit together", done.stdout)
+        (self.folder / "stuck").write_text("0 recv 1 0 8\n1 recv 0 0 8\n")
+        done = self.offramp("check", "stuck", code=4)
+        self.assertIn("a cycle of ranks that wait for each other: 0, 1, 0", done.stdout)
+        answer = json.loads(self.offramp("check", "--json", "stuck", code=4).stdout)
+        self.assertEqual(len(answer["problems"]), 3)
+        (self.folder / "broken").write_text("0 init\n0 send 1\n")
+        self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
+
+    def test_refuse_what_a_format_cannot_hold(self):
+        done = self.offramp("convert", DATA / "smpi/program.txt", "-o", "out", "--to", "goal", code=74)
+        self.assertIn("a collective, and GOAL has messages alone", done.stderr)
+        self.assertFalse((self.folder / "out").exists())
+        self.assertIn("there are smpi, goal, goal-binary", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
+
+    def test_binary_schedules_are_text_again(self):
+        self.offramp("convert", DATA / "goal/diamond.goal", "-o", "a.bin", "--to", "goal-binary")
+        self.offramp("convert", "a.bin", "-o", "a.goal", "--to", "goal")
+        self.offramp("convert", "a.goal", "-o", "b.bin", "--to", "goal-binary")
+        self.assertEqual((self.folder / "a.bin").read_bytes(), (self.folder / "b.bin").read_bytes())
+
+
+@unittest.skipUnless(shutil.which("smpirun"), "SimGrid is not installed")
+class InSimGrid(CliTest):
+    def replayed(self, program, ranks):
+        """Simulated seconds."""
+        self.offramp("convert", program, "-o", "trace", "--to", "smpi")
+        (self.folder / "star.xml").write_text(STAR)
+        (self.folder / "hosts").write_text("".join(f"n{i}\n" for i in range(16)))
+        done = subprocess.run(["smpirun", "-np", str(ranks), "-platform", "star.xml", "-hostfile", "hosts", "-replay", "trace"],
+                              cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        output = done.stdout + done.stderr
+        self.assertEqual(done.returncode, 0, output)
+        found = re.search(r"Simulation time ([\d.]+)", output)
+        self.assertIsNotNone(found, output)
+        return float(found.group(1))
+
+    def test_patterns_come_to_their_end(self):
+        for name in ("pingpong", "incast", "shift:1", "ring", "stencil2d", "stencil3d", "tree", "alltoall", "bisection", "random:1"):
+            self.assertGreater(self.replayed(f"pattern:{name}:8:4096:2", 8), 0, name)
+
+    def test_collectives_come_to_their_end(self):
+        self.assertGreater(self.replayed(DATA / "smpi/program.txt", 2), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,37 @@
+// Traces of other tools: any file, opened, read by each rank and rehearsed. What can be read can be written
+// and read again.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "lib/trace/goal.hpp"
+#include "lib/trace/program.hpp"
+#include "lib/trace/rehearsal.hpp"
+#include "tests/fuzz/support.hpp"
+
+namespace {
+
+/// A few bytes may stand for many ranks.
+constexpr int kMostRanks = 64;
+
+const std::string& path() {
+  static const std::string name = "/tmp/offramp-fuzz-trace-" + std::to_string(getpid());
+  return name;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::ofstream(path(), std::ios::binary)
+      .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  const auto program = offramp::trace::open_program(path());
+  if (!program || (*program).description.ranks > kMostRanks) return 0;
+  static_cast<void>(offramp::trace::rehearse(*program));
+  std::vector<std::string> unsaid;
+  const std::string again = path() + ".goal";
+  if (offramp::trace::write_goal_text(*program, again, unsaid).empty())
+    offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(again)));
+  return 0;
+}

@@ -1,0 +1,182 @@
+// GOAL schedules: their graphs run as graphs, both forms say the same, and what is wrong is named.
+#include "lib/trace/goal.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "lib/recording/bytes.hpp"
+#include "lib/replay/pattern.hpp"
+#include "tests/trace/replayed.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Byte by byte, as LogGOPSim's Goal.hpp has it.
+class Bytes {
+ public:
+  template <typename Word>
+  Bytes& put(Word word) {
+    std::array<std::uint8_t, sizeof(Word)> image{};
+    recording::put_word(image.data(), word);
+    text_.append(recording::text_of(image));
+    return *this;
+  }
+  Bytes& node(std::uint32_t waits, std::uint8_t type, std::uint32_t peer, std::uint64_t size,
+              std::uint32_t tag, std::array<std::uint32_t, 4> dependants) {
+    put(waits).put(type).put(peer).put(size).put(tag).put(std::uint8_t{0}).put(std::uint8_t{0});
+    for (const std::uint32_t one : dependants) put(one);
+    return *this;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// Rank 0 sends 100 bytes and computes 50 ns from the send's beginning; rank 1 receives them from any.
+std::string small_binary() {
+  Bytes block0;
+  block0.put(2U).put(1U).put(0U);
+  block0.node(0, 1, 1, 100, 7, {0, 0, 1, 0}).node(1, 3, 0, 50, 0, {0, 1, 0, 1}).put(1U);
+  Bytes block1;
+  block1.put(1U).put(1U).put(0U).node(0, 2, 0xffffffff, 100, 0xffffffff, {0, 0, 0, 0});
+  Bytes file;
+  file.put(std::uint64_t{4223}).put(2U).put(std::uint8_t{0}).put(std::uint8_t{0});
+  const std::uint64_t first = 6 + 16 * 2;
+  const std::uint64_t second = first + block0.text().size();
+  file.put(first).put(second).put(second).put(std::uint64_t{second + block1.text().size()});
+  return file.text() + block0.text() + block1.text();
+}
+
+TEST(GoalSchedule, RunsAsAGraphOnAllHardware) {
+  const Program program = opened(data("goal/diamond.goal"));
+  ASSERT_EQ(program.description.ranks, 4);
+  expect_to_end_everywhere(program);
+  const Result<ReplayResult> result = replayed(program, "host");
+  ASSERT_TRUE(result);
+  EXPECT_EQ((*result).messages, 4U);
+  // Rank 1 goes on 500 ns after its message has come; rank 3 waits for it.
+  EXPECT_GT((*result).ranks[3].clock, (*result).ranks[1].clock - Time::ns(500));
+  EXPECT_GE((*result).ranks[0].clock, Time::ns(3000));
+}
+
+/// In the order of the text rank 0 would wait for ever: what may begin begins.
+TEST(GoalSchedule, BeginsWhatIsReadyWhateverTheOrder) {
+  const Folder folder;
+  const std::string path = folder.file("t", R"(num_ranks 2
+rank 0 {
+a: recv 8b from 1 tag 1
+b: send 8b to 1 tag 2
+c: recv 8b from 1 tag 3
+d: send 8b to 1 tag 4
+d requires a
+}
+rank 1 {
+a: recv 8b from 0 tag 2
+b: send 8b to 0 tag 1
+b requires a
+c: recv 8b from 0 tag 4
+d: send 8b to 0 tag 3
+d requires c
+}
+)");
+  expect_to_end_everywhere(opened(path));
+}
+
+TEST(GoalSchedule, ReadsTheBinaryForm) {
+  const Folder folder;
+  const Program program = opened(folder.file("t.bin", small_binary()));
+  ASSERT_EQ(program.description.ranks, 2);
+  const Result<Graph> graph = program.graph(0);
+  ASSERT_TRUE(graph) << graph.error();
+  ASSERT_EQ((*graph).nodes.size(), 2U);
+  EXPECT_EQ((*graph).nodes[0].tag, 7);
+  EXPECT_EQ((*graph).nodes[0].at_begin, 1U);
+  EXPECT_EQ((*program.graph(1)).nodes[0].peer, -1);
+  expect_to_end_everywhere(program);
+}
+
+TEST(GoalSchedule, WritesTheBytesThatItRead) {
+  const Folder folder;
+  const Program program = opened(folder.file("t.bin", small_binary()));
+  std::vector<std::string> unsaid;
+  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsaid), "");
+  EXPECT_EQ(contents_of(folder.file("again.bin")), small_binary());
+  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsaid), "");
+  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsaid), "");
+  EXPECT_EQ(contents_of(folder.file("third.bin")), small_binary());
+}
+
+TEST(GoalSchedule, RefusesBinaryFilesThatMakeNoSense) {
+  const Folder folder;
+  const std::string good = small_binary();
+  EXPECT_EQ(problem_of(folder.file("good", good)), "");
+  const auto changed = [&](std::size_t at, char byte) {
+    std::string bytes = good;
+    bytes[at] = byte;
+    return problem_of(folder.file("bad", bytes));
+  };
+  EXPECT_THAT(changed(14, 5), HasSubstr("offset 14: rank 0 is from"));
+  EXPECT_THAT(changed(46, 9), HasSubstr("operations do not fit"));
+  EXPECT_THAT(changed(46 + 12 + 4, 4), HasSubstr("there is no kind 4"));
+  EXPECT_THAT(changed(46 + 12 + 5, 9), HasSubstr("there is no rank 9"));
+  EXPECT_THAT(changed(46 + 12 + 39, 2), HasSubstr("operation 2 waits for 2 others, and 1 say so"));
+  EXPECT_THAT(changed(46 + 12 + 78, 2), HasSubstr("there is no operation 2"));
+  for (std::size_t size = 14; size < good.size(); ++size)
+    EXPECT_NE(problem_of(folder.file("cut", good.substr(0, size))), "") << size;
+}
+
+TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
+  const Folder folder;
+  for (const auto& [statement, problem] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"send 8 to 1", "the size of a message ends with b"},
+           {"send 8b from 1", "send SIZEb to RANK is expected"},
+           {"send 8b to 2", "2 is no rank below 2"},
+           {"send 8b to -1", "-1 is no rank"},
+           {"calc 8 nic 1", "nic 1 does not belong here"},
+           {"calc", " is no size"},
+           {"fly 8", "fly is no statement"},
+           {"a requires b", "no label a stands before"},
+           {"send 8b to 1 tag 5000000000", "no tag below 2^31"},
+       }) {
+    const std::string path =
+        folder.file("t", fmt::format("num_ranks 2\nrank 0 {{\n{}\n}}\nrank 1 {{\n}}\n", statement));
+    EXPECT_THAT(problem_of(path), HasSubstr(path + ":3: ")) << statement;
+    EXPECT_THAT(problem_of(path), HasSubstr(problem)) << statement;
+  }
+  const std::string circle =
+      folder.file("circle", "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb irequires a\n}\n");
+  EXPECT_THAT(problem_of(circle), HasSubstr("operation 1 waits for itself through others"));
+  EXPECT_THAT(problem_of(folder.file("none", "num_ranks 2\nrank 0 {\n}\n")),
+              HasSubstr("there is no rank 1 of 2"));
+  EXPECT_THAT(problem_of(folder.file("open", "num_ranks 1\nrank 0 {\ncalc 1\n")),
+              HasSubstr("rank 0 has no end"));
+}
+
+TEST(GoalSchedule, OfAPatternHasItsMessages) {
+  const Folder folder;
+  for (const PatternKind& kind : pattern_kinds()) {
+    const Result<Pattern> pattern =
+        parse_pattern(fmt::format("pattern:{}{}:9:4096:2", kind.name, kind.parameter.empty() ? "" : ":1"));
+    ASSERT_TRUE(pattern) << pattern.error();
+    Program program;
+    program.description.ranks = 9;
+    program.has_arrival = true;
+    program.read = [made = *pattern](int rank) { return made.read(rank); };
+    for (const bool binary : {false, true}) {
+      std::vector<std::string> unsaid;
+      const std::string path = folder.file(std::string(kind.name));
+      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsaid), "");
+      const Program again = opened(path);
+      EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
+      const Result<ReplayResult> result = replayed(again, "host");
+      ASSERT_TRUE(result) << kind.name << ": " << result.error();
+      EXPECT_TRUE((*result).unfinished.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace offramp::trace

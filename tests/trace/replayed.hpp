@@ -1,0 +1,121 @@
+// What the tests of all formats do with a program: read all of it, and replay it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "lib/configuration/configuration.hpp"
+#include "lib/configuration/registry.hpp"
+#include "lib/replay/replay.hpp"
+#include "lib/trace/program.hpp"
+
+namespace offramp::trace {
+
+inline std::string data(const std::string& name) {
+  return std::string(OFFRAMP_TEST_TRACES) + "/" + name;
+}
+
+/// A folder that goes with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = "/tmp/offramp-trace-XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::string file(const std::string& name, const std::string& contents) const {
+    std::ofstream(file(name), std::ios::binary) << contents;
+    return file(name);
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string contents_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+inline Program opened(const std::string& path) {
+  Result<Program> program = open_program(path);
+  EXPECT_TRUE(program) << program.error();
+  return program ? std::move(*program) : Program();
+}
+
+/// Calls what is given for each event of a rank; what it waits for is done at once. The reader's error.
+template <typename Call>
+std::string each_event(const Program& program, int rank, Call call) {
+  const auto reader = program.read(rank);
+  std::uint64_t begun = 0;
+  for (recording::Event event; reader->next(event);) {
+    if (begins_request(event)) ++begun;
+    for (const std::uint64_t distance : reader->list(event.list)) {
+      if (event.kind == recording::EventKind::kWait) reader->learned(begun - distance);
+    }
+    call(*reader, event);
+  }
+  return reader->error();
+}
+
+/// Why a file cannot be opened, or its ranks not be read.
+inline std::string problem_of(const std::string& path) {
+  const Result<Program> program = open_program(path);
+  if (!program) return program.error();
+  for (int rank = 0; rank < (*program).description.ranks; ++rank) {
+    const std::string problem = each_event(*program, rank, [](const auto&, const auto&) {});
+    if (!problem.empty()) return problem;
+  }
+  return {};
+}
+
+inline Result<ReplayResult> replayed(const Program& program, const std::string& backend) {
+  const Registry registry(built_in_backends());
+  Result<WorldSetting> setting =
+      world_setting(Configuration(), registry, *registry.find(backend), program.description.ranks);
+  EXPECT_TRUE(setting) << setting.error();
+  (*setting).check = true;
+  ReplaySource source{program.description.ranks, program.read};
+  source.has_arrival = program.has_arrival;
+  ReplayOptions options;
+  options.compute.kind = Compute::Kind::kMeasured;
+  return replay(*setting, source, options);
+}
+
+inline constexpr const char* kBackends[] = {"host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"};
+
+inline void expect_to_end_everywhere(const Program& program) {
+  for (const char* backend : kBackends) {
+    const Result<ReplayResult> result = replayed(program, backend);
+    ASSERT_TRUE(result) << backend << ": " << result.error();
+    EXPECT_TRUE((*result).unfinished.empty()) << backend;
+    EXPECT_GT((*result).modelled_time, Time()) << backend;
+  }
+}
+
+/// The bytes of a program's messages, in the order in which the sender begins them: (source, destination).
+inline std::map<std::pair<int, int>, std::vector<std::uint64_t>> messages_of(const Program& program) {
+  std::map<std::pair<int, int>, std::vector<std::uint64_t>> messages;
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    const std::string problem = each_event(program, rank, [&](const auto&, const recording::Event& event) {
+      if (event.kind == recording::EventKind::kSend) messages[{rank, event.peer}].push_back(event.bytes);
+    });
+    EXPECT_EQ(problem, "");
+  }
+  return messages;
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,174 @@
+// SMPI's time-independent traces: what their lines become, and what is written again.
+#include "lib/trace/smpi.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "lib/replay/pattern.hpp"
+#include "tests/trace/replayed.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Seen {
+  Event event;
+  std::string call;
+  std::uint64_t computed;
+  std::vector<std::uint64_t> list;
+  std::vector<std::uint64_t> second;
+};
+
+std::vector<Seen> seen(const Program& program, int rank) {
+  std::vector<Seen> all;
+  const auto reader = program.read(rank);
+  for (Event event; reader->next(event);) {
+    const auto list = reader->list(event.list);
+    const auto second = reader->list(event.second_list);
+    all.push_back({event,
+                   std::string(reader->call(event.call)),
+                   reader->computed(),
+                   {list.begin(), list.end()},
+                   {second.begin(), second.end()}});
+  }
+  EXPECT_EQ(reader->error(), "");
+  return all;
+}
+
+std::string in_words(const Seen& one) {
+  return fmt::format("{} peer={} tag={} bytes={} extra={} [{}] [{}]", one.call, one.event.peer, one.event.tag,
+                     one.event.bytes, one.event.extra, fmt::join(one.list, ","), fmt::join(one.second, ","));
+}
+
+TEST(SmpiTrace, HasAnEventForEachLine) {
+  const Program program = opened(data("smpi/program.txt"));
+  ASSERT_EQ(program.description.ranks, 2);
+  std::vector<std::string> words;
+  for (const Seen& one : seen(program, 0)) words.push_back(in_words(one));
+  EXPECT_THAT(
+      words,
+      ElementsAre(
+          "MPI_Init peer=0 tag=0 bytes=0 extra=0 [] []", "MPI_Isend peer=1 tag=7 bytes=1000 extra=0 [] []",
+          "MPI_Irecv peer=1 tag=8 bytes=1024 extra=0 [] []", "MPI_Wait peer=0 tag=0 bytes=0 extra=2 [] []",
+          "MPI_Wait peer=0 tag=0 bytes=0 extra=1 [] []", "MPI_Sendrecv peer=1 tag=0 bytes=32 extra=0 [] []",
+          "MPI_Sendrecv peer=1 tag=0 bytes=64 extra=0 [] []",
+          "MPI_Sendrecv peer=0 tag=0 bytes=0 extra=0 [2,1] []",
+          "MPI_Bcast peer=0 tag=0 bytes=400 extra=0 [] []",
+          "MPI_Allreduce peer=0 tag=0 bytes=80 extra=10 [] []",
+          "MPI_Gather peer=1 tag=0 bytes=16 extra=0 [] []", "MPI_Scatter peer=1 tag=0 bytes=16 extra=0 [] []",
+          "MPI_Alltoall peer=0 tag=0 bytes=16 extra=0 [] []",
+          "MPI_Allgather peer=0 tag=0 bytes=8 extra=0 [] []",
+          "MPI_Allgatherv peer=0 tag=0 bytes=3 extra=8 [] [3,5]",
+          "MPI_Gatherv peer=0 tag=0 bytes=3 extra=0 [] [3,5]",
+          "MPI_Scatterv peer=0 tag=0 bytes=0 extra=2 [2,6] []",
+          "MPI_Alltoallv peer=0 tag=0 bytes=12 extra=10 [4,8] [4,6]",
+          "MPI_Reduce_scatter_block peer=0 tag=0 bytes=20 extra=5 [] []",
+          "MPI_Reduce_scatter peer=0 tag=0 bytes=32 extra=8 [8,24] []",
+          "MPI_Scan peer=0 tag=0 bytes=24 extra=3 [] []",
+          "MPI_Iallreduce peer=0 tag=0 bytes=16 extra=2 [] []",
+          "MPI_Waitall peer=0 tag=0 bytes=0 extra=0 [1] []", "MPI_Ssend peer=1 tag=3 bytes=50 extra=0 [] []",
+          "MPI_Barrier peer=0 tag=0 bytes=0 extra=0 [] []",
+          "MPI_Finalize peer=0 tag=0 bytes=0 extra=0 [] []"));
+  EXPECT_EQ(seen(program, 0)[1].computed, 2500U);
+}
+
+TEST(SmpiTrace, IsReplayedOnAllHardware) {
+  expect_to_end_everywhere(opened(data("smpi/program.txt")));
+}
+
+/// Written by SimGrid 3.32 itself, whose replay stops at the receive from any source.
+TEST(SmpiTrace, OfSimGridItselfIsReplayedOnAllHardware) {
+  const Program program = opened(data("smpi/captured.txt"));
+  ASSERT_EQ(program.description.ranks, 3);
+  expect_to_end_everywhere(program);
+  EXPECT_EQ(messages_of(program)[std::make_pair(2, 0)], (std::vector<std::uint64_t>{8000, 40, 32}));
+}
+
+TEST(SmpiTrace, IsTheSameInOneFileForAllRanks) {
+  const Program several = opened(data("smpi/program.txt"));
+  const Program shared = opened(data("smpi/shared.txt"));
+  ASSERT_EQ(shared.description.ranks, 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::vector<Seen> a = seen(several, rank);
+    const std::vector<Seen> b = seen(shared, rank);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(in_words(a[i]), in_words(b[i]));
+  }
+}
+
+TEST(SmpiTrace, NamesFileAndLineOfWhatIsWrong) {
+  const Folder folder;
+  for (const auto& [line, problem] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"0 fly 1 2 3", "there is no action fly"},
+           {"0 send 1 2", "send: there are too few arguments"},
+           {"0 send 1 x 3", "x is no number"},
+           {"0 send 1 0 1e300", "is no number up to 2^53"},
+           {"0 send 1 0 -4", "-4 is less than 0"},
+           {"0 send 1 0 4e15 27", ""},
+           {"0 bcast 4 7", "there is no rank 7"},
+           {"0 send 1 0 nan", "is no number"},
+       }) {
+    const std::string path = folder.file("t", fmt::format("0 init\n1 init\n{}\n", line));
+    const std::string found = problem_of(path);
+    if (*problem == '\0') {
+      EXPECT_EQ(found, "") << line;
+    } else {
+      EXPECT_THAT(found, HasSubstr(path + ":3: ")) << line;
+      EXPECT_THAT(found, HasSubstr(problem)) << line;
+    }
+  }
+}
+
+TEST(SmpiTrace, RefusesListsThatDoNotFit) {
+  const Folder folder;
+  folder.file("a", "0 init\n");
+  folder.file("b", "0 init\n");
+  folder.file("c", "5 init\n");
+  EXPECT_THAT(problem_of(folder.file("twice", "a\nb\n")), HasSubstr("is of rank 0, too"));
+  EXPECT_THAT(problem_of(folder.file("beyond", "a\nc\n")), HasSubstr("rank 5, and the list has 2 files"));
+  EXPECT_THAT(problem_of(folder.file("missing", "a\nnowhere\n")), HasSubstr("missing:2: cannot read"));
+  EXPECT_THAT(problem_of(folder.file("text", "any other text\n")), HasSubstr("what can be opened"));
+}
+
+/// A program, written and read again: the same messages, and times that are alike.
+TEST(SmpiTrace, ComesBackAsItWasWritten) {
+  const Folder folder;
+  const Program program = opened(data("smpi/program.txt"));
+  std::vector<std::string> unsaid;
+  Program without_wildcards = program;
+  ASSERT_EQ(write_smpi(without_wildcards, folder.file("out"), unsaid), "");
+  EXPECT_THAT(unsaid, ElementsAre(HasSubstr("collectives that go on beside"), HasSubstr("sends that wait"),
+                                  HasSubstr("probes")));
+  const Program again = opened(folder.file("out"));
+  EXPECT_EQ(messages_of(again), messages_of(program));
+  expect_to_end_everywhere(again);
+}
+
+TEST(SmpiTrace, OfAPatternTakesTheSameTime) {
+  const Folder folder;
+  for (const PatternKind& kind : pattern_kinds()) {
+    const Result<Pattern> pattern =
+        parse_pattern(fmt::format("pattern:{}{}:9:4096:2", kind.name, kind.parameter.empty() ? "" : ":1"));
+    ASSERT_TRUE(pattern) << pattern.error();
+    Program program;
+    program.description.ranks = 9;
+    program.has_arrival = true;
+    program.read = [made = *pattern](int rank) { return made.read(rank); };
+    std::vector<std::string> unsaid;
+    const std::string path = folder.file(std::string(kind.name));
+    ASSERT_EQ(write_smpi(program, path, unsaid), "");
+    const Program again = opened(path);
+    EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
+    const Result<ReplayResult> before = replayed(program, "host");
+    const Result<ReplayResult> after = replayed(again, "host");
+    ASSERT_TRUE(before && after) << kind.name << after.error();
+    EXPECT_EQ((*before).modelled_time, (*after).modelled_time) << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace offramp::trace

@@ -1,0 +1,59 @@
+#include "tools/convert.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "lib/configuration/names.hpp"
+#include "lib/trace/goal.hpp"
+#include "lib/trace/smpi.hpp"
+#include "tools/replay_output.hpp"
+#include "tools/setup.hpp"
+#include "tools/tool.hpp"
+
+namespace offramp::tool {
+namespace {
+
+struct Format {
+  std::string_view name;
+  std::string (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
+};
+constexpr std::array kFormats = {Format{"smpi", trace::write_smpi}, Format{"goal", trace::write_goal_text},
+                                 Format{"goal-binary", trace::write_goal_binary}};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kFormats.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kFormats[i].name;
+  return names;
+}();
+
+}  // namespace
+
+std::span<const std::string_view> convert_formats() {
+  return kNames;
+}
+
+int convert(const ConvertOptions& options) try {
+  const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
+                                          [&](const Format& one) { return one.name == options.format; });
+  if (format == kFormats.end())
+    throw Misuse{fmt::format("--to: {} is no format{}; there are {}", in_quotes(options.format),
+                             suggestion(options.format, kNames), fmt::join(kNames, ", "))};
+  if (const std::string problem = option_problem("--output", options.output); !problem.empty())
+    throw Misuse{problem};
+  const Played played(options.file, false);
+  std::vector<std::string> unsaid;
+  const std::string problem = format->write(played.program(), options.output, unsaid);
+  for (const std::string& one : unsaid)
+    complain(fmt::format("note: {} cannot say all: {}", options.format, one));
+  if (problem.empty()) return kDone;
+  complain(problem_text(options.file, problem));
+  return kNotWritten;
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+}  // namespace offramp::tool
