@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/aie/algorithms.hpp"
+#include "backends/aie/collectives.hpp"
 #include "backends/aie/data.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/explain.hpp"

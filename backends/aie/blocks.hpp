@@ -1,7 +1,7 @@
 // Collectives that move blocks along the tree's edges, to its top or from there.
 #pragma once
 
-#include "backends/aie/algorithms.hpp"
+#include "backends/aie/collectives.hpp"
 
 namespace offramp::aie {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "backends/aie/algorithms.hpp"
+#include "backends/aie/collectives.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/team_windows.hpp"
 #include "simulators/aie/host_path.hpp"

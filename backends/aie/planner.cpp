@@ -81,12 +81,20 @@ Need Planner::find(const Operation& operation) {
       return reduce_scatter(operation.ranks, operation.bytes);
     case OperationKind::kAlltoall:
       return alltoall(operation.ranks, operation.bytes);
-    default: {
-      Need need;
-      need.limit = "there are no kernels for this operation";
-      return need;
-    }
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;
   }
+  Need need;
+  need.limit = "there are no kernels for this operation";
+  return need;
 }
 
 const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,

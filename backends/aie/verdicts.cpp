@@ -96,23 +96,17 @@ std::string too_few_tiles(const Setup& setup, int ranks) {
 }
 
 std::string_view collective_decline(Planner& planner, const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::kReduce:
-    case OperationKind::kAllreduce:
-    case OperationKind::kReduceScatter:
-      if (const Loop loop = loop_of(operation.element, operation.function); loop.element_bytes == 0) {
-        return "the kernels compute with integers of 8 to 64 bits and floats of 32 and 64 bits";
-      } else if (loop.operations == 0) {
-        return "the kernels know sum, product, maximum, minimum, logical and bit functions";
-      }
-      if (!operation.commutative)
-        return "the tree combines in the order of its root's subtrees, not in that of the ranks";
-      if (is_floating_point(operation.element) &&
-          (is_logical(operation.function) || is_bitwise(operation.function)))
-        return "the kernels have no logical or bit functions of floats";
-      break;
-    default:
-      break;
+  if (reduces(operation.kind)) {
+    if (const Loop loop = loop_of(operation.element, operation.function); loop.element_bytes == 0) {
+      return "the kernels compute with integers of 8 to 64 bits and floats of 32 and 64 bits";
+    } else if (loop.operations == 0) {
+      return "the kernels know sum, product, maximum, minimum, logical and bit functions";
+    }
+    if (!operation.commutative)
+      return "the tree combines in the order of its root's subtrees, not in that of the ranks";
+    if (is_floating_point(operation.element) &&
+        (is_logical(operation.function) || is_bitwise(operation.function)))
+      return "the kernels have no logical or bit functions of floats";
   }
   return planner.need(operation).limit;
 }

@@ -27,9 +27,18 @@ Scenario CcloBackend::scenario_of_kind(OperationKind kind) {
       return Scenario::kAlltoall;
     case OperationKind::kBarrier:
       return Scenario::kBarrier;
-    default:
-      return Scenario::kNop;
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;  // supports() said no
   }
+  return Scenario::kNop;
 }
 
 CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Team& team,

@@ -59,9 +59,22 @@ std::size_t told_by(const Operation& operation, int rank) {
     case OperationKind::kAllgatherv:
     case OperationKind::kReduceScatterv:
       return rank == 0 ? static_cast<std::size_t>(operation.ranks) : 0;
-    default:
-      return 0;
+    case OperationKind::kSend:
+    case OperationKind::kBcast:
+    case OperationKind::kReduce:
+    case OperationKind::kGather:
+    case OperationKind::kAllreduce:
+    case OperationKind::kScatter:
+    case OperationKind::kAllgather:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAlltoall:
+    case OperationKind::kBarrier:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kCount:
+      break;
   }
+  return 0;
 }
 
 std::vector<std::int64_t> told_sizes(const Operation& operation, const Team& team,

@@ -84,9 +84,16 @@ const Algorithm& algorithm_of_mpich(const Operation& operation, std::size_t byte
         return "basic_linear";
       case kBarrier:
         return nodes == Nodes::kAny ? "bruck" : "han";
-      default:
+      case kScan:
+      case kExscan:
         return "recursive_doubling";
+      case kSend:
+      case kGatherv:
+      case kScatterv:
+      case kCount:
+        break;  // has one algorithm, or is none
     }
+    return "";
   }();
   return algorithm_named(kind, name);
 }

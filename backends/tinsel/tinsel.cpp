@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/tinsel/algorithms.hpp"
+#include "backends/tinsel/collectives.hpp"
 #include "backends/tinsel/configuration.hpp"
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/explain.hpp"

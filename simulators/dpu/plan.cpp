@@ -52,8 +52,18 @@ class Planner {
       case OperationKind::kAlltoall:
         all_pairs([](int, int) { return true; });
         break;
-      default:
+      case OperationKind::kReduce:
+      case OperationKind::kAllreduce:
+      case OperationKind::kReduceScatter:
+      case OperationKind::kReduceScatterv:
         reduction();
+        break;
+      case OperationKind::kSend:
+      case OperationKind::kBarrier:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+      case OperationKind::kCount:
+        break;  // has no plan: a barrier has its own, the others are declined
     }
     return std::move(plan_);
   }

@@ -173,10 +173,6 @@ Task<Outcome> reduce_scatter(Team& team, Fold fold, CollectiveBuffers buffers) {
   co_return outcome;
 }
 
-Task<Outcome> failed() {
-  co_return Outcome::kFault;
-}
-
 /// Dissemination: after the round of distance d this rank knows that the 2 d ranks up to it have come.
 Task<Outcome> barrier(Team& team) {
   Outcome outcome = Outcome::kOk;
@@ -213,6 +209,10 @@ Fold chain_fold(const Team& team, int root) {
   return fold;
 }
 
+Task<Outcome> declined_collective() {
+  co_return Outcome::kFault;
+}
+
 Task<Outcome> move_data(const Operation& operation, Team& team, const CollectiveBuffers& buffers,
                         Fold&& fold) {
   switch (operation.kind) {
@@ -239,9 +239,13 @@ Task<Outcome> move_data(const Operation& operation, Team& team, const Collective
       return reduce_scatter(team, std::move(fold), buffers);
     case OperationKind::kBarrier:
       return barrier(team);
-    default:
-      return failed();  // supports() has said no
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kCount:
+      break;  // supports() said no
   }
+  return declined_collective();
 }
 
 }  // namespace offramp

@@ -48,6 +48,9 @@ class Fold {
   return operation.kind == OperationKind::kReduce ? operation.root : 0;
 }
 
+/// Of a kind that supports() has declined: fails.
+Task<Outcome> declined_collective();
+
 /// Any collective that Backend::supports() knows, but prefix reductions. fold: towards top_of(operation), or
 /// towards rank 0, from where the result of a reduction goes on to its root; only reductions have one.
 Task<Outcome> move_data(const Operation& operation, Team& team, const CollectiveBuffers& buffers,

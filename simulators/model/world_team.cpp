@@ -108,9 +108,19 @@ void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
     case OperationKind::kReduceScatter:
     case OperationKind::kReduceScatterv:
       break;
-    default:  // both are one memory
+    case OperationKind::kBcast:
+    case OperationKind::kReduce:
+    case OperationKind::kAllreduce:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+      // Both are one memory.
       if (buffers.receive.size() < buffers.send.size()) buffers.receive = writable(buffers.send);
       buffers.send = Bytes(buffers.receive).first(buffers.send.size());
+      break;
+    case OperationKind::kSend:
+    case OperationKind::kBarrier:
+    case OperationKind::kCount:
+      break;
   }
 }
 

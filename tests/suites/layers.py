@@ -38,7 +38,7 @@ ALLOWED = {
     "lib": ("lib/", "offramp/"),
     "tools": ("tools/", "lib/", "offramp/"),
 }
-for simulator in ("aie", "cclo", "network", "tinsel", "zrlmpi"):
+for simulator in sorted(set(os.listdir(os.path.join(ROOT, "simulators"))) - {"model", "dpu"}):
     ALLOWED[f"simulators/{simulator}"] = (f"simulators/{simulator}/", "simulators/model/", *INTERFACE)
 ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_protocol/", *INTERFACE)
 # The one table that names the built-in backends.
@@ -49,6 +49,54 @@ NO_MPI = ("include", "simulators", "backends", "lib/configuration", "lib/engine"
 KNOW_MPI = ("tools/measure.c",)
 KNOWS_OPEN_MPI = "lib/native/openmpi.c"
 KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")
+
+# The files that each backend has, so that one who knows a backend knows where to look in another one. Where a room is missing, what it would
+# hold is in NAME.cpp, or there is nothing of it.
+ROOMS = {
+    "NAME": "description, and verdicts unless they have a file of their own",
+    "parameters": "the table of parameters, and the settings that they make",
+    "messages": "the stages of a message",
+    "collectives": "which algorithm runs a kind of collective",
+    "explain": "the topics of offramp explain",
+    "validation": "published figures and the model's",
+}
+WITHOUT = {("host", "messages"), ("host", "explain"), ("tinsel", "messages")}
+# A switch over the kinds of operation names each: a kind that is new, and forgotten somewhere, does not compile.
+KINDS = re.compile(r"case (?:OperationKind::)?k(?:Bcast|Reduce|Gather|Allreduce|Alltoall)\b")
+
+
+def lists(path, text):
+    """Lines that name most backends: what goes through all of them asks the registry (tests/registry.py, tests/built_in_names.hpp)."""
+    names = os.listdir(os.path.join(ROOT, "backends"))
+    return [f"{path}:{number}: a list of backends" for number, line in enumerate(text.splitlines(), 1)
+            if sum(re.search(rf"\b{name}\b", line) is not None for name in names) >= len(names) - 1]
+
+
+def rooms(listed):
+    """What is wrong with the rooms of the backends; listed: their files, as backends/NAME/FILE.cpp."""
+    errors = []
+    for backend in sorted({path.split("/")[1] for path in listed}):
+        for room in ROOMS:
+            there = f"backends/{backend}/{backend if room == 'NAME' else room}.cpp" in listed
+            if there == ((backend, room) in WITHOUT):
+                errors.append(f"{backend} {'has' if there else 'has no'} {room}: {ROOMS[room]}")
+    return errors
+
+
+def defaults(path, text):
+    """Switches over kinds of operation that have a default."""
+    errors = []
+    for found in re.finditer(r"switch \(", text):
+        depth, end = 0, text.index("{", found.end())
+        while True:
+            depth += (text[end] == "{") - (text[end] == "}")
+            if depth == 0:
+                break
+            end += 1
+        block = text[found.start():end]
+        if KINDS.search(block) and re.search(r"\bdefault:", block):
+            errors.append(f"{path}:{text[:found.start()].count(chr(10)) + 1}: a switch over kinds of operation has a default")
+    return errors
 
 
 def folder_of(path):
@@ -74,15 +122,35 @@ def check(path, text):
 
 
 def run(_arguments, tally):
-    errors = []
+    errors, switches, drivers = [], [], set()
     for top in ("include", "simulators", "backends", "lib", "tools"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             for name in files:
                 if name.endswith((".cpp", ".hpp", ".h", ".c")):
                     full = os.path.join(folder, name)
                     with open(full, encoding="utf-8") as file:
-                        errors += check(os.path.relpath(full, ROOT), file.read())
+                        path, text = os.path.relpath(full, ROOT), file.read()
+                    errors += check(path, text)
+                    switches += defaults(path, text)
+                    drivers |= {path} if top == "backends" else set()
     tally.record("layers/includes follow the arrows", not errors, "\n".join(errors))
+    by_hand = []
+    for top in ("tests", "bench", "scripts", "tools", "lib", "cmake"):
+        for folder, _, files in os.walk(os.path.join(ROOT, top)):
+            for name in files:
+                if "corpus" not in folder and "__pycache__" not in folder and not name.endswith((".tsv", ".svg", ".json")):
+                    with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                        by_hand += lists(os.path.relpath(os.path.join(folder, name), ROOT), file.read())
+    tally.record("layers/no list of all backends is written by hand", not by_hand, "\n".join(by_hand))
+    planted = lists("x", ",".join(os.listdir(os.path.join(ROOT, "backends"))))
+    tally.record("layers/a planted list is found", len(planted) == 1, "\n".join(planted))
+    tally.record("layers/switches over kinds of operation name each", not switches, "\n".join(switches))
+    planted = defaults("x.cpp", "switch (kind) {\n  case OperationKind::kBcast: { return 1; }\n  default:\n    return 2;\n}\n")
+    tally.record("layers/a planted default is found", len(planted) == 1, "\n".join(planted))
+    wrong = rooms(drivers)
+    tally.record("layers/backends have the same rooms", not wrong, "\n".join(wrong))
+    planted = rooms(drivers - {"backends/cclo/explain.cpp"} | {"backends/host/messages.cpp"})
+    tally.record("layers/a planted room is found, and one that is missing", len(planted) == 2, "\n".join(planted))
     planted = check("simulators/zrlmpi/x.cpp", '#include "lib/engine/engine.hpp"\n#include <mpi.h>\n'
                     '#include "ompi/request/request.h"\n#include <ucp/api/ucp.h>\n')
     tally.record("layers/a planted include is found", len(planted) == 4, "\n".join(planted))

@@ -1,4 +1,4 @@
-#include "backends/aie/algorithms.hpp"
+#include "backends/aie/collectives.hpp"
 
 #include <bit>
 #include <deque>
@@ -275,7 +275,15 @@ Task<Outcome> run_collective(Model model, const Operation& operation, Team& team
       case OperationKind::kBarrier:
         outcome = co_await barrier(model, what, need, team);
         break;
-      default:
+      case OperationKind::kSend:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+      case OperationKind::kGatherv:
+      case OperationKind::kScatterv:
+      case OperationKind::kAllgatherv:
+      case OperationKind::kReduceScatterv:
+      case OperationKind::kAlltoallv:
+      case OperationKind::kCount:
         break;
     }
   }

@@ -1,4 +1,4 @@
-#include "backends/tinsel/algorithms.hpp"
+#include "backends/tinsel/collectives.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -292,10 +292,20 @@ Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team
       return reduce_scatter(device, operation, team, buffers);
     case OperationKind::kAlltoall:
       return alltoall(device, team, buffers);
-    default:  // the library asks for nothing else
-      break;
+    case OperationKind::kBarrier:
+      return barrier(hardware, team, in_flight);
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;  // supports() said no
   }
-  return barrier(hardware, team, in_flight);
+  return declined_collective();
 }
 
 }  // namespace offramp::tinsel
