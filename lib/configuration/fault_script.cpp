@@ -170,12 +170,12 @@ string to_string(const FaultEvent& event) {
   return text;
 }
 
-std::shared_ptr<FaultLog> open_fault_log(const string& path, bool fresh, string& error) {
+Result<std::shared_ptr<FaultLog>> open_fault_log(const string& path, bool fresh) {
   const int file =
       open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (fresh ? O_TRUNC : 0), 0600);
-  if (file >= 0) return std::make_shared<LogFile>(file, path);
-  error = fmt::format("cannot record faults in {}: {}", path, std::strerror(errno));
-  return nullptr;
+  if (file >= 0) return std::shared_ptr<FaultLog>(std::make_shared<LogFile>(file, path));
+  return Result<std::shared_ptr<FaultLog>>::failure(
+      fmt::format("cannot record faults in {}: {}", path, std::strerror(errno)));
 }
 
 }  // namespace offramp

@@ -24,8 +24,7 @@ Result<std::vector<FaultEvent>> parse_fault_script(std::string_view text);
 std::string to_string(const FaultEvent& event);
 
 /// Appends every fault to a file, each once, as soon as it happens: what a run that crashes or hangs has done
-/// is there. Several processes of one machine can share the file. Nothing and a reason in error when it
-/// cannot be opened. fresh: what the file held is gone.
-std::shared_ptr<FaultLog> open_fault_log(const std::string& path, bool fresh, std::string& error);
+/// is there. Several processes of one machine can share the file. fresh: what the file held is gone.
+Result<std::shared_ptr<FaultLog>> open_fault_log(const std::string& path, bool fresh);
 
 }  // namespace offramp

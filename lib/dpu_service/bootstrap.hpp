@@ -26,8 +26,11 @@ class Socket {
   int descriptor_ = -1;
 };
 
-/// Invalid: error says why.
-Socket listen_at(const Address& address, std::uint16_t& port, std::string& error);
+struct Listening {
+  Socket socket;
+  std::uint16_t port = 0;  // that it listens at, where the address leaves it open
+};
+Result<Listening> listen_at(const Address& address);
 /// Invalid: nobody there now.
 Socket accept_from(const Socket& listener);
 /// Invalid: refused at once, or no address.

@@ -156,7 +156,9 @@ bool Engine::open_transport(const init_params_t& params) {
     return true;
   }
   worker_ = params.worker;
-  transport_ = make_ucx_connections(params.worker, params.ucp_context, error_);
+  auto connections = make_ucx_connections(params.worker, params.ucp_context);
+  if (connections) transport_ = std::move(*connections);
+  error_ = connections.error();
   return transport_ != nullptr;
 }
 
@@ -217,17 +219,19 @@ Context* Engine::connect(const init_params_t& params) {
 Context* Engine::serve(const init_params_t& params) {
   Address address;
   if (!address_of(params, true, address) || !open_transport(params)) return nullptr;
-  std::uint16_t port = address.port;
-  const int listener = transport_->listen(address, port, error_);
-  if (listener == 0) return nullptr;
+  const Result<Connections::Listener> listener = transport_->listen(address);
+  if (!listener) {
+    error_ = listener.error();
+    return nullptr;
+  }
   const std::uint64_t id = params.id_set ? params.id : num_service_procs;
   Context& context = add_context(CONTEXT_SERVER, params.scope_id, ++numbers_);
-  context.listener = listener;
+  context.listener = (*listener).number;
   context.connected = params.connected_cb;
   // Ranks compute as long as they like.
   if (params.scope_id == SCOPE_INTER_SERVICE_PROCS) context.stall_limit = stall_limit_of(params);
   context.as_server.id = id;
-  context.as_server.port = port;
+  context.as_server.port = (*listener).port;
   return &context;
 }
 

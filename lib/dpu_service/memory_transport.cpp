@@ -92,14 +92,12 @@ class MemoryConnections final : public Connections {
     for (const auto& link : links_) link->leave(false);
   }
 
-  int listen(const Address& address, std::uint16_t& port, std::string& error) override {
-    port = address.port != 0 ? address.port : fabric_.free_port++;
-    if (!fabric_.listeners[port].try_emplace(address.host, MemoryFabric::Listener{this, next_}).second) {
-      error = "the address is in use";
-      return 0;
-    }
+  Result<Listener> listen(const Address& address) override {
+    const std::uint16_t port = address.port != 0 ? address.port : fabric_.free_port++;
+    if (!fabric_.listeners[port].try_emplace(address.host, MemoryFabric::Listener{this, next_}).second)
+      return Result<Listener>::failure("the address is in use");
     own_[next_] = {address.host, port};
-    return next_++;
+    return Listener{next_++, port};
   }
 
   void unlisten(int listener) override {

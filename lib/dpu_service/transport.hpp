@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "offramp/kernel/result.hpp"
+
 namespace offramp::dpu {
 
 using Bytes = std::vector<std::byte>;
@@ -68,8 +70,11 @@ class Sink {
 class Connections {
  public:
   virtual ~Connections() = default;
-  /// The listener's number and port; an error in words.
-  virtual int listen(const Address& address, std::uint16_t& port, std::string& error) = 0;
+  struct Listener {
+    int number = 0;
+    std::uint16_t port = 0;  // that it listens at, where the address leaves it open
+  };
+  virtual Result<Listener> listen(const Address& address) = 0;
   virtual void unlisten(int listener) = 0;
   /// Tries until the deadline. Null: the address is none.
   virtual Link* connect(const Address& address, Bytes hello, Clock::time_point deadline) = 0;
@@ -82,6 +87,6 @@ class MemoryFabric;
 std::unique_ptr<Connections> make_memory_connections(MemoryFabric& fabric);
 std::shared_ptr<MemoryFabric> make_memory_fabric();
 /// worker and context: of the caller (ucp_worker_h, ucp_context_h), or null.
-std::unique_ptr<Connections> make_ucx_connections(void* worker, void* context, std::string& error);
+Result<std::unique_ptr<Connections>> make_ucx_connections(void* worker, void* context);
 
 }  // namespace offramp::dpu

@@ -120,11 +120,11 @@ class UcxConnections final : public Connections {
     return length <= kMostAddress ? "" : "the worker's address is longer than 2048 bytes";
   }
 
-  int listen(const Address& address, std::uint16_t& port, std::string& error) override {
-    Socket socket = listen_at(address, port, error);
-    if (!socket.valid()) return 0;
-    listeners_.emplace(next_, std::move(socket));
-    return next_++;
+  Result<Listener> listen(const Address& address) override {
+    Result<Listening> listening = listen_at(address);
+    if (!listening) return Result<Listener>::failure(listening.error());
+    listeners_.emplace(next_, std::move(listening->socket));
+    return Listener{next_++, listening->port};
   }
   void unlisten(int listener) override { listeners_.erase(listener); }
 
@@ -483,11 +483,11 @@ SendState UcxLink::post(std::span<const std::byte> header, std::span<const std::
 
 }  // namespace
 
-std::unique_ptr<Connections> make_ucx_connections(void* worker, void* context, std::string& error) {
+Result<std::unique_ptr<Connections>> make_ucx_connections(void* worker, void* context) {
   auto transport = std::make_unique<UcxConnections>();
-  error = transport->open(worker, context);
-  if (!error.empty()) return nullptr;
-  return transport;
+  if (std::string error = transport->open(worker, context); !error.empty())
+    return Result<std::unique_ptr<Connections>>::failure(std::move(error));
+  return std::unique_ptr<Connections>(std::move(transport));
 }
 
 }  // namespace offramp::dpu

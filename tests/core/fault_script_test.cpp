@@ -93,12 +93,12 @@ TEST(ARecordOfFaults, IsAPrivateScriptOfWhatHappened) {
   std::string folder = (std::filesystem::temp_directory_path() / "offramp-record-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/record";
-  std::string error;
   FaultRates rates;
   rates.seed = 5;
   rates.loss = rates.corruption = rates.delay = 0.1;
-  rates.log = open_fault_log(path, true, error);
-  ASSERT_EQ(error, "");
+  const Result<std::shared_ptr<FaultLog>> log = open_fault_log(path, true);
+  ASSERT_TRUE(log) << log.error();
+  rates.log = *log;
   std::vector<Fault> seen;
   for (int twice = 0; twice < 2; ++twice) {
     seen.clear();
@@ -116,8 +116,9 @@ TEST(ARecordOfFaults, IsAPrivateScriptOfWhatHappened) {
   FaultRates replay;
   replay.script = std::make_shared<const FaultScript>(events);
   for (std::uint64_t n = 0; n < 200; ++n) EXPECT_EQ(fault_of(replay, Link::id(1, 2, 3), n), seen[n]) << n;
-  EXPECT_EQ(open_fault_log(folder, true, error), nullptr);
-  EXPECT_NE(error, "");
+  const Result<std::shared_ptr<FaultLog>> none = open_fault_log(folder, true);
+  EXPECT_FALSE(none);
+  EXPECT_NE(none.error(), "");
   std::filesystem::remove_all(folder);
 }
 

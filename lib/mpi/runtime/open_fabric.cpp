@@ -151,16 +151,15 @@ class NoFabric final : public UcxFabricBase {
   int ranks_;
 };
 
-UcxFabricCreate load_module(std::string& error) {
+Result<UcxFabricCreate> load_module() {
   const std::filesystem::path module =
       std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
   void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    error = fmt::format("cannot load the UCX fabric: {}", dlerror());
-    return nullptr;
-  }
+  if (library == nullptr)
+    return Result<UcxFabricCreate>::failure(fmt::format("cannot load the UCX fabric: {}", dlerror()));
   const auto create = reinterpret_cast<UcxFabricCreate>(dlsym(library, kUcxFabricCreate));
-  if (create == nullptr) error = fmt::format("{} is not an Offramp fabric", module.string());
+  if (create == nullptr)
+    return Result<UcxFabricCreate>::failure(fmt::format("{} is not an Offramp fabric", module.string()));
   return create;
 }
 
@@ -170,15 +169,15 @@ std::unique_ptr<UcxFabricBase> no_fabric(int rank, int ranks) {
   return std::make_unique<NoFabric>(rank, ranks);
 }
 
-std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
+Result<std::unique_ptr<UcxFabricBase>> open_fabric() {
   const std::vector<int> node = ranks_of_node();
   UcxOptions options;
   options.rank = world_rank();
   options.ranks = world_size();
   options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
   const UcxVariables variables(options.one_node);
-  const UcxFabricCreate create = load_module(error);
-  agree(error);
+  const Result<UcxFabricCreate> create = load_module();
+  agree(create.error());
   options.cross_memory = cross_memory_works(node);
   options.node = node;
   options.exchange = exchange_strings;
@@ -187,10 +186,11 @@ std::unique_ptr<UcxFabricBase> open_fabric(std::string& error) {
   for (int way = largest_of_all(static_cast<int>(what_fits(node.size(), most)));; ++way) {
     options.shared_memory = static_cast<SharedMemory>(way);
     options.ring_memory = ring_memory(options.shared_memory);
-    error.clear();
-    std::unique_ptr<UcxFabricBase> fabric(create(options, error));
+    std::string error;
+    std::unique_ptr<UcxFabricBase> fabric((*create)(options, error));
     if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;
-    if (fabric != nullptr && options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
+    if (fabric == nullptr) return Result<std::unique_ptr<UcxFabricBase>>::failure(error);
+    if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
         std::getenv("UCX_TLS") == nullptr) {
       (void)std::fprintf(
           stderr, "offramp: /dev/shm is too small: messages take the network, which costs wall time\n");

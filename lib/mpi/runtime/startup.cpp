@@ -32,10 +32,14 @@ bool same_everywhere(const std::string& text) {
 }
 
 /// Every rank calls it: the first one empties the file before the others write into it.
-void record_faults(Configuration& configuration, std::string& error) {
+void record_faults(Configuration& configuration) {
   for (const bool first : {true, false}) {
-    if (first == (world_rank() == 0))
-      configuration.faults.log = open_fault_log(configuration.fault_record, first, error);
+    std::string error;
+    if (first == (world_rank() == 0)) {
+      const auto log = open_fault_log(configuration.fault_record, first);
+      if (log) configuration.faults.log = *log;
+      error = log.error();
+    }
     agree(error);
   }
 }
@@ -108,11 +112,10 @@ std::unique_ptr<Session> make_session(bool threads) {
     say_once(fmt::format("{}; the program runs without Offramp", reason));
     return nullptr;
   }
-  std::string error;
 
   static Registry& registry = immortal(Registry{built_in_backends()});
   Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
-  agree(configuration ? std::string() : configuration.error());
+  agree(configuration.error());
   agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
                                                          : "the ranks have different configurations");
   const bool carries = !configuration->off();
@@ -126,14 +129,14 @@ std::unique_ptr<Session> make_session(bool threads) {
   }
 
   agree(problem_of_outputs(*configuration, world_rank()));
-  if (!configuration->fault_record.empty()) record_faults(*configuration, error);
+  if (!configuration->fault_record.empty()) record_faults(*configuration);
 
-  std::unique_ptr<UcxFabricBase> fabric =
-      carries ? open_fabric(error) : no_fabric(world_rank(), world_size());
-  agree(error);
+  Result<std::unique_ptr<UcxFabricBase>> fabric =
+      carries ? open_fabric() : no_fabric(world_rank(), world_size());
+  agree(fabric.error());
   Result<std::unique_ptr<Lane>> lane = make_lane(
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
-  agree(lane ? std::string() : lane.error());
+  agree(lane.error());
   std::unique_ptr<ModelClock> clock;
   // A recording has one order of all calls of a rank, whatever thread made them. Only with a clock does a
   // call wait for other ranks where the hardware does, so that this order is one that the hardware allows.
@@ -141,7 +144,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (carries && (several_threads || needs_live_clock(*configuration, **lane)))
     clock = std::make_unique<EstimatedClock>(**lane);
   clear_preload();  // the program's children are not part of the run
-  auto session = std::make_unique<Session>(std::move(*configuration), registry, std::move(fabric),
+  auto session = std::make_unique<Session>(std::move(*configuration), registry, std::move(*fabric),
                                            std::move(*lane), std::move(clock), threads);
   session->carries = carries;
   session->marshal.moves_payload = carries;
