@@ -132,7 +132,8 @@ std::string verdict_text(const Advisor& advisor, const std::string& program) {
         time_text(in_nanoseconds(host->end())));
   }
   const std::string ground = other_ground_text(best->result.footing, host->result.footing);
-  if (!ground.empty()) text += fmt::format("{} {}. ", best->backend->name, ground.substr(std::string_view("it ").size()));
+  if (!ground.empty())
+    text += fmt::format("{} {}. ", best->backend->name, ground.substr(std::string_view("it ").size()));
   return text + sureness_text(*best, *host, communication);
 }
 
