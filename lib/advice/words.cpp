@@ -161,11 +161,13 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
     }
     if (sizes.empty()) continue;
     ++collectives;
+    // Rules hold for larger communicators, too, up to the next size that has some: that is where these end.
+    const auto ends = static_cast<std::size_t>(std::count_if(
+        sizes.begin(), sizes.end(), [&](const auto& one) { return !sizes.contains(one.first + 1); }));
     rules += fmt::format("{}  # {}\n{}  # sizes of communicators\n", collective.number,
-                         to_string(collective.kind), sizes.size());
+                         to_string(collective.kind), sizes.size() + ends);
     for (const auto& [ranks, by_bytes] : sizes) {
       rules += rules_of(ranks, by_bytes);
-      // Rules hold for larger communicators, too, up to the next size that has some.
       if (!sizes.contains(ranks + 1)) rules += rules_of(ranks + 1, {{0, 0}});
     }
   }
