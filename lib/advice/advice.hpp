@@ -22,6 +22,11 @@
 
 namespace offramp {
 
+/// 1 where there is nothing to divide by.
+inline double ratio_of(Time time, Time base) {
+  return base > Time() ? time.seconds() / base.seconds() : 1;
+}
+
 /// Replays over one backend.
 struct Candidate {
   const BackendDescription* backend = nullptr;
@@ -118,13 +123,15 @@ class Advisor {
   [[nodiscard]] const std::vector<AlgorithmChoice>& algorithms() const { return algorithms_; }
   /// The host's run with the fastest algorithm everywhere.
   [[nodiscard]] std::optional<Time> host_at_its_best() const { return host_at_its_best_; }
+  /// Whether nothing means that there is none: false where the search did not come to its end, or the program
+  /// has routes of its own, to which none are added.
+  [[nodiscard]] bool knows_mix() const { return knows_mix_; }
+  [[nodiscard]] bool knows_algorithms() const { return knows_algorithms_; }
   /// A search was ended by time or by the user.
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
   struct Traffic {
-    OperationKind kind;
-    int ranks;
     std::uint64_t calls = 0;  // of all ranks
     Operation operation;      // the first of them
   };
@@ -149,6 +156,8 @@ class Advisor {
   std::vector<Influence> influences_;
   std::size_t tried_ = 0;
   std::optional<Mix> mix_;
+  bool knows_mix_ = false;
+  bool knows_algorithms_ = false;
   std::vector<AlgorithmChoice> algorithms_;
   std::optional<Time> host_at_its_best_;
   std::vector<Traffic> traffic_;
