@@ -22,10 +22,6 @@ namespace {
 constexpr std::size_t kShownFunctions = 4;
 constexpr std::size_t kShownAlgorithms = 10;
 
-double ratio_of(Time time, Time base) {
-  return base > Time() ? time.seconds() / base.seconds() : 1;
-}
-
 struct FunctionShare {
   std::string name;
   double share = 0;  // of the time in MPI calls
@@ -134,13 +130,18 @@ void print_influences(const Advisor& advisor) {
 void print_mix(const Advisor& advisor) {
   const Candidate* const host = advisor.host();
   if (!advisor.mix() || host == nullptr) {
-    fmt::print("\n# no mix of hardware is faster than the best alone by more than half a percent\n");
+    fmt::print("\n# {}\n",
+               advisor.knows_mix()
+                   ? "no mix of hardware is faster than the best alone by more than half a percent"
+                   : "whether a mix of hardware is faster was not found out");
     return;
   }
   const Mix& mix = *advisor.mix();
-  fmt::print("\n# the best mix: {:.3f} us, {:.3f} of host, {:.3f} of {} alone; in offramp.toml:\n{}",
-             microseconds(mix.end), ratio_of(mix.end, host->end()),
-             ratio_of(mix.end, advisor.candidates().front().end()), mix.backend, routes_toml(mix));
+  fmt::print(
+      "\n# the best mix: {:.3f} us, {:.3f} of host, {:.3f} of {} alone; on a machine that has all "
+      "of it; in offramp.toml:\n{}",
+      microseconds(mix.end), ratio_of(mix.end, host->end()),
+      ratio_of(mix.end, advisor.candidates().front().end()), mix.backend, routes_toml(mix));
 }
 
 void print_algorithms(const Advisor& advisor) {
@@ -148,7 +149,10 @@ void print_algorithms(const Advisor& advisor) {
   const Candidate* const host = advisor.host();
   if (host == nullptr) return;
   if (all.empty()) {
-    fmt::print("\n# over the plain host every collective has its fastest algorithm already\n");
+    fmt::print("\n# {}\n",
+               advisor.knows_algorithms()
+                   ? "over the plain host every blocking collective has its fastest algorithm already"
+                   : "whether the plain host has its fastest algorithms was not found out");
     return;
   }
   fmt::print(
@@ -272,7 +276,9 @@ int advise(const AdviseOptions& options) try {
   advisor.find_algorithms();
   advisor.find_mix();
   advisor.find_influences();
-  const RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
+  RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
+  if (const Candidate* const host = advisor.host(); host != nullptr)
+    facts.replayed_part = part_text(host->result, played.recorded_events);
   const bool is_file = !options.file.starts_with(kPatternPrefix);
   const std::string program =
       printable(is_file ? std::filesystem::path(options.file).filename().string() : options.file);
@@ -280,6 +286,7 @@ int advise(const AdviseOptions& options) try {
     const RunReport report = report_of({}, {}, played.description.ranks, facts, setup);
     print_json(advisor, program, json_of_facts(report, facts));
   } else {
+    if (!facts.replayed_part.empty()) fmt::print("# only a part: {}\n", facts.replayed_part);
     fmt::print("{}\n", verdict_text(advisor, program));
     print_candidates(advisor);
     print_reasons(advisor);

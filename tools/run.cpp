@@ -197,9 +197,11 @@ class TimesFile {
 /// shown: the second one says it all.
 std::map<std::string, std::string> for_first_run(std::map<std::string, std::string> variables) {
   for (const char* output : {"OFFRAMP_REPORT", "OFFRAMP_RECORD", "OFFRAMP_TRACE", "OFFRAMP_CAPTURE",
-                             "OFFRAMP_RECEIPTS", "OFFRAMP_FAULTS_RECORD", "OFFRAMP_COMPARE"})
-    variables[output] = std::string_view(output) == "OFFRAMP_RECEIPTS" ? "none" : "";
-  variables["OFFRAMP_SUMMARY"] = "false";
+                             "OFFRAMP_FAULTS_RECORD", "OFFRAMP_COMPARE"})
+    variables[output] = "";
+  for (const char* flag : {"OFFRAMP_SUMMARY", "OFFRAMP_CERTIFICATE", "OFFRAMP_DETAILS"})
+    variables[flag] = "false";
+  variables["OFFRAMP_RECEIPTS"] = "none";
   return variables;
 }
 

@@ -71,7 +71,9 @@ std::optional<OperationKind> kind_of(const Event& event) {
   return std::nullopt;
 }
 
-Operation operation_of(const Event& event, int ranks) {
+/// call: the name of the function. Where threads record, blocking calls have a begin and an end, too: only
+/// the name tells.
+Operation operation_of(const Event& event, int ranks, std::string_view call) {
   Operation operation;
   operation.kind = *kind_of(event);
   operation.element = event.element;
@@ -81,6 +83,7 @@ Operation operation_of(const Event& event, int ranks) {
   operation.elements = reduces(operation.kind) ? event.extra : 0;
   operation.ranks = ranks;
   operation.root = event.peer;
+  operation.nonblocking = call.starts_with("MPI_I") || call.starts_with("MPI_Start");
   return operation;
 }
 
@@ -246,21 +249,23 @@ void Advisor::find_influences() {
 void Advisor::read_traffic_of(int rank) {
   const std::unique_ptr<recording::Reader> reader = source_.read(rank);
   std::vector<int> communicators = {source_.ranks, 1};
-  std::map<std::tuple<OperationKind, int, std::size_t>, std::size_t> known;
-  for (std::size_t i = 0; i < traffic_.size(); ++i)
-    known.emplace(std::tuple(traffic_[i].kind, traffic_[i].ranks, traffic_[i].operation.bytes), i);
+  const auto key_of = [](const Operation& one) {
+    return std::tuple(one.kind, one.ranks, one.bytes, one.nonblocking);
+  };
+  std::map<decltype(key_of(Operation())), std::size_t> known;
+  for (std::size_t i = 0; i < traffic_.size(); ++i) known.emplace(key_of(traffic_[i].operation), i);
   for (Event event; reader->next(event);) {
     if (event.kind == EventKind::kCommunicator)
       communicators.push_back(static_cast<int>(reader->list(event.list).size()));
-    const std::optional<OperationKind> kind = kind_of(event);
-    if (!kind || event.communicator >= communicators.size()) continue;
-    const int ranks = communicators[event.communicator];
-    const auto [found, is_new] = known.emplace(std::tuple(*kind, ranks, event.bytes), traffic_.size());
+    if (!kind_of(event) || event.communicator >= communicators.size()) continue;
+    const Operation operation =
+        operation_of(event, communicators[event.communicator], reader->call(event.call));
+    const auto [found, is_new] = known.emplace(key_of(operation), traffic_.size());
     if (is_new && traffic_.size() == kMostTraffic) {
       known.erase(found);
       continue;
     }
-    if (is_new) traffic_.push_back({*kind, ranks, 0, operation_of(event, ranks)});
+    if (is_new) traffic_.push_back({0, operation});
     ++traffic_[found->second].calls;
   }
 }
@@ -308,7 +313,7 @@ std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind
 
 }  // namespace
 
-/// One kind of operation, of these sizes, over each of the backends that count.
+/// One kind of operation, of these sizes, over each of the backends that can be replayed at all.
 void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
   const Mix before = best;
   for (const Candidate& candidate : candidates_) {
@@ -332,21 +337,25 @@ void Advisor::find_mix() {
   Mix best{std::string(candidates_.front().backend->name), {}, candidates_.front().end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
-    if (std::find(kinds.begin(), kinds.end(), traffic.kind) == kinds.end()) kinds.push_back(traffic.kind);
+    if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())
+      kinds.push_back(traffic.operation.kind);
   }
   for (const OperationKind kind : kinds) {
     try_routes(best, kind, 0, kAnySize);
     for (const SizeClass& sizes : kSizes) {
       const auto is_in = [&](const Traffic& traffic) {
-        return traffic.kind == kind && traffic.operation.bytes >= sizes.from &&
+        return traffic.operation.kind == kind && traffic.operation.bytes >= sizes.from &&
                traffic.operation.bytes <= sizes.to;
       };
-      const auto is_other = [&](const Traffic& traffic) { return traffic.kind == kind && !is_in(traffic); };
+      const auto is_other = [&](const Traffic& traffic) {
+        return traffic.operation.kind == kind && !is_in(traffic);
+      };
       if (std::any_of(traffic_.begin(), traffic_.end(), is_in) &&
           std::any_of(traffic_.begin(), traffic_.end(), is_other))
         try_routes(best, kind, sizes.from, sizes.to);
     }
   }
+  knows_mix_ = !cut_short_;
   best.routes = fewest_routes(best, kinds);
   if (best.routes.empty() || !may_go_on("the best mix")) return;
   Configuration configuration = configuration_;
@@ -359,10 +368,11 @@ void Advisor::find_mix() {
 
 void Advisor::find_fastest(const Traffic& traffic) {
   const BackendDescription& host = *registry_.find("host");
-  const std::string name(to_string(traffic.kind));
+  const std::string name(to_string(traffic.operation.kind));
   const Parameter* const parameter = find_parameter(host.parameters, name);
   if (parameter == nullptr || parameter->kind != ParameterKind::kChoice) return;
-  const Result<WorldSetting> setting = world_setting(configuration_, registry_, host, traffic.ranks);
+  const Result<WorldSetting> setting =
+      world_setting(configuration_, registry_, host, traffic.operation.ranks);
   if (!setting) return;
   const auto time_of = [&](const std::string& algorithm) -> std::optional<Time> {
     WorldSetting other = *setting;
@@ -372,10 +382,10 @@ void Advisor::find_fastest(const Traffic& traffic) {
   };
   const auto usual = time_of("");
   if (!usual) return;
-  AlgorithmChoice choice{traffic.kind,
-                         traffic.ranks,
+  AlgorithmChoice choice{traffic.operation.kind,
+                         traffic.operation.ranks,
                          traffic.operation.bytes,
-                         traffic.calls / static_cast<std::uint64_t>(std::max(1, traffic.ranks)),
+                         traffic.calls / static_cast<std::uint64_t>(std::max(1, traffic.operation.ranks)),
                          *usual,
                          "",
                          *usual};
@@ -396,12 +406,15 @@ void Advisor::find_algorithms() {
   read_traffic();
   std::size_t forecasts = 0;
   for (const Traffic& traffic : traffic_) {
-    const bool alike = traffic.kind != OperationKind::kSend && !has_blocks_of_different_sizes(traffic.kind);
-    if (!alike || traffic.ranks < 2 || traffic.ranks > kLargestForecast) continue;
+    // Nonblocking ones follow schedules of libnbc, whose algorithms nobody chooses.
+    const bool alike = traffic.operation.kind != OperationKind::kSend && !traffic.operation.nonblocking &&
+                       !has_blocks_of_different_sizes(traffic.operation.kind);
+    if (!alike || traffic.operation.ranks < 2 || traffic.operation.ranks > kLargestForecast) continue;
     if (++forecasts > kMostForecasts) break;
-    if (!may_go_on(fmt::format("host: algorithms of {}", to_string(traffic.kind)))) break;
+    if (!may_go_on(fmt::format("host: algorithms of {}", to_string(traffic.operation.kind)))) break;
     find_fastest(traffic);
   }
+  knows_algorithms_ = !cut_short_ && forecasts <= kMostForecasts;
   std::stable_sort(algorithms_.begin(), algorithms_.end(),
                    [](const AlgorithmChoice& a, const AlgorithmChoice& b) { return a.gain() > b.gain(); });
   Result<WorldSetting> setting = setting_of(*registry_.find("host"));

@@ -1,5 +1,5 @@
-// Advice about one program: which hardware suits it, what would turn that round, the best mix of hardware, and
-// what the plain host could do better. All of it by replays of the program; nothing is fitted or guessed.
+// Advice about one program: which hardware suits it, what would turn that round, the best mix of hardware,
+// and what the plain host could do better. All of it by replays of the program; nothing is fitted or guessed.
 //
 //   Advisor advisor(configuration, registry, played, options);
 //   advisor.rank_backends(); advisor.find_influences(); advisor.find_mix(); advisor.find_algorithms();
@@ -22,14 +22,19 @@
 
 namespace offramp {
 
+/// 1 where there is nothing to divide by.
+inline double ratio_of(Time time, Time base) {
+  return base > Time() ? time.seconds() / base.seconds() : 1;
+}
+
 /// Replays over one backend.
 struct Candidate {
   const BackendDescription* backend = nullptr;
-  std::string refused;           // why there is no result; empty: there is one
-  ReplayResult result;           // without the program's computing
-  std::optional<WholeRun> run;   // with it, if the recording has any
+  std::string refused;          // why there is no result; empty: there is one
+  ReplayResult result;          // without the program's computing
+  std::optional<WholeRun> run;  // with it, if the recording has any
   CarriedTime carried;
-  std::string why_not;           // why the hardware does not carry the program; empty: it does
+  std::string why_not;  // why the hardware does not carry the program; empty: it does
 
   /// What counts: the end of the run, or of the communication if no computing is known.
   [[nodiscard]] Time end() const { return run ? run->end : result.modelled_time; }
@@ -66,7 +71,9 @@ struct AlgorithmChoice {
   std::string best;         // the name of the fastest algorithm
   Time fastest;
 
-  [[nodiscard]] Time gain() const { return Time::ps((usual.count() - fastest.count()) * static_cast<std::int64_t>(calls)); }
+  [[nodiscard]] Time gain() const {
+    return Time::ps((usual.count() - fastest.count()) * static_cast<std::int64_t>(calls));
+  }
 };
 
 /// How far the figures of a backend's validation are from the published ones, but for those that it is fitted
@@ -82,7 +89,7 @@ class Advisor {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
-    ReplayOptions replay;  // its compute and partial; the rest is the advisor's
+    ReplayOptions replay;                             // its compute and partial; the rest is the advisor's
     std::vector<const BackendDescription*> backends;  // among them the host
     Clock::time_point until = Clock::time_point::max();
     /// Called before each replay, with what it is for. False: no more of them.
@@ -116,13 +123,15 @@ class Advisor {
   [[nodiscard]] const std::vector<AlgorithmChoice>& algorithms() const { return algorithms_; }
   /// The host's run with the fastest algorithm everywhere.
   [[nodiscard]] std::optional<Time> host_at_its_best() const { return host_at_its_best_; }
+  /// Whether nothing means that there is none: false where the search did not come to its end, or the program
+  /// has routes of its own, to which none are added.
+  [[nodiscard]] bool knows_mix() const { return knows_mix_; }
+  [[nodiscard]] bool knows_algorithms() const { return knows_algorithms_; }
   /// A search was ended by time or by the user.
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
   struct Traffic {
-    OperationKind kind;
-    int ranks;
     std::uint64_t calls = 0;  // of all ranks
     Operation operation;      // the first of them
   };
@@ -147,6 +156,8 @@ class Advisor {
   std::vector<Influence> influences_;
   std::size_t tried_ = 0;
   std::optional<Mix> mix_;
+  bool knows_mix_ = false;
+  bool knows_algorithms_ = false;
   std::vector<AlgorithmChoice> algorithms_;
   std::optional<Time> host_at_its_best_;
   std::vector<Traffic> traffic_;

@@ -25,18 +25,15 @@ std::string faster_text(double ratio) {
                      : fmt::format("{:.3g} times as long as", ratio);
 }
 
-double ratio_of(Time time, Time base) {
-  return base > Time() ? time.seconds() / base.seconds() : 1;
-}
-
 std::string error_text(std::string_view backend, const std::optional<ModelError>& error) {
   if (!error) return fmt::format("nothing published says how far to trust {}", backend);
   return fmt::format("half of the {} published figures that {} is not fitted to are met within {:.1f} %",
                      error->figures, backend, 100 * error->median);
 }
 
-/// How sure a ratio of communication times is, where each side is as far off as half of its figures.
-std::string sureness_text(const Candidate& best, const Candidate& host, double ratio) {
+/// How sure a ratio of communication times is, where each side is as far off as half of its figures. run: the
+/// ratio that the answer is about, which may be on the other side of 1.
+std::string sureness_text(const Candidate& best, const Candidate& host, double ratio, double run) {
   const std::optional<ModelError> of_best = model_error(*best.backend);
   const std::optional<ModelError> of_host = model_error(*host.backend);
   std::string text =
@@ -45,7 +42,7 @@ std::string sureness_text(const Candidate& best, const Candidate& host, double r
   if (!of_best || !of_host) return text;
   const double low = ratio * (1 - of_best->median) / (1 + of_host->median);
   const double high = of_host->median < 1 ? ratio * (1 + of_best->median) / (1 - of_host->median) : INFINITY;
-  const bool holds = (ratio < 1) == (low < 1) && (ratio < 1) == (high < 1);
+  const bool holds = (run < 1) == (low < 1) && (run < 1) == (high < 1);
   return text +
          fmt::format("With errors of that size the ratio of communication is between {:.2f} and {:.2f}: {}",
                      low, high, holds ? "the answer holds" : "which of them is faster is open");
@@ -132,8 +129,9 @@ std::string verdict_text(const Advisor& advisor, const std::string& program) {
         time_text(in_nanoseconds(host->end())));
   }
   const std::string ground = other_ground_text(best->result.footing, host->result.footing);
-  if (!ground.empty()) text += fmt::format("{} {}. ", best->backend->name, ground.substr(std::string_view("it ").size()));
-  return text + sureness_text(*best, *host, communication);
+  if (!ground.empty())
+    text += fmt::format("{} {}. ", best->backend->name, ground.substr(std::string_view("it ").size()));
+  return text + sureness_text(*best, *host, communication, run);
 }
 
 std::string routes_toml(const Mix& mix) {
@@ -160,11 +158,13 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
     }
     if (sizes.empty()) continue;
     ++collectives;
+    // Rules hold for larger communicators, too, up to the next size that has some: that is where these end.
+    const auto ends = static_cast<std::size_t>(std::count_if(
+        sizes.begin(), sizes.end(), [&](const auto& one) { return !sizes.contains(one.first + 1); }));
     rules += fmt::format("{}  # {}\n{}  # sizes of communicators\n", collective.number,
-                         to_string(collective.kind), sizes.size());
+                         to_string(collective.kind), sizes.size() + ends);
     for (const auto& [ranks, by_bytes] : sizes) {
       rules += rules_of(ranks, by_bytes);
-      // Rules hold for larger communicators, too, up to the next size that has some.
       if (!sizes.contains(ranks + 1)) rules += rules_of(ranks + 1, {{0, 0}});
     }
   }

@@ -14,10 +14,9 @@
 namespace offramp::cclo {
 
 enum class Unit : std::uint8_t {
-  // The card's, which the engines on it share. Their frames leave by its one port (published: one engine per
-  // FPGA with a network of its own, several behind an AXI-Stream switch in tests; that those share the port
-  // is
-  // inferred).
+  // The card's, which the engines on it share. Their frames leave by its one port: one engine per FPGA with a
+  // network of its own is published, several behind an AXI-Stream switch in tests; that those share the port
+  // is inferred.
   kEngine,  // protocol engine, sending
   kLinkOut,
   kLinkIn,

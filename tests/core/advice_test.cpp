@@ -116,6 +116,7 @@ TEST_F(Advised, AlgorithmsAreFasterThanWhatIsChosen) {
   }
   ASSERT_TRUE(advisor.host_at_its_best());
   EXPECT_LE(*advisor.host_at_its_best(), advisor.host()->end());
+  EXPECT_TRUE(advisor.knows_algorithms());
 }
 
 TEST_F(Advised, EndsWhenTimeIsUp) {
@@ -124,6 +125,10 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
   advisor.rank_backends();
   EXPECT_TRUE(advisor.candidates().empty());
   EXPECT_TRUE(advisor.cut_short());
+  advisor.find_mix();
+  advisor.find_algorithms();
+  EXPECT_FALSE(advisor.knows_mix());
+  EXPECT_FALSE(advisor.knows_algorithms());
   EXPECT_THAT(verdict_text(advisor, "it"), HasSubstr("nothing can be compared"));
 }
 

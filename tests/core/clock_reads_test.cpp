@@ -95,8 +95,7 @@ TEST(ClockReads, AreTheClocksOfTheirRanksInAWorld) {
   ClockReads reads;
   ReplayOptions options;
   options.clock_reads = &reads;
-  Result<ReplayResult> result =
-      replay(test::setting_of(registry, "host"), test::source_of(tapes), options);
+  Result<ReplayResult> result = replay(test::setting_of(registry, "host"), test::source_of(tapes), options);
   ASSERT_TRUE(result) << result.error();
   ASSERT_EQ(reads.size(), 2U);
   ASSERT_EQ(reads[0].size(), 2U);

@@ -257,9 +257,9 @@ TEST_F(ConfigurationFrom, UnknownVariablesAreErrorsWithSuggestion) {
 }
 
 TEST_F(ConfigurationFrom, AValueThatIsNotAllowedIsAnErrorNamingWhatIs) {
-  EXPECT_EQ(
-      error("clock = 'modell'\n"),
-      "offramp.toml:1: \"modell\" is not allowed for clock; allowed: wall, model; did you mean \"model\"?");
+  EXPECT_EQ(error("clock = 'modell'\n"),
+            "offramp.toml:1: \"modell\" is not allowed for clock; allowed: wall, model, settled; did you "
+            "mean \"model\"?");
   EXPECT_EQ(error("backend = 'zrlmp'\n"),
             "offramp.toml:1: \"zrlmp\" is not allowed for backend; allowed: off, host, zrlmpi; did you mean "
             "\"zrlmpi\"?");

@@ -185,7 +185,7 @@ class TapeReader final : public recording::Reader {
     static constexpr std::string_view kNames[] = {
         "MPI_Send",   "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
         "MPI_Mprobe", "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
-        "exchange",   "MPI_Pcontrol", "native",           "MPI_Icollective"};
+        "exchange",   "MPI_Pcontrol", "native",           "MPI_Wtime",       "MPI_Icollective"};
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] bool cut() const override { return tape_.cut; }

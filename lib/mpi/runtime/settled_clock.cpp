@@ -10,7 +10,8 @@ namespace offramp {
 Result<SettledClock> SettledClock::open(const Configuration& configuration, int rank, int ranks) {
   if (configuration.times.empty())
     return Result<SettledClock>::failure(
-        "clock = settled needs a file for what MPI_Wtime says, times = FILE; offramp run --clock settled runs "
+        "clock = settled needs a file for what MPI_Wtime says, times = FILE; offramp run --clock settled "
+        "runs "
         "the program twice and takes care of the file");
   if (access(configuration.times.c_str(), F_OK) != 0) return SettledClock({}, true);
   Result<std::vector<ClockRead>> reads = read_clock_reads(configuration.times, rank, ranks);
@@ -31,9 +32,10 @@ double SettledClock::read(std::uint64_t calls, double machine) {
     difference_ = next_ == reads_.size()
                       ? fmt::format("it asks for the time more than {} times, which the first run did not",
                                     reads_.size())
-                      : fmt::format("between its calls {} and {} of MPI_Wtime it makes {} other calls, and "
-                                    "made {} in the first run",
-                                    next_, next_ + 1, calls, reads_[next_].calls);
+                      : fmt::format(
+                            "between its calls {} and {} of MPI_Wtime it makes {} other calls, and "
+                            "made {} in the first run",
+                            next_, next_ + 1, calls, reads_[next_].calls);
   // So that a program that waits for a moment gets there.
   return last_ + (machine - machine_);
 }
