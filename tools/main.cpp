@@ -77,8 +77,8 @@ constexpr Shortcut kShortcuts[] = {
     {"--hang-timeout", "hang_timeout", "SECONDS", false},
 };
 
-constexpr std::size_t kNetwork = 2;
-static_assert(std::string_view(kShortcuts[kNetwork].key) == "network.topology");
+constexpr std::size_t kNetworkShortcut = 2;
+static_assert(std::string_view(kShortcuts[kNetworkShortcut].key) == "network.topology");
 
 std::string description_of(std::string_view name) {
   for (const Key& key : configuration_keys()) {
@@ -201,7 +201,7 @@ class RunCommand {
       if (app_.count(kShortcuts[i].option) == 0) continue;
       if (kShortcuts[i].type == nullptr) value = "true";
       // The ranks may be started in another folder.
-      const bool is_path = kShortcuts[i].path || (i == kNetwork && is_platform_file(value));
+      const bool is_path = kShortcuts[i].path || (i == kNetworkShortcut && is_platform_file(value));
       if (is_path && !value.empty()) value = std::filesystem::absolute(value).string();
       options_.overrides.push_back({kShortcuts[i].key, value, kShortcuts[i].option});
     }

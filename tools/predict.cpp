@@ -211,7 +211,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
   return answers;
 }
 
-Json json_of(const Answer& answer, int repeat) {
+Json json_of_answer(const Answer& answer, int repeat) {
   const Operation& o = answer.question.operation;
   Json json = {{"operation", to_string(o.kind)},
                {"backend", answer.question.backend->name},
@@ -237,11 +237,11 @@ Json json_of(const Answer& answer, int repeat) {
 
 void print_json(const std::vector<Answer>& answers, int repeat) {
   if (answers.size() == 1) {
-    fmt::print("{}\n", json_of(answers.front(), repeat).dump(2));
+    fmt::print("{}\n", json_of_answer(answers.front(), repeat).dump(2));
     return;
   }
   Json all = Json::array();
-  for (const Answer& answer : answers) all.push_back(json_of(answer, repeat));
+  for (const Answer& answer : answers) all.push_back(json_of_answer(answer, repeat));
   fmt::print("{}\n", all.dump(2));
 }
 

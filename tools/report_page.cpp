@@ -16,7 +16,7 @@
 namespace offramp::tool {
 namespace {
 
-constexpr std::size_t kColours = 7;     // of the style, besides the host's
+constexpr std::size_t kLineColours = 7;     // of the style, besides the host's
 constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
 constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
 constexpr std::size_t kMostUnits = 12;  // of one lane
@@ -84,7 +84,7 @@ class Page {
     if (lanes_[lane].baseline) return "var(--host)";
     std::size_t number = 0;
     for (std::size_t i = 0; i < lane; ++i) number += lanes_[i].baseline ? 0 : 1;
-    return fmt::format("var(--l{})", number % kColours);
+    return fmt::format("var(--l{})", number % kLineColours);
   }
   [[nodiscard]] std::string label(std::size_t lane) const { return escaped(lanes_[lane].label); }
   [[nodiscard]] std::string dotted(std::size_t lane) const {

@@ -177,6 +177,7 @@ class Rehearsal {
       case EventKind::kExchange:
       case EventKind::kPhase:
       case EventKind::kNative:
+      case EventKind::kClock:
       case EventKind::kCount:
         break;
     }

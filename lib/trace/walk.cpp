@@ -95,6 +95,7 @@ void Walk::event(Reader& reader, const Event& event) {
     case EventKind::kPhase:
       return unsaid("phases");
     case EventKind::kNative:
+    case EventKind::kClock:
     case EventKind::kCount:
       return;
   }
