@@ -38,36 +38,6 @@ std::string_view to_string(Fate fate) {
   return "?";
 }
 
-/// Which operation of a backend a function asks for. Names are in lower case, without the I of nonblocking
-/// forms, the _init of persistent ones and the _c of large counts.
-constexpr std::pair<std::string_view, OperationKind> kOperations[] = {
-    {"send", OperationKind::kSend},
-    {"bsend", OperationKind::kSend},
-    {"ssend", OperationKind::kSend},
-    {"rsend", OperationKind::kSend},
-    {"recv", OperationKind::kSend},
-    {"mrecv", OperationKind::kSend},
-    {"sendrecv", OperationKind::kSend},
-    {"sendrecv_replace", OperationKind::kSend},
-    {"bcast", OperationKind::kBcast},
-    {"reduce", OperationKind::kReduce},
-    {"gather", OperationKind::kGather},
-    {"allreduce", OperationKind::kAllreduce},
-    {"scatter", OperationKind::kScatter},
-    {"allgather", OperationKind::kAllgather},
-    {"reduce_scatter", OperationKind::kReduceScatter},
-    {"reduce_scatter_block", OperationKind::kReduceScatter},
-    {"alltoall", OperationKind::kAlltoall},
-    {"barrier", OperationKind::kBarrier},
-    {"scan", OperationKind::kScan},
-    {"exscan", OperationKind::kExscan},
-    {"gatherv", OperationKind::kGatherv},
-    {"scatterv", OperationKind::kScatterv},
-    {"allgatherv", OperationKind::kAllgatherv},
-    {"alltoallv", OperationKind::kAlltoallv},
-    {"alltoallw", OperationKind::kAlltoallv},
-};
-
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -100,9 +70,7 @@ std::optional<OperationKind> operation_of(std::string_view name) {
     if (plain.ends_with(form)) plain.remove_suffix(form.size());
   }
   for (const std::string_view candidate : {plain, plain.starts_with('i') ? plain.substr(1) : plain}) {
-    for (const auto& [known, kind] : kOperations) {
-      if (known == candidate) return kind;
-    }
+    if (const auto kind = kind_of_function(candidate)) return kind;
   }
   return std::nullopt;
 }

@@ -14,11 +14,11 @@ namespace {
 using std::string_view;
 
 // In the order of the enums.
-constexpr std::array<string_view, 17> kOperations = {
-    "send",      "bcast",          "reduce",     "gather",          "allreduce", "scatter",
-    "allgather", "reduce_scatter", "alltoall",   "barrier",         "scan",      "exscan",
-    "gatherv",   "scatterv",       "allgatherv", "reduce_scatterv", "alltoallv"};
-static_assert(kOperations.size() == static_cast<std::size_t>(OperationKind::kCount));
+constexpr std::array<string_view, kKinds.size()> kOperations = [] {
+  std::array<string_view, kKinds.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
+  return names;
+}();
 
 constexpr std::array<string_view, 16> kElementTypes = {
     "byte",   "int8",    "int16",   "int32",          "int64",   "uint8",   "uint16", "uint32",
@@ -45,12 +45,8 @@ struct Alias {
   string_view word;
   Enum value;
 };
-constexpr Alias<OperationKind> kOperationAliases[] = {
-    {"recv", OperationKind::kSend},
-    {"sendrecv", OperationKind::kSend},
-    {"broadcast", OperationKind::kBcast},
-    {"reduce_scatter_block", OperationKind::kReduceScatter},
-};
+// MPI's functions besides: kind_of_function().
+constexpr Alias<OperationKind> kOperationAliases[] = {{"broadcast", OperationKind::kBcast}};
 constexpr Alias<ElementType> kTypeAliases[] = {
     {"char", ElementType::kInt8},       {"signed_char", ElementType::kInt8},
     {"short", ElementType::kInt16},     {"int", ElementType::kInt32},
@@ -193,7 +189,7 @@ std::size_t edit_distance(string_view a, string_view b) {
 }  // namespace
 
 string_view to_string(OperationKind kind) {
-  return word_of(kind, kOperations);
+  return traits_of(kind).name;
 }
 string_view to_string(ElementType type) {
   return word_of(type, kElementTypes);
@@ -206,7 +202,9 @@ string_view to_string(Outcome outcome) {
 }
 
 std::optional<OperationKind> parse_operation(string_view word) {
-  return value_of(word, kOperations, kOperationAliases);
+  if (const auto kind = value_of(word, kOperations, kOperationAliases)) return kind;
+  const std::string plain = in_lower_case(word);
+  return kind_of_function(string_view(plain).substr(plain.starts_with("mpi_") ? 4 : 0));
 }
 std::optional<ElementType> parse_element_type(string_view word) {
   return value_of(word, kElementTypes, kTypeAliases);

@@ -1,9 +1,12 @@
 // The operations that a model is asked about: MPI's messages and collectives, without MPI's types.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 namespace offramp {
@@ -31,7 +34,7 @@ enum class OperationKind : std::uint8_t {
 };
 std::string_view to_string(OperationKind kind);
 
-/// Kinds of operation. The numbers of the kinds mean nothing: ask a set, or one of the predicates below.
+/// Kinds of operation. The numbers of the kinds mean nothing: ask a set, the table of kinds, or a predicate.
 class OperationSet {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): a list of kinds is a set
@@ -52,37 +55,147 @@ class OperationSet {
   std::uint64_t bits_ = 0;
 };
 
+/// What the ranks of a collective exchange. kNone: whole messages, or nothing. kEqual: blocks of one size,
+/// one for each rank. kDifferent: blocks with a size each.
+enum class Blocks : std::uint8_t { kNone, kEqual, kDifferent };
+
+/// One row for each kind: everything that follows from the kind alone.
+struct KindTraits {
+  OperationKind kind = OperationKind::kCount;
+  std::string_view name = "unknown";  // in settings, options and reports
+  /// That ask for it, in lower case, without MPI_, the I of nonblocking forms, _init and _c.
+  std::string_view mpi_functions = {};
+  bool has_root = false;  // one rank differs from the others: of a message in a forecast, the sender
+  bool reduces = false;
+  bool is_prefix = false;  // each rank's result is of the ranks up to it
+  Blocks blocks = Blocks::kNone;
+};
+inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::kCount)> kKinds = {{
+    {.kind = OperationKind::kSend,
+     .name = "send",
+     .mpi_functions = "send bsend ssend rsend recv mrecv sendrecv sendrecv_replace",
+     .has_root = true},
+    {.kind = OperationKind::kBcast, .name = "bcast", .mpi_functions = "bcast", .has_root = true},
+    {.kind = OperationKind::kReduce,
+     .name = "reduce",
+     .mpi_functions = "reduce",
+     .has_root = true,
+     .reduces = true},
+    {.kind = OperationKind::kGather,
+     .name = "gather",
+     .mpi_functions = "gather",
+     .has_root = true,
+     .blocks = Blocks::kEqual},
+    {.kind = OperationKind::kAllreduce, .name = "allreduce", .mpi_functions = "allreduce", .reduces = true},
+    {.kind = OperationKind::kScatter,
+     .name = "scatter",
+     .mpi_functions = "scatter",
+     .has_root = true,
+     .blocks = Blocks::kEqual},
+    {.kind = OperationKind::kAllgather,
+     .name = "allgather",
+     .mpi_functions = "allgather",
+     .blocks = Blocks::kEqual},
+    {.kind = OperationKind::kReduceScatter,
+     .name = "reduce_scatter",
+     .mpi_functions = "reduce_scatter reduce_scatter_block",
+     .reduces = true,
+     .blocks = Blocks::kEqual},
+    {.kind = OperationKind::kAlltoall,
+     .name = "alltoall",
+     .mpi_functions = "alltoall",
+     .blocks = Blocks::kEqual},
+    {.kind = OperationKind::kBarrier, .name = "barrier", .mpi_functions = "barrier"},
+    {.kind = OperationKind::kScan,
+     .name = "scan",
+     .mpi_functions = "scan",
+     .reduces = true,
+     .is_prefix = true},
+    {.kind = OperationKind::kExscan,
+     .name = "exscan",
+     .mpi_functions = "exscan",
+     .reduces = true,
+     .is_prefix = true},
+    {.kind = OperationKind::kGatherv,
+     .name = "gatherv",
+     .mpi_functions = "gatherv",
+     .has_root = true,
+     .blocks = Blocks::kDifferent},
+    {.kind = OperationKind::kScatterv,
+     .name = "scatterv",
+     .mpi_functions = "scatterv",
+     .has_root = true,
+     .blocks = Blocks::kDifferent},
+    {.kind = OperationKind::kAllgatherv,
+     .name = "allgatherv",
+     .mpi_functions = "allgatherv",
+     .blocks = Blocks::kDifferent},
+    // MPI_Reduce_scatter with counts that differ; which they are is known at the call.
+    {.kind = OperationKind::kReduceScatterv,
+     .name = "reduce_scatterv",
+     .reduces = true,
+     .blocks = Blocks::kDifferent},
+    {.kind = OperationKind::kAlltoallv,
+     .name = "alltoallv",
+     .mpi_functions = "alltoallv alltoallw",
+     .blocks = Blocks::kDifferent},
+}};
+inline constexpr KindTraits kNoKind;
+
+/// kNoKind: it is none.
+constexpr const KindTraits& traits_of(OperationKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kKinds.size() ? kKinds[index] : kNoKind;
+}
+
+/// The kinds whose row is as asked.
+template <typename Asked>
+constexpr OperationSet kinds_where(Asked asked) {
+  OperationSet found = {};
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    // A row in another's place: calling this in a constant expression does not compile.
+    if (static_cast<std::size_t>(kKinds[i].kind) != i) std::abort();
+    if (asked(kKinds[i])) found = found | OperationSet{kKinds[i].kind};
+  }
+  return found;
+}
+
 /// Collectives whose ranks exchange blocks of one size with each other.
-inline constexpr OperationSet kBlockCollectives = {OperationKind::kGather, OperationKind::kScatter,
-                                                   OperationKind::kAllgather, OperationKind::kReduceScatter,
-                                                   OperationKind::kAlltoall};
+inline constexpr OperationSet kBlockCollectives =
+    kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kEqual; });
 /// Their variants with a size per block.
-inline constexpr OperationSet kVectorCollectives = {
-    OperationKind::kGatherv, OperationKind::kScatterv, OperationKind::kAllgatherv,
-    OperationKind::kReduceScatterv, OperationKind::kAlltoallv};
+inline constexpr OperationSet kVectorCollectives =
+    kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kDifferent; });
+inline constexpr OperationSet kPrefixReductions =
+    kinds_where([](const KindTraits& kind) { return kind.is_prefix; });
 /// Messages, and the collectives without prefix reductions and without the vector variants.
 inline constexpr OperationSet kRegularOperations =
-    kBlockCollectives | OperationSet{OperationKind::kSend, OperationKind::kBcast, OperationKind::kReduce,
-                                     OperationKind::kAllreduce, OperationKind::kBarrier};
-inline constexpr OperationSet kPrefixReductions = {OperationKind::kScan, OperationKind::kExscan};
+    kinds_where([](const KindTraits& kind) { return kind.blocks != Blocks::kDifferent && !kind.is_prefix; });
 
 constexpr bool has_block_per_rank(OperationKind kind) {
-  return kBlockCollectives.contains(kind);
+  return traits_of(kind).blocks == Blocks::kEqual;
 }
 constexpr bool has_blocks_of_different_sizes(OperationKind kind) {
-  return kVectorCollectives.contains(kind);
+  return traits_of(kind).blocks == Blocks::kDifferent;
 }
 constexpr bool reduces(OperationKind kind) {
-  return (kPrefixReductions | OperationSet{OperationKind::kReduce, OperationKind::kAllreduce,
-                                           OperationKind::kReduceScatter, OperationKind::kReduceScatterv})
-      .contains(kind);
+  return traits_of(kind).reduces;
 }
-/// One rank differs from the others: of a message in a forecast, the sender.
 constexpr bool has_root(OperationKind kind) {
-  return OperationSet{OperationKind::kSend,    OperationKind::kBcast,   OperationKind::kReduce,
-                      OperationKind::kGather,  OperationKind::kScatter, OperationKind::kGatherv,
-                      OperationKind::kScatterv}
-      .contains(kind);
+  return traits_of(kind).has_root;
+}
+
+/// What an MPI function asks for, by its name as in KindTraits. Nothing: no operation of a model.
+constexpr std::optional<OperationKind> kind_of_function(std::string_view name) {
+  for (const KindTraits& row : kKinds) {
+    std::string_view left = row.mpi_functions;
+    while (!left.empty()) {
+      const std::size_t end = left.find(' ');
+      if (left.substr(0, end) == name) return row.kind;
+      left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
+    }
+  }
+  return std::nullopt;
 }
 
 /// The class of an MPI datatype's elements. kMixed: a derived type of several, or one that has no class here.
