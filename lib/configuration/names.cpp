@@ -14,9 +14,9 @@ namespace {
 using std::string_view;
 
 // In the order of the enums.
-constexpr std::array<string_view, kKinds.size()> kOperations = [] {
-  std::array<string_view, kKinds.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
+constexpr std::array<string_view, kOperationKinds.size()> kOperations = [] {
+  std::array<string_view, kOperationKinds.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kOperationKinds[i].name;
   return names;
 }();
 
@@ -188,9 +188,6 @@ std::size_t edit_distance(string_view a, string_view b) {
 
 }  // namespace
 
-string_view to_string(OperationKind kind) {
-  return traits_of(kind).name;
-}
 string_view to_string(ElementType type) {
   return word_of(type, kElementTypes);
 }

@@ -51,7 +51,7 @@ def build(arguments, name, flag, tests):
     folder = os.path.join(arguments.build, f"sanitize-{name}")
     steps = [["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
               "-DCMAKE_CXX_FLAGS=-O1 -g1", "-DCMAKE_C_FLAGS=-O1 -g1",
-              f"-DOFFRAMP_SANITIZE={flag}", "-DOFFRAMP_MPI_PROGRAMS=OFF", f"-DMPI_C_COMPILER={mpi_of(arguments.build).compiler}", *compiler_cache()],
+              f"-DOFFRAMP_SANITIZE={flag}", "-DCMAKE_UNITY_BUILD=ON", "-DOFFRAMP_MPI_PROGRAMS=OFF", f"-DMPI_C_COMPILER={mpi_of(arguments.build).compiler}", *compiler_cache()],
              ["ninja", "-C", folder, "offramp", "offramp-fabric-ucx", *(tests or unit_tests())]]
     for step in steps:
         done = launch(step, base_environment(), 1800)

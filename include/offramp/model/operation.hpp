@@ -32,7 +32,6 @@ enum class OperationKind : std::uint8_t {
   kAlltoallv,
   kCount
 };
-std::string_view to_string(OperationKind kind);
 
 /// Kinds of operation. The numbers of the kinds mean nothing: ask a set, the table of kinds, or a predicate.
 class OperationSet {
@@ -70,7 +69,7 @@ struct KindTraits {
   bool is_prefix = false;  // each rank's result is of the ranks up to it
   Blocks blocks = Blocks::kNone;
 };
-inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::kCount)> kKinds = {{
+inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::kCount)> kOperationKinds = {{
     {.kind = OperationKind::kSend,
      .name = "send",
      .mpi_functions = "send bsend ssend rsend recv mrecv sendrecv sendrecv_replace",
@@ -145,17 +144,21 @@ inline constexpr KindTraits kNoKind;
 /// kNoKind: it is none.
 constexpr const KindTraits& traits_of(OperationKind kind) {
   const auto index = static_cast<std::size_t>(kind);
-  return index < kKinds.size() ? kKinds[index] : kNoKind;
+  return index < kOperationKinds.size() ? kOperationKinds[index] : kNoKind;
+}
+
+constexpr std::string_view to_string(OperationKind kind) {
+  return traits_of(kind).name;
 }
 
 /// The kinds whose row is as asked.
 template <typename Asked>
 constexpr OperationSet kinds_where(Asked asked) {
   OperationSet found = {};
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+  for (std::size_t i = 0; i < kOperationKinds.size(); ++i) {
     // A row in another's place: calling this in a constant expression does not compile.
-    if (static_cast<std::size_t>(kKinds[i].kind) != i) std::abort();
-    if (asked(kKinds[i])) found = found | OperationSet{kKinds[i].kind};
+    if (static_cast<std::size_t>(kOperationKinds[i].kind) != i) std::abort();
+    if (asked(kOperationKinds[i])) found = found | OperationSet{kOperationKinds[i].kind};
   }
   return found;
 }
@@ -187,7 +190,7 @@ constexpr bool has_root(OperationKind kind) {
 
 /// What an MPI function asks for, by its name as in KindTraits. Nothing: no operation of a model.
 constexpr std::optional<OperationKind> kind_of_function(std::string_view name) {
-  for (const KindTraits& row : kKinds) {
+  for (const KindTraits& row : kOperationKinds) {
     std::string_view left = row.mpi_functions;
     while (!left.empty()) {
       const std::size_t end = left.find(' ');
