@@ -10,7 +10,7 @@ namespace {
 
 /// One block per rank: in rank order in one buffer, or anywhere.
 template <typename Span>
-struct Blocks {
+struct RankBlocks {
   Span all;
   std::size_t block = 0;
   std::span<const Span> each = {};
@@ -19,10 +19,10 @@ struct Blocks {
     return each.empty() ? all.subspan(block * i, block) : each[i];
   }
 };
-Blocks<Bytes> to_send(const CollectiveBuffers& b) {
+RankBlocks<Bytes> to_send(const CollectiveBuffers& b) {
   return {b.send, b.block, b.send_blocks};
 }
-Blocks<MutableBytes> to_receive(const CollectiveBuffers& b) {
+RankBlocks<MutableBytes> to_receive(const CollectiveBuffers& b) {
   return {b.receive, b.block, b.receive_blocks};
 }
 
@@ -95,7 +95,7 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
 
 Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return (co_await team.send_token(root, buffers.send, Stamp{})).outcome;
-  const Blocks<MutableBytes> blocks = to_receive(buffers);
+  const RankBlocks<MutableBytes> blocks = to_receive(buffers);
   PooledVector<Team::PendingToken> pending;
   for (int from = 0; from < team.size(); ++from) {
     if (from == root) {
@@ -111,7 +111,7 @@ Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
 
 Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return (co_await team.receive_token(root, buffers.receive)).outcome;
-  const Blocks<Bytes> blocks = to_send(buffers);
+  const RankBlocks<Bytes> blocks = to_send(buffers);
   Outcome outcome = Outcome::kOk;
   PooledVector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
@@ -133,8 +133,8 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
     team.copy(buffers.send, sent);
     buffers.send = sent;
   }
-  const Blocks<Bytes> outgoing = to_send(buffers);
-  const Blocks<MutableBytes> incoming = to_receive(buffers);
+  const RankBlocks<Bytes> outgoing = to_send(buffers);
+  const RankBlocks<MutableBytes> incoming = to_receive(buffers);
   Outcome outcome = Outcome::kOk;
   PooledVector<Team::PendingToken> pending;
   for (int step = 1; step < team.size(); ++step) {

@@ -36,7 +36,7 @@ Operation vector_operation(OperationKind kind, int ranks, int root = 0) {
 }
 
 /// Buffers of blocks, and the views of them that a collective takes.
-struct Blocks {
+struct RankBlocks {
   std::vector<Buffer> memory;
   std::vector<Bytes> sent;
   std::vector<MutableBytes> received;
@@ -53,7 +53,7 @@ Task<void> gather_and_scatter(ClusterRank& rank, std::size_t unit, int root) {
   const int ranks = rank.size();
   const int own = rank.rank();
   const Buffer mine = pattern(size_of(own, 0, unit), seed_of(own, 0));
-  Blocks all;
+  RankBlocks all;
   if (own == root) {
     for (int r = 0; r < ranks; ++r) all.add(Buffer(size_of(r, 0, unit)));
   }
@@ -78,7 +78,7 @@ Task<void> all_to_all(ClusterRank& rank, std::size_t unit) {
   const int ranks = rank.size();
   const int own = rank.rank();
   const Buffer mine = pattern(size_of(own, 0, unit), seed_of(own, 0));
-  Blocks everybodys;
+  RankBlocks everybodys;
   for (int r = 0; r < ranks; ++r) everybodys.add(Buffer(size_of(r, 0, unit)));
   everybodys.view();
   CollectiveBuffers gathering;
@@ -87,8 +87,8 @@ Task<void> all_to_all(ClusterRank& rank, std::size_t unit) {
   gathering.block = mine.size();
   EXPECT_EQ(co_await rank.collective(vector_operation(OperationKind::kAllgatherv, ranks), gathering),
             Outcome::kOk);
-  Blocks out;
-  Blocks in;
+  RankBlocks out;
+  RankBlocks in;
   for (int r = 0; r < ranks; ++r) {
     EXPECT_EQ(everybodys.memory[static_cast<std::size_t>(r)], pattern(size_of(r, 0, unit), seed_of(r, 0)));
     out.add(pattern(size_of(own, r, unit), seed_of(own, r)));

@@ -150,14 +150,14 @@ class Builder {
 };
 
 /// Blocks as MPI describes them: per rank a count and a displacement, in elements of one type.
-struct Blocks {
+struct CountedBlocks {
   Counts counts;
   Counts displacements;
   MPI_Datatype type;
 };
 
 /// Null, and the builder not valid any more, when something about them is wrong.
-const TypeInfo* check_blocks(Builder& builder, const void* buffer, const Blocks& blocks) {
+const TypeInfo* check_blocks(Builder& builder, const void* buffer, const CountedBlocks& blocks) {
   if (!builder.valid()) return nullptr;
   if (blocks.counts.missing() || blocks.displacements.missing()) {
     builder.refuse();
@@ -171,18 +171,18 @@ const TypeInfo* check_blocks(Builder& builder, const void* buffer, const Blocks&
   return info;
 }
 
-void receive_blocks(Builder& builder, void* buffer, const Blocks& blocks, const TypeInfo& type) {
+void receive_blocks(Builder& builder, void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
   for (int i = 0; i < builder.size(); ++i)
     builder.receive_block(element(buffer, blocks.displacements[i], type), blocks.counts[i], type);
 }
 
-void send_blocks(Builder& builder, const void* buffer, const Blocks& blocks, const TypeInfo& type) {
+void send_blocks(Builder& builder, const void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
   for (int i = 0; i < builder.size(); ++i)
     builder.send_block(element(buffer, blocks.displacements[i], type), blocks.counts[i], type);
 }
 
 /// The own contribution, which is in its place among the received blocks.
-void send_own_block(Builder& builder, const void* buffer, const Blocks& blocks, const TypeInfo& type) {
+void send_own_block(Builder& builder, const void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
   const int own = builder.rank();
   const std::int64_t count = blocks.counts[own];
   if (type.contiguous(count)) {
@@ -363,7 +363,7 @@ BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  const Blocks blocks{recvcounts, displs, recvtype};
+  const CountedBlocks blocks{recvcounts, displs, recvtype};
   builder.refuse_if(in_place && !at_root);
   const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
   const TypeInfo* const received = at_root ? check_blocks(builder, recvbuf, blocks) : nullptr;
@@ -408,7 +408,7 @@ BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts se
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = recvbuf == MPI_IN_PLACE;
-  const Blocks blocks{sendcounts, displs, sendtype};
+  const CountedBlocks blocks{sendcounts, displs, sendtype};
   builder.refuse_if(in_place && !at_root);
   const TypeInfo* const sent = at_root ? check_blocks(builder, sendbuf, blocks) : nullptr;
   const TypeInfo* const received = in_place ? nullptr : builder.check(recvbuf, recvcount, recvtype);
@@ -445,7 +445,7 @@ BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::in
                            MPI_Datatype recvtype, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kAllgatherv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  const Blocks blocks{recvcounts, displs, recvtype};
+  const CountedBlocks blocks{recvcounts, displs, recvtype};
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
   const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
   const TypeInfo* const received = check_blocks(builder, recvbuf, blocks);
@@ -481,8 +481,8 @@ BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts s
                           MPI_Datatype recvtype, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kAlltoallv);
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  const Blocks outgoing{sendcounts, sdispls, sendtype};
-  const Blocks incoming{recvcounts, rdispls, recvtype};
+  const CountedBlocks outgoing{sendcounts, sdispls, sendtype};
+  const CountedBlocks incoming{recvcounts, rdispls, recvtype};
   builder.refuse_if(recvbuf == MPI_IN_PLACE);
   const TypeInfo* const sent = in_place ? nullptr : check_blocks(builder, sendbuf, outgoing);
   const TypeInfo* const received = check_blocks(builder, recvbuf, incoming);
