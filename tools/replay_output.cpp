@@ -7,6 +7,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/replay/pattern.hpp"
+#include "lib/report/link_loads.hpp"
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
 #include "tools/recording_info.hpp"

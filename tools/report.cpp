@@ -9,6 +9,7 @@
 #include <set>
 
 #include "lib/configuration/names.hpp"
+#include "lib/report/link_loads.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {

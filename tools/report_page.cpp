@@ -16,10 +16,10 @@
 namespace offramp::tool {
 namespace {
 
-constexpr std::size_t kLineColours = 7;     // of the style, besides the host's
-constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
-constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
-constexpr std::size_t kMostUnits = 12;  // of one lane
+constexpr std::size_t kLineColours = 7;  // of the style, besides the host's
+constexpr std::size_t kMostBars = 160;   // of ranks; more are drawn in groups
+constexpr std::size_t kBarPlaces = 8;    // fewer ranks leave some of them empty
+constexpr std::size_t kMostUnits = 12;   // of one lane
 constexpr std::size_t kMostPathRanks = 5;
 
 Time longest_of(const std::vector<ShownLane>& lanes) {

@@ -85,7 +85,9 @@ constexpr bool begins_request(const Event& event) {
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |
       1U << static_cast<int>(EventKind::kCollective) | 1U << static_cast<int>(EventKind::kClaim) |
       1U << static_cast<int>(EventKind::kMeet) | 1U << static_cast<int>(EventKind::kExchange);
-  return (kKinds >> static_cast<int>(event.kind) & 1U) != 0 && (event.flags & (kBlocking | kBuffered)) == 0;
+  const auto kind = static_cast<unsigned>(event.kind);
+  return kind < static_cast<unsigned>(EventKind::kCount) && (kKinds >> kind & 1U) != 0 &&
+         (event.flags & (kBlocking | kBuffered)) == 0;
 }
 
 /// CPU time from a question that found nothing to the next question, in nanoseconds: whether the program

@@ -36,20 +36,20 @@ void SparseColumn<Values>::read() {
   if (cursor.problem() != nullptr) entries_.more();  // which says where
 }
 
-RankReader::RankReader(const RankBlocks& blocks, std::uint32_t rank)
-    : blocks_(blocks),
+RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank)
+    : blocks_(std::move(blocks)),
       rank_(rank),
-      events_(blocks, rank, Column::kEvents, error_),
-      times_(blocks, rank, Column::kTimes, kMostTimeCode, error_),
-      poll_counts_(blocks, rank, Column::kPolls, UINT64_MAX, error_),
-      gap_times_(blocks, rank, Column::kGaps, kMostTimeCode, error_),
-      matches_(blocks, rank, Column::kMatches, error_),
-      choices_(blocks, rank, Column::kChoices, error_) {
+      events_(*blocks_, rank, Column::kEvents, error_),
+      times_(*blocks_, rank, Column::kTimes, kMostTimeCode, error_),
+      poll_counts_(*blocks_, rank, Column::kPolls, UINT64_MAX, error_),
+      gap_times_(*blocks_, rank, Column::kGaps, kMostTimeCode, error_),
+      matches_(*blocks_, rank, Column::kMatches, error_),
+      choices_(*blocks_, rank, Column::kChoices, error_) {
   read_end();
 }
 
 void RankReader::read_end() {
-  EntryReader end(blocks_, rank_, Column::kEnd, error_);
+  EntryReader end(*blocks_, rank_, Column::kEnd, error_);
   if (end.more()) {
     const std::uint64_t events = end.cursor().number();
     const bool complete = end.cursor().number(1, "it says neither that all is there nor that it is not") == 1;
@@ -84,7 +84,7 @@ bool RankReader::next(Event& event) {
   const Event* next = next_event();
   if (next == nullptr) {
     if (error_.empty() && end_ && *end_ != count_)
-      error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_.source->name(), rank_,
+      error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_->source->name(), rank_,
                            count_, *end_);
     return false;
   }

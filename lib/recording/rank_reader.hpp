@@ -44,8 +44,8 @@ class SparseColumn {
 
 class RankReader final : public Reader {
  public:
-  /// blocks: stay where they are.
-  RankReader(const RankBlocks& blocks, std::uint32_t rank);
+  /// blocks: of the recording, which stays as long as its readers.
+  RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank);
 
   bool next(Event& event) override;
   [[nodiscard]] std::uint64_t computed() const override { return computed_; }
@@ -66,7 +66,7 @@ class RankReader final : public Reader {
   /// What the next entry of the column of matches says. Nothing: there are no more.
   std::optional<std::pair<std::uint64_t, Match>> next_match();
 
-  const RankBlocks& blocks_;
+  std::shared_ptr<const RankBlocks> blocks_;
   std::uint32_t rank_;
   std::string error_;  // of all columns
   ColumnReader events_;

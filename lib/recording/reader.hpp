@@ -40,8 +40,8 @@ class Reader {
   [[nodiscard]] virtual std::optional<Match> match() = 0;
   /// The positions that a wait with kAny or kSome, which next() gave, came to.
   [[nodiscard]] virtual std::span<const std::uint32_t> choice() const = 0;
-  /// For readers whose next events depend on it: the program has learned that a request is done, the number-th
-  /// that this rank has begun, counted from 0.
+  /// For readers whose next events depend on it: the program has learned that a request is done, the
+  /// number-th that this rank has begun, counted from 0.
   virtual void learned(std::uint64_t /*number*/) {}
   /// Questions that found nothing before the event that next() gave, and since the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
@@ -67,7 +67,7 @@ struct Part {
 /// The name of one rank's part beside a recording.
 std::string part_path(const std::string& path, int rank);
 
-/// A recording, all ranks. It stays until its readers are gone, which share nothing but its bytes.
+/// A recording, all ranks. Readers share nothing but its bytes, which stay until the last of them is gone.
 class Recording {
  public:
   /// From one file, or, where a run has not come to its end, from the parts of its ranks beside it: then
@@ -104,7 +104,7 @@ class Recording {
   explicit Recording(std::unique_ptr<Impl> impl);
   static Result<Recording> from_file(Source source);
   static Result<Recording> from_parts_beside(const std::string& path);
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<const Impl> impl_;
 };
 
 }  // namespace offramp::recording

@@ -273,7 +273,8 @@ std::optional<std::uint64_t> Recording::checksum() const {
 }
 
 std::unique_ptr<Reader> Recording::read(int rank) const {
-  return std::make_unique<RankReader>(impl_->blocks(rank), static_cast<std::uint32_t>(rank));
+  return std::make_unique<RankReader>(std::shared_ptr<const RankBlocks>(impl_, &impl_->blocks(rank)),
+                                      static_cast<std::uint32_t>(rank));
 }
 
 std::uint64_t Recording::bytes(int rank) const {

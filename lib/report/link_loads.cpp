@@ -65,4 +65,20 @@ std::string LinkLoadRecorder::trace_events(int process) const {
   return fmt::to_string(text);
 }
 
+double waited_for(const std::vector<LinkUse>& links) {
+  double waited = 0;
+  for (const LinkUse& link : links) waited += in_nanoseconds(link.waited);
+  return waited;
+}
+
+std::vector<const LinkUse*> busiest(const std::vector<LinkUse>& links, std::size_t most) {
+  std::vector<const LinkUse*> order;
+  order.reserve(links.size());
+  for (const LinkUse& link : links) order.push_back(&link);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const LinkUse* a, const LinkUse* b) { return a->busy > b->busy; });
+  order.resize(std::min(order.size(), most));
+  return order;
+}
+
 }  // namespace offramp

@@ -1,5 +1,5 @@
 // What the links of a network carry in the course of a run, for the trace: a counter track for each of the
-// busiest links.
+// busiest links. And what sharing them cost in all, for reports.
 #pragma once
 
 #include <cstddef>
@@ -43,5 +43,10 @@ class LinkLoadRecorder {
   std::size_t intervals_ = 0;
   std::uint64_t dropped_ = 0;
 };
+
+/// By how much messages came later for others on their links, all together, in nanoseconds.
+double waited_for(const std::vector<LinkUse>& links);
+/// So many of them at most, the busiest first.
+std::vector<const LinkUse*> busiest(const std::vector<LinkUse>& links, std::size_t most);
 
 }  // namespace offramp

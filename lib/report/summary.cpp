@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/configuration/names.hpp"
+#include "lib/report/link_loads.hpp"
 #include "lib/report/report.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/model/parameter.hpp"

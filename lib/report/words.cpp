@@ -116,22 +116,6 @@ std::string percent_text(Time part, Time whole) {
   return percent_text(in_nanoseconds(part), in_nanoseconds(whole));
 }
 
-double waited_for(const std::vector<LinkUse>& links) {
-  double waited = 0;
-  for (const LinkUse& link : links) waited += in_nanoseconds(link.waited);
-  return waited;
-}
-
-std::vector<const LinkUse*> busiest(const std::vector<LinkUse>& links, std::size_t most) {
-  std::vector<const LinkUse*> order;
-  order.reserve(links.size());
-  for (const LinkUse& link : links) order.push_back(&link);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const LinkUse* a, const LinkUse* b) { return a->busy > b->busy; });
-  order.resize(std::min(order.size(), most));
-  return order;
-}
-
 std::string place_text(std::uint64_t times, std::string_view call, std::string_view communicator,
                        std::string_view where) {
   return fmt::format("{} x {}{}{} at {}", times, call, communicator.empty() ? "" : " on ", communicator,

@@ -10,7 +10,6 @@
 
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/machine.hpp"
-#include "simulators/model/network.hpp"
 
 namespace offramp {
 
@@ -45,11 +44,6 @@ std::string other_ground_text(const Footing& hardware, const Footing& host);
 std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls);
 /// What CPU time between questions that found nothing counts as. polling: the value of the key.
 std::string gaps_text(Time brief, Time longer, std::string_view polling);
-
-/// By how much messages came later for others on their links, all together, in nanoseconds.
-double waited_for(const std::vector<LinkUse>& links);
-/// So many of them at most, the busiest first.
-std::vector<const LinkUse*> busiest(const std::vector<LinkUse>& links, std::size_t most);
 
 /// As many places as a summary or a report in text names.
 constexpr std::size_t kShownPlaces = 3;

@@ -254,7 +254,7 @@ class Figures(unittest.TestCase):
         ("docs/recording.md", "gaps of up to 1 us", "lib/recording/event.hpp", "kBriefGap = 1000;"),
         ("docs/recording.md", "`FILE.rank-N`", "lib/recording/recording.cpp", '"{}.rank-{}"'),
         ("docs/report.md", "up to 2^24 messages", "lib/replay/replay_log.hpp", "kMostWaits = std::size_t{1} << 24;"),
-        ("docs/report.md", "JSON, version 1.", "lib/report/report.hpp", "kReportSchema = 1;"),
+        ("docs/report.md", "JSON, version 1.", "lib/report/report_fields.hpp", "kReportSchema = 1;"),
         ("docs/troubleshooting.md", "for each rank there: 1 MiB,", "lib/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
         ("docs/troubleshooting.md", "share is 19 MiB where", "lib/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),
         ("docs/troubleshooting.md", "than a quarter of what was free, or 256 MiB", "lib/mpi/runtime/open_fabric.cpp",

@@ -33,8 +33,9 @@ TEST_F(ARehearsal, FindsNothingInWhatFits) {
     EXPECT_GT((*findings).messages, 0U);
   }
   for (const PatternKind& kind : pattern_kinds()) {
-    const Result<Findings> findings =
-        rehearse(opened(fmt::format("pattern:{}{}:7:64:3", kind.name, kind.parameter.empty() ? "" : ":1")));
+    const int ranks = kind.name == "pingpong" ? 2 : 8;  // all of which do something
+    const Result<Findings> findings = rehearse(
+        opened(fmt::format("pattern:{}{}:{}:64:3", kind.name, kind.parameter.empty() ? "" : ":1", ranks)));
     ASSERT_TRUE(findings) << findings.error();
     EXPECT_THAT((*findings).problems, IsEmpty()) << kind.name;
   }
@@ -67,7 +68,7 @@ TEST_F(ARehearsal, NamesCollectivesThatNotAllCall) {
 
 TEST_F(ARehearsal, NamesCollectivesThatAreNotAlike) {
   EXPECT_THAT(found("0 bcast 8 0\n1 bcast 16 0\n").problems,
-              ElementsAre(HasSubstr("of 8 bytes, root 0, and broadcast of 16 bytes")));
+              ElementsAre(HasSubstr("of 8 bytes, root 0, and bcast of 16 bytes")));
 }
 
 TEST_F(ARehearsal, NamesRanksThatDoNothing) {

@@ -17,6 +17,7 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/replay/replay.hpp"
 #include "lib/trace/program.hpp"
+#include "tests/built_in_names.hpp"
 
 namespace offramp::trace {
 
@@ -95,10 +96,8 @@ inline Result<ReplayResult> replayed(const Program& program, const std::string& 
   return replay(*setting, source, options);
 }
 
-inline constexpr const char* kBackends[] = {"host", "cclo", "zrlmpi", "aie", "dpu", "tinsel"};
-
 inline void expect_to_end_everywhere(const Program& program) {
-  for (const char* backend : kBackends) {
+  for (const char* backend : test::built_in_names()) {
     const Result<ReplayResult> result = replayed(program, backend);
     ASSERT_TRUE(result) << backend << ": " << result.error();
     EXPECT_TRUE((*result).unfinished.empty()) << backend;
