@@ -7,6 +7,7 @@
 #include <map>
 
 #include "lib/configuration/names.hpp"
+#include "lib/report/link_loads.hpp"
 #include "offramp/version.hpp"
 #include "tools/markup.hpp"
 #include "tools/plot.hpp"

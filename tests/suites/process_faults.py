@@ -88,7 +88,7 @@ def incomplete_problem(folder, victim, ranks, reason, reason_of_others):
     problems = [
         (report["complete"] or report["settled"], "it says that it is complete"),
         (known.get(victim) != reason, f"the victim: {known}"),
-        (report["missing"] != silent, f"missing: {report['missing']}"),
+        (report.get("missing", []) != silent, f"missing: {report.get('missing', [])}"),
         (reason_of_others and len(set(silent) - {victim}) > 1, f"more than one of the others has left nothing: {silent}"),
         (others != {reason_of_others} - {None}, f"the others: {known}"),
         (not report["warnings"][0].startswith("incomplete: "), f"warnings: {report['warnings']}"),
