@@ -93,7 +93,7 @@ def incomplete_problem(folder, victim, ranks, reason, reason_of_others):
         (others != {reason_of_others} - {None}, f"the others: {known}"),
         (not report["warnings"][0].startswith("incomplete: "), f"warnings: {report['warnings']}"),
         (set(names) != expected, f"files: {names}"),
-        ([part is not None for part in report["parts"]] != [rank in known for rank in range(ranks)], "parts"),
+        ([bool(part) for part in report["parts"]] != [rank in known for rank in range(ranks)], "parts"),
         ({entry["rank"] for entry in report["each_rank"]} != set(known), "each_rank has other ranks"),
     ]
     return "; ".join(text for wrong, text in problems if wrong)
