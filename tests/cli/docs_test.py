@@ -121,7 +121,7 @@ class Figures(unittest.TestCase):
     """Limits that pages name are the constants of the source."""
 
     PLACES = [
-        ("README.md", "The tests take up to an hour", "docs/testing.md", "A whole run takes up to an hour on 2 cores"),
+        ("README.md", "The tests take an hour and a quarter", "docs/testing.md", "A whole run takes an hour and a quarter on 2 cores"),
         ("CONTRIBUTING.md", "one row in the table in `lib/configuration/configuration_keys.cpp`", "lib/configuration/configuration_keys.cpp",
          "constexpr Row kRows[] = {"),
         ("docs/architecture.md", "Only `lib/fabric/ucx_fabric.cpp` and `lib/dpu_service/ucx_transport.cpp` know UCX",
