@@ -2,7 +2,7 @@
 // becomes a parameter directly; latencies and bandwidths are found with the host backend itself, so that its
 // messages take what was measured. Messages between two ranks of a node say nothing of the NIC: they become
 // the parameters of memory, and only messages between nodes become those of the NIC.
-#include "tools/calibrate.hpp"
+// offramp calibrate: measures the MPI library of this machine and writes a section [host] fitted to it.
 
 #include <fmt/core.h>
 
@@ -20,13 +20,24 @@
 #include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
 #include "tools/child.hpp"
+#include "tools/command.hpp"
 #include "tools/launcher.hpp"
+#include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
+
+struct CalibrateOptions {
+  int ranks = 2;
+  double seconds = 0.05;  // for each figure
+  std::string output;     // a file for the section; empty: standard output, after the tables
+  bool json = false;
+  std::string mpirun;  // as RunOptions
+  std::vector<std::string> mpirun_arguments;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -353,8 +364,6 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
   fmt::print("{}\n", json.dump(2));
 }
 
-}  // namespace
-
 int calibrate(const CalibrateOptions& options) {
   if (const std::string problem = options.output.empty() ? "" : option_problem("--output", options.output);
       !problem.empty()) {
@@ -380,5 +389,42 @@ int calibrate(const CalibrateOptions& options) {
     return kBroken;
   }
 }
+
+class CalibrateCommand final : public Command {
+ public:
+  explicit CalibrateCommand(CLI::App& app) : Command(app), launcher_(app) {
+    add_ranks(app, options_.ranks,
+              "number of processes; messages go from rank 0 to a rank of its host, and to one of another", 2)
+        ->capture_default_str();
+    app.add_option("--seconds", options_.seconds, "time for each figure")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(1e-3, 60.0))
+        ->capture_default_str();
+    app.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    options_.mpirun = launcher_.launcher();
+    options_.mpirun_arguments = launcher_.arguments();
+    return calibrate(options_);
+  }
+
+ private:
+  CalibrateOptions options_;
+  LauncherOptions launcher_;
+};
+
+const Registered<CalibrateCommand> calibrate_command(
+    {.name = "calibrate",
+     .place = 90,
+     .summary = "fit the host backend to this machine's MPI library",
+     .about = "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
+              "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
+              "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
+              "between ranks of one host become the parameters of memory; those of the NIC are only written "
+              "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile.",
+     .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
+
+}  // namespace
 
 }  // namespace offramp::tool

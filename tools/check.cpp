@@ -13,12 +13,21 @@
 #include "lib/configuration/mpi_family.hpp"
 #include "lib/configuration/names.hpp"
 #include "offramp/generated/function_list.hpp"
+#include "tools/command.hpp"
 #include "tools/elf_image.hpp"
 #include "tools/launcher.hpp"
+#include "tools/options.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
+
+struct CheckOptions {
+  std::string program;
+  std::string backend;  // empty: all
+  bool json = false;
+  std::vector<Override> overrides;
+};
 
 enum class Fate : std::uint8_t { kOffloaded, kCarried, kHost, kNative, kRisk };
 
@@ -269,9 +278,13 @@ MpiUse survey_of(const std::string& path) {
               !survey.own_mpi && !survey.loads};
 }
 
+namespace {
+
 int check(const CheckOptions& options) {
   Registry registry(built_in_backends());
-  auto configuration = load_configuration(Surroundings::of_process(), registry);
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = options.overrides;
+  auto configuration = load_configuration(surroundings, registry);
   if (!configuration) {
     complain(configuration.error());
     return kUsage;
@@ -309,5 +322,33 @@ int check(const CheckOptions& options) {
       std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.fate == Fate::kRisk; });
   return risky ? kDeclined : kDone;
 }
+
+class CheckCommand final : public Command {
+ public:
+  explicit CheckCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
+    app.add_option("program", options_.program, "a compiled program")->type_name("PROGRAM")->required();
+    app.add_option("--backend", options_.backend, "only this hardware")->type_name("BACKEND");
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    const std::string problem = keys_.collect(names_in({options_.backend}), options_.overrides);
+    return problem.empty() ? check(options_) : refuse(problem);
+  }
+
+ private:
+  KeyOptions keys_;
+  CheckOptions options_;
+};
+
+const Registered<CheckCommand> check_command(
+    {.name = "check",
+     .place = 40,
+     .summary = "say what would happen to each MPI call of a program",
+     .exits = {
+         {kDone, "it works"},
+         {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},
+         {kDeclined, "it works, with a risk that is named"}}});
+
+}  // namespace
 
 }  // namespace offramp::tool

@@ -1,19 +1,9 @@
-// offramp check: what would happen to a program's MPI calls, without running it.
+// What a program's file tells about its use of MPI.
 #pragma once
 
 #include <string>
 
 namespace offramp::tool {
-
-struct CheckOptions {
-  std::string program;
-  std::string backend;  // empty: all
-  bool json = false;
-};
-
-/// kDone: the program works under Offramp. kDeclined: it does, but something in it is a risk. kUsage: there
-/// is nothing to put Offramp in front of, with the reason.
-int check(const CheckOptions& options);
 
 /// What a program's file and its libraries tell about its use of MPI.
 struct MpiUse {

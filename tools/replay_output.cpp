@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "lib/configuration/names.hpp"
-#include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
@@ -33,28 +32,17 @@ bool is_interrupted() {
 }
 
 Played::Played(const std::string& name, bool partial) {
-  if (name.starts_with(kPatternPrefix)) {
-    const Result<Pattern> pattern = parse_pattern(name);
-    if (!pattern) throw Misuse{pattern.error()};
-    description.ranks = (*pattern).ranks;
-    description.facts = {{"program", name}};
-    facts = recording_facts(description, name);
-    source = {description.ranks, [made = *pattern](int rank) { return made.read(rank); }};
-    return;
-  }
-  Result<recording::Recording> opened = recording::Recording::open(name);
+  Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
-  recorded = std::move(*opened);
-  description = recorded->description();
-  if (const std::string gaps = gaps_of(*recorded); !gaps.empty()) {
-    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), gaps);
+  program = std::move(*opened);
+  if (!program.missing.empty()) {
+    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), program.missing);
     if (!partial) throw Misuse{text + "; --partial replays what there is"};
     complain(text);
   }
-  if (partial) recorded_events = events_of(*recorded);
-  tell_of_what_is_beyond(*recorded, name);
-  facts = recording_facts(description, name);
-  source = {description.ranks, [this](int rank) { return recorded->read(rank); }};
+  if (partial && program.recording) recorded_events = events_of(program);
+  tell_notes(program);
+  facts = recording_facts(program.description, name);
 }
 
 std::string problem_text(const std::string& file, const std::string& error) {

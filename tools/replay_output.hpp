@@ -10,6 +10,7 @@
 #include "lib/replay/replay.hpp"
 #include "lib/report/carried.hpp"
 #include "lib/report/report.hpp"
+#include "lib/trace/program.hpp"
 #include "tools/replay.hpp"
 #include "tools/setup.hpp"
 
@@ -31,18 +32,17 @@ struct Replayed {
   std::optional<WholeRun> run = {};  // with the program's computing, which the result does not have
 };
 
-/// What is replayed: a recording, or a pattern.
+/// What is replayed.
 struct Played {
-  recording::Description description;
-  std::optional<recording::Recording> recorded;  // which the source reads, if it is one
-  ReplaySource source;
+  trace::Program program;
   RecordingFacts facts;
-  std::uint64_t recorded_events = 0;  // with partial: of all ranks
+  std::uint64_t recorded_events = 0;  // of a recording, with partial: of all ranks
 
-  /// partial: a recording need not be whole. Throws Misuse.
+  /// partial: the program need not be whole. Throws Misuse.
   Played(const std::string& name, bool partial);
-  Played(const Played&) = delete;
-  Played& operator=(const Played&) = delete;
+
+  [[nodiscard]] int ranks() const { return program.description.ranks; }
+  [[nodiscard]] ReplaySource source() const { return {.ranks = ranks(), .read = program.read}; }
 };
 
 /// An error of a replay as it can be shown. file: of the recording, which is named in front, once.
