@@ -1,4 +1,4 @@
-#include "tools/advise.hpp"
+// offramp advise: which hardware suits a program, how sure that is, and what to do.
 
 #include <fmt/format.h>
 
@@ -8,9 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/advice/words.hpp"
+#include "lib/configuration/configuration.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
+#include "tools/command.hpp"
+#include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
@@ -18,6 +21,17 @@
 
 namespace offramp::tool {
 namespace {
+
+struct AdviseOptions {
+  std::string file;                   // whatever replay takes
+  std::vector<std::string> backends;  // empty: all
+  double seconds = 60;                // for the search; what is known then is printed
+  bool partial = false;
+  bool json = false;
+  std::string routes;  // paths of files to write; empty: not wanted
+  std::string tuning;
+  std::vector<Override> overrides;
+};
 
 constexpr std::size_t kShownFunctions = 4;
 constexpr std::size_t kShownAlgorithms = 10;
@@ -240,8 +254,6 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
   return code;
 }
 
-}  // namespace
-
 int advise(const AdviseOptions& options) try {
   std::vector<std::string> names = options.backends;
   if (names.empty()) names = {"all"};
@@ -265,7 +277,7 @@ int advise(const AdviseOptions& options) try {
     if (!what.empty()) progress.say("{}", what);
     return !is_interrupted();
   };
-  Advisor advisor(*setup.configuration, setup.registry, played.source, std::move(how));
+  Advisor advisor(*setup.configuration, setup.registry, played.source(), std::move(how));
   advisor.rank_backends();
   if (advisor.candidates().empty() || std::all_of(advisor.candidates().begin(), advisor.candidates().end(),
                                                   [](const Candidate& one) { return !one.refused.empty(); }))
@@ -276,14 +288,14 @@ int advise(const AdviseOptions& options) try {
   advisor.find_algorithms();
   advisor.find_mix();
   advisor.find_influences();
-  RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
+  RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
   if (const Candidate* const host = advisor.host(); host != nullptr)
     facts.replayed_part = part_text(host->result, played.recorded_events);
   const bool is_file = !options.file.starts_with(kPatternPrefix);
   const std::string program =
       printable(is_file ? std::filesystem::path(options.file).filename().string() : options.file);
   if (options.json) {
-    const RunReport report = report_of({}, {}, played.description.ranks, facts, setup);
+    const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
     print_json(advisor, program, json_of_facts(report, facts));
   } else {
     if (!facts.replayed_part.empty()) fmt::print("# only a part: {}\n", facts.replayed_part);
@@ -306,4 +318,45 @@ int advise(const AdviseOptions& options) try {
   return kUsage;
 }
 
+class AdviseCommand final : public Command {
+ public:
+  explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
+    app.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+        ->type_name("FILE|PATTERN")
+        ->required();
+    app.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
+        ->type_name("BACKEND")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app.add_option("--seconds", options_.seconds, "for the search; what is known by then is printed")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
+        ->type_name("FILE");
+    app.add_option("--tuning", options_.tuning,
+                   "write the fastest algorithms as dynamic rules of Open MPI's component tuned")
+        ->type_name("FILE");
+    add_partial(app, options_.partial);
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    const std::string problem = keys_.collect(options_.backends, options_.overrides);
+    return problem.empty() ? advise(options_) : refuse(problem);
+  }
+
+ private:
+  AdviseOptions options_;
+  KeyOptions keys_;
+};
+
+const Registered<AdviseCommand> advise_command(
+    {.name = "advise",
+     .place = 65,
+     .summary = "say which hardware suits a program, how sure that is, and what to do",
+     .exits = {{kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
+               {kNotWritten},
+               {kInterrupted, "interrupted; what was known by then is printed"}}});
+
+}  // namespace
 }  // namespace offramp::tool

@@ -1,6 +1,5 @@
 // offramp calibrate. The measuring program (measure.c) runs natively under mpirun, or outputs of OSU's
 // benchmarks are read; the host backend is fitted to what messages take (fit.cpp).
-#include "tools/calibrate.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -16,15 +15,30 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/report/words.hpp"
 #include "tools/child.hpp"
+#include "tools/command.hpp"
 #include "tools/fit.hpp"
 #include "tools/launcher.hpp"
 #include "tools/measurement.hpp"
+#include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
+
+struct CalibrateOptions {
+  int ranks = 2;
+  int ranks_per_node = 0;              // of the collectives in outputs that are read; 0: not known
+  std::vector<std::string> from;       // outputs of OSU's benchmarks; empty: measures here
+  std::vector<std::string> from_node;  // of messages within a node
+  std::vector<Override> known;         // keys of the host that are not to be found
+  double seconds = 0.05;               // for each figure
+  std::string output;                  // a file for the section; empty: standard output, after the tables
+  bool json = false;
+  std::string mpirun;  // as RunOptions
+  std::vector<std::string> mpirun_arguments;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -224,8 +238,6 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
   fmt::print("{}\n", json.dump(2));
 }
 
-}  // namespace
-
 int calibrate(const CalibrateOptions& options) {
   if (const std::string problem = options.output.empty() ? "" : option_problem("--output", options.output);
       !problem.empty()) {
@@ -255,5 +267,66 @@ int calibrate(const CalibrateOptions& options) {
     return kUsage;
   }
 }
+
+class CalibrateCommand final : public Command {
+ public:
+  explicit CalibrateCommand(CLI::App& app) : Command(app), launcher_(app) {
+    add_ranks(app, options_.ranks,
+              "number of processes; messages go from rank 0 to a rank of its host, and to one of another", 2)
+        ->capture_default_str();
+    app.add_option("--ranks-per-node", options_.ranks_per_node,
+                   "with --from: that --ranks were on each node in outputs of collectives")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20));
+    app.add_option(
+           "--from", options_.from,
+           "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_mbw_mr between two nodes; "
+           "collectives), or a table with the columns benchmark, nodes, ranks_per_node, bytes, value; "
+           "may be repeated")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    app.add_option("--from-node", options_.from_node,
+                   "the same, of messages between two ranks of one node; may be repeated")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    app.add_option("--set", settings_,
+                   "KEY=VALUE of the host that is known and not to be found; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--seconds", options_.seconds, "time for each figure")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(1e-3, 60.0))
+        ->capture_default_str();
+    app.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    options_.mpirun = launcher_.launcher();
+    options_.mpirun_arguments = launcher_.arguments();
+    if (const std::string problem = add_settings(settings_, {"host"}, options_.known); !problem.empty())
+      return refuse(problem);
+    return calibrate(options_);
+  }
+
+ private:
+  CalibrateOptions options_;
+  LauncherOptions launcher_;
+  std::vector<std::string> settings_;
+};
+
+const Registered<CalibrateCommand> calibrate_command(
+    {.name = "calibrate",
+     .place = 90,
+     .summary = "fit the host backend to this machine's MPI library",
+     .about = "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
+              "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
+              "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
+              "between ranks of one host become the parameters of memory; those of the NIC are only written "
+              "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
+              "nothing is measured: the figures are those of another machine, and the table says how far its "
+              "collectives are from the ones that the fitted host predicts.",
+     .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
+
+}  // namespace
 
 }  // namespace offramp::tool

@@ -3,32 +3,10 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 namespace offramp::tool {
 namespace {
-
-constexpr std::string_view kExitMark = "Exit codes: ";
-
-constexpr ExitText kExitTexts[] = {
-    {"0", "all went well; also info with a configuration that is wrong, which it reports"},
-    {"1", "this installation is incomplete (libofframp.so is not found), or something unexpected went wrong"},
-    {"2",
-     "the command line or the configuration is wrong; check: there is nothing to put Offramp in front of; "
-     "report: a file is no report; replay: the file is no recording, or what it says makes no sense"},
-    {"3",
-     "predict: the hardware declines the operation at every point; check: it works, with a risk; "
-     "fuzz-faults: no "
-     "fault happened"},
-    {"4", "fuzz-faults: some runs ended otherwise than well or with an MPI error"},
-    {"74",
-     "an output could not be written, although its name was right; run: the same, and the program ended "
-     "well"},
-    {"126",
-     "run: the program is not an executable file, or is linked to another MPI library, or mpirun cannot be "
-     "started"},
-    {"127", "run: the program or mpirun is not found"},
-    {"130", "replay: interrupted; what was replayed by then is printed"},
-    {"any other", "run: mpirun's. mpirun may also return one of those above"}};
 
 std::vector<std::string> split(const std::string& text, std::string_view separator) {
   std::vector<std::string> parts;
@@ -75,19 +53,10 @@ OptionEntry entry_of(const CLI::Option& option) {
   return entry;
 }
 
-CommandEntry entry_of(const CLI::App& app, std::string name) {
+CommandEntry entry_of(const CLI::App& app) {
   CommandEntry entry;
-  entry.name = std::move(name);
+  entry.name = app.get_name();
   entry.summary = without_full_stop(app.get_description());
-  entry.runs_program = app.get_prefix_command();
-  for (const std::string& paragraph : split(app.get_footer(), "\n\n")) {
-    const std::string text = joined(paragraph);
-    if (text.starts_with(kExitMark)) {
-      entry.exit_codes = split(without_full_stop(text.substr(kExitMark.size())), "; ");
-    } else if (!text.empty()) {
-      entry.paragraphs.push_back(text);
-    }
-  }
   for (const CLI::Option* option : app.get_options()) entry.options.push_back(entry_of(*option));
   return entry;
 }
@@ -95,15 +64,44 @@ CommandEntry entry_of(const CLI::App& app, std::string name) {
 }  // namespace
 
 std::vector<CommandEntry> catalogue(const CLI::App& app) {
-  std::vector<CommandEntry> all = {entry_of(app, app.get_name())};
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!sub->get_group().empty()) all.push_back(entry_of(*sub, sub->get_name()));
+  std::vector<CommandEntry> all = {entry_of(app)};
+  for (const CommandDescription* command : registered_commands()) {
+    if (command->hidden) continue;
+    CommandEntry entry = entry_of(*app.get_subcommand(std::string(command->name)));
+    entry.runs_program = command->runs_program;
+    entry.exits = command->exits;
+    for (const std::string& paragraph : split(command->about, "\n\n"))
+      entry.paragraphs.push_back(joined(paragraph));
+    all.push_back(std::move(entry));
   }
   return all;
 }
 
-std::span<const ExitText> exit_texts() {
-  return kExitTexts;
+std::vector<ExitText> exit_texts(const std::vector<CommandEntry>& commands) {
+  std::map<int, std::string> texts;
+  for (const CommandEntry& command : commands) {
+    for (const ExitMeaning& exit : command.exits) {
+      const auto [place, is_new] = texts.try_emplace(exit.code, usual_meaning(exit.code));
+      if (exit.text.empty()) continue;
+      if (!place->second.empty()) place->second += "; ";
+      place->second += fmt::format("{}: {}", command.name, exit.text);
+    }
+  }
+  std::vector<ExitText> all;
+  for (auto& [code, text] : texts) {
+    if (code != kAnyOther) all.push_back({exit_label(code), std::move(text)});
+  }
+  if (texts.contains(kAnyOther)) all.push_back({exit_label(kAnyOther), std::move(texts[kAnyOther])});
+  return all;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
 }
 
 }  // namespace offramp::tool

@@ -1,17 +1,12 @@
-// The command line as data: what help, manual pages, the option reference and shell completion say, read from
-// the CLI11 description and the tables of keys and parameters. So nothing is written twice.
+// The command line as data: what manual pages, the option reference and shell completion say, read from the
+// registered subcommands and their CLI11 options. So nothing is written twice.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
-
-namespace CLI {
-class App;
-}
+#include "tools/command.hpp"
 
 namespace offramp::tool {
 
@@ -29,7 +24,7 @@ struct CommandEntry {
   std::string name;  // "run"; the whole program: "offramp"
   std::string summary;
   std::vector<std::string> paragraphs;  // of the text below the options
-  std::vector<std::string> exit_codes;  // "2 the command line is wrong"
+  std::vector<ExitMeaning> exits;
   std::vector<OptionEntry> options;
   bool runs_program = false;  // a program and its arguments stand behind the options
 };
@@ -37,20 +32,14 @@ struct CommandEntry {
 /// The program itself first, then its subcommands but the hidden ones, in the order of the help.
 std::vector<CommandEntry> catalogue(const CLI::App& app);
 
-/// What a process's exit code means, for all subcommands. "any other" stands for mpirun's.
+/// What a process's exit code means, for all subcommands.
 struct ExitText {
-  std::string_view code;
-  std::string_view text;
+  std::string code;  // or "any other"
+  std::string text;
 };
-std::span<const ExitText> exit_texts();
+std::vector<ExitText> exit_texts(const std::vector<CommandEntry>& commands);
 
-struct ManualOptions {
-  std::string format;  // "man": files into the folder; "markdown": one page on standard output
-  std::string folder;
-};
-int manual(const CLI::App& app, const ManualOptions& options);
-
-/// Prints a completion script for bash, fish or zsh.
-int completion(const CLI::App& app, const std::string& shell);
+/// Names of all options of one subcommand: "--ranks", "-n".
+std::vector<std::string> option_names(const CLI::App& app);
 
 }  // namespace offramp::tool

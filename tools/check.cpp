@@ -13,8 +13,10 @@
 #include "lib/configuration/mpi_family.hpp"
 #include "lib/configuration/names.hpp"
 #include "offramp/generated/function_list.hpp"
+#include "tools/command.hpp"
 #include "tools/elf_image.hpp"
 #include "tools/launcher.hpp"
+#include "tools/options.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -237,10 +239,14 @@ MpiUse survey_of(const std::string& path) {
               !survey.own_mpi && !survey.loads};
 }
 
+namespace {
+
 int check(const CheckOptions& options) {
   if (const auto code = check_program(options)) return *code;
   Registry registry(built_in_backends());
-  auto configuration = load_configuration(Surroundings::of_process(), registry);
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = options.overrides;
+  auto configuration = load_configuration(surroundings, registry);
   if (!configuration) {
     complain(configuration.error());
     return kUsage;
@@ -278,5 +284,36 @@ int check(const CheckOptions& options) {
       std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.fate == Fate::kRisk; });
   return risky ? kDeclined : kDone;
 }
+
+class CheckCommand final : public Command {
+ public:
+  explicit CheckCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
+    app.add_option("program", options_.program, "a compiled program, or whatever offramp replay takes")
+        ->type_name("PROGRAM|FILE|PATTERN")
+        ->required();
+    app.add_option("--backend", options_.backend, "only this hardware")->type_name("BACKEND");
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    const std::string problem = keys_.collect(names_in({options_.backend}), options_.overrides);
+    return problem.empty() ? check(options_) : refuse(problem);
+  }
+
+ private:
+  KeyOptions keys_;
+  CheckOptions options_;
+};
+
+const Registered<CheckCommand> check_command(
+    {.name = "check",
+     .place = 40,
+     .summary = "say what would happen to each MPI call of a program, or whether the calls of a trace fit together",
+     .exits = {
+         {kDone, "it works, or its calls fit together"},
+         {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},
+         {kDeclined, "it works, with a risk that is named"},
+         {kFoundFailures, "calls of a recording, trace or pattern do not fit together"}}});
+
+}  // namespace
 
 }  // namespace offramp::tool

@@ -1,8 +1,11 @@
-// offramp check: what would happen to a program's MPI calls, without running it.
+// What can be told of a program without running it: of its use of MPI, and whether the calls of a trace fit.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "lib/configuration/configuration.hpp"
 
 namespace offramp::tool {
 
@@ -10,14 +13,11 @@ struct CheckOptions {
   std::string program;
   std::string backend;  // empty: all
   bool json = false;
+  std::vector<Override> overrides;
 };
 
-/// kDone: the program works under Offramp. kDeclined: it does, but something in it is a risk. kUsage: there
-/// is nothing to put Offramp in front of, with the reason.
-int check(const CheckOptions& options);
-
-/// The same of what replay takes, a recording, trace or pattern: whether its calls fit together.
-/// kFoundFailures: not all of them do. Nothing: it is none of them.
+/// Whether the calls of what replay takes, a recording, trace or pattern, fit together. kFoundFailures: not
+/// all of them do. kUsage: it cannot be read. Nothing: it is none of them.
 std::optional<int> check_program(const CheckOptions& options);
 
 /// What a program's file and its libraries tell about its use of MPI.

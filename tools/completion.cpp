@@ -111,27 +111,47 @@ std::string in_shell_quotes(std::string_view text, std::string_view escape) {
   return out + "'";
 }
 
-int completion(const CLI::App& app, const std::string& shell) {
-  struct Shell {
-    std::string_view name;
-    void (*print)(const Vocabulary&);
-  };
-  constexpr Shell kShells[] = {
-      {"bash", print_bash_completion}, {"fish", print_fish_completion}, {"zsh", print_zsh_completion}};
-  std::vector<std::string> names;
-  for (const Shell& known : kShells) names.emplace_back(known.name);
-  const auto wanted =
-      std::find_if(std::begin(kShells), std::end(kShells), [&](const Shell& s) { return s.name == shell; });
-  if (wanted == std::end(kShells)) {
-    complain(
-        fmt::format("no completion for {}; there is one for {}", in_quotes(shell), fmt::join(names, ", ")));
-    return kUsage;
-  }
-  Registry registry(built_in_backends());
-  // For the plugins. A configuration that is wrong should not spoil the shell.
-  static_cast<void>(load_configuration(Surroundings::of_process(), registry));
-  wanted->print(vocabulary_of(app, registry, names));
-  return kDone;
-}
+namespace {
 
+class CompletionCommand final : public Command {
+ public:
+  explicit CompletionCommand(CLI::App& app) : Command(app) {
+    app.add_option("shell", shell_, "bash, fish or zsh")->type_name("SHELL")->required();
+  }
+  int execute(std::vector<std::string>) override {
+    struct Shell {
+      std::string_view name;
+      void (*print)(const Vocabulary&);
+    };
+    constexpr Shell kShells[] = {
+        {"bash", print_bash_completion}, {"fish", print_fish_completion}, {"zsh", print_zsh_completion}};
+    std::vector<std::string> names;
+    for (const Shell& known : kShells) names.emplace_back(known.name);
+    const auto wanted = std::find_if(std::begin(kShells), std::end(kShells),
+                                     [this](const Shell& s) { return s.name == shell_; });
+    if (wanted == std::end(kShells)) {
+      complain(fmt::format("no completion for {}; there is one for {}", in_quotes(shell_),
+                           fmt::join(names, ", ")));
+      return kUsage;
+    }
+    Registry registry(built_in_backends());
+    // For the plugins. A configuration that is wrong should not spoil the shell.
+    static_cast<void>(load_configuration(Surroundings::of_process(), registry));
+    wanted->print(vocabulary_of(whole(), registry, names));
+    return kDone;
+  }
+
+ private:
+  std::string shell_;
+};
+
+const Registered<CompletionCommand> completion_command(
+    {.name = "completion",
+     .place = 110,
+     .summary = "print a completion script for a shell",
+     .about = "For a bash or zsh that runs: source <(offramp completion bash), or zsh. For fish: offramp "
+              "completion fish | source",
+     .exits = {{kUsage}}});
+
+}  // namespace
 }  // namespace offramp::tool

@@ -1,4 +1,4 @@
-#include "tools/convert.hpp"
+// offramp convert: a program that replay takes, in the format of another tool.
 
 #include <fmt/format.h>
 
@@ -9,12 +9,19 @@
 #include "lib/configuration/names.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/smpi.hpp"
+#include "tools/command.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
+
+struct ConvertOptions {
+  std::string file;  // whatever replay takes
+  std::string output;
+  std::string format;  // the name of one
+};
 
 struct Format {
   std::string_view name;
@@ -29,12 +36,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-}  // namespace
-
-std::span<const std::string_view> convert_formats() {
-  return kNames;
-}
-
+/// Names on standard error what the format cannot say, each kind once.
 int convert(const ConvertOptions& options) try {
   const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
                                           [&](const Format& one) { return one.name == options.format; });
@@ -45,7 +47,7 @@ int convert(const ConvertOptions& options) try {
     throw Misuse{problem};
   const Played played(options.file, false);
   std::vector<std::string> unsaid;
-  const std::string problem = format->write(played.program(), options.output, unsaid);
+  const std::string problem = format->write(played.program, options.output, unsaid);
   for (const std::string& one : unsaid)
     complain(fmt::format("note: {} cannot say all: {}", options.format, one));
   if (problem.empty()) return kDone;
@@ -56,4 +58,29 @@ int convert(const ConvertOptions& options) try {
   return kUsage;
 }
 
+class ConvertCommand final : public Command {
+ public:
+  explicit ConvertCommand(CLI::App& app) : Command(app) {
+    app.add_option("file", options_.file, "whatever offramp replay takes")
+        ->type_name("FILE|PATTERN")
+        ->required();
+    app.add_option("-o,--output", options_.output, "the file to write")->type_name("FILE")->required();
+    app.add_option("--to", options_.format, fmt::format("{}", fmt::join(kNames, ", ")))
+        ->type_name("FORMAT")
+        ->required();
+  }
+  int execute(std::vector<std::string>) override { return convert(options_); }
+
+ private:
+  ConvertOptions options_;
+};
+
+const Registered<ConvertCommand> convert_command(
+    {.name = "convert",
+     .place = 45,
+     .summary = "write a recording, trace or pattern in the format of another tool",
+     .about = "What the format cannot say is named on standard error, each kind once.",
+     .exits = {{kUsage}, {kNotWritten, "it could not be written, or the format cannot hold it"}}});
+
+}  // namespace
 }  // namespace offramp::tool

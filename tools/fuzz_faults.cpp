@@ -1,4 +1,5 @@
-#include "tools/fuzz_faults.hpp"
+// offramp fuzz-faults: runs a program under many different faults of the modelled wires, and makes the
+// shortest script of what broke it.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -11,12 +12,32 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lib/configuration/registry.hpp"
 #include "lib/report/words.hpp"
 #include "tools/child.hpp"
+#include "tools/command.hpp"
+#include "tools/options.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
+
+struct FuzzOptions {
+  std::vector<std::string> backends;
+  std::vector<std::string> kinds;
+  std::vector<std::string> rates;
+  int ranks = 2;
+  int runs = 100;
+  int first_seed = 1;
+  double time_limit = 60;  // seconds, of one run
+  std::string expect;      // has to be in the output of a good run
+  std::string folder;      // where scripts of failures go
+  int shrink_runs = 200;   // at most, per failure; 0: failures are not shrunk
+  bool json = false;
+  bool verbose = false;
+  std::vector<std::string> settings;  // KEY=VALUE
+  std::vector<std::string> command;
+};
 
 enum class Class : std::uint8_t { kOk, kNoFault, kError, kWrong, kHang, kCrash };
 constexpr std::array<const char*, 6> kClassNames = {"ok", "no fault", "MPI error", "wrong", "hang", "crash"};
@@ -333,10 +354,85 @@ class Campaign {
   std::vector<Failure> failures_;
 };
 
-}  // namespace
-
 int fuzz_faults(const FuzzOptions& options) {
   return Campaign(options).run();
 }
+
+class FuzzCommand final : public Command {
+ public:
+  explicit FuzzCommand(CLI::App& app) : Command(app) {
+    const auto list = [&app](const char* name, std::vector<std::string>& values, const char* type,
+                             const char* description) {
+      return app.add_option(name, values, description)
+          ->type_name(type)
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->capture_default_str();
+    };
+    for (const BackendDescription* backend : built_in_backends())
+      options_.backends.emplace_back(backend->name);
+    options_.kinds = {"loss", "duplication", "reordering", "corruption", "delay", "outage", "all"};
+    options_.rates = {"1e-4", "1e-3", "1e-2", "1e-1"};
+    options_.folder = ".";
+    list("--backend", options_.backends, "NAMES", "the hardware");
+    const auto known = CLI::IsMember(options_.kinds);
+    list("--kinds", options_.kinds, "KINDS", "the faults")->check(known);
+    list("--rates", options_.rates, "RATES",
+         "their probabilities; with the kind all, the rate of each kind (at most 0.2)")
+        ->check(CLI::Range(0.0, 1.0));
+    add_ranks(app, options_.ranks)->capture_default_str();
+    app.add_option("--runs", options_.runs, "number of runs")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    app.add_option("--seed", options_.first_seed, "seed of the first run; each further run counts up")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1 << 30))
+        ->capture_default_str();
+    app.add_option("--time-limit", options_.time_limit, "a run that takes longer counts as a hang")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    app.add_option("--expect", options_.expect, "a text that every run without an MPI error prints")
+        ->type_name("TEXT");
+    app.add_option("--folder", options_.folder, "folder for the scripts of failures")
+        ->type_name("FOLDER")
+        ->check(CLI::ExistingDirectory)
+        ->capture_default_str();
+    app.add_option("--shrink-runs", options_.shrink_runs,
+                   "number of runs to spend on making a script shorter")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
+    app.add_option("--set", options_.settings, "set a key as in the file; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    add_json(app, options_.json);
+    app.add_flag("-v,--verbose", options_.verbose, "print every run's result");
+  }
+  int execute(std::vector<std::string> program) override {
+    options_.command = std::move(program);
+    return fuzz_faults(options_);
+  }
+
+ private:
+  FuzzOptions options_;
+};
+
+const Registered<FuzzCommand> fuzz_command(
+    {.name = "fuzz-faults",
+     .place = 130,
+     .summary = "search for wire faults that break a program",
+     .about =
+         R"(Runs the program again and again, each time with other faults on the modelled wires. A run is good when it ends well, or
+with an MPI error for a fault that the hardware's protocol cannot repair. For each failure (wrong, hang, crash) a script
+of faults is written that makes it happen again, as short as can be found.)",
+     .exits = {{kDone, "all runs were good"},
+               {kUsage, "the command line is wrong, or the program fails without faults"},
+               {kDeclined, "no fault happened"},
+               {kFoundFailures, "some runs ended otherwise than well or with an MPI error"}},
+     .runs_program = true});
+
+}  // namespace
 
 }  // namespace offramp::tool

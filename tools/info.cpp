@@ -8,11 +8,22 @@
 #include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/version.hpp"
+#include "tools/command.hpp"
+#include "tools/options.hpp"
+#include "tools/recording_info.hpp"
 #include "tools/sources.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
 namespace {
+
+struct InfoOptions {
+  std::string backend;  // empty: all
+  bool configuration = false;
+  bool sources = false;
+  bool json = false;
+  std::vector<Override> overrides;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -235,9 +246,13 @@ std::string default_text(const Parameter& p) {
   return value_text(p, Settings::defaults({&p, 1}));
 }
 
+namespace {
+
 int info(const InfoOptions& options) {
   Registry registry(built_in_backends());
-  auto configuration = load_configuration(Surroundings::of_process(), registry);
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = options.overrides;
+  auto configuration = load_configuration(surroundings, registry);
   if (!options.backend.empty() && options.backend != "all" && registry.find(options.backend) == nullptr) {
     const auto names = registry.names();
     complain(
@@ -262,5 +277,47 @@ int info(const InfoOptions& options) {
   }
   return kDone;
 }
+
+class InfoCommand final : public Command {
+ public:
+  explicit InfoCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
+    app.add_option("program", program_, "say what is in this recording, trace or pattern instead")
+        ->type_name("FILE|PATTERN");
+    app.add_option("--backend", options_.backend, "the parameters of this backend, or of all")
+        ->type_name("BACKEND");
+    CLI::Option* const sample =
+        app.add_flag("-c,--configuration", options_.configuration, "print a complete offramp.toml");
+    app.add_flag("--sources", options_.sources,
+                 "print the bibliography, or what of it --backend cites")
+        ->excludes(sample);
+    add_json(app, options_.json)->excludes(sample);
+    app.add_flag("--events", events_, "print every event of the program")->excludes(sample);
+  }
+
+  int execute(std::vector<std::string>) override {
+    if (!program_.empty())
+      return recording_info(program_, events_         ? RecordingView::kEvents
+                                      : options_.json ? RecordingView::kJson
+                                                      : RecordingView::kText);
+    const std::vector<std::string> backends = names_in({options_.backend});
+    const std::string problem = keys_.collect(backends, options_.overrides);
+    return problem.empty() ? info(options_) : refuse(problem);
+  }
+
+ private:
+  KeyOptions keys_;
+  InfoOptions options_;
+  std::string program_;
+  bool events_ = false;
+};
+
+const Registered<InfoCommand> info_command(
+    {.name = "info",
+     .place = 30,
+     .summary = "show what is wrong here, the machine and the settings in force, or what is in a recording",
+     .exits = {{kDone, "all went well, or the configuration is wrong, which is reported"},
+               {kUsage, "the command line is wrong, or the file cannot be opened or is not whole"}}});
+
+}  // namespace
 
 }  // namespace offramp::tool

@@ -8,7 +8,6 @@
 #include "lib/configuration/job_places.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/replay/free_communication.hpp"
-#include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
@@ -27,12 +26,10 @@ struct Job {
   std::vector<int> nodes;  // of the machine
 };
 
-/// FILE[:NODES] or PATTERN[:NODES]; what can be a whole name is one.
+/// NAME[:NODES]; what can be a whole name is one.
 std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std::string& text) {
   const std::size_t colon = text.rfind(':');
-  const bool is_pattern = text.starts_with(kPatternPrefix);
-  if (colon == std::string::npos ||
-      (is_pattern ? bool(parse_pattern(text)) : access(text.c_str(), F_OK) == 0))
+  if (colon == std::string::npos || access(text.c_str(), F_OK) == 0 || trace::open_program(text))
     return {text, std::nullopt};
   auto nodes = parse_nodes(text.substr(colon + 1));
   if (!nodes) return {text, std::nullopt};
@@ -81,7 +78,7 @@ class Jobs {
     std::vector<RecordingFacts> all;
     for (const Job& job : jobs_) {
       all.push_back(job.played.facts);
-      if (with_checksums && job.played.recorded) all.back().checksum = checksum_text(*job.played.recorded);
+      if (with_checksums) all.back().checksum = checksum_text(job.played.program);
     }
     return all;
   }
@@ -104,12 +101,12 @@ class Jobs {
       if (alone == nullptr || alone == &job) source.jobs.push_back(job.ranks);
     }
     source.has_arrival =
-        std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.played.source.has_arrival; });
+        std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.played.program.has_arrival; });
     source.read = [this](int rank) {
       const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& one) {
         return rank >= one.ranks.first && rank - one.ranks.first < one.ranks.ranks;
       });
-      return job->played.source.read(rank - job->ranks.first);
+      return job->played.program.read(rank - job->ranks.first);
     };
     return source;
   }
@@ -118,7 +115,7 @@ class Jobs {
   void place(bool others) {
     std::vector<JobNodes> wanted;
     for (Job& job : jobs_) {
-      job.wanted.nodes = machine_.nodes(job.played.description.ranks);
+      job.wanted.nodes = machine_.nodes(job.played.ranks());
       wanted.push_back(job.wanted);
     }
     auto placed = place_jobs(network_, wanted, others);
@@ -130,7 +127,7 @@ class Jobs {
                       placed->size(), per_node, nodes_)};
     std::size_t next = 0;
     for (Job& job : jobs_) {
-      job.ranks = {static_cast<int>(next) * per_node, job.played.description.ranks};
+      job.ranks = {static_cast<int>(next) * per_node, job.played.ranks()};
       const auto first = placed->begin() + static_cast<std::ptrdiff_t>(next);
       job.nodes.assign(first, first + job.wanted.nodes);
       next += static_cast<std::size_t>(job.wanted.nodes);

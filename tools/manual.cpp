@@ -106,18 +106,8 @@ std::string command_page(const CommandEntry& command) {
   if (!command.paragraphs.empty()) page.heading("DESCRIPTION");
   for (const std::string& paragraph : command.paragraphs) page.paragraph(paragraph);
   add_options(page, command);
-  if (!command.exit_codes.empty()) {
-    page.heading("EXIT STATUS");
-    for (const std::string& code : command.exit_codes) {
-      const auto blank = code.find(' ');
-      const bool number = !code.empty() && code.front() >= '0' && code.front() <= '9';
-      if (number && blank != std::string::npos) {
-        page.item(code.substr(0, blank), "", code.substr(blank + 1));
-      } else {
-        page.paragraph(code);
-      }
-    }
-  }
+  if (!command.exits.empty()) page.heading("EXIT STATUS");
+  for (const ExitMeaning& exit : command.exits) page.item(exit_label(exit.code), "", meaning_of(exit));
   page.heading("SEE ALSO");
   page.paragraph("offramp(1), offramp.toml(5)");
   return page.text();
@@ -134,7 +124,7 @@ std::string program_page(const std::vector<CommandEntry>& all) {
   for (std::size_t i = 1; i < all.size(); ++i) page.item(all[i].name, "", all[i].summary);
   add_options(page, program);
   page.heading("EXIT STATUS");
-  for (const ExitText& exit : exit_texts()) page.item(exit.code, "", exit.text);
+  for (const ExitText& exit : exit_texts(all)) page.item(exit.code, "", exit.text);
   page.heading("ENVIRONMENT");
   for (const Key& key : configuration_keys()) {
     if (!key.variable.empty()) page.item(key.variable, "", key.description);
@@ -236,8 +226,10 @@ void print_command(const CommandEntry& command, bool program) {
     print_row({names, option.positional ? "" : cell(option.value), cell(option.default_text),
                cell(option.description)});
   }
-  if (!command.exit_codes.empty())
-    fmt::print("\nExit codes: {}.\n", cell(fmt::format("{}", fmt::join(command.exit_codes, "; "))));
+  std::vector<std::string> exits;
+  for (const ExitMeaning& exit : command.exits)
+    exits.push_back(fmt::format("{} {}", exit_label(exit.code), meaning_of(exit)));
+  if (!exits.empty()) fmt::print("\nExit codes: {}.\n", cell(fmt::format("{}", fmt::join(exits, "; "))));
 }
 
 void print_keys_of_file(const Registry& registry) {
@@ -270,7 +262,7 @@ int print_reference(const std::vector<CommandEntry>& all) {
   for (const CommandEntry& command : all) print_command(command, &command == &all.front());
   fmt::print("\n## Exit codes\n\n");
   print_table_head({"code", "when"});
-  for (const ExitText& exit : exit_texts()) print_row({std::string(exit.code), cell(exit.text)});
+  for (const ExitText& exit : exit_texts(all)) print_row({exit.code, cell(exit.text)});
   print_keys_of_file(registry);
   for (const BackendDescription* backend : registry.all()) {
     if (!backend->parameters.empty()) print_parameters(*backend);
@@ -278,16 +270,32 @@ int print_reference(const std::vector<CommandEntry>& all) {
   return kDone;
 }
 
+class ManualCommand final : public Command {
+ public:
+  explicit ManualCommand(CLI::App& app) : Command(app) {
+    app.add_option("format", format_, "man: files into the folder; markdown: one page on standard output")
+        ->required();
+    app.add_option("folder", folder_, "for the manual pages");
+  }
+  int execute(std::vector<std::string>) override {
+    const std::vector<CommandEntry> all = catalogue(whole());
+    if (format_ == "man") return write_pages(all, folder_);
+    if (format_ == "markdown") return print_reference(all);
+    constexpr std::string_view kFormats[] = {"man", "markdown"};
+    complain(fmt::format("unknown format {}{}", in_quotes(format_), suggestion(format_, kFormats)));
+    return kUsage;
+  }
+
+ private:
+  std::string format_;
+  std::string folder_;
+};
+
+const Registered<ManualCommand> manual_command({.name = "manual",
+                                                .place = 120,
+                                                .summary = "make the manual pages or the option reference",
+                                                .exits = {{kUsage}, {kNotWritten}},
+                                                .hidden = true});  // for the build
+
 }  // namespace
-
-int manual(const CLI::App& app, const ManualOptions& options) {
-  const std::vector<CommandEntry> all = catalogue(app);
-  if (options.format == "man") return write_pages(all, options.folder);
-  if (options.format == "markdown") return print_reference(all);
-  constexpr std::string_view kFormats[] = {"man", "markdown"};
-  complain(
-      fmt::format("unknown format {}{}", in_quotes(options.format), suggestion(options.format, kFormats)));
-  return kUsage;
-}
-
 }  // namespace offramp::tool

@@ -1,7 +1,6 @@
-#include "tools/predict.hpp"
+// offramp predict: what an operation takes on hardware that is not here.
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,16 +11,29 @@
 #include "lib/configuration/names.hpp"
 #include "lib/replay/forecast.hpp"
 #include "lib/report/write_report.hpp"
+#include "tools/command.hpp"
 #include "tools/plot.hpp"
 #include "tools/progress.hpp"
+#include "tools/question.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
-#include "tools/validation.hpp"
 
 namespace offramp::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+struct PredictOptions {
+  Asked asked;
+  int repeat = 1;        // operations, one after the other
+  std::string sweep;     // "bytes=1:1M", "ranks=2:4096"; doubling, or with ":xF" another factor
+  std::string svg;       // plot into this file
+  bool what_if = false;  // make a memory larger for which the hardware would decline
+  bool check = false;    // verify the invariants of the simulation
+  bool json = false;
+  bool csv = false;
+  RecordOptions records;
+};
 
 struct Question {
   Operation operation;
@@ -35,76 +47,9 @@ struct Answer {
   Footing footing = {};
 };
 
-template <typename T, typename Parse>
-T parse_name(const std::string& word, std::string_view what, int count, Parse parse) {
-  if (const std::optional<T> value = parse(word)) return *value;
-  std::vector<std::string_view> names;
-  names.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) names.push_back(to_string(static_cast<T>(i)));
-  throw Misuse{fmt::format("unknown {} {}{}", what, in_quotes(word), suggestion(word, names))};
-}
-
-/// MPI_Iallreduce is an allreduce that does not block: its operation is the same.
-OperationKind parse_kind(const std::string& word) {
-  const std::size_t letter = word.starts_with("MPI_") ? 4 : 0;
-  if (!parse_operation(word) && letter < word.size() && (word[letter] == 'I' || word[letter] == 'i')) {
-    const std::string blocking = word.substr(letter + 1);
-    if (const std::optional<OperationKind> kind = parse_operation(blocking))
-      throw Misuse{fmt::format("unknown operation {}; its time, up to its end, is that of {}",
-                               in_quotes(word), to_string(*kind))};
-  }
-  return parse_name<OperationKind>(word, "operation", static_cast<int>(OperationKind::kCount),
-                                   parse_operation);
-}
-
-std::size_t parse_bytes(const std::string& text) {
-  const std::optional<double> value = parse_quantity(text, "B");
-  if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of bytes; write 65536, 64K or 1MiB (units: {})",
-                             in_quotes(text), units_beside("B"))};
-  return static_cast<std::size_t>(*value);
-}
-
-int parse_ranks(const std::string& text) {
-  const std::optional<double> value = parse_quantity(text, "");
-  if (!value || *value < 1 || *value > 1 << 20 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of ranks", in_quotes(text))};
-  return static_cast<int>(*value);
-}
-
-Operation operation_of(const PredictOptions& options) {
-  Operation operation;
-  operation.kind = parse_kind(options.operation);
-  operation.element = reduces(operation.kind) ? ElementType::kInt32 : ElementType::kByte;
-  if (!options.type.empty())
-    operation.element = parse_name<ElementType>(
-        options.type, "type", static_cast<int>(ElementType::kMixed) + 1, parse_element_type);
-  if (!reduces(operation.kind) && !options.function.empty())
-    throw Misuse{fmt::format("a {} reduces nothing: it has no function", to_string(operation.kind))};
-  if (reduces(operation.kind)) {
-    operation.function = ReduceFunction::kSum;
-    if (!options.function.empty())
-      operation.function = parse_name<ReduceFunction>(
-          options.function, "function", static_cast<int>(ReduceFunction::kUser) + 1, parse_reduce_function);
-  }
-  operation.ranks = options.ranks;
-  operation.root = has_root(operation.kind) ? options.root : 0;
-  const std::size_t bytes = parse_bytes(options.bytes);
-  operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : bytes;
-  return operation;
-}
-
-void set_elements(Operation& operation) {
-  const std::size_t size = element_bytes(operation.element);
-  if (operation.bytes % size != 0)
-    throw Misuse{fmt::format("{} bytes are not whole elements of {} ({} bytes each)", operation.bytes,
-                             to_string(operation.element), size)};
-  operation.elements = operation.bytes / size;
-}
-
 /// The points of a sweep, in order; one point without.
 std::vector<Operation> points_of(const PredictOptions& options) {
-  const Operation base = operation_of(options);
+  const Operation base = operation_of(options.asked);
   std::vector<Operation> points;
   const auto add = [&](Operation point) {
     set_elements(point);
@@ -150,20 +95,6 @@ std::vector<Operation> points_of(const PredictOptions& options) {
     value = value == 0 ? step : std::max(next, value + 1);
   } while (value <= to);
   return points;
-}
-
-ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, int ranks,
-                           bool check = false) {
-  Result<Settings> settings = setup.configuration->settings_for(backend);
-  if (!settings) throw Misuse{settings.error()};
-  const MachineOptions& machine = setup.configuration->machine;
-  if (const std::string problem = machine.problem(ranks); !problem.empty()) throw Misuse{problem};
-  ForecastSetting setting{backend, std::move(*settings), setup.configuration->faults, machine.layout(ranks)};
-  setting.check = check;
-  setting.network = setup.configuration->network;
-  setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
-  setting.stragglers = setup.configuration->stragglers;
-  return setting;
 }
 
 /// code: kNotWritten where a file could not be.
@@ -303,7 +234,7 @@ void refuse_other_pictures(const std::string& file) {
 
 int write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
   const bool over_ranks = options.sweep.starts_with("ranks");
-  Plot plot{.title = fmt::format("{}, modelled time", options.operation),
+  Plot plot{.title = fmt::format("{}, modelled time", options.asked.operation),
             .x = over_ranks ? "ranks" : "bytes",
             .y = "us"};
   for (const BackendDescription* backend : setup.backends) {
@@ -322,11 +253,10 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
   return write_file(options.svg, svg(plot));
 }
 
-}  // namespace
-
+/// Prints one row per backend and point. Returns kDone, kUsage, or kDeclined when no row has a time.
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
-  const Setup setup(options.overrides, options.backends);
+  const Setup setup(options.asked.overrides, options.asked.backends);
   if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
       !problem.empty())
     throw Misuse{problem};
@@ -361,69 +291,50 @@ int predict(const PredictOptions& options) try {
   return kUsage;
 }
 
-namespace {
+class PredictCommand final : public Command {
+ public:
+  explicit PredictCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
+    add_compared(app, compared_);
+    app.add_option("operation", options_.asked.operation,
+                   "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
+        ->type_name("OPERATION");
+    app.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
+        ->type_name("RANGE");
+    app.add_option("--repeat", options_.repeat,
+                   "repeat the operation, as a loop in a program does; times and counts are totals")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->capture_default_str()
+        ->type_name("N");
+    add_check(app, options_.check);
+    app.add_flag("--what-if", options_.what_if,
+                 "where the hardware declines for want of memory: as if it had more; such points are marked");
+    add_svg(app, options_.svg);
+    add_csv(app, options_.csv, add_json(app, options_.json));
+    add_records(app, options_.records);
+  }
+  int execute(std::vector<std::string>) override {
+    options_.asked.backends = together(std::move(options_.asked.backends), compared_);
+    std::string problem = question_.collect();
+    if (problem.empty() && options_.asked.operation.empty()) problem = "no operation";
+    return problem.empty() ? predict(options_) : refuse(problem);
+  }
 
-constexpr std::string_view kValidation = "validation";
+ private:
+  PredictOptions options_;
+  QuestionOptions question_;
+  std::vector<std::string> compared_;
+};
 
-void list_topics(const BackendDescription& backend) {
-  for (const ExplainTopic& topic : backend.topics)
-    fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
-  if (backend.validation != nullptr)
-    fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation, "published figures beside the model's");
-}
-
-/// Returns the exit code.
-int show_validation(const BackendDescription& backend, const std::string& plot) {
-  const ValidationRows rows = backend.validation();
-  if (!plot.empty()) return write_file(plot, validation_plot(rows, backend.name));
-  fmt::print("{}", validation_table(rows));
-  return kDone;
-}
+const Registered<PredictCommand> predict_command(
+    {.name = "predict",
+     .place = 50,
+     .summary = "predict the time of one operation at any number of ranks, without a program",
+     .about =
+         R"(Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
+at time 0; the time is when the last one is done.)",
+     .exits = {{kUsage},
+               {kDeclined, "the hardware declines the operation at every point"},
+               {kNotWritten, "the plot, a trace or a capture could not be written"}}});
 
 }  // namespace
-
-int explain(const ExplainOptions& options) try {
-  const Setup setup(options.about.overrides, options.about.backends);
-  const BackendDescription& backend = *setup.backends.front();
-  if (options.topic.empty()) {
-    const auto every = setup.registry.all();
-    for (const BackendDescription* b :
-         options.about.backends.empty() ? std::vector(every.begin(), every.end()) : setup.backends)
-      list_topics(*b);
-    return kDone;
-  }
-  if (!options.svg.empty() && options.topic != kValidation)
-    throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
-  std::vector<std::string_view> names;
-  if (backend.validation != nullptr) {
-    if (options.topic == kValidation) return show_validation(backend, options.svg);
-    names.push_back(kValidation);
-  }
-  for (const ExplainTopic& topic : backend.topics) {
-    names.push_back(topic.topic);
-    if (topic.topic != options.topic) continue;
-    Operation operation;
-    if (!options.about.operation.empty()) {
-      operation = operation_of(options.about);
-      set_elements(operation);
-    }
-    const ForecastSetting setting =
-        setting_of(setup, backend, std::max(operation.ranks, options.about.ranks));
-    const Explanation explanation =
-        topic.render({setting.settings, setting.machine, operation, options.arguments});
-    if (!explanation.error.empty()) throw Misuse{explanation.error};
-    setup.tell_sources();
-    fmt::print("{}", explanation.text);
-    return kDone;
-  }
-  if (access(options.topic.c_str(), F_OK) == 0)
-    throw Misuse{fmt::format("{} is a file; of a report with receipts, name a call: --call N --rank RANK",
-                             in_quotes(options.topic))};
-  throw Misuse{fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(options.topic),
-                           suggestion(options.topic, names))};
-} catch (const Misuse& misuse) {
-  complain(misuse.text);
-  return kUsage;
-}
-
 }  // namespace offramp::tool

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/configuration/names.hpp"
-#include "lib/recording/reader.hpp"
+#include "lib/recording/event.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/kernel/hash.hpp"
 #include "tools/tool.hpp"
@@ -77,10 +77,10 @@ std::string phase_name(const recording::Reader& reader, const Event& event) {
   return name.empty() ? fmt::format("level {}", event.tag) : printable(name);
 }
 
-RankContents read_rank(const recording::Recording& recording, int rank, Contents& all) {
+RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
   RankContents rank_contents;
-  rank_contents.bytes = recording.bytes(rank);
-  const auto reader = recording.read(rank);
+  if (program.recording) rank_contents.bytes = program.recording->bytes(rank);
+  const auto reader = program.read(rank);
   std::vector<std::uint64_t> calls;
   for (Event event; reader->next(event);) {
     ++rank_contents.events;
@@ -126,14 +126,13 @@ bool is_readable(const Contents& contents) {
                      [](const RankContents& rank) { return rank.error.empty(); });
 }
 
-void print_json(const recording::Description& description, const Contents& contents,
-                const std::string& gaps) {
+void print_json(const trace::Program& program, const Contents& contents) {
   Json facts = Json::object();
-  for (const auto& [name, text] : description.facts) facts[printable(name)] = printable(text, 1000);
+  for (const auto& [name, text] : program.description.facts) facts[printable(name)] = printable(text, 1000);
   Json ranks = Json::array();
   for (const RankContents& rank : contents.ranks) {
     ranks.push_back({{"events", rank.events},
-                     {"bytes", rank.bytes},
+                     {"bytes", rank.bytes},  // 0 but of recordings
                      {"requests", rank.requests},
                      {"wildcards", rank.wildcards},
                      {"choices", rank.choices},
@@ -147,10 +146,10 @@ void print_json(const recording::Description& description, const Contents& conte
   }
   Json calls = Json::object();
   for (const auto& [name, count] : contents.calls) calls[printable(name)] = count;
-  const Json all = {{"version", description.version},
+  const Json all = {{"version", program.description.version},  // 0 but of recordings
                     {"facts", facts},
-                    {"complete", gaps.empty() && is_readable(contents)},
-                    {"missing", gaps},
+                    {"complete", program.missing.empty() && is_readable(contents)},
+                    {"missing", program.missing},
                     {"fingerprint", joint_fingerprint(contents)},
                     {"calls", calls},
                     {"phases", contents.phases},
@@ -158,20 +157,22 @@ void print_json(const recording::Description& description, const Contents& conte
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_text(const std::string& path, const recording::Description& description, const Contents& contents,
-                const std::string& gaps) {
+void print_text(const std::string& program_name, const trace::Program& program, const Contents& contents) {
   const auto line = [](std::string_view name, const std::string& text) {
     fmt::print("  {:<22}{}\n", name, text);
   };
-  fmt::print("recording {}: {} ranks, format {}{}\n", in_quotes(path), description.ranks, description.version,
-             gaps.empty() && is_readable(contents) ? "" : ", not whole");
+  const recording::Description& description = program.description;
+  fmt::print("{} {}: {} ranks{}{}\n", program.kind, in_quotes(program_name), description.ranks,
+             description.version > 0 ? fmt::format(", format {}", description.version) : "",
+             program.missing.empty() && is_readable(contents) ? "" : ", not whole");
   for (const auto& [name, text] : description.facts) {
     if (!text.empty()) line(printable(name), printable(text, 200));
   }
   const std::uint64_t events = sum(contents, &RankContents::events);
   const std::uint64_t bytes = sum(contents, &RankContents::bytes);
-  line("events", fmt::format("{} in {} bytes ({:.2f} each)", events, bytes,
-                             events > 0 ? static_cast<double>(bytes) / static_cast<double>(events) : 0.0));
+  line("events", bytes == 0 ? fmt::format("{}", events)
+                            : fmt::format("{} in {} bytes ({:.2f} each)", events, bytes,
+                                          static_cast<double>(bytes) / static_cast<double>(events)));
   line("CPU time", fmt::format("{} between the calls, all ranks",
                                time_text(static_cast<double>(sum(contents, &RankContents::computed)))));
   const std::uint64_t brief = sum(contents, &RankContents::brief_gaps);
@@ -244,10 +245,10 @@ std::string event_text(recording::Reader& reader, const Event& event) {
 }
 
 /// False: a rank could not be read to its end.
-bool print_events(const recording::Recording& recording) {
+bool print_events(const trace::Program& program) {
   bool readable = true;
-  for (int rank = 0; rank < recording.description().ranks; ++rank) {
-    const auto reader = recording.read(rank);
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    const auto reader = program.read(rank);
     for (Event event; reader->next(event);) {
       if (reader->computed() > 0) fmt::print("{} computes {} ns\n", rank, reader->computed());
       if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", rank, reader->polls());
@@ -267,72 +268,37 @@ bool print_events(const recording::Recording& recording) {
 
 }  // namespace
 
-std::string gaps_of(const recording::Recording& recording) {
-  std::vector<std::string> parts;
-  if (!recording.breaks_off().empty()) parts.push_back(recording.breaks_off());
-  std::vector<std::size_t> empty;
-  std::vector<std::size_t> cut;
-  for (int rank = 0; rank < recording.description().ranks; ++rank) {
-    const auto number = static_cast<std::size_t>(rank);
-    if (recording.bytes(rank) == 0) {
-      empty.push_back(number);
-    } else if (recording.read(rank)->cut()) {
-      cut.push_back(number);
-    }
-  }
-  if (!cut.empty())
-    parts.push_back(fmt::format("{} {} off before the end of the program", ranks_text(cut),
-                                cut.size() == 1 ? "is cut" : "are cut"));
-  if (!empty.empty()) parts.push_back(fmt::format("nothing is there of {}", ranks_text(empty)));
-  return fmt::format("{}", fmt::join(parts, "; "));
+void tell_notes(const std::string& name, const trace::Program& program) {
+  for (const std::string& note : program.notes)
+    complain(program.recording ? "note: " + note
+                               : fmt::format("note: {}, a {}, does not say all: {}", in_quotes(name), program.kind, note));
 }
 
-void tell_of_what_is_beyond(const recording::Recording& recording, const std::string& path) {
-  if (recording.beyond() == 0) return;
-  complain(fmt::format("note: {} behind the end of {} are none of the recording, and are not read",
-                       counted(recording.beyond(), "byte"), in_quotes(path)));
-}
-
-std::string checksum_text(const recording::Recording& recording) {
-  const auto checksum = recording.checksum();
+std::string checksum_text(const trace::Program& program) {
+  const auto checksum = program.recording ? program.recording->checksum() : std::nullopt;
   return checksum ? fmt::format("xxh3:{:016x}", *checksum) : std::string();
 }
 
-std::uint64_t events_of(const recording::Recording& recording) {
-  std::uint64_t events = 0;
-  for (int rank = 0; rank < recording.description().ranks; ++rank) {
-    const auto reader = recording.read(rank);
-    if (const auto said = reader->events()) {
-      events += *said;
-      continue;
-    }
-    for (Event event; reader->next(event);) ++events;
-  }
-  return events;
-}
-
-int recording_info(const std::string& path, RecordingView view) {
-  auto recording = recording::Recording::open(path);
-  if (!recording) {
-    complain(recording.error());
+int recording_info(const std::string& name, RecordingView view) {
+  const auto program = trace::open_program(name);
+  if (!program) {
+    complain(program.error());
     return kUsage;
   }
-  const std::string gaps = gaps_of(*recording);
-  int code = gaps.empty() ? kDone : kUsage;
-  if (!gaps.empty()) complain(fmt::format("{} is not whole: {}", in_quotes(path), gaps));
-  tell_of_what_is_beyond(*recording, path);
-  if (view == RecordingView::kEvents) return print_events(*recording) ? code : kUsage;
-  const recording::Description& description = recording->description();
+  const std::string& missing = (*program).missing;
+  int code = missing.empty() ? kDone : kUsage;
+  if (!missing.empty()) complain(fmt::format("{} is not whole: {}", in_quotes(name), missing));
+  tell_notes(name, *program);
+  if (view == RecordingView::kEvents) return print_events(*program) ? code : kUsage;
   Contents contents;
-  for (int rank = 0; rank < description.ranks; ++rank) {
-    contents.ranks.push_back(read_rank(*recording, rank, contents));
+  for (int rank = 0; rank < (*program).description.ranks; ++rank) {
+    contents.ranks.push_back(read_rank(*program, rank, contents));
     if (const std::string& error = contents.ranks.back().error; !error.empty()) {
       complain(error);
       code = kUsage;
     }
   }
-  view == RecordingView::kJson ? print_json(description, contents, gaps)
-                               : print_text(path, description, contents, gaps);
+  view == RecordingView::kJson ? print_json(*program, contents) : print_text(name, *program, contents);
   return code;
 }
 

@@ -6,8 +6,11 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/replay/free_communication.hpp"
+#include "lib/replay/pattern.hpp"
 #include "lib/replay/replay.hpp"
 #include "lib/report/words.hpp"
+#include "tools/command.hpp"
+#include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
@@ -30,13 +33,12 @@ struct Results {
 /// that is not due to a library's choice.
 std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
   const BackendDescription& host = *setup.registry.find("host");
-  Result<WorldSetting> setting =
-      world_setting(*setup.configuration, setup.registry, host, played.description.ranks);
+  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, host, played.ranks());
   if (!setting || (*setting).settings.choice("collectives") == "best") return {};
   (*setting).settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
   how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
+  Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
   return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
 }
 
@@ -46,11 +48,11 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
   WholeRuns whole_runs(*setup.registry.find("host"));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
-        world_setting(*setup.configuration, setup.registry, *backend, played.description.ranks);
+        world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
     if (!setting) throw Misuse{setting.error()};
     (*setting).check = options.check;
     const ProgressLine progress;
-    const int ranks = played.description.ranks;
+    const int ranks = played.ranks();
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
@@ -66,7 +68,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
       progress.say("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return !is_interrupted();
     };
-    Result<ReplayResult> result = offramp::replay(*setting, played.source, how);
+    Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
     if (!result) {
       results.refused.push_back({backend->name, problem_text(options.file, result.error())});
       continue;
@@ -82,7 +84,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     if (setup.backends.size() > 1 && backend->name == "host")
       results.host_at_its_best = host_at_its_best(setup, played, how);
     Settled& replayed = results.all.back();
-    replayed.run = whole_runs.of(*setting, played.source, how, *replayed.result);
+    replayed.run = whole_runs.of(*setting, played.source(), how, *replayed.result);
     results.program = whole_runs.program();
     if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
@@ -171,15 +173,15 @@ int replay(const ReplayToolOptions& options) try {
   Results results = replay_all(options, setup, played);
   std::vector<Settled>& all = results.all;
   tell_refusals(results.refused, all.empty());
-  RunFacts facts = facts_of_replay(played.description, {played.facts}, setup);
-  if (played.recorded && (options.json || options.wants_report()))
-    facts.recordings.front().checksum = checksum_text(*played.recorded);
+  RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
+  if (options.json || options.wants_report())
+    facts.recordings.front().checksum = checksum_text(played.program);
   if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
   RunReport report;
   if (options.json || options.wants_report())
-    report = report_of(all, results.refused, played.description.ranks, facts, setup, results.program);
+    report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
   if (options.json) {
-    print_json(results, played.description, report, facts);
+    print_json(results, played.program.description, report, facts);
   } else {
     for (const Settled& replayed : all)
       print_result(replayed, part_text(*replayed.result, played.recorded_events));
@@ -197,4 +199,118 @@ int replay(const ReplayToolOptions& options) try {
   return kUsage;
 }
 
+namespace {
+
+/// The kinds of patterns are listed between what a replay is and where its settings come from.
+std::string about_replay() {
+  std::string text =
+      R"(Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
+in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROUNDS] runs a small program that is made up:
+
+)";
+  for (const PatternKind& kind : pattern_kinds()) {
+    const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
+    text += fmt::format("  {:<16} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
+  }
+  return text + R"(
+Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
+and so do routes.
+
+What a recorded wildcard took, and which of several requests was done first, is replayed as it was; with --arrival modelled
+the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_Iprobe) take no time.
+
+Ctrl-C ends the replay that runs, and prints those that are done.
+
+Hardware that cannot carry the program is left out, with the reason.)";
+}
+
+std::string is_compute(const std::string& text) {
+  const std::optional<double> factor = parse_quantity(text, "");
+  if (text == "none" || text == "recorded" || (factor && *factor > 0)) return {};
+  return fmt::format("{} is neither none nor recorded nor a factor above 0", in_quotes(text));
+}
+
+std::string is_calls(const std::string& text) {
+  if (parse_calls(text)) return {};
+  return fmt::format("{} is neither none nor all nor a call (127) nor several (100-200)", in_quotes(text));
+}
+
+class ReplayCommand final : public Command {
+ public:
+  explicit ReplayCommand(CLI::App& app)
+      : Command(app),
+        keys_(app, {KeyGroup::kSettings, KeyGroup::kNetwork, KeyGroup::kMachine, KeyGroup::kStragglers,
+                    KeyGroup::kComputing, KeyGroup::kDetails}) {
+    add_backends(app, options_.backends);
+    add_compared(app, compared_);
+    app.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+        ->type_name("FILE|PATTERN");
+    app.add_option(
+           "--job", options_.jobs,
+           "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
+           "if not on the next ones; may be repeated")
+        ->type_name("FILE[:NODES]")
+        ->allow_extra_args(false);
+    app.add_option("--background", options_.background,
+                   "messages between the other nodes of the network meanwhile: uniform, incast or shift, "
+                   "and the Gb/s "
+                   "that each sends")
+        ->type_name("KIND:RATE");
+    app.add_option(
+           "--compute", compute_,
+           "how the CPU time between MPI calls moves the host clock: not at all, as it was recorded, or "
+           "that times a factor")
+        ->type_name("none|recorded|FACTOR")
+        ->check(is_compute, "");
+    app.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
+        ->type_name("recorded|modelled")
+        ->check(CLI::IsMember({"recorded", "modelled"}))
+        ->capture_default_str();
+    add_partial(app, options_.partial);
+    add_check(app, options_.check);
+    add_json(app, options_.json);
+    add_records(app, options_.records);
+    app.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
+    add_html(app, options_.html);
+    app.add_option("--receipts", receipts_,
+                   "calls whose stages the report and the JSON have beside the rest; of each rank, counted "
+                   "from 1")
+        ->type_name("all|CALLS")
+        ->check(is_calls, "");
+  }
+  int execute(std::vector<std::string>) override {
+    options_.backends = together(std::move(options_.backends), compared_);
+    std::string problem = keys_.collect(options_.backends, options_.overrides);
+    if (options_.file.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
+    if (is_given("--receipts") && !options_.json && options_.report.empty())
+      problem = "--receipts needs --report FILE or --json";
+    if (!problem.empty()) return refuse(problem);
+    if (is_given("--compute"))
+      options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
+    options_.modelled_arrival = arrival_ == "modelled";
+    options_.records.receipts = *parse_calls(receipts_);
+    return replay(options_);
+  }
+
+ private:
+  ReplayToolOptions options_;
+  KeyOptions keys_;
+  std::vector<std::string> compared_;
+  std::string receipts_ = "none";
+  std::string compute_;
+  std::string arrival_ = "recorded";
+};
+
+const Registered<ReplayCommand> replay_command(
+    {.name = "replay",
+     .place = 60,
+     .summary = "run a recorded program again on other hardware",
+     .about = about_replay(),
+     .exits = {{kUsage,
+                "the command line or the configuration is wrong, the file is no recording, makes no "
+                "sense or is not whole, or nothing could be replayed"},
+               {kNotWritten, "a report, a trace or a capture could not be written"},
+               {kInterrupted, "interrupted; what was replayed by then is printed"}}});
+
+}  // namespace
 }  // namespace offramp::tool

@@ -6,7 +6,6 @@
 #include <csignal>
 
 #include "lib/configuration/names.hpp"
-#include "lib/replay/pattern.hpp"
 #include "lib/report/link_loads.hpp"
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
@@ -34,49 +33,17 @@ bool is_interrupted() {
 }
 
 Played::Played(const std::string& name, bool partial) {
-  if (name.starts_with(kPatternPrefix)) {
-    const Result<Pattern> pattern = parse_pattern(name);
-    if (!pattern) throw Misuse{pattern.error()};
-    description.ranks = (*pattern).ranks;
-    description.facts = {{"program", name}};
-    facts = recording_facts(description, name);
-    source = {description.ranks, [made = *pattern](int rank) { return made.read(rank); }};
-    return;
-  }
-  Result<trace::Program> found = trace::open_program(name);
-  if (!found) throw Misuse{found.error()};
-  if ((*found).recording == nullptr) {
-    imported = std::move(*found);
-    for (const std::string& one : imported->notes)
-      complain(fmt::format("note: {}, a {}, does not say all: {}", in_quotes(name), imported->kind, one));
-    description = imported->description;
-    facts = recording_facts(description, name);
-    source = {description.ranks, [this](int rank) { return imported->read(rank); }};
-    source.has_arrival = imported->has_arrival;
-    return;
-  }
-  Result<recording::Recording> opened = recording::Recording::open(name);
+  Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
-  recorded = std::move(*opened);
-  description = recorded->description();
-  if (const std::string gaps = gaps_of(*recorded); !gaps.empty()) {
-    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), gaps);
+  program = std::move(*opened);
+  if (!program.missing.empty()) {
+    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), program.missing);
     if (!partial) throw Misuse{text + "; --partial replays what there is"};
     complain(text);
   }
-  if (partial) recorded_events = events_of(*recorded);
-  tell_of_what_is_beyond(*recorded, name);
-  facts = recording_facts(description, name);
-  source = {description.ranks, [this](int rank) { return recorded->read(rank); }};
-}
-
-trace::Program Played::program() const {
-  if (imported) return *imported;
-  trace::Program program;
-  program.description = description;
-  program.has_arrival = true;
-  program.read = source.read;
-  return program;
+  if (partial && program.recording) recorded_events = events_of(program);
+  tell_notes(name, program);
+  facts = recording_facts(program.description, name);
 }
 
 std::string problem_text(const std::string& file, const std::string& error) {

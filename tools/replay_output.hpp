@@ -26,20 +26,15 @@ struct Refused {
 
 /// What is replayed: a recording, a trace of another tool, or a pattern.
 struct Played {
-  recording::Description description;
-  std::optional<recording::Recording> recorded;  // which the source reads, if it is one
-  ReplaySource source;
-  std::optional<trace::Program> imported;  // if it is a trace
+  trace::Program program;
   RecordingFacts facts;
-  std::uint64_t recorded_events = 0;  // with partial: of all ranks
+  std::uint64_t recorded_events = 0;  // of a recording, with partial: of all ranks
 
-  /// partial: a recording need not be whole. Throws Misuse.
+  /// partial: the program need not be whole. Throws Misuse.
   Played(const std::string& name, bool partial);
-  Played(const Played&) = delete;
-  Played& operator=(const Played&) = delete;
 
-  /// The same for those who write or check it. It must not outlive this.
-  [[nodiscard]] trace::Program program() const;
+  [[nodiscard]] int ranks() const { return program.description.ranks; }
+  [[nodiscard]] ReplaySource source() const { return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival}; }
 };
 
 /// An error of a replay as it can be shown. file: of the recording, which is named in front, once.

@@ -10,6 +10,8 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/link_loads.hpp"
+#include "tools/command.hpp"
+#include "tools/options.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -535,5 +537,29 @@ int report(const ReportOptions& options) {
   }
   return write_file(options.html, report_page(reports));
 }
+
+namespace {
+
+class ReportCommand final : public Command {
+ public:
+  explicit ReportCommand(CLI::App& app) : Command(app) {
+    app.add_option("files", options_.files, "reports that run --report or replay --report has written")
+        ->type_name("FILE")
+        ->required();
+    add_html(app, options_.html);
+  }
+  int execute(std::vector<std::string>) override { return report(options_); }
+
+ private:
+  ReportOptions options_;
+};
+
+const Registered<ReportCommand> report_command(
+    {.name = "report",
+     .place = 100,
+     .summary = "show reports side by side, as text or as a page",
+     .exits = {{kUsage, "a file is no report, or --html names one that cannot be written"}, {kNotWritten}}});
+
+}  // namespace
 
 }  // namespace offramp::tool

@@ -19,11 +19,13 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/configuration/output_file.hpp"
-#include "lib/recording/reader.hpp"
 #include "lib/report/outputs.hpp"
 #include "lib/report/words.hpp"
+#include "lib/trace/program.hpp"
 #include "tools/check.hpp"
+#include "tools/launch_options.hpp"
 #include "tools/launcher.hpp"
+#include "tools/options.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/tool.hpp"
 
@@ -240,13 +242,13 @@ std::vector<Expected> expected_files(const Configuration& configuration, const R
 }
 
 void tell_of_recording(const std::string& path) {
-  auto recording = recording::Recording::open(path);
-  if (!recording) return;
+  const auto program = trace::open_program(path);
+  if (!program || !(*program).recording) return;
   std::uint64_t bytes = 0;
-  const int ranks = recording->description().ranks;
-  for (int rank = 0; rank < ranks; ++rank) bytes += recording->bytes(rank);
+  const int ranks = (*program).description.ranks;
+  for (int rank = 0; rank < ranks; ++rank) bytes += (*program).recording->bytes(rank);
   complain(fmt::format("recorded {} of {} in {} ({}); offramp replay says what they take on other hardware",
-                       counted(events_of(*recording), "event"),
+                       counted(events_of(*program), "event"),
                        counted(static_cast<std::uint64_t>(ranks), "rank"), printable(path),
                        bytes_text(static_cast<double>(bytes))));
 }
@@ -362,5 +364,52 @@ int run(const RunOptions& options) {
   const int code = supervise(plan);
   return code == kDone ? look_for(files, *configuration) : code;
 }
+
+namespace {
+
+class RunCommand final : public Command {
+ public:
+  explicit RunCommand(CLI::App& app)
+      : Command(app),
+        launch_(app, options_),
+        keys_(app,
+              {KeyGroup::kSettings, KeyGroup::kNetwork, KeyGroup::kMachine, KeyGroup::kStragglers,
+               KeyGroup::kComputing, KeyGroup::kDetails, KeyGroup::kRun},
+              Paths::kAbsolute) {
+    // As texts: the ranks read the keys backend and compare, and say what is wrong with them.
+    app.add_option("--backend", backend_, description_of("backend"))->type_name("BACKEND");
+    app.add_option("--compare", compared_, description_of("compare"))->type_name("BACKEND,...");
+  }
+
+  int execute(std::vector<std::string> program) override {
+    launch_.collect(std::move(program));
+    if (is_given("--backend")) options_.overrides.push_back({"backend", backend_, "--backend"});
+    if (is_given("--compare")) options_.overrides.push_back({"compare", compared_, "--compare"});
+    const std::string problem = keys_.collect(names_in({backend_, compared_}), options_.overrides);
+    return problem.empty() ? run(options_) : refuse(problem);
+  }
+
+ private:
+  RunOptions options_;
+  LaunchOptions launch_;
+  KeyOptions keys_;
+  std::string backend_;
+  std::string compared_;
+};
+
+const Registered<RunCommand> run_command(
+    {.name = "run",
+     .place = 10,
+     .summary = "run an MPI program over a backend",
+     .about =
+         R"(The command stands behind --, with its own options. Settings come from the built-in defaults, offramp.toml in this
+folder (or --config), OFFRAMP_* variables and these options; what comes later wins.
+
+Other preloaded libraries: a tool that wraps MPI calls has to come before offramp to see them; give it with --preload.
+What LD_PRELOAD holds already comes after offramp.)",
+     .exits = launch_exits(),
+     .runs_program = true});
+
+}  // namespace
 
 }  // namespace offramp::tool

@@ -41,15 +41,6 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 /// What mpirun itself has to find in its environment, where it is missing.
 Variables mpirun_environment();
 
-struct InfoOptions {
-  std::string recording;  // a path; empty: about this machine
-  std::string backend;    // empty: all
-  bool configuration = false;
-  bool sources = false;
-  bool json = false;
-};
-int info(const InfoOptions& options);
-
 /// A parameter's default as the user writes it.
 std::string default_text(const Parameter& parameter);
 

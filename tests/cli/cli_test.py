@@ -789,5 +789,66 @@ class Explain(CliTest):
         self.assertIn('"header"', self.refused("explain", "hedder", "--backend", "zrlmpi"))
 
 
+class SharedOptions(CliTest):
+    """The same option says the same to every subcommand that has it."""
+
+    def test_reach_the_settings(self):
+        for option, value, key in (("--nodes", "3", "machine.nodes"), ("--ranks-per-node", "4", "machine.ranks_per_node"),
+                                   ("--network", "star", "network.topology"), ("--noise", "1ms:25us", "stragglers.noise"),
+                                   ("--slow-nodes", "1:2", "stragglers.slow_nodes")):
+            with self.subTest(option=option):
+                setting = json.loads(self.offramp("info", "--json", option, value).stdout)["settings"][key]
+                self.assertEqual((setting["value"], setting["source"]), (value, option))
+        self.assertRegex(self.offramp("info", "--backend", "cclo", "--set", "link=40").stdout, r"\n  link +40 .*\(default ")
+
+    def test_read_the_file_that_is_named(self):
+        (self.folder / "other.toml").write_text("[host]\nlatency = '7us'\n")
+        settings = json.loads(self.offramp("info", "--json", "--config", "other.toml").stdout)["settings"]
+        self.assertIn("other.toml", settings["host.latency"]["source"])
+        times = {("predict", "send"): lambda told: told["time_ps"],
+                 ("replay", "pattern:pingpong:2:8"): lambda told: told["results"][0]["modelled_time_ps"]}
+        for arguments, time_of in times.items():
+            with self.subTest(arguments=arguments):
+                usual, other = (time_of(json.loads(self.offramp(*arguments, "--backend", "host", "--json", *config).stdout))
+                                for config in ((), ("--config", "other.toml")))
+                self.assertGreater(other, usual + 5_000_000)  # the default latency is below 2 us
+
+    def test_of_the_machine_are_checked_alike(self):
+        for arguments in (("predict", "send"), ("replay", "pattern:ring:2:8"), ("explain", "algorithms"),
+                          ("run", "--", "/bin/true"), ("check", "/bin/true"), ("record", "-o", "a.rec", "--", "/bin/true")):
+            with self.subTest(arguments=arguments):
+                dashes = arguments.index("--") if "--" in arguments else len(arguments)
+                words = (*arguments[:dashes], "--set", "machine.nodes=-1", *arguments[dashes:])
+                self.assertIn("machine.nodes", self.refused(*words))
+                words = (*arguments[:dashes], "--set", "machine.nodes", *arguments[dashes:])
+                self.assertIn(f'"machine.nodes" is not KEY=VALUE; see offramp {arguments[0]} --help', self.refused(*words))
+
+    def test_compare_adds_to_backend(self):
+        told = json.loads(self.offramp("predict", "bcast", "--backend", "host", "--compare", "cclo,host", "--json").stdout)
+        self.assertEqual([one["backend"] for one in told], ["host", "cclo"])
+
+
+class Programs(CliTest):
+    """What can be replayed is found by content, whoever asks."""
+
+    def test_that_are_none(self):
+        (self.folder / "script").write_text("#!/bin/sh\n")
+        for arguments in (("info", "script"), ("replay", "script", "--backend", "host"),
+                          ("replay", "--job", "script", "--job", "pattern:ring:2:8", "--backend", "host")):
+            with self.subTest(arguments=arguments):
+                error = self.refused(*arguments)
+                self.assertIn('cannot read script: it is a text that begins "#!/bin/sh"; what can be opened: ', error)
+                self.assertIn("pattern (pattern:NAME:RANKS:BYTES[:ROUNDS])", error)
+                self.assertIn("recording (offramp record", error)
+
+    def test_info_of_a_pattern(self):
+        contents = json.loads(self.offramp("info", "pattern:ring:4:8:3", "--json").stdout)
+        self.assertTrue(contents["complete"])
+        self.assertEqual(len(contents["ranks"]), 4)
+        self.assertEqual({rank["events"] for rank in contents["ranks"]}, {contents["ranks"][0]["events"]})
+        self.assertIn('pattern "pattern:ring:4:8:3": 4 ranks\n', self.offramp("info", "pattern:ring:4:8:3").stdout)
+        self.assertIn("0 MPI_", self.offramp("info", "pattern:ring:4:8:3", "--events").stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

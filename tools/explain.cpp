@@ -1,0 +1,134 @@
+#include "tools/explain.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lib/configuration/names.hpp"
+#include "tools/command.hpp"
+#include "tools/receipt.hpp"
+#include "tools/setup.hpp"
+#include "tools/validation.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr std::string_view kValidation = "validation";
+
+void list_topics(const BackendDescription& backend) {
+  for (const ExplainTopic& topic : backend.topics)
+    fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
+  if (backend.validation != nullptr)
+    fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation, "published figures beside the model's");
+}
+
+/// Returns the exit code.
+int show_validation(const BackendDescription& backend, const std::string& plot) {
+  const ValidationRows rows = backend.validation();
+  if (!plot.empty()) return write_file(plot, validation_plot(rows, backend.name));
+  fmt::print("{}", validation_table(rows));
+  return kDone;
+}
+
+}  // namespace
+
+int explain(const ExplainOptions& options) try {
+  const Setup setup(options.asked.overrides, options.asked.backends);
+  const BackendDescription& backend = *setup.backends.front();
+  if (options.topic.empty()) {
+    const auto every = setup.registry.all();
+    for (const BackendDescription* b :
+         options.asked.backends.empty() ? std::vector(every.begin(), every.end()) : setup.backends)
+      list_topics(*b);
+    return kDone;
+  }
+  if (!options.svg.empty() && options.topic != kValidation)
+    throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
+  std::vector<std::string_view> names;
+  if (backend.validation != nullptr) {
+    if (options.topic == kValidation) return show_validation(backend, options.svg);
+    names.push_back(kValidation);
+  }
+  for (const ExplainTopic& topic : backend.topics) {
+    names.push_back(topic.topic);
+    if (topic.topic != options.topic) continue;
+    Operation operation;
+    if (!options.asked.operation.empty()) {
+      operation = operation_of(options.asked);
+      set_elements(operation);
+    }
+    const ForecastSetting setting =
+        setting_of(setup, backend, std::max(operation.ranks, options.asked.ranks));
+    const Explanation explanation =
+        topic.render({setting.settings, setting.machine, operation, options.arguments});
+    if (!explanation.error.empty()) throw Misuse{explanation.error};
+    setup.tell_sources();
+    fmt::print("{}", explanation.text);
+    return kDone;
+  }
+  if (access(options.topic.c_str(), F_OK) == 0)
+    throw Misuse{fmt::format("{} is a file; of a report with receipts, name a call: --call N --rank RANK",
+                             in_quotes(options.topic))};
+  throw Misuse{fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(options.topic),
+                           suggestion(options.topic, names))};
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+namespace {
+
+class ExplainCommand final : public Command {
+ public:
+  explicit ExplainCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
+    app.add_option("topic", options_.topic, "what to show, or a report; by default the list of topics")
+        ->type_name("TOPIC");
+    app.add_option("arguments", options_.arguments, "arguments of the topic");
+    app.add_option("--operation", options_.asked.operation, "the operation, for topics that take one")
+        ->type_name("OPERATION");
+    app.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--rank", receipt_.rank, "the rank that made the call")
+        ->type_name("RANK")
+        ->check(CLI::NonNegativeNumber);
+    add_svg(app, options_.svg, "with validation: plot into this file, as SVG");
+    app.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
+    add_json(app, receipt_.json)->description("with --call or --rank: print JSON");
+  }
+  int execute(std::vector<std::string>) override {
+    std::string problem = question_.collect();
+    if (is_given("--call") || is_given("--rank")) {
+      receipt_.report = options_.topic;
+      if (problem.empty() && receipt_.report.empty()) problem = "no report";
+      if (problem.empty() && !options_.arguments.empty())
+        problem = fmt::format("unexpected argument {}", in_quotes(options_.arguments.front()));
+      if (problem.empty()) return receipt(receipt_);
+    }
+    // Topics take their questions as words; these two may come as options as well.
+    if (is_given("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
+    if (is_given("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
+    return problem.empty() ? explain(options_) : refuse(problem);
+  }
+
+ private:
+  ExplainOptions options_;
+  ReceiptOptions receipt_;
+  QuestionOptions question_;
+};
+
+const Registered<ExplainCommand> explain_command(
+    {.name = "explain",
+     .place = 70,
+     .summary = "show parts of the modelled hardware, or where a call's time went",
+     .about =
+         "With --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
+         "with receipts:\n  offramp explain --call 127 --rank 3 report.json",
+     .exits = {{kUsage,
+                "the command line or the configuration is wrong, there is no such topic, or the file "
+                "is no report with receipts"},
+               {kNotWritten}}});
+
+}  // namespace
+}  // namespace offramp::tool
