@@ -318,13 +318,14 @@ const Registered<CalibrateCommand> calibrate_command(
     {.name = "calibrate",
      .place = 90,
      .summary = "fit the host backend to this machine's MPI library",
-     .about = "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
-              "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
-              "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
-              "between ranks of one host become the parameters of memory; those of the NIC are only written "
-              "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
-              "nothing is measured: the figures are those of another machine, and the table says how far its "
-              "collectives are from the ones that the fitted host predicts.",
+     .about =
+         "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
+         "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
+         "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
+         "between ranks of one host become the parameters of memory; those of the NIC are only written "
+         "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
+         "nothing is measured: the figures are those of another machine, and the table says how far its "
+         "collectives are from the ones that the fitted host predicts.",
      .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
 
 }  // namespace

@@ -307,7 +307,8 @@ class CheckCommand final : public Command {
 const Registered<CheckCommand> check_command(
     {.name = "check",
      .place = 40,
-     .summary = "say what would happen to each MPI call of a program, or whether the calls of a trace fit together",
+     .summary =
+         "say what would happen to each MPI call of a program, or whether the calls of a trace fit together",
      .exits = {
          {kDone, "it works, or its calls fit together"},
          {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},

@@ -87,7 +87,7 @@ complete -c offramp -f
 complete -c offramp -n __offramp_at_program -a '(__offramp_program)'
 )fish";
 
-std::string quoted(std::string_view text) {
+std::string fish_word(std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped += c == '\\' ? std::string("\\\\") : std::string(1, c);
   return in_shell_quotes(escaped, "\\'");
@@ -99,8 +99,8 @@ std::string arguments_for(const Vocabulary& vocabulary, const std::string& kind)
   if (kind == "files") return " -rF";
   if (kind == "setting") return " -xa '(__offramp_setting)'";
   const std::string words = fmt::format("{}", fmt::join(vocabulary.words_of(kind), " "));
-  if (kind == "backends") return fmt::format(" -xa {}", quoted("(__offramp_list " + words + ")"));
-  return words.empty() ? " -x" : fmt::format(" -xa {}", quoted(words));
+  if (kind == "backends") return fmt::format(" -xa {}", fish_word("(__offramp_list " + words + ")"));
+  return words.empty() ? " -x" : fmt::format(" -xa {}", fish_word(words));
 }
 
 void print_command(const Vocabulary& vocabulary, const CommandEntry& command, const std::string& sub) {
@@ -111,7 +111,7 @@ void print_command(const Vocabulary& vocabulary, const CommandEntry& command, co
       const std::string condition =
           option.several ? "__offramp_in " + sub : fmt::format("__offramp_at {} {}", sub, place++);
       if (kind.empty() || kind == "none") continue;
-      fmt::print("complete -c offramp -n {}{}\n", quoted(condition),
+      fmt::print("complete -c offramp -n {}{}\n", fish_word(condition),
                  kind == "files" ? " -a '(__fish_complete_path (commandline -ct))'"
                                  : arguments_for(vocabulary, kind));
       continue;
@@ -119,8 +119,9 @@ void print_command(const Vocabulary& vocabulary, const CommandEntry& command, co
     std::string names;
     for (const std::string& name : option.names)
       names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    fmt::print("complete -c offramp -n {}{}{} -d {}\n", quoted("__offramp_in " + (sub.empty() ? "''" : sub)),
-               names, arguments_for(vocabulary, kind), quoted(option.description));
+    fmt::print("complete -c offramp -n {}{}{} -d {}\n",
+               fish_word("__offramp_in " + (sub.empty() ? "''" : sub)), names,
+               arguments_for(vocabulary, kind), fish_word(option.description));
   }
 }
 
@@ -134,7 +135,7 @@ void print_fish_completion(const Vocabulary& vocabulary) {
     if (command.runs_program) runners += " " + command.name;
     for (const OptionEntry& option : command.options) {
       if (option.positional || option.value.empty()) continue;
-      for (const std::string& name : option.names) with_value += " " + quoted(command.name + " " + name);
+      for (const std::string& name : option.names) with_value += " " + fish_word(command.name + " " + name);
     }
   }
   fmt::print("set -g __offramp_runners{}\nset -g __offramp_with_value{}\n", runners, with_value);
@@ -147,7 +148,7 @@ void print_fish_completion(const Vocabulary& vocabulary) {
     const bool is_program = &command == &vocabulary.commands.front();
     if (!is_program)
       fmt::print("complete -c offramp -n \"__offramp_in ''\" -a {} -d {}\n", command.name,
-                 quoted(command.summary));
+                 fish_word(command.summary));
     print_command(vocabulary, command, is_program ? std::string() : command.name);
   }
 }

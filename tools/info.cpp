@@ -287,8 +287,7 @@ class InfoCommand final : public Command {
         ->type_name("BACKEND");
     CLI::Option* const sample =
         app.add_flag("-c,--configuration", options_.configuration, "print a complete offramp.toml");
-    app.add_flag("--sources", options_.sources,
-                 "print the bibliography, or what of it --backend cites")
+    app.add_flag("--sources", options_.sources, "print the bibliography, or what of it --backend cites")
         ->excludes(sample);
     add_json(app, options_.json)->excludes(sample);
     app.add_flag("--events", events_, "print every event of the program")->excludes(sample);

@@ -100,8 +100,8 @@ class Jobs {
     for (const Job& job : jobs_) {
       if (alone == nullptr || alone == &job) source.jobs.push_back(job.ranks);
     }
-    source.has_arrival =
-        std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.played.program.has_arrival; });
+    source.has_arrival = std::all_of(jobs_.begin(), jobs_.end(),
+                                     [](const Job& job) { return job.played.program.has_arrival; });
     source.read = [this](int rank) {
       const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& one) {
         return rank >= one.ranks.first && rank - one.ranks.first < one.ranks.ranks;

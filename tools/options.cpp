@@ -191,9 +191,10 @@ void add_records(CLI::App& app, RecordOptions& records) {
 }
 
 void add_partial(CLI::App& app, bool& partial) {
-  app.add_flag("--partial", partial,
-               "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
-               "it waits for what is missing");
+  app.add_flag(
+      "--partial", partial,
+      "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
+      "it waits for what is missing");
 }
 
 void add_check(CLI::App& app, bool& check) {

@@ -270,8 +270,9 @@ bool print_events(const trace::Program& program) {
 
 void tell_notes(const std::string& name, const trace::Program& program) {
   for (const std::string& note : program.notes)
-    complain(program.recording ? "note: " + note
-                               : fmt::format("note: {}, a {}, does not say all: {}", in_quotes(name), program.kind, note));
+    complain(program.recording
+                 ? "note: " + note
+                 : fmt::format("note: {}, a {}, does not say all: {}", in_quotes(name), program.kind, note));
 }
 
 std::string checksum_text(const trace::Program& program) {

@@ -34,7 +34,9 @@ struct Played {
   Played(const std::string& name, bool partial);
 
   [[nodiscard]] int ranks() const { return program.description.ranks; }
-  [[nodiscard]] ReplaySource source() const { return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival}; }
+  [[nodiscard]] ReplaySource source() const {
+    return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival};
+  }
 };
 
 /// An error of a replay as it can be shown. file: of the recording, which is named in front, once.

@@ -109,9 +109,12 @@ std::optional<ModelError> model_error(const BackendDescription& backend) {
   return ModelError{errors[errors.size() / 2], errors.back(), errors.size()};
 }
 
-Advisor::Advisor(const Configuration& configuration, const Registry& registry, const ReplaySource& source,
+Advisor::Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source,
                  Options options)
-    : configuration_(configuration), registry_(registry), source_(source), options_(std::move(options)) {
+    : configuration_(configuration),
+      registry_(registry),
+      source_(std::move(source)),
+      options_(std::move(options)) {
   ReplayOptions& replay = options_.replay;
   replay.details = replay.sizes = replay.certificate = false;
   replay.observer = nullptr;

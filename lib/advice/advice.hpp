@@ -96,9 +96,8 @@ class Advisor {
     std::function<bool(const std::string& what)> progress;
   };
 
-  /// All outlive it.
-  Advisor(const Configuration& configuration, const Registry& registry, const ReplaySource& source,
-          Options options);
+  /// Configuration and registry outlive it.
+  Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source, Options options);
 
   // In this order; each after the first needs rank_backends().
   void rank_backends();
@@ -147,7 +146,7 @@ class Advisor {
 
   const Configuration& configuration_;
   const Registry& registry_;
-  const ReplaySource& source_;
+  ReplaySource source_;
   Options options_;
   bool has_computing_ = false;
   bool cut_short_ = false;
