@@ -41,8 +41,8 @@ int convert(const ConvertOptions& options) try {
   const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
                                           [&](const Format& one) { return one.name == options.format; });
   if (format == kFormats.end())
-    throw Misuse{fmt::format("--to: {} is no format{}; there are {}", in_quotes(options.format),
-                             suggestion(options.format, kNames), fmt::join(kNames, ", "))};
+    throw Misuse{fmt::format("--to: {} is no format{}", in_quotes(options.format),
+                             suggestion(options.format, kNames))};
   if (const std::string problem = option_problem("--output", options.output); !problem.empty())
     throw Misuse{problem};
   const Played played(options.file, false);

@@ -272,7 +272,7 @@ void tell_notes(const std::string& name, const trace::Program& program) {
   for (const std::string& note : program.notes)
     complain(program.recording
                  ? "note: " + note
-                 : fmt::format("note: {}, a {}, does not say all: {}", in_quotes(name), program.kind, note));
+                 : fmt::format("note: {} ({}) does not say all: {}", in_quotes(name), program.kind, note));
 }
 
 std::string checksum_text(const trace::Program& program) {

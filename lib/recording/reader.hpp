@@ -41,7 +41,8 @@ class Reader {
   /// The positions that a wait with kAny or kSome, which next() gave, came to.
   [[nodiscard]] virtual std::span<const std::uint32_t> choice() const = 0;
   /// For readers whose next events depend on it: the program has learned that a request is done, the
-  /// number-th that this rank has begun, counted from 0.
+  /// number-th that this rank has begun, counted from 0. Where nothing is said of a wait until the next
+  /// event, all that it was for is done.
   virtual void learned(std::uint64_t /*number*/) {}
   /// Questions that found nothing before the event that next() gave, and since the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;

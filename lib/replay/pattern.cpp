@@ -352,8 +352,7 @@ Result<Pattern> parse_pattern(const std::string& text) {
   }
   if (pattern.kind == nullptr) {
     const std::string name = parts.empty() ? "" : parts[0];
-    return Failure::failure(fmt::format("unknown pattern {}{}; there are {}", in_quotes(name),
-                                        suggestion(name, names), fmt::join(names, ", ")));
+    return Failure::failure(fmt::format("unknown pattern {}{}", in_quotes(name), suggestion(name, names)));
   }
   const bool has_own = !pattern.kind->parameter.empty();
   const std::size_t first = has_own ? 2 : 1;

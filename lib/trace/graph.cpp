@@ -30,6 +30,7 @@ class GraphRun final : public MadeEvents {
   }
 
   void learned(std::uint64_t number) final {
+    waits_ = false;
     const auto found = open_.find(number);
     if (found == open_.end()) return;
     const std::uint32_t node = found->second;
@@ -39,6 +40,7 @@ class GraphRun final : public MadeEvents {
 
  private:
   bool more() final {
+    if (std::exchange(waits_, false)) end_all();
     const std::uint64_t before = made();
     while (!sends_.empty() || !receives_.empty() || !computing_.empty()) {
       if (!sends_.empty()) {
@@ -57,7 +59,12 @@ class GraphRun final : public MadeEvents {
     std::vector<std::uint64_t> all;
     for (const auto& [request, node] : open_) all.push_back(request);
     wait_for(all, Call::kWaitsome, recording::kSome);
+    waits_ = true;
     return true;
+  }
+  /// Who only reads says nothing of the wait.
+  void end_all() {
+    for (const auto& [request, node] : std::exchange(open_, {})) release(at_end(graph_, graph_.nodes[node]));
   }
 
   static std::uint32_t take(std::deque<std::uint32_t>& queue) {
@@ -92,6 +99,7 @@ class GraphRun final : public MadeEvents {
   std::deque<std::uint32_t> receives_;
   std::deque<std::uint32_t> computing_;
   std::map<std::uint64_t, std::uint32_t> open_;  // by request, the node
+  bool waits_ = false;                           // and nothing has been learned since
 };
 
 class NoGraph final : public MadeEvents {

@@ -38,11 +38,21 @@ class Traces(CliTest):
         (self.folder / "broken").write_text("0 init\n0 send 1\n")
         self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
 
+    def test_are_described(self):
+        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall")):
+            with self.subTest(name=name):
+                contents = json.loads(self.offramp("info", "--json", DATA / name).stdout)
+                self.assertTrue(contents["complete"])
+                self.assertEqual(len(contents["ranks"]), ranks)
+                self.assertIn(call, contents["calls"])
+                self.offramp("info", "--events", DATA / name)
+
     def test_refuse_what_a_format_cannot_hold(self):
         done = self.offramp("convert", DATA / "smpi/program.txt", "-o", "out", "--to", "goal", code=74)
         self.assertIn("a collective, and GOAL has messages alone", done.stderr)
         self.assertFalse((self.folder / "out").exists())
-        self.assertIn("there are smpi, goal, goal-binary", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
+        self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
+        self.assertIn("known are smpi, goal, goal-binary", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "otf2"))
 
     def test_binary_schedules_are_text_again(self):
         self.offramp("convert", DATA / "goal/diamond.goal", "-o", "a.bin", "--to", "goal-binary")

@@ -6,6 +6,7 @@
 
 #include "lib/recording/bytes.hpp"
 #include "lib/replay/pattern.hpp"
+#include "lib/trace/rehearsal.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {
@@ -60,6 +61,14 @@ TEST(GoalSchedule, RunsAsAGraphOnAllHardware) {
   // Rank 1 goes on 500 ns after its message has come; rank 3 waits for it.
   EXPECT_GT((*result).ranks[3].clock, (*result).ranks[1].clock - Time::ns(500));
   EXPECT_GE((*result).ranks[0].clock, Time::ns(3000));
+}
+
+/// Whoever only reads says nothing of what the waits came to.
+TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
+  const Program program = opened(data("goal/diamond.goal"));
+  const Result<Findings> findings = rehearse(program);
+  ASSERT_TRUE(findings) << findings.error();
+  EXPECT_EQ(events_of(program), (*findings).events);
 }
 
 /// In the order of the text rank 0 would wait for ever: what may begin begins.

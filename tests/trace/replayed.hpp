@@ -57,18 +57,11 @@ inline Program opened(const std::string& path) {
   return program ? std::move(*program) : Program();
 }
 
-/// Calls what is given for each event of a rank; what it waits for is done at once. The reader's error.
+/// Calls what is given for each event of a rank, and says nothing of waits. The reader's error.
 template <typename Call>
 std::string each_event(const Program& program, int rank, Call call) {
   const auto reader = program.read(rank);
-  std::uint64_t begun = 0;
-  for (recording::Event event; reader->next(event);) {
-    if (begins_request(event)) ++begun;
-    for (const std::uint64_t distance : reader->list(event.list)) {
-      if (event.kind == recording::EventKind::kWait) reader->learned(begun - distance);
-    }
-    call(*reader, event);
-  }
+  for (recording::Event event; reader->next(event);) call(*reader, event);
   return reader->error();
 }
 
