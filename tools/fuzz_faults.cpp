@@ -354,10 +354,6 @@ class Campaign {
   std::vector<Failure> failures_;
 };
 
-int fuzz_faults(const FuzzOptions& options) {
-  return Campaign(options).run();
-}
-
 class FuzzCommand final : public Command {
  public:
   explicit FuzzCommand(CLI::App& app) : Command(app) {
@@ -412,7 +408,7 @@ class FuzzCommand final : public Command {
   }
   int execute(std::vector<std::string> program) override {
     options_.command = std::move(program);
-    return fuzz_faults(options_);
+    return Campaign(options_).run();
   }
 
  private:

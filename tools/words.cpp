@@ -29,6 +29,12 @@ std::string elsewhere(const CLI::App& used, const std::string& name) {
                      last);
 }
 
+/// The subcommand of a name; null: there is none.
+const CLI::App* subcommand_named(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(name); });
+  return found.empty() ? nullptr : found.front();
+}
+
 bool takes_value(const CLI::Option* option) {
   return option != nullptr && option->get_items_expected_max() > 0;
 }
@@ -47,9 +53,7 @@ void ask_for_help(std::vector<std::string>& words) {
 std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return "no subcommand; see offramp --help";
   if (words[0].starts_with('-')) return {};
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (sub->check_name(words[0])) return {};
-  }
+  if (subcommand_named(app, words[0]) != nullptr) return {};
   std::vector<std::string> names;
   for (const CommandEntry& command : catalogue(app)) names.push_back(command.name);
   const std::vector<std::string_view> views(names.begin() + 1, names.end());
@@ -57,10 +61,7 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
 }
 
 void tidy_options(const CLI::App& app, std::vector<std::string>& words) {
-  const CLI::App* command = nullptr;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (sub->check_name(words[0])) command = sub;
-  }
+  const CLI::App* const command = subcommand_named(app, words[0]);
   if (command == nullptr) return;
   const bool runs = command->get_prefix_command();
   std::size_t at = 1;

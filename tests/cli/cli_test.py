@@ -829,7 +829,7 @@ class SharedOptions(CliTest):
 
 
 class Programs(CliTest):
-    """What can be replayed is found by content, whoever asks."""
+    """Every subcommand opens what can be replayed by its content, not by its name."""
 
     def test_that_are_none(self):
         (self.folder / "script").write_text("#!/bin/sh\n")
