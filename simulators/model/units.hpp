@@ -64,7 +64,7 @@ class Units {
     std::array<Resource, kInline> few_;
   };
   PooledVector<Resource> more_;
-  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> blocks_;
+  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> blocks_{};
   std::size_t count_;
 };
 
