@@ -187,7 +187,7 @@ const std::vector<Parameter>& parameters() {
            "the host writes a register"),
       real("queue", "ns", in_nanoseconds(host.queue), kNanoseconds, "assumed",
            "the host hands a receive to the driver"),
-      choice("driver", "mapped", {"xrt", "coyote", "mapped"},
+      choice("driver", "xrt", {"xrt", "coyote", "mapped"},
              "[accl]: XRT; the second generation's: XRT and Coyote (read in [accl-2025])",
              "how the host calls the engine: XRT, Coyote's driver, or its registers with no software around "
              "them, as on no machine"),

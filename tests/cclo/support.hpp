@@ -28,8 +28,10 @@ inline std::string hex(std::span<const std::byte> bytes) {
 
 using Values = std::vector<std::pair<std::string, Settings::Value>>;
 
+/// The defaults, but no software around the calls: figures of the engine and what the host does itself.
 inline Settings settings_with(const Values& values) {
   Settings settings = Settings::defaults(cclo_backend().parameters);
+  settings.set("driver", {0, "mapped"});
   for (const auto& [name, value] : values) settings.set(name, value);
   return settings;
 }
@@ -40,15 +42,10 @@ inline Settings::Value number(double value) {
   return {value, {}};
 }
 
-/// Registers alone: no software around the calls.
-inline Values mapped(Values values = {}) {
-  values.emplace(values.begin(), "driver", word("mapped"));
-  return values;
-}
 /// The program's buffers are in the card's memory: figures of the engine alone.
 inline Values on_device(Values values = {}) {
   values.emplace_back("data", word("device"));
-  return mapped(values);
+  return values;
 }
 
 /// The first generation over UDP, whose engine adds nothing to the wire.

@@ -171,10 +171,8 @@ TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
       text(host_backend(), {16, 2, 2, 2}, 16),
       "1 node of 16 ranks, with 2 NICs of 2 links of 100 Gb/s, and chooses algorithms as Open MPI does");
   EXPECT_EQ(text(dpu_backend(), {16, 1, 1, 1}, 64), "4 nodes of 16 ranks, each with 1 DPU of 200 Gb/s");
-  EXPECT_EQ(
-      text(cclo_backend(), {16, 1, 2, 2}, 64),
-      "4 nodes of 16 ranks, each with 2 FPGAs of 100 Gb/s, 8 engines on each, called by registers alone "
-      "(as on no machine)");
+  EXPECT_EQ(text(cclo_backend(), {16, 1, 2, 2}, 64),
+            "4 nodes of 16 ranks, each with 2 FPGAs of 100 Gb/s, 8 engines on each, called through XRT");
   for (const BackendDescription* backend : built_in_backends()) {
     ASSERT_NE(backend->footing, nullptr) << backend->name;
     const Footing footing = backend->footing(Settings::defaults(backend->parameters), {16, 1, 1, 1}, 64);

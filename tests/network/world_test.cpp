@@ -30,8 +30,10 @@ Played played(const char* backend, const std::string& topology, int ranks, const
   auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
   (*setting).check = true;
-  if (std::string_view(backend) == "cclo")
-    (*setting).settings.set("data", {0, "device"});  // the engines alone
+  if (std::string_view(backend) == "cclo") {  // the engines alone
+    (*setting).settings.set("data", {0, "device"});
+    (*setting).settings.set("driver", {0, "mapped"});
+  }
   WorldOptions options;
   options.shuffle_seed = shuffle;
   auto world = make_world(*setting, ranks, options);
