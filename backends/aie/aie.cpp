@@ -200,25 +200,28 @@ class AieBackend final : public Backend {
 
 }  // namespace
 
+namespace aie {
+namespace {
+
+Footing footing(const Settings& settings, const MachineLayout&, int) {
+  const ArraySpec array = Setup(settings).array;
+  return Footing{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
+}
+
+}  // namespace
+}  // namespace aie
+
 const BackendDescription& aie_backend() {
-  static const auto& description = immortal([] {
-    BackendDescription d;
-    d.name = "aie";
-    d.description = "Versal AI Engine array: trees of kernels that exchange windows";
-    d.parameters = aie::parameters();
-    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-      return std::make_unique<AieBackend>(context);
-    };
-    d.clock_parameter = "clock";
-    d.topics = aie::topics();
-    d.validation = aie::validation;
-    d.is_one_machine = true;
-    d.footing = [](const Settings& settings, const MachineLayout&, int) {
-      const aie::ArraySpec array = aie::Setup(settings).array;
-      return Footing{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
-    };
-    return d;
-  }());
+  static const auto& description = immortal(
+      BackendDescription{.name = "aie",
+                         .description = "Versal AI Engine array: trees of kernels that exchange windows",
+                         .parameters = aie::parameters(),
+                         .create = make_backend<AieBackend>,
+                         .clock_parameter = "clock",
+                         .topics = aie::topics(),
+                         .validation = aie::validation,
+                         .footing = aie::footing,
+                         .is_one_machine = true});
   return description;
 }
 

@@ -46,7 +46,7 @@ void DeviceJob::start(const DeviceWork& work, Time at, int alike) {
   work_ = work;
   asked_ = at;
   ended_ = false;
-  if (WorldDevices* const world = team_.world()) return world->schedule(at, *this, 0);
+  if (WorldDevices* const world = team_.devices()) return world->schedule(at, *this, 0);
   work_.shared_time = work_.shared_time * alike;
   work_.bytes *= static_cast<std::uint64_t>(alike);
   end_ = serve(team_.hardware()->resources(team_.world_rank(team_.rank())), work_, at).end;
@@ -63,14 +63,14 @@ std::optional<Arbiter::Grant> Device::serve_in_turn(const Resources& resources, 
     if (queue == nullptr) queue = &waiting_[&resources[work.own]];
     if (std::find(queue->begin(), queue->end(), waiting) == queue->end()) queue->push_back(waiting);
     if (queue->front().job != nullptr && queue->front() == waiting)
-      waiting.job->team_.world()->schedule(own.free_at(), *waiting.job, 0);
+      waiting.job->team_.devices()->schedule(own.free_at(), *waiting.job, 0);
     return {};
   }
   const Arbiter::Grant grant = aie::serve(resources, work, asked);
   if (is_first) {
     queue->pop_front();
     if (!queue->empty() && queue->front().job != nullptr)
-      queue->front().job->team_.world()->schedule(own.free_at(), *queue->front().job, 0);
+      queue->front().job->team_.devices()->schedule(own.free_at(), *queue->front().job, 0);
   }
   return grant;
 }
@@ -86,7 +86,7 @@ std::optional<Arbiter::Grant> Device::serve(const Resources& resources, const De
 
 /// The kernel may go on, and end, in here.
 void DeviceJob::step(Time now, std::uint32_t /*number*/) {
-  const Resources resources = team_.world()->resources(team_.world_rank(team_.rank()));
+  const Resources resources = team_.devices()->resources(team_.world_rank(team_.rank()));
   const auto grant = device_.serve_in_turn(resources, work_, {this, nullptr}, asked_, now);
   if (!grant) return;
   end_ = grant->end;

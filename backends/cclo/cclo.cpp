@@ -85,32 +85,33 @@ std::string_view CcloBackend::failure(const Stamp& stamp) const {
                                                            : to_string(Error::kReceiveTimeout);
 }
 
+namespace {
+
+Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+  const Bandwidth link = configuration_of(settings).spec.link;
+  // The shell's network is on one port.
+  Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
+  if (machine.ranks_per_card() > 1)
+    footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());
+  footing.text += way_of_calls(settings);
+  return footing;
+}
+
+}  // namespace
+
 }  // namespace cclo
 
 const BackendDescription& cclo_backend() {
-  static const auto& description = immortal([] {
-    BackendDescription d;
-    d.name = "cclo";
-    d.description = "ACCL's collectives offload engine on an FPGA, 100 Gb/s TCP, UDP or RDMA";
-    d.parameters = cclo::parameters();
-    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-      return std::make_unique<cclo::CcloBackend>(context);
-    };
-    d.clock_parameter = "clock";
-    d.topics = cclo::topics();
-    d.validation = cclo::validation;
-    d.without_effect = cclo::without_effect;
-    d.footing = [](const Settings& settings, const MachineLayout& machine, int ranks) {
-      const Bandwidth link = cclo::configuration_of(settings).spec.link;
-      // The shell's network is on one port.
-      Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
-      if (machine.ranks_per_card() > 1)
-        footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());
-      footing.text += cclo::way_of_calls(settings);
-      return footing;
-    };
-    return d;
-  }());
+  static const auto& description = immortal(BackendDescription{
+      .name = "cclo",
+      .description = "ACCL's collectives offload engine on an FPGA, 100 Gb/s TCP, UDP or RDMA",
+      .parameters = cclo::parameters(),
+      .create = make_backend<cclo::CcloBackend>,
+      .clock_parameter = "clock",
+      .topics = cclo::topics(),
+      .validation = cclo::validation,
+      .without_effect = cclo::without_effect,
+      .footing = cclo::footing});
   return description;
 }
 

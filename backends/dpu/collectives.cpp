@@ -38,9 +38,9 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
   }
   Completion completion;
   // Under a failure all arrivals decide what it changes: then an operation has the devices to itself.
-  if (team.world() != nullptr && platform.failure.kind == Failure::kNone) {
+  if (team.devices() != nullptr && platform.failure.kind == Failure::kNone) {
     WorldCollectives::Part part;
-    shared_.join(part, operation, team, *team.world(), buffers, posted, fills_a_cache(team));
+    shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));
     completion = co_await part;
   } else {
     completion = co_await by_itself(operation, team, buffers, posted);
@@ -61,7 +61,7 @@ Task<Completion> DpuBackend::by_itself(const Operation& operation, Team& team, C
   const std::size_t process =
       node_.process(placement_of(driver_.platform).global_id(team.world_rank(team.rank())));
   // In a world this is the operation's own: see collective().
-  TeamHardware* const own = team.world() == nullptr ? team.hardware() : nullptr;
+  TeamHardware* const own = team.devices() == nullptr ? team.hardware() : nullptr;
   const auto unit = [&]() -> Arbiter& {
     return own->resources(team.world_rank(team.rank()))[process].timeline;
   };

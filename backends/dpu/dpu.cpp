@@ -84,9 +84,7 @@ const BackendDescription& dpu_backend() {
       .name = "dpu",
       .description = "offload service processes on BlueField-class DPUs, which work while the host computes",
       .parameters = dpu::parameters(),
-      .create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-        return std::make_unique<dpu::DpuBackend>(context);
-      },
+      .create = make_backend<dpu::DpuBackend>,
       .topics = dpu::topics(),
       .validation = dpu::validation,
       .without_effect = dpu::without_effect,

@@ -68,7 +68,7 @@ Overlap overlap_of(int ranks, const Values& values, OperationKind kind, std::siz
   Overlap seen;
   const auto run = [&](Time compute) {
     return end_of(ranks, values, [&, compute](RankHandle& rank) -> Task<void> {
-      RankRequest request = rank.start(rank.world(), operation);
+      RankRequest request = rank.start(rank.everyone(), operation);
       seen.posted = later(seen.posted, rank.clock());
       rank.compute(compute);
       const Time begin = rank.clock();
@@ -192,7 +192,7 @@ double by_host(std::size_t bytes, bool nonblocking) {
   sizes.receive_blocks.assign(kRanks, bytes);
   sizes.receive = bytes * kRanks;
   (void)world.run([&](RankHandle& rank) -> Task<void> {
-    RankRequest request = rank.start(rank.world(), operation, sizes);
+    RankRequest request = rank.start(rank.everyone(), operation, sizes);
     (void)co_await rank.wait(request);
   });
   double sum = 0;

@@ -315,20 +315,15 @@ class HostBackend final : public Backend {
 }  // namespace
 
 const BackendDescription& host_backend() {
-  static const auto& description = immortal([] {
-    BackendDescription d;
-    d.name = "host";
-    d.description = "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI";
-    d.parameters = host::parameters();
-    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-      return std::make_unique<HostBackend>(context);
-    };
-    d.validation = host::validation;
-    d.without_effect = host::without_effect;
-    d.footing = host::footing;
-    d.in_force = host::in_force;
-    return d;
-  }());
+  static const auto& description = immortal(BackendDescription{
+      .name = "host",
+      .description = "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI",
+      .parameters = host::parameters(),
+      .create = make_backend<HostBackend>,
+      .validation = host::validation,
+      .without_effect = host::without_effect,
+      .footing = host::footing,
+      .in_force = host::in_force});
   return description;
 }
 

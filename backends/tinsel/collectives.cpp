@@ -56,7 +56,7 @@ Task<Outcome> send_multicast(Hardware hardware, Team& team, Bytes data, int root
   team.clock += setup + device.configuration().send_call;
   std::vector<Team::Pending> copies;
   copies.reserve(plan->ranks.size());
-  hardware.multicasts.open(plan, data.size(), team.world() != nullptr);
+  hardware.multicasts.open(plan, data.size(), team.devices() != nullptr);
   for (const int rank : plan->ranks) copies.push_back(team.send(rank, data));
   hardware.multicasts.close();
   Outcome outcome = Outcome::kOk;

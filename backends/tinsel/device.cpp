@@ -324,7 +324,7 @@ const IdleTimes& Device::idle_detection() {
 }
 
 Time Device::work(Team& team, Time at, Time duration) {
-  if (team.world() == nullptr)
+  if (team.devices() == nullptr)
     return team.hardware()
         ->resources(team.world_rank(team.rank()))[SharedUnits::kThreads]
         .timeline.acquire(at, duration)

@@ -206,30 +206,26 @@ class TinselBackend final : public Backend {
   std::string too_long_;
 };
 
+Footing footing(const Settings& settings, const MachineLayout&, int ranks) {
+  const MachineSpec machine = Configuration(settings, ranks).machine;
+  return Footing{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
+                             machine.mesh.columns, machine.mesh.rows, gigabits_text(machine.link.count()))};
+}
+
 }  // namespace
 }  // namespace tinsel
 
 const BackendDescription& tinsel_backend() {
-  static const auto& description = immortal([] {
-    BackendDescription d;
-    d.name = "tinsel";
-    d.description = "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads";
-    d.parameters = tinsel::parameters();
-    d.create = [](const BackendContext& context) -> std::unique_ptr<Backend> {
-      return std::make_unique<tinsel::TinselBackend>(context);
-    };
-    d.clock_parameter = "clock";
-    d.topics = tinsel::topics();
-    d.validation = tinsel::validation;
-    d.is_one_machine = true;
-    d.footing = [](const Settings& settings, const MachineLayout&, int ranks) {
-      const tinsel::MachineSpec machine = tinsel::Configuration(settings, ranks).machine;
-      return Footing{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
-                                 machine.mesh.columns, machine.mesh.rows,
-                                 gigabits_text(machine.link.count()))};
-    };
-    return d;
-  }());
+  static const auto& description = immortal(BackendDescription{
+      .name = "tinsel",
+      .description = "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads",
+      .parameters = tinsel::parameters(),
+      .create = make_backend<tinsel::TinselBackend>,
+      .clock_parameter = "clock",
+      .topics = tinsel::topics(),
+      .validation = tinsel::validation,
+      .footing = tinsel::footing,
+      .is_one_machine = true});
   return description;
 }
 

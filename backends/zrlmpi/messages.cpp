@@ -19,7 +19,7 @@ void ZrlmpiBackend::depart(const Transfer& transfer, Passage& passage, const Res
   if (input.is_full(
           passage.requested)) {  // as the request departs; repeated by the sender's timer, it finds room
     ++wire_.lost;
-    passage.requested += spec_.timeout(transfer.source, 1, 0) + header_time_;
+    passage.requested += spec_.timeout(transfer.source, Awaited::kAnswer, 0) + header_time_;
   }
   input.add(name_of(transfer), passage.requested);
 }
@@ -143,7 +143,8 @@ Time ZrlmpiBackend::begin_of(const Transfer& transfer, Time first) {
 }
 
 bool ZrlmpiBackend::is_in_time(const Transfer& transfer, const Relative& call, Time late) const {
-  return late + (transfer.signal ? call.complete : call.data) < spec_.timeout(transfer.source, 1, 0);
+  return late + (transfer.signal ? call.complete : call.data) <
+         spec_.timeout(transfer.source, Awaited::kAnswer, 0);
 }
 
 ZrlmpiBackend::Relative ZrlmpiBackend::exchange(const Transfer& transfer, Time begin, Time ready) {

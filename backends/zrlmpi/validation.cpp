@@ -118,7 +118,7 @@ void add_timers(Add add) {
   constexpr std::array kWaits = {200.0, 2200.0, 4200.0};
   for (std::size_t i = 0; i < kWaits.size(); ++i)
     add({fmt::format("wait {} for CLEAR_TO_SEND", i + 1), "ms", kWaits[i],
-         MpeSpec().timeout(0, 1, static_cast<int>(i)).seconds() * 1e3, kFitted,
+         MpeSpec().timeout(0, Awaited::kAnswer, static_cast<int>(i)).seconds() * 1e3, kFitted,
          "read in [zrlmpi-src], at II = 2"});
 }
 

@@ -77,20 +77,27 @@ Task<Outcome> ZrlmpiBackend::collective(const Operation& operation, Team& team, 
   return run_collective(collectives_, operation, team, buffers);
 }
 
+namespace {
+
+Footing footing(const Settings& settings, const MachineLayout&, int ranks) {
+  const std::string link = gigabits_text(spec_of(settings).line.bandwidth.count());
+  return Footing{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
+}
+
+}  // namespace
+
 }  // namespace zrlmpi
 
 const BackendDescription& zrlmpi_backend() {
   static const auto& description = immortal(BackendDescription{
-      BackendDescription::kAbi, "zrlmpi",
-      "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s", zrlmpi::parameters(),
-      [](const BackendContext& context) -> std::unique_ptr<Backend> {
-        return std::make_unique<zrlmpi::ZrlmpiBackend>(context);
-      },
-      "clock", zrlmpi::topics(), zrlmpi::validation, nullptr,
-      [](const Settings& settings, const MachineLayout&, int ranks) {
-        const std::string link = gigabits_text(zrlmpi::spec_of(settings).line.bandwidth.count());
-        return Footing{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
-      }});
+      .name = "zrlmpi",
+      .description = "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s",
+      .parameters = zrlmpi::parameters(),
+      .create = make_backend<zrlmpi::ZrlmpiBackend>,
+      .clock_parameter = "clock",
+      .topics = zrlmpi::topics(),
+      .validation = zrlmpi::validation,
+      .footing = zrlmpi::footing});
   return description;
 }
 

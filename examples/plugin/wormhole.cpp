@@ -130,12 +130,11 @@ class Wormhole final : public Backend {
   WireCounters wire_;
 };
 
-std::unique_ptr<Backend> create(const BackendContext& context) {
-  return std::make_unique<Wormhole>(context);
-}
-
-const auto& description = immortal(BackendDescription{
-    BackendDescription::kAbi, "wormhole", "an example: fixed latency and bandwidth", parameters, create});
+const auto& description =
+    immortal(BackendDescription{.name = "wormhole",
+                                .description = "an example: fixed latency and bandwidth",
+                                .parameters = parameters,
+                                .create = make_backend<Wormhole>});
 
 }  // namespace
 

@@ -40,7 +40,7 @@ class Collective::Run final : public Team, public detail::Pooled {
     return outcome;
   }
 
-  [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world(rank); }
+  [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world_rank(rank); }
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
 
   void observe() {

@@ -56,7 +56,7 @@ class Context {
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return world_ != nullptr ? static_cast<int>(world_->size()) : 0; }
-  [[nodiscard]] int world(int rank) const { return (*world_)[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int world_rank(int rank) const { return (*world_)[static_cast<std::size_t>(rank)]; }
   /// The peer's state, made at first use (the caller has checked the bound).
   ContextPeer& peer(int rank) { return peers_[rank]; }
   [[nodiscard]] const RankTable<ContextPeer>& peers() const { return peers_; }

@@ -32,7 +32,7 @@ Bytes copy_words(const Bytes& from) {
   record.context = &context;
   record.data = copy_words(arguments.data);
   record.destination = arguments.destination;
-  record.destination_world = context.world(arguments.destination);
+  record.destination_world = context.world_rank(arguments.destination);
   record.function = function;
   Envelope& e = record.header.envelope;
   e = Envelope{};

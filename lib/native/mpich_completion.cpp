@@ -432,7 +432,7 @@ int test_some(int count, MPI_Request requests[], int* outcount, int indices[], M
 int start_request(MPI_Request* request) {
   if (request == nullptr || !is_ours(*request)) return library.Start(request);
   if (offramp_native_request_startable(*request) == 0) {
-    offramp_native_raise(world(), MPI_ERR_REQUEST, "MPI_Start");
+    offramp_native_raise(mpi_world(), MPI_ERR_REQUEST, "MPI_Start");
     return MPI_ERR_REQUEST;
   }
   const MPI_Comm comm = at(*request).comm;

@@ -82,9 +82,9 @@ MPI_Comm make_communicator() {
   MPI_Group only = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
   const int own = world_rank();
-  PMPI_Comm_group(world(), &all);
+  PMPI_Comm_group(mpi_world(), &all);
   PMPI_Group_incl(all, 1, &own, &only);
-  library.Comm_create_group(world(), only, 0, &made);
+  library.Comm_create_group(mpi_world(), only, 0, &made);
   PMPI_Group_free(&only);
   PMPI_Group_free(&all);
   return made;

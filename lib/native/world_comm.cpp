@@ -18,7 +18,7 @@ struct OwnWorld {
 } apart;
 }  // namespace
 
-MPI_Comm world() {
+MPI_Comm mpi_world() {
   return apart.comm != MPI_COMM_NULL ? apart.comm : MPI_COMM_WORLD;
 }
 
@@ -53,7 +53,7 @@ void close_own_world() {
 
 #else
 
-MPI_Comm world() {
+MPI_Comm mpi_world() {
   return MPI_COMM_WORLD;
 }
 
@@ -63,13 +63,13 @@ void close_own_world() {}
 
 int world_rank() {
   int rank = 0;
-  pmpi::Comm_rank(world(), &rank);
+  pmpi::Comm_rank(mpi_world(), &rank);
   return rank;
 }
 
 int world_size() {
   int size = 1;
-  pmpi::Comm_size(world(), &size);
+  pmpi::Comm_size(mpi_world(), &size);
   return size;
 }
 
@@ -77,7 +77,7 @@ std::vector<std::string> exchange_strings(const std::string& own) {
   const int ranks = world_size();
   int length = static_cast<int>(own.size());
   std::vector<int> lengths(static_cast<std::size_t>(ranks));
-  native.Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world());
+  native.Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, mpi_world());
   std::vector<int> offsets(lengths.size());
   int total = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -86,7 +86,7 @@ std::vector<std::string> exchange_strings(const std::string& own) {
   }
   std::string all(static_cast<std::size_t>(total), '\0');
   native.Allgatherv(own.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                    world());
+                    mpi_world());
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < lengths.size(); ++i)
     parts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
@@ -95,7 +95,7 @@ std::vector<std::string> exchange_strings(const std::string& own) {
 
 int largest_of_all(int own) {
   int largest = own;
-  native.Allreduce(&own, &largest, 1, MPI_INT, MPI_MAX, world());
+  native.Allreduce(&own, &largest, 1, MPI_INT, MPI_MAX, mpi_world());
   return largest;
 }
 
@@ -106,8 +106,8 @@ void agree(const std::string& error) {
     (void)std::fprintf(stderr, "offramp: %s\n", error.c_str());
     (void)std::fflush(stderr);
   }
-  native.Barrier(world());
-  native.Abort(world(), 2);
+  native.Barrier(mpi_world());
+  native.Abort(mpi_world(), 2);
 }
 
 }  // namespace offramp

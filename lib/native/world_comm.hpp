@@ -9,7 +9,7 @@
 namespace offramp {
 
 /// MPI_COMM_WORLD; or one of Offramp's own with the same ranks, where the program has only sessions of MPI.
-MPI_Comm world();
+MPI_Comm mpi_world();
 /// Collective: makes that one, in a session of MPI that the program knows nothing of. The session asks for a
 /// level of thread support as MPI_Init_thread does. False: there is no way to.
 bool open_own_world(int level);

@@ -46,8 +46,8 @@ Task<void> BackgroundTraffic::play(RankHandle& rank, std::function<bool()> is_ov
     while (receives.size() < kWindow) receives.push_back(rank.irecv(kAnySource, kBytes));
     const int to = destination(own, round);
     if (to >= 0 && sends.size() < kWindow)
-      sends.push_back(
-          rank.isend(rank.world(), ranks[static_cast<std::size_t>(to)], kBytes, 0, ElementType::kByte, true));
+      sends.push_back(rank.isend(rank.everyone(), ranks[static_cast<std::size_t>(to)], kBytes, 0,
+                                 ElementType::kByte, true));
     const Time next = period * static_cast<std::int64_t>(round + 1);
     rank.rest_until(next);
   }

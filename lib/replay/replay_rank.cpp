@@ -53,7 +53,7 @@ ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
       reader_(std::move(reader)),
       communicators_(recording::kFirstMade) {
   std::optional<Communicator>& everyone = communicators_[recording::kWorld].communicator;
-  everyone = rank.world();
+  everyone = rank.everyone();
   if (job.ranks < rank.size()) {
     std::vector<int> members(static_cast<std::size_t>(job.ranks));
     std::iota(members.begin(), members.end(), job.first);

@@ -28,7 +28,7 @@ std::optional<Resources> units_of(Team& team) {
 
 Processor::Processor(const CallContext& context, Time begin)
     : context_(context),
-      world_(context.team.world()),
+      world_(context.team.devices()),
       spec_(context.spec),
       communicator_(context.space, context.communicator),
       pool_(context.space),

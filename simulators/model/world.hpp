@@ -100,7 +100,7 @@ class Communicator {
   [[nodiscard]] int size() const;
   [[nodiscard]] std::uint64_t context() const;
   /// The world rank of a rank.
-  [[nodiscard]] int world(int rank) const;
+  [[nodiscard]] int world_rank(int rank) const;
 
  private:
   friend class RankHandle;
@@ -171,7 +171,7 @@ class RankHandle {
   [[nodiscard]] int size() const;
   /// The rank's position in modelled time.
   [[nodiscard]] Time clock() const;
-  [[nodiscard]] const Communicator& world() const;
+  [[nodiscard]] const Communicator& everyone() const;
   /// The program computes for a while: longer where its node is slow or its processor is disturbed.
   /// questions: so often it asks meanwhile, at equal distances, and what it asks finds nothing.
   void compute(Time duration, std::uint64_t questions = 0);
@@ -187,13 +187,13 @@ class RankHandle {
   /// bytes: the room for the message.
   Task<Received> receive(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   Task<Outcome> send(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return send(world(), to, bytes, tag, element);
+    return send(everyone(), to, bytes, tag, element);
   }
   Task<Outcome> ssend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return ssend(world(), to, bytes, tag, element);
+    return ssend(everyone(), to, bytes, tag, element);
   }
   Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag) {
-    return receive(world(), from, bytes, tag);
+    return receive(everyone(), from, bytes, tag);
   }
   /// As MPI_Sendrecv: the receive is posted first, and what is done first is learned of first.
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
@@ -202,10 +202,10 @@ class RankHandle {
                     ElementType element = ElementType::kByte, bool synchronous = false);
   RankRequest irecv(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   RankRequest isend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return isend(world(), to, bytes, tag, element);
+    return isend(everyone(), to, bytes, tag, element);
   }
   RankRequest irecv(int from, std::size_t bytes, int tag = kAnyTag) {
-    return irecv(world(), from, bytes, tag);
+    return irecv(everyone(), from, bytes, tag);
   }
   RankRequest start(const PersistentMessage& message);
 
@@ -243,7 +243,7 @@ class RankHandle {
     return start(communicator, operation, sizes_of(operation, communicator.rank()));
   }
   Task<Outcome> collective(const Communicator& communicator, Operation operation);
-  Task<Outcome> collective(Operation operation) { return collective(world(), operation); }
+  Task<Outcome> collective(Operation operation) { return collective(everyone(), operation); }
 
   Task<Outcome> bcast(std::size_t bytes, int root);
   Task<Outcome> reduce(std::size_t bytes, int root);  // sums of doubles

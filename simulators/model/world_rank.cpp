@@ -18,7 +18,7 @@ void Rank::prefetch() const {
 }
 
 MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
-  return {communicator.context(), from < 0 ? kAnySource : communicator.world(from), tag};
+  return {communicator.context(), from < 0 ? kAnySource : communicator.world_rank(from), tag};
 }
 
 void Rank::compute(Time duration, std::uint64_t questions) {
@@ -43,7 +43,7 @@ void Rank::start_send(Operation& send, const Communicator& communicator, int to,
   question.bytes = bytes;
   question.tag = tag;
   SendArguments arguments;
-  arguments.destination = communicator.world(to);
+  arguments.destination = communicator.world_rank(to);
   arguments.source_in_group = communicator.rank();
   arguments.context = communicator.context();
   arguments.tag = tag;
@@ -101,7 +101,7 @@ int Communicator::size() const {
 std::uint64_t Communicator::context() const {
   return group_->context;
 }
-int Communicator::world(int rank) const {
+int Communicator::world_rank(int rank) const {
   return world_of(*group_, rank);
 }
 int Communicator::world_of(const Group& group, int rank) {
@@ -159,7 +159,7 @@ int RankHandle::size() const {
 Time RankHandle::clock() const {
   return rank_.clock;
 }
-const Communicator& RankHandle::world() const {
+const Communicator& RankHandle::everyone() const {
   return rank_.everyone();
 }
 void RankHandle::compute(Time duration, std::uint64_t questions) {

@@ -131,8 +131,8 @@ class Sender final : public Side {
       co_await emit(State::kStartSend, PacketType::kSendRequest);
       enter(State::kSendReq, self);
       if (attempt > 0) ++result.wire.retransmissions;
-      const Wait got =
-          co_await wait_for(State::kWait4Clear, answer, spec_.timeout(rank_, 1, attempt), attempt);
+      const Wait got = co_await wait_for(State::kWait4Clear, answer,
+                                         spec_.timeout(rank_, Awaited::kAnswer, attempt), attempt);
       if (got == Wait::kError) co_return;
       if (got == Wait::kHere) break;
     }
@@ -145,7 +145,7 @@ class Sender final : public Side {
         }
         co_await send_data();
         const Wait got = co_await wait_for(State::kWait4Ack, PacketType::kAck,
-                                           spec_.timeout(rank_, kAckBases, attempt), attempt);
+                                           spec_.timeout(rank_, Awaited::kAck, attempt), attempt);
         if (got == Wait::kError) co_return;
         if (got == Wait::kHere) break;
       }
@@ -291,7 +291,8 @@ class Receiver final : public Side {
     seen_.assign(shared_.fragments ? missing_ : 0, false);
     int attempt = 0;
     const auto patience = [&] {
-      return attempt < spec_.retries ? self.clock + spec_.timeout(rank_, 1, attempt) : Time::never();
+      return attempt < spec_.retries ? self.clock + spec_.timeout(rank_, Awaited::kAnswer, attempt)
+                                     : Time::never();
     };
     for (Time deadline = patience(); missing_ > 0;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);

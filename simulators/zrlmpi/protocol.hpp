@@ -53,6 +53,8 @@ inline constexpr std::size_t kTransportHeaders = 98;  // of the transport and ne
 /// Handshake packets that can wait for an engine that does not read; more are dropped.
 inline constexpr std::size_t kWaitingHeaders = kInputFifoHeaders + kShellHeaders + kTransportHeaders;
 
+/// What a timer runs for: the ACK behind the data, or an answer before it (CLEAR_TO_SEND, or DATA).
+enum class Awaited { kAnswer, kAck };
 // Timers count idle iterations of the state machine (read in [zrlmpi-src]).
 inline constexpr std::int64_t kTimerCounts = 15'625'000;  // 100 ms in the comments, 200 ms at II = 2
 inline constexpr std::int64_t kTimerRankParts = 8;        // each rank waits an eighth of it longer

@@ -59,10 +59,11 @@ struct MpeSpec {
     return (n + unit - 1) / unit * unit;
   }
 
-  /// Wait for CLEAR_TO_SEND or DATA: bases = 1, for ACK: kAckBases. attempt counts from 0.
-  [[nodiscard]] Time timeout(int rank, int bases, int attempt) const {
+  /// How long a rank's engine waits for what is awaited before it repeats. attempt counts from 0.
+  [[nodiscard]] Time timeout(int rank, Awaited awaited, int attempt) const {
     const std::int64_t base = timer_counts + rank * (timer_counts / kTimerRankParts);
-    return iterations(bases * base + kTimerGrowth * timer_counts * std::min(attempt, kTimerSteps));
+    return iterations((awaited == Awaited::kAck ? kAckBases : 1) * base +
+                      kTimerGrowth * timer_counts * std::min(attempt, kTimerSteps));
   }
 };
 

@@ -23,7 +23,7 @@ std::unique_ptr<Backend> no_backend(const BackendContext&) {
 
 const BackendDescription& quiet() {
   static const BackendDescription description{
-      BackendDescription::kAbi, "host", "no parameters", {}, no_backend};
+      .name = "host", .description = "no parameters", .parameters = {}, .create = no_backend};
   return description;
 }
 
@@ -32,8 +32,8 @@ const BackendDescription& engine() {
                                     integer("mtu", "B", 1384, {64, 131072}, "seed", "payload"),
                                     real("timeout", "ns", 100, {0, 1e6}, "assumed", "until sent again"),
                                     flag("wide", false, "seed", "64-bit bus")};
-  static const BackendDescription description{BackendDescription::kAbi, "zrlmpi", "an engine", table,
-                                              no_backend};
+  static const BackendDescription description{
+      .name = "zrlmpi", .description = "an engine", .parameters = table, .create = no_backend};
   return description;
 }
 

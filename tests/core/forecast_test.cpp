@@ -191,8 +191,8 @@ class Slots final : public Backend {
 
 const Parameter kSlots[] = {{"inner", ParameterKind::kInteger, "1", 4, 1, 16, {}, {}, "invented", "slots"},
                             {"outer", ParameterKind::kInteger, "1", 8, 1, 32, {}, {}, "invented", "slots"}};
-const BackendDescription kSlotsBackend{BackendDescription::kAbi, "slots", "two memories", kSlots,
-                                       Slots::create};
+const BackendDescription kSlotsBackend{
+    .name = "slots", .description = "two memories", .parameters = kSlots, .create = Slots::create};
 
 struct WhatIf {
   Forecast without;

@@ -117,7 +117,8 @@ TEST_P(Replays, GiveTheClocksOfTheProgram) {
 
 TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
   const std::vector<Time> direct = played(setting_, 4, [](RankHandle& rank) -> Task<void> {
-    const std::optional<Communicator> half = co_await rank.split(rank.world(), rank.rank() / 2, -rank.rank());
+    const std::optional<Communicator> half =
+        co_await rank.split(rank.everyone(), rank.rank() / 2, -rank.rank());
     const Communicator twin = co_await rank.duplicate(*half);
     if (half->rank() == 0) {
       (void)co_await rank.send(twin, 1, 128, 3);
@@ -279,12 +280,12 @@ TEST_P(Replays, StartRequestsAgainAndInCollectivesToo) {
   const std::vector<Time> direct = played(setting_, 2, [&](RankHandle& rank) -> Task<void> {
     PersistentMessage message;
     message.sends = rank.rank() == 0;
-    message.communicator = rank.world();
+    message.communicator = rank.everyone();
     message.peer = 1 - rank.rank();
     message.bytes = 70000;
     for (int i = 0; i < 3; ++i) {
       RankRequest request = rank.start(message);
-      RankRequest collective = rank.start(rank.world(), reduction);
+      RankRequest collective = rank.start(rank.everyone(), reduction);
       (void)co_await rank.wait(collective);
       (void)co_await rank.wait(request);
     }
@@ -315,12 +316,12 @@ TEST_P(Replays, HaveBlocksOfDifferentSizes) {
     sizes.send = kBlocks[own];
     sizes.in_place = rank.rank() == 1;
     if (rank.rank() == 1) sizes.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
-    RankRequest gather = rank.start(rank.world(), gatherv, sizes);
+    RankRequest gather = rank.start(rank.everyone(), gatherv, sizes);
     (void)co_await rank.wait(gather);
     CollectiveSizes all;
     all.send_blocks.assign(3, kBlocks[own]);
     all.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
-    RankRequest exchange = rank.start(rank.world(), alltoallv, all);
+    RankRequest exchange = rank.start(rank.everyone(), alltoallv, all);
     (void)co_await rank.wait(exchange);
   });
   std::vector<Tape> tapes(3);
@@ -557,8 +558,8 @@ TEST_F(AReplay, ClaimsAndProbes) {
       (void)co_await rank.send(0, 8, 4);
       co_return;
     }
-    (void)co_await rank.probe(rank.world(), 1, 4);
-    RankRequest claim = co_await rank.claim(rank.world(), 1, 4);
+    (void)co_await rank.probe(rank.everyone(), 1, 4);
+    RankRequest claim = co_await rank.claim(rank.everyone(), 1, 4);
     (void)co_await rank.receive(1, 8, 4);
     (void)co_await rank.wait(claim);
   });

@@ -116,8 +116,8 @@ std::pair<Time, Time> two_broadcasts(const std::string& setup, bool own, Spans* 
   World world(options, WorldBackend(dpu_backend(), settings_with({{"setup", {0, setup}}})));
   std::pair<Time, Time> times;
   EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
-    Communicator communicator = rank.world();
-    if (own) communicator = co_await rank.duplicate(rank.world());
+    Communicator communicator = rank.everyone();
+    if (own) communicator = co_await rank.duplicate(rank.everyone());
     Operation operation;
     operation.kind = OperationKind::kBcast;
     operation.ranks = 4;

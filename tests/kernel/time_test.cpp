@@ -5,9 +5,27 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <type_traits>
 
 namespace offramp {
 namespace {
+
+// What must not compile: a number has no unit, and moments are not multiplied.
+template <typename A, typename B>
+concept Adds = requires(A a, B b) {
+  a + b;
+};
+template <typename A, typename B>
+concept Multiplies = requires(A a, B b) {
+  a* b;
+};
+template <typename A, typename B>
+concept Compares = requires(A a, B b) {
+  a < b;
+};
+static_assert(Adds<Time, Time> && Multiplies<Time, std::int64_t> && Compares<Time, Time>);
+static_assert(!Adds<Time, int> && !Adds<double, Time> && !Multiplies<Time, Time> && !Compares<Time, int>);
+static_assert(!std::is_convertible_v<std::int64_t, Time> && !std::is_convertible_v<Time, std::int64_t>);
 
 TEST(Time, UnitsArePicoseconds) {
   EXPECT_EQ(Time::ns(3).count(), 3'000);

@@ -146,7 +146,7 @@ MPI_Op user_operation(bool commutative) {
 
 }  // namespace offramp::stand_in
 
-MPI_Comm offramp::world() {
+MPI_Comm offramp::mpi_world() {
   return MPI_COMM_WORLD;
 }
 

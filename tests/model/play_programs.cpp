@@ -26,7 +26,7 @@ class Player {
  public:
   Player(RankHandle& rank, const Schedule& schedule, Log& log)
       : rank_(rank), schedule_(schedule), log_(log), communicators_(schedule.communicators.size()) {
-    communicators_[0] = rank.world();
+    communicators_[0] = rank.everyone();
   }
 
   Task<void> play(std::size_t steps) {
@@ -295,10 +295,10 @@ class Player {
     const std::vector<int>& members = schedule_.communicators[static_cast<std::size_t>(number)];
     if (made.size() != static_cast<int>(members.size())) return fail("a communicator has another size");
     for (int i = 0; i < made.size(); ++i) {
-      if (made.world(i) != members[static_cast<std::size_t>(i)])
+      if (made.world_rank(i) != members[static_cast<std::size_t>(i)])
         return fail("a communicator has another order");
     }
-    if (made.world(made.rank()) != rank_.rank()) return fail("a communicator gives another rank");
+    if (made.world_rank(made.rank()) != rank_.rank()) return fail("a communicator gives another rank");
     communicators_[static_cast<std::size_t>(number)] = made;
   }
 

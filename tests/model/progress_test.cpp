@@ -57,7 +57,7 @@ Beside polling(Time period) {
 
 using Begin = std::function<RankRequest(RankHandle&)>;
 Begin collective(OperationKind kind, std::size_t bytes, int ranks) {
-  return [=](RankHandle& rank) { return rank.start(rank.world(), operation_of(kind, bytes, ranks)); };
+  return [=](RankHandle& rank) { return rank.start(rank.everyone(), operation_of(kind, bytes, ranks)); };
 }
 Begin message(std::size_t bytes) {
   return [bytes](RankHandle& rank) { return rank.rank() == 0 ? rank.isend(1, bytes) : rank.irecv(0, bytes); };
@@ -225,8 +225,8 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
         const OperationKind kind = kinds[draw() % std::size(kinds)];
         const std::size_t bytes = kind == kBarrier ? 0 : std::size_t{8} << draw() % 16;
         std::vector<RankRequest> requests;
-        requests.push_back(rank.start(rank.world(), operation_of(kind, bytes, rank.size())));
-        requests.push_back(rank.start(rank.world(), operation_of(kBcast, 70000, rank.size())));
+        requests.push_back(rank.start(rank.everyone(), operation_of(kind, bytes, rank.size())));
+        requests.push_back(rank.start(rank.everyone(), operation_of(kBcast, 70000, rank.size())));
         const int right = (rank.rank() + 1) % rank.size();
         const int left = (rank.rank() + rank.size() - 1) % rank.size();
         requests.push_back(rank.irecv(left, kMi));
@@ -234,7 +234,7 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
         for (std::uint64_t computed = draw() % 4; computed > 0; --computed) {
           rank.compute(
               Time::us(static_cast<std::int64_t>(draw() % 50 + 3 * static_cast<unsigned>(rank.rank()))));
-          if (draw() % 2 == 0) (void)co_await rank.iprobe(rank.world(), left, 99);
+          if (draw() % 2 == 0) (void)co_await rank.iprobe(rank.everyone(), left, 99);
         }
         if (draw() % 2 == 0) {
           (void)co_await rank.wait_all(requests);

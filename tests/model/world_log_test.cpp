@@ -108,7 +108,7 @@ TEST(AnObservedWorld, TellsForWhomAMeetingWaits) {
   World world(told.options(3), test::hardware("host"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(10 * (rank.rank() + 1)));
-    co_await rank.synchronize(rank.world());
+    co_await rank.synchronize(rank.everyone());
   }),
             "");
   ASSERT_EQ(told.waits.size(), 2u);

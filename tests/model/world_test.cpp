@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "offramp/kernel/arbiter.hpp"
@@ -19,6 +20,11 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+// What must not compile: a request has one owner, and only a rank makes one.
+static_assert(std::is_move_constructible_v<RankRequest> && !std::is_copy_constructible_v<RankRequest> &&
+              !std::is_copy_assignable_v<RankRequest> &&
+              !std::is_constructible_v<RankRequest, world::Operation*>);
 
 constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
 
@@ -94,20 +100,20 @@ TEST_P(Worlds, ShowAMessageToAProbeAndKeepIt) {
         (void)co_await rank.send(1, bytes, 7);
         co_return;
       }
-      const bool early = (co_await rank.iprobe(rank.world(), 0)).has_value();
+      const bool early = (co_await rank.iprobe(rank.everyone(), 0)).has_value();
       EXPECT_FALSE(early);
       for (int i = 0; i < 2; ++i) {
-        const Received seen = co_await rank.probe(rank.world(), kAnySource);
+        const Received seen = co_await rank.probe(rank.everyone(), kAnySource);
         EXPECT_EQ(seen.source, 0);
         EXPECT_EQ(seen.tag, 7);
         EXPECT_EQ(seen.bytes, bytes);
       }
       EXPECT_GT(rank.clock(), Time::us(30));
-      const bool other_tag = (co_await rank.iprobe(rank.world(), 0, 8)).has_value();
+      const bool other_tag = (co_await rank.iprobe(rank.everyone(), 0, 8)).has_value();
       EXPECT_FALSE(other_tag);
       const Received received = co_await rank.receive(0, bytes, 7);
       EXPECT_EQ(received.bytes, bytes);
-      const bool late = (co_await rank.iprobe(rank.world(), 0)).has_value();
+      const bool late = (co_await rank.iprobe(rank.everyone(), 0)).has_value();
       EXPECT_FALSE(late);
     });
   }
@@ -164,7 +170,7 @@ TEST_P(Worlds, CarryMessagesOfARankToItself) {
   run(1, [&](RankHandle& rank) -> Task<void> {
     for (const bool synchronous : {false, true}) {
       for (const std::size_t bytes : {std::size_t{0}, kLong}) {
-        RankRequest sent = rank.isend(rank.world(), 0, bytes, 3, ElementType::kByte, synchronous);
+        RankRequest sent = rank.isend(rank.everyone(), 0, bytes, 3, ElementType::kByte, synchronous);
         const Received received = co_await rank.receive(0, bytes, 3);
         EXPECT_EQ(received.bytes, bytes);
         const Received done = co_await rank.wait(sent);
@@ -181,12 +187,12 @@ TEST_P(Worlds, SplitByColorAndKey) {
   run(6, [&](RankHandle& rank) -> Task<void> {
     // Odd and even ranks, backwards; rank 4 is in neither.
     const int own = rank.rank();
-    const auto made = co_await rank.split(rank.world(), own == 4 ? -1 : own % 2, 10 - own / 2);
+    const auto made = co_await rank.split(rank.everyone(), own == 4 ? -1 : own % 2, 10 - own / 2);
     EXPECT_EQ(made.has_value(), own != 4);
     if (!made) co_return;
     places[static_cast<std::size_t>(own)] = made->rank();
     EXPECT_EQ(made->size(), own % 2 == 0 ? 2 : 3);
-    EXPECT_EQ(made->world(made->rank()), own);
+    EXPECT_EQ(made->world_rank(made->rank()), own);
     // Messages know its ranks, and stay within it.
     if (made->rank() == 0) {
       RankRequest request = rank.isend(*made, made->size() - 1, 50);
@@ -202,8 +208,8 @@ TEST_P(Worlds, SplitByColorAndKey) {
 
 TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
   run(2, [&](RankHandle& rank) -> Task<void> {
-    const Communicator twin = co_await rank.duplicate(rank.world());
-    EXPECT_NE(twin.context(), rank.world().context());
+    const Communicator twin = co_await rank.duplicate(rank.everyone());
+    EXPECT_NE(twin.context(), rank.everyone().context());
     std::vector<RankRequest> requests;
     if (rank.rank() == 0) {
       requests.push_back(rank.isend(1, 10));
@@ -223,7 +229,7 @@ TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
 TEST_P(Worlds, SynchronizeClocks) {
   const std::vector<Time> clocks = run(5, [&](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(rank.rank() * 10));
-    co_await rank.synchronize(rank.world());
+    co_await rank.synchronize(rank.everyone());
     EXPECT_EQ(rank.clock(), Time::us(40));
   });
   EXPECT_THAT(clocks, testing::Each(Time::us(40)));
@@ -232,7 +238,7 @@ TEST_P(Worlds, SynchronizeClocks) {
 TEST_P(Worlds, SynchronizeWhileTheProgramGoesOn) {
   const std::vector<Time> clocks = run(3, [](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(10 * rank.rank()));
-    RankRequest request = rank.start_synchronize(rank.world());
+    RankRequest request = rank.start_synchronize(rank.everyone());
     rank.compute(Time::us(12));
     (void)co_await rank.wait(request);
   });
@@ -250,7 +256,7 @@ TEST_P(Worlds, MakeCommunicatorsOfNamedMembers) {
     const Communicator second = rank.communicator(odd ? kOdd : kEven, odd ? 17 : 18);
     EXPECT_EQ(rank.clock(), Time());
     EXPECT_EQ(first.size(), 2);
-    EXPECT_EQ(first.world(first.rank()), rank.rank());
+    EXPECT_EQ(first.world_rank(first.rank()), rank.rank());
     EXPECT_NE(first.context(), second.context());
     contexts[static_cast<std::size_t>(rank.rank())] = first.context();
     if (first.rank() == 0) {
@@ -275,7 +281,7 @@ TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
     static constexpr int kFirst[] = {0};
     static constexpr int kOthers[] = {1, 2};
     const auto exchange = [&](std::uint32_t subject, std::span<const int> to, std::span<const int> from) {
-      return rank.exchange(rank.world(), subject, to, from);
+      return rank.exchange(rank.everyone(), subject, to, from);
     };
     if (rank.rank() == 0) {
       for (int i = 0; i < 2; ++i) {
@@ -315,8 +321,8 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
         give_up(rank.irecv(other, kLong, i));
       }
     }
-    give_up(rank.start_synchronize(rank.world()));
-    give_up(rank.start(rank.world(), operation_of(OperationKind::kAllgather, 4096, 3)));
+    give_up(rank.start_synchronize(rank.everyone()));
+    give_up(rank.start(rank.everyone(), operation_of(OperationKind::kAllgather, 4096, 3)));
     if (rank.rank() == 0) after = rank.clock();
     EXPECT_EQ(rank.rank() == 2, rank.clock() >= Time::ms(1)) << "no rank waits for another";
     // They keep their places among the others.
@@ -331,7 +337,7 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
 TEST(AWorld, MayEndBeforeWhatWasGivenUp) {
   World world(ranks_of(2), test::with_host(test::hardware("cclo")));
   EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
-    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.world())};
+    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.everyone())};
     if (rank.rank() == 0)
       for (RankRequest& request : requests) rank.give_up(request);
     else
@@ -386,7 +392,7 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
       for (const std::size_t bytes : {kLong, std::size_t{10}}) (void)co_await rank.send(0, bytes, 4);
       co_return;
     }
-    RankRequest claimed = co_await rank.claim(rank.world(), kAnySource);
+    RankRequest claimed = co_await rank.claim(rank.everyone(), kAnySource);
     const Received second = co_await rank.receive(1, kLong, 4);
     EXPECT_EQ(second.bytes, 10u);
     const Received first = co_await rank.wait(claimed);
@@ -527,7 +533,7 @@ TEST_P(Worlds, StartPersistentMessagesAgain) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     PersistentMessage message;
     message.sends = rank.rank() == 0;
-    message.communicator = rank.world();
+    message.communicator = rank.everyone();
     message.peer = 1 - rank.rank();
     message.tag = 4;
     message.bytes = 3000;
@@ -644,9 +650,9 @@ TEST(AWorld, LetsCollectivesOvertakeEachOther) {
         sizes.send_blocks = sizes.receive_blocks = {rank.rank() == 0 ? 8 * kLong : 0, 8};
         if (rank.rank() == 1) sizes.send_blocks = {8, 0}, sizes.receive_blocks = {8, 0};
         if (rank.rank() == 0) sizes.receive_blocks = {8 * kLong, 8};
-        requests.push_back(rank.start(rank.world(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
+        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
       }
-      RankRequest bcast = rank.start(rank.world(), operation_of(OperationKind::kBcast, 8, 2));
+      RankRequest bcast = rank.start(rank.everyone(), operation_of(OperationKind::kBcast, 8, 2));
       (void)co_await rank.wait(bcast);
       if (rank.rank() == 1) end = rank.clock();
       (void)co_await rank.wait_all(requests);

@@ -77,7 +77,7 @@ Task<void> everything(RankHandle& rank) {
     rank.compute(Time::us(20));
     (void)co_await rank.ssend((rank.rank() + 1) % ranks, 300000);
     (void)co_await rank.wait(request);
-    (void)co_await rank.synchronize(rank.world());
+    (void)co_await rank.synchronize(rank.everyone());
     (void)co_await rank.barrier();
   }
 }
@@ -146,7 +146,7 @@ TEST(Noise, IsBoundedForTheLongestWork) {
 Task<void> steps(RankHandle& rank, int rounds, Time work) {
   for (int round = 0; round < rounds; ++round) {
     rank.compute(work);
-    co_await rank.synchronize(rank.world());
+    co_await rank.synchronize(rank.everyone());
   }
 }
 
@@ -227,7 +227,7 @@ TEST(SlowNodes, TakeSoManyTimesLongerToComputeAndNothingElse) {
   EXPECT_EQ(alone.held_up, (std::vector<Time>{Time(), Time(), Time::us(200), Time::us(200)}));
   const auto met = [](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(800));
-    co_await rank.synchronize(rank.world());
+    co_await rank.synchronize(rank.everyone());
     (void)co_await rank.allreduce(65536);
   };
   EXPECT_EQ(played("host", 4, met, stragglers_of(options, 2, 2)).end,

@@ -77,7 +77,7 @@ Gathers gathers(int count, Time late) {
     operation.bytes = 8;
     operation.ranks = rank.size();
     std::vector<RankRequest> requests;
-    for (int i = 0; i < count; ++i) requests.push_back(rank.start(rank.world(), operation));
+    for (int i = 0; i < count; ++i) requests.push_back(rank.start(rank.everyone(), operation));
     EXPECT_EQ(co_await rank.wait_all(requests), Outcome::kOk);
   });
   result.violations = world.violations();
@@ -113,7 +113,7 @@ TEST(ZrlmpiEngineInput, DropsWhatFindsEverythingFull) {
   EXPECT_TRUE(many.violations.empty());
   EXPECT_EQ(many.wire.lost, (kFew + 1) * (kMaximumNodes - 1) - kWaitingHeaders);
   EXPECT_GE(many.wire.retransmissions, many.wire.lost);
-  EXPECT_GT(many.end, MpeSpec().timeout(1, 1, 0));
+  EXPECT_GT(many.end, MpeSpec().timeout(1, Awaited::kAnswer, 0));
 }
 
 }  // namespace

@@ -70,19 +70,22 @@ class ZrlmpiSingleLoss : public testing::Test {
 };
 
 TEST_F(ZrlmpiSingleLoss, OfASendRequestCostsTheSendersTimer) {
-  EXPECT_EQ(lost(Way::kForth, 0).result.complete, whole_.result.complete + spec_.timeout(0, 1, 0) + header());
-  EXPECT_EQ(spec_.timeout(0, 1, 0), Time::ms(200));
+  EXPECT_EQ(lost(Way::kForth, 0).result.complete,
+            whole_.result.complete + spec_.timeout(0, Awaited::kAnswer, 0) + header());
+  EXPECT_EQ(spec_.timeout(0, Awaited::kAnswer, 0), Time::ms(200));
 }
 
 TEST_F(ZrlmpiSingleLoss, OfAClearToSendCostsTheReceiversTimer) {
-  EXPECT_EQ(lost(Way::kBack, 0).result.complete, whole_.result.complete + spec_.timeout(1, 1, 0) + header());
-  EXPECT_EQ(spec_.timeout(1, 1, 0), Time::ms(225));
+  EXPECT_EQ(lost(Way::kBack, 0).result.complete,
+            whole_.result.complete + spec_.timeout(1, Awaited::kAnswer, 0) + header());
+  EXPECT_EQ(spec_.timeout(1, Awaited::kAnswer, 0), Time::ms(225));
 }
 
 TEST_F(ZrlmpiSingleLoss, OfDataCostsTwiceTheSendersTimer) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;
-  EXPECT_EQ(lost(Way::kForth, 1).result.complete, whole_.result.complete + spec_.timeout(0, 2, 0) + sending);
-  EXPECT_EQ(spec_.timeout(0, 2, 0), Time::ms(400));
+  EXPECT_EQ(lost(Way::kForth, 1).result.complete,
+            whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0) + sending);
+  EXPECT_EQ(spec_.timeout(0, Awaited::kAck, 0), Time::ms(400));
 }
 
 // The engine keeps no copy: its feedback has the role stream the buffer again.
@@ -96,17 +99,17 @@ TEST_F(ZrlmpiSingleLoss, HasTheRoleStreamAgainWhatHadLeft) {
 TEST_F(ZrlmpiSingleLoss, OfAnAckCostsTwiceTheSendersTimer) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;
   const Played it = lost(Way::kBack, 1);
-  EXPECT_GT(it.result.complete, whole_.result.complete + spec_.timeout(0, 2, 0));
-  EXPECT_LE(it.result.complete, whole_.result.complete + spec_.timeout(0, 2, 0) + sending);
+  EXPECT_GT(it.result.complete, whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0));
+  EXPECT_LE(it.result.complete, whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0) + sending);
   EXPECT_EQ(it.result.last, whole_.result.last) << "the receiver had the data before";
 }
 
 TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // zrlmpi_common.hpp and mpe.cpp, at II = 2
   const MpeSpec spec;
-  EXPECT_EQ(spec.timeout(0, 1, 1), Time::ms(2200));
-  EXPECT_EQ(spec.timeout(0, 1, 2), Time::ms(4200));
-  EXPECT_EQ(spec.timeout(0, 1, 9), Time::ms(4200));
-  EXPECT_EQ(spec.timeout(8, 2, 0), Time::ms(800));
+  EXPECT_EQ(spec.timeout(0, Awaited::kAnswer, 1), Time::ms(2200));
+  EXPECT_EQ(spec.timeout(0, Awaited::kAnswer, 2), Time::ms(4200));
+  EXPECT_EQ(spec.timeout(0, Awaited::kAnswer, 9), Time::ms(4200));
+  EXPECT_EQ(spec.timeout(8, Awaited::kAck, 0), Time::ms(800));
 }
 
 TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {
@@ -121,7 +124,7 @@ TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {
   const Time header = spec.iterations(spec.header_iterations());
   for (int i = 0; i < 3; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    EXPECT_EQ(requests[at + 1] - requests[at], spec.timeout(0, 1, i) + header);
+    EXPECT_EQ(requests[at + 1] - requests[at], spec.timeout(0, Awaited::kAnswer, i) + header);
   }
 }
 

@@ -211,6 +211,12 @@ struct BackendDescription {
   std::optional<double> (*in_force)(const Settings& settings, std::string_view parameter) = nullptr;
 };
 
+/// The `create` of a backend that is built from its context: .create = make_backend<Wormhole>.
+template <typename Model>
+std::unique_ptr<Backend> make_backend(const BackendContext& context) {
+  return std::make_unique<Model>(context);
+}
+
 }  // namespace offramp
 
 /// A plugin exports this: a description that lives as long as the plugin is loaded.

@@ -23,7 +23,7 @@ class TeamHardware {
   /// What the device of a world rank reaches. Outside a world only the team's own rank may be asked for.
   [[nodiscard]] virtual Resources resources(int world_rank) = 0;
   /// Null on a live clock, for which no rank knows the others' devices.
-  [[nodiscard]] virtual WorldDevices* world() { return nullptr; }
+  [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
 
  protected:
   ~TeamHardware() = default;
@@ -44,7 +44,7 @@ class WorldDevices : public TeamHardware {
     ~Work() = default;
   };
 
-  [[nodiscard]] WorldDevices* world() final { return this; }
+  [[nodiscard]] WorldDevices* devices() final { return this; }
   /// Calls work.step(at, number), not before the present moment. work lives until then.
   virtual void schedule(Time at, Work& work, std::uint32_t number) = 0;
 
@@ -73,9 +73,9 @@ class Team {
   /// have hardware, or none has.
   [[nodiscard]] virtual TeamHardware* hardware() { return nullptr; }
   /// The devices of all members; null without a world.
-  [[nodiscard]] WorldDevices* world() {
+  [[nodiscard]] WorldDevices* devices() {
     TeamHardware* const own = hardware();
-    return own != nullptr ? own->world() : nullptr;
+    return own != nullptr ? own->devices() : nullptr;
   }
   Time clock;
   /// For spans of what belongs to the whole operation and not to one of its messages.

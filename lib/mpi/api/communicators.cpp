@@ -252,7 +252,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });
-  meeting.end(true);
+  meeting.end();
   if (code == MPI_SUCCESS && communicator != nullptr)
     call.session.marshal.communicators.remove(freed, context);
   return code;

@@ -49,7 +49,7 @@ void begin(bool threads) {
   if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
   open_requests();
-  if (world() == MPI_COMM_WORLD) Session::current->marshal.communicators.add_predefined();
+  if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal.communicators.add_predefined();
   if (Session::current->carries) {
     offramp_native_progress_register(on_library_progress);
     install_hang_signal();
@@ -82,18 +82,18 @@ void end() {
   if (session.recorder != nullptr) session.recorder->close();
   let_sends_leave(session);
   write_outputs(session);
-  native.Barrier(world());
+  native.Barrier(mpi_world());
   stop_watching();                   // all files have their names
   session.engine.drop_unreceived();  // their senders are told, and let go of them
-  native.Barrier(world());
+  native.Barrier(mpi_world());
   let_sends_leave(session);
-  native.Barrier(world());  // a rank that has told senders turns the fabric until they have heard it
+  native.Barrier(mpi_world());  // a rank that has told senders turns the fabric until they have heard it
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries) offramp_native_progress_unregister(on_library_progress);
   session.background.end();
   session.fabric().close(session.engine);
-  native.Barrier(world());
+  native.Barrier(mpi_world());
   Session::current = nullptr;
   delete &session;
   close_own_world();
@@ -135,7 +135,7 @@ bool has_threads(MPI_Session session) {
 /// own.
 bool sessions_remain() {
   if (largest_of_all(ways.sessions) == 0) return false;
-  return world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
+  return mpi_world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
 }
 
 /// In a program with sessions other ranks may begin with one. The thread level is the one to ask for.

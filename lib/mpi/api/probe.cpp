@@ -214,7 +214,7 @@ int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message
     Call call(Form::kImrecv);
     const int code =
         call.leave_to_library([&] { return (native.*Form::Imrecv)(buf, count, type, message, handle); });
-    if (code == MPI_SUCCESS) track(session, world(), *handle, recorded);
+    if (code == MPI_SUCCESS) track(session, mpi_world(), *handle, recorded);
     return code;
   }
   if (claimed == nullptr) return (native.*Form::Imrecv)(buf, count, type, message, handle);

@@ -31,7 +31,7 @@ int close(Function function, Handle* handle, Destructor destructor) {
   meeting.meet();
   call.session.meetings.close(*handle);
   const int code = pass_through(call, function, destructor);
-  meeting.end(true);
+  meeting.end();
   return code;
 }
 

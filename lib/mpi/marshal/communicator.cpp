@@ -24,7 +24,7 @@ bool world_ranks(MPI_Comm comm, GroupOf group_of, std::vector<int>& world) {
   MPI_Group members = MPI_GROUP_NULL;
   MPI_Group all = MPI_GROUP_NULL;
   group_of(comm, &members);
-  pmpi::Comm_group(offramp::world(), &all);
+  pmpi::Comm_group(offramp::mpi_world(), &all);
   int size = 0;
   pmpi::Group_size(members, &size);
   std::vector<int> ranks(static_cast<std::size_t>(size));

@@ -21,7 +21,7 @@ void Meetings::open_epochs(Key handle, std::uint64_t id) {
   const Context& whole = *place.context;
   std::vector<int> world;
   world.reserve(static_cast<std::size_t>(whole.size()));
-  for (int rank = 0; rank < whole.size(); ++rank) world.push_back(whole.world(rank));
+  for (int rank = 0; rank < whole.size(); ++rank) world.push_back(whole.world_rank(rank));
   place.epochs = &engine_.open_context(id | kCollectiveContext, whole.rank(), std::move(world));
 }
 
@@ -168,9 +168,9 @@ void MeetingAround::meet() {
   wait_and_observe(call_, meeting);
 }
 
-void MeetingAround::end(bool met) {
-  if (!met && begun_ != 0) return call_.recorder()->free(call_.function(), begun_);
-  if (met && !over_) meet();
+void MeetingAround::end(bool took_part) {
+  if (!took_part && begun_ != 0) return call_.recorder()->free(call_.function(), begun_);
+  if (took_part && !over_) meet();
   if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
 }
 
@@ -205,7 +205,7 @@ std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key
   if (handle.bits != 0) {
     std::vector<int> world;
     world.reserve(static_cast<std::size_t>(parent->size));
-    for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world(rank));
+    for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world_rank(rank));
     session.meetings.open(handle, id, parent->rank, std::move(world));
     record_place(call, *session.meetings.find(handle)->context);
   }
@@ -264,7 +264,7 @@ void meet_at_new(Call& call, MPI_Comm comm) {
     const int turns = call.session.meetings.find(comm) != nullptr ? 2 : 1;
     for (int turn = 0; turn < turns; ++turn) call.unlocked([&] { return native.Barrier(comm); });
   }
-  meeting.end(true);
+  meeting.end();
 }
 
 }  // namespace offramp

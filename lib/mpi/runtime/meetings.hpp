@@ -96,8 +96,8 @@ class MeetingAround {
   static MeetingAround other_group(Call& call, MPI_Comm comm);
   /// Where the clocks meet before the call: the place may be gone afterwards.
   void meet();
-  /// The call is over. Not met: this rank has not taken part in it.
-  void end(bool met);
+  /// The call is over; false: this rank has not taken part in it.
+  void end(bool took_part = true);
 
  private:
   MeetingAround(Call& call, Context* place, std::optional<Neighbours> near);

@@ -346,7 +346,7 @@ std::uint32_t ProgramRecorder::communicator(Function function, const Context& me
   if (watch_.hidden > 0) return 0;  // nothing on it is recorded
   scratch_.resize(static_cast<std::size_t>(members.size()));
   for (int rank = 0; rank < members.size(); ++rank)
-    scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world(rank));
+    scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world_rank(rank));
   Event made = event(EventKind::kCommunicator, function, 0);
   made.list = recorder_.list(scratch_);
   made.extra = id;

@@ -14,8 +14,8 @@ namespace offramp {
 // Not a duplicate: that would call the program's functions for its attributes.
 WorldApart::WorldApart() {
   MPI_Group all = MPI_GROUP_NULL;
-  pmpi::Comm_group(world(), &all);
-  native.Comm_create(world(), all, &comm_);
+  pmpi::Comm_group(mpi_world(), &all);
+  native.Comm_create(mpi_world(), all, &comm_);
   pmpi::Group_free(&all);
   pmpi::Comm_rank(comm_, &rank_);
   pmpi::Comm_size(comm_, &ranks_);
