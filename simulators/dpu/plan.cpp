@@ -1,3 +1,8 @@
+// From a request to pulls and slices: who READs whose bytes. Ranks count from the root, and a rank's pulls
+// are in the order in which its service process offers them. Collectives in which every rank needs every
+// other one's block list no pulls: pull number n is the block of rank n / ranks for the rank n % ranks + 1
+// behind it (Plan::all_pairs), which plan_run.cpp undoes. In those whose sizes only the sources know,
+// add_source() adds what a rank tells when it arrives.
 #include "simulators/dpu/plan.hpp"
 
 #include <algorithm>
