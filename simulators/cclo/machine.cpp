@@ -6,7 +6,7 @@
 // retry queue whose notification has come. New calls and retries alternate in periods of retry_time(), so
 // their moments are computed by rounding up to whole periods rather than by stepping through empty polls.
 // take() does it, settle() notes where the call stands afterwards: done, spinning, or queued. When no
-// engine has a turn, the one that has spun for the longest runs into its timeout; when none can, the
+// engine has a turn, the spinning one with the earliest clock runs into its timeout; when none can, the
 // machine stands, and Engine::waits_for() says for what.
 #include "simulators/cclo/machine.hpp"
 
