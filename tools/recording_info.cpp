@@ -1,3 +1,6 @@
+// One pass over every rank's events adds up what is shown and two fingerprints per rank, which leave out
+// what depends on the hardware, so that recordings of one program over different backends have the same.
+// Numbers of functions and lists are a recording's own: the fingerprint takes what they stand for.
 #include "tools/recording_info.hpp"
 
 #include <fmt/format.h>

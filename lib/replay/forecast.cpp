@@ -1,3 +1,6 @@
+// A forecast is a world in which every rank does one operation, but for the two ends of a message. Where
+// the hardware declines, ruling_on() asks why, and apply_remedies() sets what its verdict names as a remedy
+// and asks again, so that `offramp predict` can say what would have to be set.
 #include "lib/replay/forecast.hpp"
 
 #include <fmt/format.h>
