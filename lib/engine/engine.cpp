@@ -1,5 +1,5 @@
 // Contexts, receives and arrivals. The class goes on in engine_sending.cpp (sends and replies),
-// engine_window.cpp (windows for payload that nobody receives yet), engine_accounts.cpp (certificate and
+// engine_window.cpp (windows for payload that is not received yet), engine_accounts.cpp (certificate and
 // faults) and hang_report.cpp.
 //
 // An arrival goes through deliver(): headers are from other processes and are checked against what this
