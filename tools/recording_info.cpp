@@ -1,6 +1,7 @@
-// One pass over every rank's events adds up what is shown and two fingerprints per rank, which leave out
-// what depends on the hardware, so that recordings of one program over different backends have the same.
-// Numbers of functions and lists are a recording's own: the fingerprint takes what they stand for.
+// One pass over every rank's events adds up what is shown and a fingerprint, of all that is the same
+// whichever hardware carried the program, so that recordings over different backends can be told to be of
+// one run's calls. Numbers of functions and lists are a recording's own: the fingerprint takes what they
+// stand for.
 #include "tools/recording_info.hpp"
 
 #include <fmt/format.h>
