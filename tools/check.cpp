@@ -1,3 +1,6 @@
+// The verdict on each MPI function that a program imports, from its ELF files alone: the program, and the
+// libraries that it needs, but for the MPI library. What is loaded by dlopen() is not seen. Traces and
+// recordings are rehearsed instead (check_program.cpp).
 #include "tools/check.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// The child has a process group of its own, and this process adopts what it leaves behind
+// (PR_SET_CHILD_SUBREAPER), so that end_all() finds what is left of it. After the limit it asks first
+// (SIGTERM), gives mpirun time to end its ranks, and then kills. Output is cut at kLongestOutput.
 #include "tools/child.hpp"
 
 #include <fcntl.h>

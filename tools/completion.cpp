@@ -1,3 +1,5 @@
+// The words of each kind of value, for all shells. A kind comes from the option's type name or, for options
+// that choose among words, from those words; kinds without words are completed as files or not at all.
 #include "tools/completion.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Dynamic section and symbols by libelf, and the search for a library much as ld.so does it: RPATH and
+// RUNPATH (one list here), LD_LIBRARY_PATH, the configured folders, the usual ones. Nothing of the file is
+// run or loaded.
 #include "tools/elf_image.hpp"
 
 #include <fcntl.h>

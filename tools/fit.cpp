@@ -1,3 +1,7 @@
+// What was timed by itself is set first. The rest is found in a few rounds, since each value depends a
+// little on the others: overhead and latency from the smallest messages, bandwidth from the largest, limits
+// of protocols as one of the measured sizes, other values by ever finer grids over their range. A parameter
+// that no measurement would notice (is_told()) keeps its value and is named as undetermined.
 #include "tools/fit.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// The table of options that set a configuration key, by group, and functions for those that do not. An
+// option's description comes from the key's, unless a subcommand needs other words.
 #include "tools/options.hpp"
 
 #include <fmt/format.h>

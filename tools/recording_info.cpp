@@ -1,3 +1,7 @@
+// One pass over every rank's events adds up what is shown and a fingerprint, of all that is the same
+// whichever hardware carried the program, so that recordings over different backends can be told to be of
+// one run's calls. Numbers of functions and lists are a recording's own: the fingerprint takes what they
+// stand for.
 #include "tools/recording_info.hpp"
 
 #include <fmt/format.h>

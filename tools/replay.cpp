@@ -1,3 +1,6 @@
+// The subcommand and the replays that it takes: over each backend, over the host with the fastest
+// algorithms, and undisturbed where there are stragglers. An interrupt stops the replay that runs, and what
+// is there is told. Printing is in replay_output.cpp, jobs are in jobs.cpp.
 #include "tools/replay.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// What replay and jobs have in common: reading the program, the interrupt, refusals, and the tables. The
+// JSON of a replay is the report's with facts of its own.
 #include "tools/replay_output.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// What a lane is called (traits_of(), difference()), the sentences that text and page have in common
+// (headline() and others), the text, and the subcommand. The page is in report_page.cpp.
 #include "tools/report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Verdicts and messages. A message is a stream of windows from one kernel to another: what it takes alone
+// comes from Messages, once per size and way; leave() and arrive() then ask the resources that it shares
+// with others (cores, host ports, stream switches) and move the whole message by the longest wait among
+// them, since its parts overlap.
 #include "backends/aie/aie.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,8 @@
+// The closed form: a message of n chunks takes fill + (n - 1) x pace, where fill is the way of one chunk
+// through all stages and pace the time of the slowest of them (class Pipeline). Stages are the kernels at
+// both ends with their locks, the stream, the two buffers at its end, and the host's path; deeper levels of
+// a tree add to the fill only. Distances on the array are taken at an average, since the placement is not
+// known yet.
 #include "backends/aie/best_window.hpp"
 
 #include <algorithm>

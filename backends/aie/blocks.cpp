@@ -1,3 +1,8 @@
+// Gather, scatter and alltoall, whose windows hold blocks of a subtree in preorder: blocks of relative
+// ranks, so that the root has two runs to turn into rank order. Two designs of gather: packed, in which a
+// kernel fills its output windows from all its inputs one behind the other, and with headers
+// ([aie-thesis]), in which a first window says how many follow and each later one holds a chunk of one
+// block. Alltoall gathers all rows of blocks at the root, transposes them there, and scatters them.
 #include "backends/aie/blocks.hpp"
 
 #include <utility>

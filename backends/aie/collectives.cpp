@@ -1,3 +1,17 @@
+// The algorithms, each a graph that the planner has found room for (planner.hpp). Ranks: as many as there
+// are tiles, less where windows or streams need more room. Memory: beside the program's, one buffer of the
+// message for each child of a rank (reduce) or the blocks of its subtree (blocks.cpp).
+//
+//   reduce          up a tree that is filled level by level ([aie-thesis] 4.4.3), windows of partial
+//                   results in preorder, which is rank order from the root on.
+//   bcast           one multicast stream from the root to all others.
+//   allreduce       a reduce to rank 0 and a multicast in one graph; or a butterfly: log2(p) rounds of
+//                   exchanges, for a power of two of ranks whose data fits into a tile. Memory of the
+//                   butterfly: 1 + 2 log2(p) messages.
+//   allgather       a gather to rank 0 and a multicast of the whole.
+//   reduce_scatter  a reduce to rank 0 and a scatter; the sums stay in rank 0's tile if they fit.
+//   barrier         a reduce and a multicast of the smallest window.
+//   gather, scatter, alltoall  in blocks.cpp.
 #include "backends/aie/collectives.hpp"
 
 #include <bit>

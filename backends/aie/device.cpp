@@ -1,3 +1,6 @@
+// Work for a resource that is busy waits in a queue (waiting_) instead of reserving time ahead, and is
+// served when the resource gets free, so that the host's path is shared in the order of modelled time
+// between collectives (DeviceJob) and messages (Passage).
 #include "backends/aie/device.hpp"
 
 #include <algorithm>

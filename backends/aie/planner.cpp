@@ -1,3 +1,8 @@
+// The order in which an operation's needs are tried. A reduction whose data fits into the tiles keeps it
+// there if that takes less time than data that streams in windows; a window for which no plan is found is
+// halved, down to kLeastShrunk. What an operation has to do without is kept in Need::instead, for `offramp
+// explain`; what stops it altogether in Need::limit, for the verdict. Plans are kept by rounded sizes and
+// live as long as the planner, so that a Need can point to them.
 #include "backends/aie/planner.hpp"
 
 #include <algorithm>

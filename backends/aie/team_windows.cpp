@@ -1,3 +1,7 @@
+// The double buffer between two ranks: of the two buffers at either end of an edge, each window takes the
+// one of its parity. A producer waits for a buffer from the third window on, for a credit of the
+// consumer's; the last two windows send none back. TeamInput and TeamOutput of one edge count the same
+// windows on both sides, which is why neither needs a number in its tokens.
 #include "backends/aie/team_windows.hpp"
 
 namespace offramp::aie {

@@ -1,3 +1,6 @@
+// What the engine carries: by generation, types and functions, by the register of the byte count, and by
+// the room for a communicator of so many ranks in its exchange memory. The rest of the class is in
+// messages.cpp and collectives.cpp.
 #include "backends/cclo/cclo.hpp"
 
 #include <fmt/core.h>

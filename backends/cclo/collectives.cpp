@@ -1,4 +1,8 @@
-// Collectives: one call of the engine, whose firmware runs against its peers'.
+// Collectives: one call of the engine, whose firmware runs against its peers'. The algorithms are the
+// firmware's: simulators/cclo/firmware_eager.cpp and firmware_rendezvous.cpp, between which is_rendezvous()
+// chooses. Here are the call itself (call_engine()), the copies of staged memory around it, and what moves
+// the data where there is no hardware (carry()), which combines in the order of the algorithm that the
+// firmware would take.
 #include <algorithm>
 
 #include "backends/cclo/backend.hpp"

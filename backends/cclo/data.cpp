@@ -1,3 +1,7 @@
+// The order of summation is that of the ring, wherever the additions are made: chunk c begins with the
+// contribution of rank c + 1 and takes on the others around the ring, its own rank's last. Floating-point
+// results are thus the bits that the firmware's ring gives, also where short vectors are added up at one
+// rank (kCentral).
 #include "backends/cclo/data.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Configuration in the order in which the drivers of the two generations write it, and communicators in the
+// exchange memory. Those are a cache: place() looks for the communicator of a call, and writes it where
+// make_room() finds a gap, if need be in the place of the ones that were used least recently; a program may
+// have more communicators than the engine's memory holds.
 #include "backends/cclo/driver.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// A plan is made by running the two ends once, far apart in time: a receiver that calls long after the
+// message has come gives `late`, one that has called long before gives `waiting`. kLongAgo is the distance.
 #include "backends/cclo/plans.hpp"
 
 #include <vector>

@@ -1,3 +1,6 @@
+// Three kinds of figures: calls of the engine alone and from the host (add_calls()), the host's path and
+// the network without an engine (class Stack, add_network()), and collectives in a world (collective()), of
+// which only shapes are published for some.
 #include "backends/cclo/validation.hpp"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // Collectives: the host hands over its part, and learns when the service processes are done with it. In a
 // world they work in world_collectives.cpp, on a live clock in timing.cpp; simulators/model/dataflow.cpp
-// moves the bytes.
+// moves the bytes. The algorithms of the service processes are in simulators/dpu/plan.cpp and barrier.cpp.
 #include <bit>
 
 #include "backends/dpu/backend.hpp"

@@ -1,3 +1,5 @@
+// What the service carries, and the time at which a rank's endpoint cache is there. The rest of the class
+// is in messages.cpp and collectives.cpp.
 #include "backends/dpu/dpu.hpp"
 
 #include <memory>

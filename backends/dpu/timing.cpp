@@ -1,3 +1,7 @@
+// begin() and end() of the same exchange: the first rank receives one token from every other one, and as
+// many more as that rank has sizes to tell; told_by() is the one place that says how many, at both ends.
+// Requests that differ only in the time at which they begin have the same result and are kept (simulate()),
+// unless wires have faults or a service process fails.
 #include "backends/dpu/timing.hpp"
 
 #include <algorithm>

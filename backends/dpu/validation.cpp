@@ -1,3 +1,6 @@
+// Figures of the service are taken from programs in a world, as a benchmark would take them: overlap_of()
+// first times an operation alone, then with as much computing beside it. Figures of one part of the card
+// (latencies, DMA engine) come from that part of the model.
 #include "backends/dpu/validation.hpp"
 
 #include <fmt/core.h>

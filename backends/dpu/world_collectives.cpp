@@ -1,3 +1,8 @@
+// Two kinds of work in progress: Shared, a collective of all its ranks, and Filling, the endpoint cache of
+// a communicator that its first collectives wait for. Both schedule their machine's steps with the world
+// (Steps) and end themselves when all ranks have been told and no step is left, which is why step() touches
+// nothing behind its last line. The ranks' parts of one collective find each other by the communicator's
+// context and how many collectives each has begun on it.
 #include "backends/dpu/world_collectives.hpp"
 
 #include <algorithm>

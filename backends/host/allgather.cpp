@@ -1,4 +1,27 @@
 // Allgather, with blocks of equal and of different sizes.
+//
+// The algorithms follow coll_base_allgather.c and coll_base_allgatherv.c of [openmpi] (ompi/mca/coll/base),
+// whose functions are called ompi_coll_base_allgather_intra_* and ..._allgatherv_intra_*: an entry has the
+// name in the catalogue, the function there, and what it does. "Memory" is what a rank takes beside the
+// program's buffers.
+//
+//   linear              basic_linear: gather to rank 0 and a bcast of the whole, both linear. No memory.
+//   default             basic_default, of allgatherv: gatherv to rank 0 and a bcast, which the settings or
+//                       the rules choose. Blocks travel through a buffer that holds all of them.
+//   bruck               bruck: log2(p) steps; what a rank has doubles in each. J. Bruck and others,
+//                       "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing
+//                       Systems", IEEE TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory:
+//                       all blocks, in the order of the circle from the own one on, but at rank 0 where
+//                       equal blocks lie so.
+//   recursive_doubling  recursivedoubling: groups of 1, 2, 4 ... ranks exchange what they have. Ranks: a
+//                       power of two, else bruck runs. No memory.
+//   ring                ring: p - 1 steps; each passes on the block that came last. Any ranks. No memory.
+//   neighbor            neighborexchange: p/2 steps, in turns with the rank on either side, two blocks in
+//                       each but the first. J. Chen and others, "Performance Evaluation of Allgather
+//                       Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC-Asia 2005. An even
+//                       number of ranks, else a ring runs. No memory.
+//   two_proc            two_procs: two ranks exchange their blocks, which is a ring of two.
+//   han                 in han.cpp.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 

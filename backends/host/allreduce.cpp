@@ -1,4 +1,27 @@
-// Reduction to all ranks. Every algorithm gives all ranks the same bits.
+// Reduction to all ranks. Every algorithm gives all ranks the same bits: a result is computed once and
+// copied, or by both partners in one order of operands.
+//
+// The algorithms follow coll_base_allreduce.c of [openmpi] (ompi/mca/coll/base), whose functions are called
+// ompi_coll_base_allreduce_intra_*: an entry has the name in the catalogue, the function there, and what it
+// does. "Memory" is what a rank takes beside the program's buffers, in vectors.
+//
+//   basic_linear        basic_linear: reduce to rank 0, operand by operand, and a bcast from there to all.
+//                       Any ranks, operands in order. Memory: one at rank 0, two in place.
+//   nonoverlapping      nonoverlapping: the same two steps, each by the algorithm that the settings or the
+//                       rules choose for it. Memory: theirs.
+//   recursive_doubling  recursivedoubling: log2(p) exchanges of the whole vector with partners at the
+//                       distances 1, 2, 4 ... Any ranks: those beyond a power of two fold into a neighbour
+//                       before and get the result after (class Positions; Open MPI folds the even ranks of
+//                       the pairs, this one the odd ones). Operands in order. Memory: at most one.
+//   ring                ring: p - 1 steps of a reduce-scatter around the circle, then p - 1 steps of an
+//                       allgather, a part of 1/p in each. Commutes; an element per rank. Memory: one part.
+//   segmented_ring      ring_segmented: the same, but that each part is reduced segment by segment, in as
+//                       many rounds around the circle. Memory: one part.
+//   rabenseifner        redscat_allgather: recursive halving, then recursive doubling of the parts. R.
+//                       Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
+//                       Commutes; an element per position. Ranks beyond a power of two share their operand
+//                       with a neighbour, half by half, and get the whole result at the end. Memory: one.
+//   han                 in han.cpp.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 

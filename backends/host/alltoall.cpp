@@ -1,4 +1,20 @@
 // Alltoall, with blocks of equal and of different sizes.
+//
+// The algorithms follow coll_base_alltoall.c and coll_base_alltoallv.c of [openmpi] (ompi/mca/coll/base),
+// whose functions are called ompi_coll_base_alltoall_intra_* and ..._alltoallv_intra_*: an entry has the
+// name in the catalogue, the function there, and what it does. All run for any number of ranks. In place,
+// linear and pairwise send from a copy of all blocks, where Open MPI goes through the pairs of ranks with a
+// buffer of one block; else neither takes memory.
+//
+//   linear          basic_linear: all receives, then all sends, and a wait for all.
+//   linear_sync     linear_sync: the same with a limit of messages in flight, of which the default is none.
+//   pairwise        pairwise: p - 1 steps; in step i a rank sends to the i-th one behind it while it
+//                   receives from the i-th one before it.
+//   modified_bruck  bruck: log2(p) steps, each with half of the blocks. J. Bruck and others, "Efficient
+//                   Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
+//                   TPDS 8 (1997), doi:10.1109/71.642949. Blocks of equal size only. Memory: all blocks,
+//                   and half as many again for each direction.
+//   two_proc        two_procs: an exchange, which is pairwise for two ranks.
 #include <algorithm>
 
 #include "backends/host/pieces.hpp"

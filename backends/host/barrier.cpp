@@ -1,4 +1,20 @@
-// Barrier.
+// Barrier. All messages are empty, so no algorithm takes memory.
+//
+// The algorithms follow coll_base_barrier.c of [openmpi] (ompi/mca/coll/base), whose functions are called
+// ompi_coll_base_barrier_intra_*, without the synchronous sends that some use there. An entry has the name
+// in the catalogue, the function there, and what it does.
+//
+//   linear              basic_linear: all report to rank 0, which lets them go one by one.
+//   double_ring         doublering: a token goes twice around the circle; a rank that has it a second time
+//                       knows that all have come.
+//   recursive_doubling  recursivedoubling: log2(p) exchanges; ranks beyond the largest power of two report
+//                       to a lower rank and are let go by it.
+//   bruck               bruck: the dissemination barrier, log2(p) rounds for any number of ranks. D.
+//                       Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization",
+//                       International Journal of Parallel Programming 17 (1988), doi:10.1007/BF01379320.
+//   two_proc            two_procs: two ranks report to each other, which is bruck's first round.
+//   tree                tree: up a binomial tree and down again.
+//   han                 in han.cpp.
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {

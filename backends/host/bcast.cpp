@@ -1,4 +1,28 @@
 // Broadcast.
+//
+// The algorithms follow coll_base_bcast.c of [openmpi] (ompi/mca/coll/base), whose functions are called
+// ompi_coll_base_bcast_intra_*: an entry has the name in the catalogue, the function there, and what it
+// does. The trees are those of coll_base_topo.c; all of them run in one function, down(): a segment is
+// forwarded to all children while the next one comes in. Any number of ranks and any root. No memory but
+// the program's, except for the root's copy below.
+//
+//   basic_linear            basic_linear: the root sends the whole to all ranks at once.
+//   chain, pipeline         chain, pipeline: down a chain of all ranks; with the fan-out 1, the default of
+//                           both, they are one.
+//   binary_tree             bintree: two children each.
+//   binomial                binomial: relative rank r has the parent r without its highest bit.
+//   knomial                 knomial: the same in base 4.
+//   split_binary_tree       split_bintree: one half of the message down either side of a binary tree, then
+//                           ranks of the two sides exchange them in pairs. A byte per rank, else a chain.
+//   scatter_allgather       scatter_allgather: 1/p for each rank down a binomial tree, then recursive
+//                           doubling. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
+//                           Communication Operations in MPICH", IJHPCA 19 (2005),
+//                           doi:10.1177/1094342005051521. A byte per rank. Any number of them: a group
+//                           whose partners are missing gets what those would have had from the ranks that
+//                           have partners. Memory: a copy at the root.
+//   scatter_allgather_ring  scatter_allgather_ring: the same scatter, then p - 1 steps around the ring. The
+//                           same needs and memory.
+//   han                     in han.cpp.
 #include <optional>
 
 #include "backends/host/pieces.hpp"

@@ -1,3 +1,7 @@
+// The choice of an algorithm: by the settings, else by Open MPI's rules (decisions.cpp), MPICH's
+// (mpich.cpp) or by trial (fastest.cpp), and in each case on to Algorithm::instead until one can run. Each
+// chain of those ends at an algorithm without needs. Nonblocking collectives by Open MPI's rules are
+// libnbc's (libnbc.cpp).
 #include "backends/host/collectives.hpp"
 
 #include <fmt/format.h>

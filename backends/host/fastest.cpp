@@ -1,3 +1,7 @@
+// Each rank asks with its own view of the call, so a case is made of what all ranks know alike: kind,
+// operation, size in four steps between two powers of two, and the ranks' places relative to their first
+// node. In the settings of a trial nothing is to be the fastest, which keeps a trial from asking for trials
+// itself.
 #include "backends/host/fastest.hpp"
 
 #include <algorithm>

@@ -1,4 +1,22 @@
-// Gather and scatter, with blocks of equal and of different sizes.
+// Gather and scatter, with blocks of equal and of different sizes. Any number of ranks, any root.
+//
+// The algorithms follow coll_base_gather.c and coll_base_scatter.c of [openmpi] (ompi/mca/coll/base), whose
+// functions are called ompi_coll_base_gather_intra_* and ompi_coll_base_scatter_intra_*: an entry has the
+// name in the catalogue, the function there, and what it does. Blocks of different sizes move linearly, as
+// in its component coll/basic.
+//
+//   basic_linear  basic_linear: the root takes, or sends, one block after the other in rank order. No
+//                 memory.
+//   linear_nb     linear_nb, of scatter: the root sends all blocks at once. No memory.
+//   linear_sync   linear_sync, of gather: the root asks each rank in turn, by an empty message, for its
+//                 block. No memory. (Open MPI cuts blocks in two and asks the next rank while the second
+//                 part is under way.)
+//   binomial      binomial: along a binomial tree whose subtrees are contiguous around the circle, so that
+//                 a rank has its subtree's blocks in one run and moves them in one message (class
+//                 BlockTree). Memory: the blocks of the subtree, but at a leaf of a gather; at the root all
+//                 of them, unless it is rank 0, because it turns them between the order of the circle and
+//                 that of ranks.
+//   han           in han.cpp.
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {

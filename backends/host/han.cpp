@@ -1,9 +1,27 @@
 // Open MPI's component "han": collectives between nodes and within them, one level after the other or, for
-// the segments of a long message, both at once. Of each node one rank, its leader, takes part between nodes.
+// the segments of a long message, both at once. On each node one rank, its leader, takes part between
+// nodes. X. Luo and others, "HAN: a Hierarchical AutotuNed Collective Communication Framework", IEEE
+// CLUSTER 2020.
 //
-// As of branch v4.1.x (ompi/mca/coll/han). Within nodes, and where a call waits for it between nodes, the
-// component "tuned" decides; what goes on between nodes meanwhile is libnbc's. There are two such operations
-// at once in Open MPI's allreduce; here the reduction begins when the broadcast has ended.
+// The functions follow branch v4.1.x (ompi/mca/coll/han/coll_han_bcast.c and so on, functions
+// mca_coll_han_*_intra; the barrier is ..._intra_simple). Within nodes, and where a call waits for it
+// between nodes, the component "tuned" decides; what goes on between nodes meanwhile is libnbc's. There are
+// two such operations at once in Open MPI's allreduce; here the reduction begins when the broadcast has
+// ended.
+//
+// Segments in the pipelines; "up" is between the leaders, "low" within the nodes:
+//
+//     bcast             reduce            allreduce
+//     up 0              low 0             low reduce 0
+//     low 0   up 1      up 0    low 1     up reduce 0   low reduce 1
+//     low 1   up 2      up 1    low 2     up bcast 0    up reduce 1   low reduce 2
+//     ...               ...               low bcast 0   up bcast 1    up reduce 2   low reduce 3
+//
+// Gather, scatter and allgather run their levels one after the other. Their blocks lie node by node between
+// the levels, and are put into the order of ranks by a copy where ranks do not lie so. All but allreduce
+// and the barrier need as many ranks on each node; reductions need an operation that commutes. Memory:
+// reduce takes two segments at each leader but the root; gather, scatter and allgather the blocks of a node
+// at each leader and, where ranks are not node by node, all blocks where these are put in order.
 #include "backends/host/collectives.hpp"
 #include "backends/host/levels.hpp"
 #include "backends/host/pieces.hpp"

@@ -1,3 +1,7 @@
+// The ways of a message. Between nodes: up to the inline limit within the work request; eager, copied into
+// a buffer of the NIC's in fragments; by rendezvous, where the receiver's NIC READs. Within a node: through
+// a buffer that both processes share, or by a single copy of the receiver's. Collectives run in software
+// over such messages.
 #include "backends/host/host.hpp"
 
 #include <algorithm>

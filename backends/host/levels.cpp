@@ -1,3 +1,7 @@
+// A SubTeam has no messages of its own: a send or receive is the parent's, with ranks translated, and Part
+// keeps its handle. Both teams have one clock, which synchronize() takes over before a call into the parent
+// and after. While a team is held (InFlight::begin()), its operation stops at the first wait, even for what
+// is there already: how far it gets must not depend on when messages arrive.
 #include "backends/host/levels.hpp"
 
 #include <algorithm>

@@ -1,6 +1,20 @@
 // Nonblocking collectives as Open MPI 4.1 carries them, in its component "libnbc": which schedule it takes
 // for which ranks and bytes, as of v4.1.8 (ompi/mca/coll/libnbc/nbc_i*.c). A schedule is a list of rounds:
 // what comes behind a wait here begins a new round there.
+//
+// The schedules with a function of their own there, at the names of those here:
+//
+//   bcast_of_libnbc   bcast_sched_linear, _binomial, _chain (nbc_ibcast.c), without memory.
+//   reduce_of_libnbc  red_sched_redscat_gather, _binomial, _chain (nbc_ireduce.c), and a binomial tree to
+//                     rank 0 for operations that do not commute. Memory: as in reduce.cpp; in order two
+//                     vectors at most.
+//   allreduce         allred_sched_diss, a binomial tree to rank 0 and back, and _redscat_allgather
+//                     (nbc_iallreduce.c). Memory: up to two vectors.
+//   reduce_scatter    a binomial tree to rank 0, whence all blocks leave at once (nbc_ireduce_scatter.c).
+//                     Memory: the vector at rank 0 and the tree's.
+//
+// The others send and receive all blocks at once, or run an algorithm of the catalogue. Any number of
+// ranks.
 #include <algorithm>
 #include <cassert>
 

@@ -1,3 +1,6 @@
+// The trees follow coll_base_topo.c of [openmpi] in shape and in the order in which children are served;
+// reduce_by_halves() and begin_rabenseifner() are what reduce, allreduce and reduce_scatter share of
+// recursive halving (sources in allreduce.cpp and reduce_scatter.cpp).
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {

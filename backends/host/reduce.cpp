@@ -1,4 +1,28 @@
 // Reduction to one rank.
+//
+// The algorithms follow coll_base_reduce.c of [openmpi] (ompi/mca/coll/base), whose functions are called
+// ompi_coll_base_reduce_intra_*: an entry has the name in the catalogue, the function there, and what it
+// does. The trees are those of coll_base_topo.c. All but the first and the last two are one function, up(),
+// over different trees: a rank combines what its children send, segment by segment, the next contribution
+// being under way meanwhile, and passes each segment on. Any number of ranks. "Memory" is what a rank takes
+// beside the program's buffers; v is the vector, s a segment.
+//
+//   linear           basic_linear: the root takes one operand after the other, from the last rank down, so
+//                    that they are combined in order. Memory: v at the root, 2 v in place.
+//   chain, pipeline  chain, pipeline: up a chain of all ranks; with the fan-out 1, the default of both,
+//                    they are one. Commutes. Memory: v at each rank that has a child, 2 s in place at the
+//                    root.
+//   binary           binary: up a tree in which a rank has two children. Commutes. Memory: v + 2 s there.
+//   binomial         binomial: up a binomial tree whose subtrees are contiguous. Commutes, since the root's
+//                    place turns the circle. Memory: v + 2 s.
+//   in-order_binary  in_order_binary: a binary tree with the last rank at its top, whose operands are in
+//                    order; the top sends the result to the root. Memory: v + 2 s, and v at the top.
+//   rabenseifner     redscat_gather: recursive halving, then a binomial gather of the parts. R.
+//                    Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004. Commutes;
+//                    an element per position. A root that was folded into its neighbour gets the result
+//                    from that one (Open MPI exchanges the two ranks' roles). Memory: v at the root, 2 v
+//                    elsewhere.
+//   han              in han.cpp.
 #include <optional>
 
 #include "backends/host/pieces.hpp"

@@ -1,4 +1,27 @@
-// Reduction to blocks, of equal and of different sizes.
+// Reduction to blocks, of equal and of different sizes. Any number of ranks.
+//
+// The algorithms follow coll_base_reduce_scatter_block.c (equal blocks) and coll_base_reduce_scatter.c of
+// [openmpi] (ompi/mca/coll/base); one is MPICH's. "Memory" is what a rank takes beside the program's
+// buffers; v is the whole vector.
+//
+//   basic_linear, non-overlapping  reduce_scatter_block_basic_linear, reduce_scatter_intra_nonoverlapping:
+//                                  reduce to rank 0, then scatter(v), each by the algorithm that the
+//                                  settings or the rules choose. Operands in order. Memory: v at rank 0,
+//                                  and theirs.
+//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector
+//                                  (Open MPI exchanges fewer blocks from step to step), of which a rank
+//                                  keeps its block. Operands in order. Memory: up to 2 v.
+//   recursive_halving              ..._block_intra_recursivehalving, ..._intra_basic_recursivehalving:
+//                                  log2(p) steps; each gives half of what is left away and combines the
+//                                  other half, far partners first. Ranks beyond a power of two fold into a
+//                                  neighbour before and get their block after. Commutes. Memory: 2 v.
+//   butterfly                      ..._butterfly: the same with near partners first and operands in order;
+//                                  the block that a rank ends with is that of its mirrored position, whence
+//                                  it goes to its owner. Source at the function. Memory: 2 v.
+//   ring                           reduce_scatter_intra_ring: p - 1 steps around the circle. Commutes.
+//                                  Memory: v and the longest block.
+//   pairwise                       MPICH's for long vectors (MPIR_Reduce_scatter_intra_pairwise): each
+//                                  block goes straight to its owner. Commutes. Memory: two blocks.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 

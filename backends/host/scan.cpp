@@ -1,4 +1,14 @@
-// Prefix reductions.
+// Prefix reductions, inclusive (scan) and exclusive (exscan). Operands stay in rank order, so that
+// operations need not commute; any number of ranks.
+//
+// The algorithms follow coll_base_scan.c and coll_base_exscan.c of [openmpi] (ompi/mca/coll/base),
+// functions ompi_coll_base_scan_intra_* and ompi_coll_base_exscan_intra_*.
+//
+//   linear              linear: a rank waits for the prefix of the one before it, adds its own operand and
+//                       sends the sum on. Memory: one vector; none at rank 0 of an inclusive scan.
+//   recursive_doubling  recursivedoubling: log2(p) exchanges of the sum of a group that doubles; what came
+//                       from lower ranks goes into the result as well. A partner beyond the last rank is
+//                       left out. Memory: three vectors.
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {

@@ -1,3 +1,6 @@
+// A function per source: its figures, the job that they were measured on (ranks, nodes, how ranks are dealt
+// out, settings), and the same job in a world, where collectives are timed as OSU's benchmarks do, by the
+// mean over the ranks. Why a figure is not met stands in its row.
 #include "backends/host/validation.hpp"
 
 #include <fmt/core.h>

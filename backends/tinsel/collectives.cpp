@@ -1,3 +1,23 @@
+// The algorithms, one per kind of collective, for any number of ranks. Memory is what a rank takes beside
+// the program's buffers; "multicast" is one stream of keyed sends to all other ranks (multicasts.hpp),
+// whose tables are built at a root's first broadcast.
+//
+//   bcast           a multicast from the root.
+//   reduce          up the tree of Device::position(), segment by segment: boards follow the mesh towards
+//                   the root, ranks of a board a tree of `fan_in`. Operations that do not commute go up a
+//                   tree in rank order to rank 0, which sends the result on. Memory: up to two vectors
+//                   where a rank has children.
+//   gather          all blocks straight to the root.
+//   scatter         all blocks straight from the root.
+//   allreduce       a reduce to rank 0 and a multicast.
+//   allgather       a gather to rank 0 and a multicast of the whole.
+//   reduce_scatter  a reduce to rank 0, then a scatter. Memory: the vector at rank 0.
+//   alltoall        the host's pairwise exchange (backends/host/alltoall.cpp), at the threads' rates.
+//   barrier         idle detection, where all ranks of the machine take part, nothing is on its way and no
+//                   wires have faults; otherwise up the tree and a multicast of nothing. Idle detection is
+//                   asked by tokens, which take no time, since in the hardware the counters know.
+//
+// Without hardware (carry()) only data move, in the tree's order.
 #include "backends/tinsel/collectives.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// What is computed once and kept: trips by distance and size, credit periods by distance, multicast trees
+// by communicator and root, trees of reductions by communicator, root and order. Under faults trips are not
+// kept: each message is a case of its own. Trees of reductions: shape_of() groups ranks by board along the
+// mesh, or takes all in rank order; locate() finds a rank's parent and children by descending into the
+// range that it is in, without building the tree.
 #include "backends/tinsel/device.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A multicast is opened by the root around the sends of its copies, so that issued() knows them. The stream
+// is simulated alone, once; what it meets is added per board: delays accumulate along the tree, so a copy
+// is as late as everything on its way. `held` is what keeps the root itself.
 #include "backends/tinsel/multicasts.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Verdicts and messages. A message is what it takes on an idle machine (Device::unicast()), and later by
+// what others hold of the units on its way (SharedUnits) and by credits of its own earlier messages to the
+// same receiver (cross()). in_flight_ counts what idle detection would count.
 #include "backends/tinsel/tinsel.hpp"
 
 #include <fmt/core.h>

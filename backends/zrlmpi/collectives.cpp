@@ -1,3 +1,17 @@
+// The algorithms, over the tree of two levels or, in linear order, of one (class Tree). Blocking sends and
+// receives, one after the other, as roles have them; any number of ranks that the shell knows. With P ranks
+// the root has (P - 1) / 4 children, rounded up, in a tree and P - 1 in linear order. Memory is what a role
+// takes beside the program's.
+//
+//   bcast      the root sends to its children in order, each of which sends to its members. No memory.
+//   reduce     contributions in the order of relative ranks. Operations that do not commute go to rank 0,
+//              which sends the result on to the root. Memory: up to two vectors where a rank has children.
+//   gather     a replicator sends its group's blocks in one message. Memory: the blocks of the subtree; at
+//              the root all of them, which it turns into rank order, unless it is rank 0.
+//   scatter    the same way back. The same memory.
+//   allreduce  a reduce to rank 0, then a bcast.
+//   allgather  a gather to rank 0, then a bcast.
+//   barrier    a reduce and a bcast of nothing, by the protocol's own call for it.
 #include "backends/zrlmpi/collectives.hpp"
 
 #include <algorithm>

@@ -1,4 +1,32 @@
-// Point-to-point messages: a call of the engine at either end, simulated once for each size.
+// Point-to-point messages: a call of the engine at either end, simulated once for each size
+// (simulators/zrlmpi/exchange.hpp) and then moved in time. What the functions here do arithmetic on are the
+// six times of struct Relative, which count from the beginning of the call, when the sender's engine reads
+// its command:
+//
+//            0                           data                                  complete
+//  sender    +---------------------------+---------------------------------------+--->
+//              \ SEND_REQUEST          /    \ DATA         \ last DATA         /
+//                 \                 /          \              \             /
+//                    \            / CLEAR_TO_SEND \              \        / ACK
+//  receiver  ----------+--------+--------------------+------------------+------------>
+//                    request   granted              first              last
+//
+//   request   the header of the SEND_REQUEST is at the receiver's engine.
+//   granted   the engine has read it (request + header_time_) and answers, if its role has called by then.
+//   data      the sender has read the CLEAR_TO_SEND and turns to the data.
+//   first     the receiver has read the header of the first DATA.
+//   last      all is in the memory of the receiver's role, and the ACK has left: that role goes on.
+//   complete  the sender has read the ACK: its role goes on.
+//
+// A barrier's call has no data. The ACK answers the SEND_REQUEST: "data" is when the receiver has both the
+// request and its role's command, "first" and "last" are when that role goes on.
+//
+// From these times to a Passage: leaves = begin + data, latency = first - data, left = begin + last -
+// latency, so that leaves + latency is when the first byte has come and left + latency when the last one
+// has. A receiver whose role calls later than at "granted" moves data, first, last and complete by as much,
+// unless the sender's timer fires meanwhile; then, and on wires with faults, the exchange is simulated as
+// it is (exchange(), faulty()). A sender's engine that was busy when the answer came moves the same four,
+// in transmit(), by moving "begin".
 #include <algorithm>
 #include <utility>
 

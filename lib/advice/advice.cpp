@@ -1,3 +1,8 @@
+// The search for each answer, in the order of the interface. Influences are found by replaying with one
+// parameter at half and at twice its value, for those whose source leaves them open (assumed, inferred,
+// fitted) and those that every side has in some form; a mix by trying, kind by kind and size class by size
+// class, each backend on top of the best mix so far; algorithms by forecasts of the host's most frequent
+// collectives. Everything is bounded: by the constants below and by may_go_on().
 #include "lib/advice/advice.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Sentences say how sure they are: a comparison carries the model's own errors against published figures
+// (sureness_text()). The file for Open MPI's tuned component is in its dynamic rules' format, with the
+// numbers of its own enumerations.
 #include "lib/advice/words.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// class Loader reads the sources in order of rank and appends what they say to one list of entries, each
+// with its origin; apply_all() then applies the list from front to back, so that the last word wins and an
+// error names the place where it was said. Two keys are needed before that, the file and the plugins, whose
+// parameters are keys themselves (early()). check_together() judges what no key can judge alone.
 #include "lib/configuration/configuration.hpp"
 
 #include <fmt/format.h>

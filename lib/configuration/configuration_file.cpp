@@ -1,3 +1,8 @@
+// toml++ under guard. The parser is compiled into this file, hidden, with its assertions turned into
+// exceptions, its nesting bounded line by line, and its input reduced to ASCII by an escape that
+// from_ascii() undoes: each of these closes a hole through which a file could end the process. TOML's
+// tables become a flat list of entries in the order of their lines, which is the order in which settings
+// take effect.
 #include "lib/configuration/configuration_file.hpp"
 
 #include <fcntl.h>

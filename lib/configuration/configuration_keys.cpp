@@ -1,3 +1,6 @@
+// A row per key: how its value is set, what it is by default, and how it reads back.
+// text_of<&Configuration::member> and its sisters make the reading side from the member alone, set_*() the
+// writing side, which accept a value only in the form that `offramp info` lists as allowed.
 #include "lib/configuration/configuration_keys.hpp"
 
 #include <fmt/format.h>

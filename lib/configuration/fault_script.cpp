@@ -1,3 +1,5 @@
+// Reader, writer and log of one line of a fault script. to_string() writes what read_line() reads. The log
+// appends with one write() per line and no lock, so that the processes of a run can share the file.
 #include "lib/configuration/fault_script.hpp"
 
 #include <fcntl.h>

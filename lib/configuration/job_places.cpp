@@ -1,3 +1,7 @@
+// Where no job names its nodes, all of them are placed as one program by network.placement; where one does,
+// the others get the lowest free nodes, in the order of the jobs. What is left over is for background
+// traffic, if that is asked for. The result is written back as a list, so that the network places the ranks
+// there.
 #include "lib/configuration/job_places.hpp"
 
 #include <fmt/format.h>

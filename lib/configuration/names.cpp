@@ -1,3 +1,6 @@
+// Tables of words in the order of their enums, and the tables of units. Case means something in rates only,
+// and there only for b and B, which are bits and bytes. Suggestions for a misspelled word are by edit
+// distance with swaps of neighbours, up to half of a short word.
 #include "lib/configuration/names.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,7 @@
+// The file aside has a random name in the folder of the final one (mkstemp), so that rename() replaces it
+// in one step on the same file system. Its name is kept where a signal handler can read it
+// (note_unfinished()), since a process that is killed should leave nothing behind. Links are followed by
+// hand: what is replaced is what they lead to, not they themselves.
 #include "lib/configuration/output_file.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// One door for built-in backends and plugins: add() checks a description as a whole (ABI, names, parameters
+// that hold together) before it is listed, because everything behind it takes the tables on trust. A
+// plugin's library stays open for as long as the process lives: its description, texts and vtables are in
+// it.
 #include "lib/configuration/registry.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,7 @@
+// class Parser takes the file line by line and refuses at the first thing that it does not understand. What
+// a process of the service learns from variables instead is behind it: config_path(), connection_of() and
+// service_identity() ask through a Lookup, so that arguments may come before the environment and tests need
+// none.
 #include "lib/dpu_protocol/config_file.hpp"
 
 #include <sys/stat.h>

@@ -1,3 +1,7 @@
+// Every change returns CacheActions, what has to be told to whom, and sends nothing itself. A group's life
+// is one incarnation: adds that come while it is being revoked belong to the next one and wait (Waiting);
+// check_revoked() takes them up when the last rank of the old one has left, through the same functions as
+// if they had come then. Messages of an incarnation that is gone are dropped.
 #include "lib/dpu_protocol/endpoint_cache.hpp"
 
 #include <algorithm>

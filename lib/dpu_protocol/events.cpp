@@ -1,3 +1,6 @@
+// Events live in slots that are used again. A send is known by slot and number together (kSlotBits), so
+// that the report of an earlier send does not complete the event that has its slot now. Carriers and
+// callbacks may call back in, so loops hold no iterator over such a call and find their place again.
 #include "lib/dpu_protocol/events.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The C interface of the endpoint cache over Engine and EndpointCache: arguments are checked and narrowed,
+// an unknown group or rank gives the documented "no" value.
 #include <numeric>
 
 #include "lib/dpu_service/cache_service.hpp"

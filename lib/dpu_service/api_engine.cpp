@@ -1,3 +1,6 @@
+// The C interface of engines, configurations and contexts. A configuration that was read keeps everything
+// that its C structures point to in one object (Loaded) until offload_config_free(). Members of the
+// structure win over the environment (class Settings), the environment over defaults.
 #include <unistd.h>
 
 #include <array>

@@ -1,3 +1,6 @@
+// The C interface of the event channels. The library nulls the caller's pointer when an event has been
+// returned, as its header promises; EventObject keeps both events, C's and lib/dpu_protocol's, null or
+// valid together. Types that the service keeps for itself cannot be registered by users.
 #include "lib/dpu_service/engine.hpp"
 
 using namespace offramp::dpu;

@@ -1,3 +1,7 @@
+// Framing: a magic number, a version, a length and a checksum in front of one message each way; what is
+// longer than allowed ends the connection. After that a question and an answer of one byte each are the
+// signs of life, which tell a peer that has stalled (no answer) from one that has died (the connection
+// ends).
 #include "lib/dpu_service/bootstrap.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,7 @@
+// The messages of the cache on the wire, types 41 to 46, and what an engine does when one comes. All
+// decisions are EndpointCache's; here its actions become notifications. A handler that both replays waiting
+// adds and announces a revoke announces first: peers must not see an entry of the next incarnation before
+// the end of this one. Requests about the cache are in cache_requests.cpp.
 #include "lib/dpu_service/cache_service.hpp"
 
 #include <numeric>

@@ -1,3 +1,8 @@
+// Contexts and their peers from creation to end, and the mesh among service processes. What connections
+// report (greetings, notifications, ends) is in engine_connections.cpp, the endpoint cache in
+// cache_service.cpp and cache_requests.cpp. Objects derive from the structures of the C interface, so that
+// a pointer of the program's is the object. Progress has one order (connections, mesh, operations, events)
+// and is not entered twice.
 #include "lib/dpu_service/engine.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,8 @@
+// A collective is a Team in a coroutine of the backend's (class Run) on this engine's messages. It may end
+// while start() is still in begin(): ended() and started_ see to it that complete() runs once, after
+// begin() has all that it needs. Meetings of other calls are the same thing with an algorithm of their own.
+// What a fault in one message means for the others is the algorithm's to say: it goes on, so that no peer
+// waits for ever, and failed_ travels with what it sends.
 #include "lib/engine/collective.hpp"
 
 #include <utility>

@@ -1,3 +1,8 @@
+// The two queues of MPI's matching. Posted receives lie with the peer that they name, or in the queue for
+// any source; `order` decides between two candidates. Unexpected messages are in three orders: by arrival
+// in the context, by arrival from their source, and, once there are many (UnexpectedIndex::kWorthIt), in a
+// table by source and tag. All three hold the same messages; add_unexpected() and remove_unexpected() are
+// the only ones that change them.
 #include "lib/engine/context.hpp"
 
 #include <utility>

@@ -1,3 +1,17 @@
+// Contexts, receives and arrivals. The class goes on in engine_sending.cpp (sends and replies),
+// engine_window.cpp (windows for payload that is not received yet), engine_accounts.cpp (certificate and
+// faults) and hang_report.cpp.
+//
+// An arrival goes through deliver(): headers are from other processes and are checked against what this
+// rank knows before anything is kept; a message whose sequence number is ahead waits in ContextPeer::early
+// until those before it have come; then it meets a posted receive or becomes unexpected. Payload is at its
+// sender (inbound.remote), in the fabric's memory only during the call (inbound.data), or in an
+// UnexpectedMessage of this rank's. A message that is taken while its payload is being fetched keeps its
+// receiver (message->receiver) and completes it when the fetch ends, which is why such objects are released
+// from their unique_ptr: the fabric still writes into them, and notify() ends them.
+//
+// Every operation counts as pending in its context until it has completed, so that a context ends only when
+// nothing refers to it.
 #include "lib/engine/engine.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,7 @@
+// A queue per receiver. A short message is copied into the queue and its send is done; a longer one stays
+// with its sender until the receiver pulls or drops it, and its owner is who has its `remote`. With
+// a seed, progress() takes the oldest message of a source drawn at random, one at a time: messages of one
+// sender keep their order, those of different senders come in any.
 #include "lib/fabric/memory_fabric.hpp"
 
 #include <algorithm>

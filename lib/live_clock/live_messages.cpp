@@ -1,3 +1,7 @@
+// What a message's stamp means in each of its forms stands with the flags below; nothing else knows it. An
+// end that asks its backend about the other end's resources gives it idle ones (idle_): only its own units
+// remember what they have served. A stage that wants to be called again later (Passage::again) is called
+// again at once, in to_its_end(), since no events come between.
 #include "lib/live_clock/live_messages.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// An event is written as the fields in which it differs from the last one of its kind: a number whose bits
+// say which (kFields, in the order in which they differ most often), then the differences. Lists are
+// differences as well, with runs of equal ones in one.
 #include "lib/recording/event_code.hpp"
 
 #include "lib/recording/format.hpp"

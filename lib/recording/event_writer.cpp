@@ -1,3 +1,11 @@
+// The common case is in the headers, where an event is compared with the predicted one; here is what
+// follows when they differ. Symbols, lists and names are numbered per block, so that a block can be read
+// alone. Where a copy may begin is looked up by the last three symbols in a hash table
+// (place_of_context()), which learns the positions of what was copied only up to kLearnt: the rest can be
+// found through the copy itself.
+//
+// A signal handler may look at the writer at any moment (snapshot()): while a change is under way (busy_)
+// it sees the state before it.
 #include "lib/recording/event_writer.hpp"
 
 #include <algorithm>

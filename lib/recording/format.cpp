@@ -1,3 +1,6 @@
+// The layout of each piece stands as a comment at the function that encodes it. Checksums are XXH3,
+// compiled into this file: over the header of a block and its payload together, so that a block out of its
+// place does not pass.
 #include "lib/recording/format.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Columns beside the events are sparse: each entry says how many events, wildcards or choices it skips. So
+// RankReader counts those as it goes, and a column is looked at when its count has come.
 #include "lib/recording/rank_reader.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Events go to the EventWriter, what lies beside them (gaps, times, matches, choices) to a column each,
+// which notes only the events that have something and how many were skipped. A column is closed when it is
+// full; flush() writes all open ones behind the file's end as a tail, which the next block that closes
+// replaces. So a process that is killed leaves a part that can be read, up to its last flush.
 #include "lib/recording/recorder.hpp"
 
 #include <cerrno>

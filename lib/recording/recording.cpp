@@ -1,3 +1,7 @@
+// A recording is opened in one of two ways: by its index and end mark, or, where these are missing or
+// damaged, block by block from the front, up to where the blocks break off (breaks_off). Parts of ranks
+// beside a recording that was never brought together are read the same way. No block's payload is read
+// before its events are asked for.
 #include <fmt/format.h>
 
 #include <algorithm>

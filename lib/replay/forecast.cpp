@@ -1,3 +1,7 @@
+// A forecast is a world in which every rank does one operation, once or several times in a row; with
+// stragglers a second world says what it takes without them. Where the hardware declines, ruling_on() asks
+// why, and apply_remedies() sets what its verdict names as a remedy and asks again, so that `offramp
+// predict` can say what would have to be set.
 #include "lib/replay/forecast.hpp"
 
 #include <fmt/format.h>

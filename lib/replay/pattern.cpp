@@ -1,3 +1,6 @@
+// A class per pattern, most of them a Script: the events of one round, which are told again with every
+// round. Those whose rounds differ or have too many messages to list (AllToAll, Random) make them as they
+// are read. Every rank makes its own events from the pattern and its number alone.
 #include "lib/replay/pattern.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,12 @@
+// What the ranks of a replay share (class ReplayRun), and the replay itself. ReplayRank (replay_rank.cpp)
+// plays one rank's events; ReplayLog (replay_log.cpp) keeps what observers and reports want besides;
+// ReplayResult (replay_result.cpp) is what remains.
+//
+// Recordings name functions and communicators by numbers of each rank's own; number_of_function() and
+// number_of() make them the replay's. disagreement() compares the collectives of one communicator in their
+// order, one entry for each that not all members have reached. A replay comes to its end, is stopped from
+// outside (options.progress), stands where the recording was cut, or fails: by an event that makes no
+// sense, an operation that is declined, or ranks that wait for each other.
 #include "lib/replay/replay.hpp"
 
 #include <fmt/format.h>

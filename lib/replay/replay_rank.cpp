@@ -1,3 +1,8 @@
+// play() is a loop over the events: next() makes one ready (damage, checks, the time that the program
+// computed before it, certificate), the switch does it over the RankHandle, end_event() accounts for it.
+// Checks come before anything is done, since a recording may hold anything: refuse() ends the whole replay
+// with the rank and the event, end_early() this rank only. Requests are found by their distance back from
+// the event, in numbers_; what they are is in the table of open requests.
 #include "lib/replay/replay_rank.hpp"
 
 #include <fmt/core.h>

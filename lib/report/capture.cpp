@@ -1,3 +1,6 @@
+// Framer builds each packet from the inside out: payload, transport (UDP, TCP, or RoCE v2 with its
+// invariant CRC), IP with its checksum, Ethernet. TCP's sequence numbers are made so that the messages of a
+// connection follow each other and a packet that was repeated has the number that it had before.
 #include "lib/report/capture.hpp"
 
 #include <fmt/core.h>

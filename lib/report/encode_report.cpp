@@ -1,3 +1,6 @@
+// Two archives of report_fields.hpp without names, which have to go over the same fields in the same order:
+// they do, since both are given the same describe(). The decoder trusts nothing: lists are bounded by the
+// bytes that are left, times by what can be added up.
 #include "lib/report/encode_report.hpp"
 
 #include <fmt/format.h>

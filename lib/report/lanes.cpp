@@ -1,3 +1,6 @@
+// A lane has two origins: a rank's counters while it ran (live_lane()), or a world's ranks
+// (settled_lane()), whose counts of calls and bytes stay the run's own, while times and what was offloaded
+// are the world's (keep_program()). Sums over ranks are by add_lane() in either case.
 #include "lib/report/lanes.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// The reading archive of report_fields.hpp. A field is read through a Node, which carries its path for
+// messages and its bounds; the first thing that is wrong leaves by an exception (Malformed) that does not
+// leave this file.
 #include "lib/report/read_report.hpp"
 
 #include <fmt/core.h>

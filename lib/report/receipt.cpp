@@ -1,3 +1,7 @@
+// A sweep over the moments at which a span begins or ends: between two of them the best candidate has the
+// time (Candidate::operator<), so that the pieces fill the call without overlapping. Candidates are this
+// rank's spans for the call's operations, those of its messages' other ends, and for collectives those of
+// peers' own parts.
 #include "lib/report/receipt.hpp"
 
 #include <fmt/core.h>

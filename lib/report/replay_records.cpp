@@ -1,3 +1,5 @@
+// Three recorders per rank (trace, receipts, packets) behind the one ReplayObserver. What a recorder drops
+// when it is full is told by dropped() and notes(), never silently missing.
 #include "lib/report/replay_records.hpp"
 
 #include <fmt/format.h>

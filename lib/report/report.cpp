@@ -1,3 +1,6 @@
+// From parts to a report, in one order for runs and replays (finished()): facts, lanes, places,
+// certificates, warnings. A rank's part is itself a report with one lane (rank_report()); parts are added
+// field by field. A rank without a part is named as missing, one whose part cannot be read gets a warning.
 #include "lib/report/report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Writer makes one rank's events, unit by unit, the program's calls first; spans that overlap on a unit go
+// to further tracks of the same name. Arrows need both ends of a message, which are in two ranks'
+// recorders: each end writes its half under the message's number, and the viewer joins them.
 #include "lib/report/trace.hpp"
 
 #include <fmt/format.h>

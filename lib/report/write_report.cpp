@@ -1,3 +1,5 @@
+// The writing archive of report_fields.hpp, and JSON of single parts for commands. Receipts are long and
+// already JSON: they are put into the text as they are.
 #include "lib/report/write_report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Stacks with makecontext() and swapcontext(). Few stacks have guard pages; where there are more than the
+// kernel allows mappings for, a word at the low end of each tells afterwards whether it was overrun
+// (is_whole()).
 #include "lib/tinsel_threads/fiber.hpp"
 
 #include <sys/mman.h>

@@ -1,3 +1,9 @@
+// Threads and the machine take turns in one thread of the process: the machine's events call delivered(),
+// left() and timer(), and a thread whose time has come is resumed as a fiber until it sleeps. A thread has
+// no clock of its own: spend() takes the time of a call from the core that it shares, puts the thread's
+// next turn into the machine's events (call_at()) and pauses it; tinselWork only adds to what the next call
+// takes. The first mistake of a thread ends the whole program with a text (fail()). That thread never
+// returns, so nothing that has to be destroyed may be left on its stack.
 #include "lib/tinsel_threads/program.hpp"
 
 #include <fmt/core.h>

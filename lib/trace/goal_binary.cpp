@@ -1,3 +1,6 @@
+// The binary form of a GOAL schedule: a header with a table of the ranks' blocks, and blocks of nodes that
+// name their dependants. Offsets in the file are checked against the block before they are followed, and
+// each node's number of dependencies, which the file states, against those that name it.
 #include <fmt/format.h>
 
 #include <utility>

@@ -1,3 +1,6 @@
+// The text of a GOAL schedule, in two passes: find_ranks() notes where each rank's block begins, RankText
+// reads one block into a graph when it is asked for. Comments may span lines and blocks, so a place in the
+// file comes with the state of the comment there.
 #include <fmt/format.h>
 
 #include <unordered_map>

@@ -1,3 +1,6 @@
+// A program that is a graph is written as it is; any other is a sequence of calls (class Sequence), in
+// which an operation waits for the end of the last one that blocked, or for the beginning of one that did
+// not. A rank's graph is in memory while it is written, and no other's.
 #include <fmt/format.h>
 
 #include <algorithm>

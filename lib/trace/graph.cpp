@@ -1,3 +1,7 @@
+// A graph is played as events: whatever may begin begins, messages first, then computing; when nothing more
+// may, the rank waits for some of its open messages and learns which (learned()). A node counts the
+// dependencies that are still open, so a circle is a graph whose count never comes to 0: node_on_circle()
+// finds one before anything is played.
 #include "lib/trace/graph.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Readers make events a few at a time in more() and hand them out one by one. Requests are numbered in the
+// order in which they begin, as in a recording.
 #include "lib/trace/made_events.hpp"
 
 #include <algorithm>

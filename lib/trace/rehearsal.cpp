@@ -1,3 +1,8 @@
+// A queue of ranks that can go on; a rank that waits leaves it and comes back when what it waits for has
+// happened. So the order of ranks does not matter to whether all come to their ends, except for receives
+// from any source, which take what comes first unless the program says what they took. What is left at the
+// end are the findings: ranks that wait and for whom, a cycle among them (find_cycle()), messages never
+// received, receives never matched.
 #include "lib/trace/rehearsal.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Two things: where the lines of each rank are (one file for all ranks, or a list with a file for each),
+// and SmpiRank, which reads a rank's lines as events. In a shared file every rank has a reader of its own
+// from its first line to its last, which skips the others' lines: no rank's events are kept in memory. What
+// the format leaves out (names of requests of collectives, tags of sendrecv, sizes of some collectives) is
+// completed as SMPI's own replay does, and what cannot be is in the notes of program_of().
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,3 +1,6 @@
+// A program as a time-independent trace of SMPI, the other direction of smpi.cpp. SMPI counts elements in
+// int and has no communicators: bytes that do not fit are written as doubles, and communicators become tags
+// (walk.cpp). What the format cannot say is told once for each kind.
 #include <fmt/format.h>
 #include <sys/stat.h>
 

@@ -1,3 +1,6 @@
+// What a format without requests, communicators and wildcards needs of a program that has them: peers as
+// ranks of the world, tags of different communicators apart (kTagsOfOne), requests by their numbers, and
+// receives from any source as what they took. What gets lost on the way is noted, once for each kind.
 #include "lib/trace/walk.hpp"
 
 #include <fmt/format.h>

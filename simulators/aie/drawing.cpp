@@ -1,3 +1,6 @@
+// The picture: row 0 of the array at the bottom with the interface row below, kernels by number, one box
+// for each pair of window buffers in the module that has it (green: shared, orange: at the source, violet:
+// at the target), and routes as lines beside each other.
 #include "simulators/aie/drawing.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A kernel is a loop over windows: acquire its inputs and its output, compute, release. In a reduction own
+// data comes first, then the inputs in the order of the call, then the output: a partner that is late holds
+// up everything behind it. Times of locks come from acquire() and release() (window.cpp), those of loops
+// from Timing.
 #include "simulators/aie/kernels.hpp"
 
 #include <algorithm>

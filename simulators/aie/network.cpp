@@ -1,3 +1,7 @@
+// A pair of buffers is two channels of tokens, "full" and "empty", which stand for the two values of its
+// locks. Between tiles that share a memory one pair serves both ends; otherwise there is one at each end,
+// and a DMA engine with the circuit between them. Engines never end: when nothing can go on any more, run()
+// says whether all kernels have ended or the rest waits for ever.
 #include "simulators/aie/network.hpp"
 
 #include <utility>

@@ -1,3 +1,9 @@
+// The placements: in the order that [aie-thesis] describes, along a snake, and refined by threshold
+// accepting (G. Dueck, T. Scheuer, Journal of Computational Physics 90, 1990): a relative of simulated
+// annealing, which takes a move that makes things worse by less than a random part of a threshold that
+// falls. A move puts a kernel on a tile near one of its relatives in the tree. Costs of a swap are computed
+// from the kernels that it touches (local_cost() and crowding()), before and after; total() is for the
+// beginning only.
 #include "simulators/aie/placement.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The attempts at a plan and their order. complete() turns a placement into a plan by three solvers, each
+// of which may find a limit: windows to memory modules (assignment.cpp), streams to switch channels
+// (routing.cpp), banks that kernels and DMAs meet in (banks.cpp). Where a placement fails, the next one is
+// tried: the snake with gaps, or refinement from other seeds. The last attempt's limit is the one that is
+// reported.
 #include "simulators/aie/plan.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The tables of codes, a row each with the numbers of both generations, and the look-ups over them. Only
+// the tables hold numbers; what a generation does not have is -1 or false there, with the reason.
 #include "simulators/cclo/codes.hpp"
 
 #include <bit>

@@ -1,3 +1,6 @@
+// Arithmetic on the lanes' types, element by element. Half-precision numbers are computed as floats and
+// rounded once: a float has more than twice the digits of a half, so rounding a sum twice gives what
+// rounding it once would (see compute_halves()).
 #include "simulators/cclo/datapath.hpp"
 
 #include <algorithm>

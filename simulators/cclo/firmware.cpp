@@ -1,3 +1,10 @@
+// From the words of a call to its return code: which calls there are, what a call runs into in an engine
+// that is not set up, configuration calls and calls that stay in one engine's memory. Calls between engines
+// go on in firmware_eager.cpp and firmware_rendezvous.cpp, by is_rendezvous().
+//
+// run_call() checks in the order in which the firmware does: an engine that was not set up (its polls end
+// in the timeout), an unknown call, flags that the second generation refuses, and only then the call. The
+// return code is the first error of all.
 #include "simulators/cclo/firmware.hpp"
 
 #include <algorithm>

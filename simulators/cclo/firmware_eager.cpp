@@ -1,6 +1,21 @@
-// The eager collectives (read in [accl-2021] and [accl-2025]): rings for everything that gathers or reduces,
-// a fan-out from the root for bcast and scatter. Ranks count modulo their number. The second generation
-// copies a rank's own block first where the first one does it last, and cuts an allreduce into segments.
+// The eager collectives (read in [accl-2021] and [accl-2025]): rings for everything that gathers or
+// reduces, a fan-out from the root for bcast and scatter. Ranks count modulo their number. The second
+// generation copies a rank's own block first where the first one does it last, and cuts an allreduce into
+// segments.
+//
+// P ranks, any number; one alone copies. Messages go through RX buffers, segment by segment. No other
+// memory is taken, except where noted.
+//
+//   bcast, scatter  fan_out(): the root sends each segment to all others before the next segment.
+//   gather          P - 1 blocks around the ring towards the root; ranks relay what comes from behind them.
+//   allgather       P - 1 steps; a block is received whole, then sent on.
+//   reduce          up the ring, from the rank behind the root to the root: each adds its operand to what
+//                   comes and sends it on, segment by segment (receive_reduce_send).
+//   reduce_scatter  scatter_sums(): every chunk goes once around the ring, being summed up, and ends at its
+//                   rank. In place a copy of the first chunk.
+//   allreduce       the same, then P - 1 steps around the ring with the sums; the second generation does
+//                   both for one RX buffer of whole chunks at a time. Chunks are whole elements; where
+//                   there are fewer elements than ranks, the last ones are empty and are skipped by all.
 #include <algorithm>
 
 #include "simulators/cclo/firmware.hpp"

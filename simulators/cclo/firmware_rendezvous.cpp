@@ -5,6 +5,24 @@
 // Repaired against [accl-2025]: a tree reduction delivers its result for every number of ranks, scratch
 // memory is as large as it has to be, reduce_scatter leaves the source buffer alone, the root of a gather
 // announces to every rank but itself.
+//
+// P ranks, any number. The words of the exchange memory that choose between two algorithms are the driver's
+// (kBcastMaximumRanks and so on); n is the message, or a block where there are blocks.
+//
+//   bcast           flat up to so many ranks: the root writes to each rank as its address comes; else a
+//                   binomial tree.
+//   scatter         flat: as the addresses come.
+//   gather          flat; a block above a limit from a few ranks at a time (the fan-in), the next one being
+//                   asked as one is done.
+//   allgather       P - 1 steps around the ring.
+//   reduce          flat up to so many ranks or bytes: the root sums up in order of arrival. Memory: (P -
+//                   1) n at the root. Else a binomial tree. Memory: 2 n at the ranks with children, but n
+//                   at the root; n at the others.
+//   reduce_scatter  a reduce to rank 0, then a scatter. Memory: the vector at rank 0.
+//   allreduce       a reduce to rank 0, then a bcast.
+//   alltoall        all announce to all, then each writes to its peers as their addresses come. In place a
+//                   copy of all blocks.
+//   barrier         announcements to rank 0, in order of ranks, and back.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,3 +1,7 @@
+// The tables of the three layouts, in order of address, and what is computed from them: offsets by field at
+// compile time, the room for communicators between the RX buffers and the registers behind them, and the
+// printed map. A register that moves when the exchange memory is resized (resized()) is looked up through
+// behind_tables().
 #include "simulators/cclo/layout.hpp"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Cards without MPI: calls come through their registers, messages lie in an engine's mailbox until a call
+// asks for them, and the machine runs whichever engine can go on first.
+//
+// An engine has one control processor. turn() says what it does next and when, in three cases: the call
+// that spins for a message, once that is there; a new call; or, in the second generation, a call from the
+// retry queue whose notification has come. New calls and retries alternate in periods of retry_time(), so
+// their moments are computed by rounding up to whole periods rather than by stepping through empty polls.
+// take() does it, settle() notes where the call stands afterwards: done, spinning, or queued. When no
+// engine has a turn, the spinning one with the earliest clock runs into its timeout; when none can, the
+// machine stands, and Engine::waits_for() says for what.
 #include "simulators/cclo/machine.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,9 @@
+// Two ways through one network. send_closed() takes a message that meets no fault: two servers in a row,
+// the protocol engine and the link, of which the first, the last full and the last packet say everything.
+// PacketNetwork takes the others packet by packet, with cumulative acknowledgements, TCP's fast
+// retransmission and NewReno's recovery (RFC 6582) in the form of one packet at a time. Either leaves the
+// engine's and the link's time to be free at the same moments: the next message does not know which way the
+// last one went.
 #include "simulators/cclo/network.hpp"
 
 #include <algorithm>

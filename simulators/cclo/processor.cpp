@@ -1,3 +1,18 @@
+// The firmware's primitives and their time. The class is divided over three files: here messages and moves
+// of one engine; in processor_dma.cpp the commands and acknowledgements of an engine with memory of its own
+// (CallContext::ports), whose units may break; in processor_lanes.cpp moves through lanes that cast and
+// through kernels.
+//
+// run() is the one loop of all eager primitives. A segment costs, in this order: room in the window
+// (retire() waits for the acknowledgements of the oldest segment in flight), the commands, the flow of its
+// words through the data plane, and the packets or the write at its end. now_ is the firmware's clock and
+// only grows; what units do lies behind it, in the Flight that push() keeps, until retire() or finish()
+// waits for it. Where the engine stands in a world, every step that occupies something shared is preceded
+// by turn(): without it two ranks' calls would come to a unit in the order in which the simulation happens
+// to run them.
+//
+// An error does not end a call at once: fail() notes the first one, the data still move, and the message
+// tells its receiver. unwound_ is the first generation's way out of a call with segments in flight.
 #include "simulators/cclo/processor.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// What surrounds the work of the service processes: the hosts' part of the cost, what an arrival carries,
+// and the run to the end where there is no world (run_to_end()), with or without the population of an
+// endpoint cache in front. The work itself is a Barrier or a Run over a plan (plan_run.cpp).
+//
+// A failure may take two runs. In the first one hosts work in the place of a service process only where its
+// failure is known by then (take_over()); if that run meets the failure all the same, the second one begins
+// with all hosts of that process in its place.
 #include "simulators/dpu/collective.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Work, notifications and the moving of bytes, as events of the machine. A transfer takes its stages one
+// after the other: read from memory in move(), out of a NIC (kOut), into the other one (kIn), down into
+// memory (kDown), or by the DPU's DMA engine to its own host (kDma); each occupies its resource from its
+// own moment on, which is why a stage is an event and not an addition. A notification whose payload is
+// above the limit travels as a header first, and its receiver READs the rest (kRequest, kFetch, kFetched,
+// kLeft).
 #include "simulators/dpu/machine.hpp"
 
 #include <map>

@@ -1,3 +1,6 @@
+// One function per stage of the Backend interface: depart, answer, transmit, arrive, receive. A stage that
+// goes on at a later moment returns with passage.again set and is called again then, so that no resource is
+// reserved ahead of what comes to it in between.
 #include "simulators/dpu/message.hpp"
 
 namespace offramp::dpu {

@@ -1,3 +1,23 @@
+// From a request to pulls and slices: who READs whose bytes. The algorithms of the service processes, for
+// any number P of ranks, all pulls at once as far as a process has places for READs (plan_run.cpp):
+//
+//   bcast                  all ranks pull from the root (read in [ucc-dpu]), or along a binomial tree.
+//   gather(v), scatter(v)  the root pulls all blocks, or all pull theirs from the root.
+//   allgather(v)           every rank's block to every rank; offered to rank + 1, rank + 2, ... (read in
+//                          [ucc-offload]). Where hosts deliver among themselves, only what comes from other
+//                          nodes, once per node.
+//   alltoall(v)            the same with a block for each pair.
+//   reduce, allreduce      sliding window (the allreduce read in [ucc-dpu], the reduce inferred): the
+//                          vector is cut into a slice for each service process that takes part, of 16 bytes
+//                          at least; its owner pulls it from all ranks into the DPU's memory, combines on
+//                          Arm cores in the order of arrival, and writes the result to the root or to all.
+//                          Operations have to commute.
+//   reduce_scatter(v)      the same with the ranks' blocks as slices.
+//
+// A barrier has no plan: barrier.cpp. Collectives in which every rank needs every other one's block list no
+// pulls: pull number n is the block of rank n / P for the rank n % P + 1 behind it (Plan::all_pairs), which
+// plan_run.cpp undoes. In those whose sizes only the sources know, add_source() adds what a rank tells when
+// it arrives.
 #include "simulators/dpu/plan.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A rank is done when its READs (or results) are in and its own bytes are acknowledged. RTS and arrival
+// meet in any order: an RTS that comes first is parked with the rank that it is for. A service process has
+// `reads` places for READs; further ones wait in the order in which they became ready. With once_per_node
+// the first pull of a block to a node moves the bytes, and the others wait for that one (class Fetch).
 #include "simulators/dpu/plan_run.hpp"
 
 #include <algorithm>

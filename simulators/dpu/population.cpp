@@ -1,3 +1,6 @@
+// Two ways to fill a cache with the same steps: ranks that connect when the service starts (connect,
+// accept, greet; start_service()), and members of a new communicator whose connections are there (add()).
+// What a cache tells whom is decided by the service's own EndpointCache; here its decisions take time.
 #include "simulators/dpu/population.hpp"
 
 #include <span>

@@ -1,3 +1,6 @@
+// One algorithm per kind of collective, chosen for few messages: trees for what spreads or sums up, direct
+// messages for blocks, dissemination for the barrier. Any number of ranks. A reduction follows the Fold
+// that the backend gives, so that operands are combined in its hardware's order and the bits are the same.
 #include "simulators/model/dataflow.hpp"
 
 #include <utility>

@@ -1,3 +1,8 @@
+// One list in the order of arrival for the few entries that a queue mostly has, and from kFew on a hash
+// table of chains by context and source beside it. Lists and chains are walked from the oldest entry on, so
+// a match does not depend on whether there is a table. A message looks at the chain of its source and at
+// that of the receives from any source, and the older candidate wins; a receive from any source walks the
+// list.
 #include "simulators/model/match_queue.hpp"
 
 namespace offramp::world {

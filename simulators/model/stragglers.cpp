@@ -1,3 +1,7 @@
+// end_of() finds the end of a piece of work without stepping through the periods of noise that it spans:
+// the period in which it begins and the one in which it ends are looked at, the whole ones between are
+// divided away, each of which leaves period - length for work. A detour's place within its period is drawn
+// from the period's number, so any period can be asked for alone.
 #include "simulators/model/stragglers.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,13 @@
+// The centre of a world: which devices a rank has, which backend carries an operation, and the loop over
+// the events. The class Core goes on in world_messages.cpp (the stages of a message), world_progress.cpp
+// (what needs a rank's processor) and world_meeting.cpp; world_rank.cpp has what a rank's program calls,
+// world_team.cpp what a collective's algorithm sees.
+//
+// Nothing happens but in run(): an event is taken from the queue, now_ becomes its time, and handle() hands
+// it to the stage that it belongs to, which pushes others at now_ or later. Events of one time are ordered
+// by rank and then by what they are (order_of()), never by when they were pushed: programs may be resumed
+// in any order without changing a time, which the shuffle of the events that an event has pushed puts to
+// the test.
 #include "simulators/model/world_core.hpp"
 
 #include <fmt/core.h>

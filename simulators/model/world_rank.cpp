@@ -1,3 +1,8 @@
+// What a rank's program calls: RankHandle over Rank, and World itself. A program runs ahead of the world
+// while it only issues; the co_await in a call is Done (an operation has ended), Until (the world has come
+// to a time) or both. Where collectives in progress need the rank's processor, a call that waits shares it
+// with them (share_processor()) and one that computes closes a gate, through which they go on only while
+// the program is in MPI (gate, enter(), come_up()).
 #include "simulators/model/world_rank.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// How a collective's algorithm, a coroutine, advances in a world. Each send and receive is an operation of
+// its own (a part) of the rank. Where the algorithm works on the rank's processor (by_processor_), what its
+// clock moves between two calls of the team is charged to that processor in settle_work(), where noise may
+// hold it up; left_ is the clock at the last charge. A nonblocking collective that no hardware carries
+// takes turns: it goes on when a part that it waits for has ended and the processor has come to it, and
+// begin_turn() and end_turn() bound what it takes from the rank.
 #include "simulators/model/world_team.hpp"
 
 #include <algorithm>

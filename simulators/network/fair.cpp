@@ -1,3 +1,7 @@
+// Every beginning and end of a message calls share() for the messages that reached_from() finds: those on
+// its links, on the links of those, and so on. Rates that have changed give new ends, and an end that was
+// announced before is recognised as stale by its turn number. Filling is in integers and settles all
+// messages of a level before it takes their rates off the links, so that no order of messages matters.
 #include "simulators/network/fair.hpp"
 
 #include <algorithm>

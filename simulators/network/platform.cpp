@@ -1,3 +1,7 @@
+// Routes through nested zones; platform_file.cpp makes the zones. find() climbs from both ends to the
+// innermost zone that both are in (meet()), crosses it, and between the zone's hops calls itself for the
+// ways within the zones that the hops lead through. A zone of the kind kShortest follows the table of
+// predecessors that the reader has computed.
 #include "simulators/network/platform.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,7 @@
+// A class per topology (FatTree, Torus, Dragonfly), and behind them the reader of what the user writes,
+// whose limits keep products of user's numbers from overflowing. Links are numbered without gaps, so that a
+// network keeps them in arrays; each class computes a link's number from its place, and name and place from
+// the number.
 #include "simulators/network/topology.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// The life of a message: carry() finds its route, begin_next() cuts off a train when the one before has
+// passed the first link, approach() asks the world for the train's moment at its next link, step() lets the
+// link take it, and end() collects trains until the message is whole. A link is a time at which it is free,
+// not a queue: trains come in the order of their moments, since the world calls step() in the order of
+// time.
 #include "simulators/network/trains.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Expat calls back into a C++ object from C, so what is wrong is kept as a text and stops the parser, and
+// is told when it has returned. Depth and number of elements are bounded, and a document that declares
+// entities is refused: a few lines of them could stand for gigabytes.
 #include "simulators/network/xml_tree.hpp"
 
 #include <expat.h>

@@ -1,3 +1,6 @@
+// The clock tree of [tinsel-asap], vertex by vertex. Vertices are placed depth first, so that those of a
+// subtree follow each other over the threads. A message between two vertices of one thread never enters the
+// network: it is a timer.
 #include "simulators/tinsel/clock_tree.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The three phases: kProbe asks all boards again and again until every board was idle and sent and received
+// counts balance, kRelease tells all threads, kEnable lets them go on. Detection runs it alone on an idle
+// machine, which gives the time of a barrier; IdleDetection can ride along with other software on the same
+// machine.
 #include "simulators/tinsel/idle.hpp"
 
 namespace offramp::tinsel {

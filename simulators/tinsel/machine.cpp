@@ -1,3 +1,11 @@
+// The network on chip and the mailboxes. The class goes on in router.cpp, with the programmable router, its
+// fetchers and the links.
+//
+// Backpressure is one protocol: a message that wants a unit calls enter(), which either takes the unit and
+// leaves the one before (leave()), or lines the message up in the unit's queue until call_next() calls it.
+// So a message holds at most one unit, keeps it until the next one takes it up, and a cycle of such
+// messages is a deadlock, which run() reports. Of the two times of enter(), `occupied` is for how long all
+// flits need the unit and `ahead` how long the head takes to its next step.
 #include "simulators/tinsel/machine.hpp"
 
 #include <algorithm>

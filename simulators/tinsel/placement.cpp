@@ -1,3 +1,7 @@
+// A multicast tree is grown by recursion from its root: Grower::grow() first places the lists of the boards
+// beyond each link, since a board's own list holds the keys of those. Boards are reached along
+// first_step(), in an order of dimensions, so that no board has two parents; parent_board() is that step
+// backwards.
 #include "simulators/tinsel/placement.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Tables of the five record types and of the key: per field its lowest bit, counted from the record's low
+// end, and its width. Everything below walks over these tables, so that a field's place stands in the code
+// once. defined_bits() gives the bits that records define; the others of a beat may hold anything.
 #include "simulators/tinsel/record.hpp"
 
 #include <algorithm>

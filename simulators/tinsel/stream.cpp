@@ -1,3 +1,14 @@
+// One stream simulated fragment by fragment (class Stream), and long ones by extrapolation (run_stream()).
+//
+// Stream is software on the machine: its threads send into the machine, which calls back when fragments are
+// delivered and timers go off. Credits return per block of fragments and climb a tree (mailboxes to the
+// first one of their board, boards to the board before them on the way from the source), so that the source
+// hears from a few groups instead of from every receiver.
+//
+// A stream settles into a period of one window, or of 4 or 16 where rates do not divide each other.
+// extrapolate() runs three streams that are a period apart in length; where all of their times grow alike
+// from each to the next, those of the long stream follow. Otherwise the next longer period is tried, and at
+// last every fragment is simulated, as it is for a capture and under faults.
 #include "simulators/tinsel/stream.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The builder (Tables::place()) and the look-up (expand()) of routing tables.
+//
+// The builder cuts a list of records into beats, and beats into blocks that one key can name, 31 at most. A
+// longer list is a chain: in each block but the last one, the last beat begins with IND, whose key names
+// the next block. All blocks of a list lie in one run of beats, so that those keys are known when the
+// blocks are written. read() decodes what it finds in the bytes and traps where they break a rule.
 #include "simulators/tinsel/table.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The two state machines as coroutines: Sender and Receiver, with what both do in their base class Side.
+// Beside each runs its role, which writes the command to the engine's port and waits for its feedback, so
+// that the times of ExchangeResult are those at which a role can go on. A state is entered with enter() and
+// costs iterations of the engine's loop in spend().
 #include "simulators/zrlmpi/exchange.hpp"
 
 #include <algorithm>

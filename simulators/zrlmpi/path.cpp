@@ -1,3 +1,7 @@
+// The stages of a path, each a coroutine over channels: bus, shell, wire, shell. message() cuts a message
+// into datagrams while the state machine is still copying it, so the last datagram leaves when the copy
+// ends and not before. In a burst the full datagrams between the first one and the last one are one item
+// with a period: the stages pass it on in closed form.
 #include "simulators/zrlmpi/path.hpp"
 
 #include <algorithm>

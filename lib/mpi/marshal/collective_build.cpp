@@ -1,3 +1,8 @@
+// A function per collective, all over class Builder, which gathers one call and turns invalid at the first
+// thing that is the MPI library's to say; later steps then do nothing, so a build_*() function reads as the
+// list of its arguments. Two kinds of checks look alike and are not: what all ranks know alike may decide
+// whether Offramp carries the call (refuse()); what only this rank knows may not, or ranks would disagree,
+// and is left to the library's own errors or told after the operation (truncated).
 #include "lib/mpi/marshal/collective_build.hpp"
 
 #include <utility>

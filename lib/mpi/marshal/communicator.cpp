@@ -1,3 +1,8 @@
+// Ids of contexts. Members of a new communicator have to agree on one without a message if they can: a
+// communicator's id is derived from its parent's and the number of constructors that the members have
+// called on it, which all of them know (next_derived_id()); where they do not all take part, one member
+// gives an id of its own, made of its world rank and a counter. Each communicator has two contexts, one for
+// messages and one for its collectives.
 #include "lib/mpi/marshal/communicator.hpp"
 
 #include <algorithm>

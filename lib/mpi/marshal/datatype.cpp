@@ -1,3 +1,6 @@
+// What a type is made of, from the predefined ones at the leaves (common_parts() walks its recipe). A
+// handle may be freed and given to another type, so what is kept is dropped in forget(), which
+// MPI_Type_free calls. Whether a function may reduce a type is MPI's table (reducible()).
 #include "lib/mpi/marshal/datatype.hpp"
 
 #include <optional>

@@ -1,3 +1,6 @@
+// One thread for all such calls, which sleeps between them; while it serves, the session behaves as one
+// with threads (share()). It naps for 100 us where nothing happens, sleeps after a while without such a
+// call, and blocks all signals.
 #include "lib/mpi/runtime/background_progress.hpp"
 
 #include <pthread.h>

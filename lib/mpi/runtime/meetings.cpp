@@ -1,3 +1,8 @@
+// Where ranks meet (places of communicators, windows, files and intercommunicators) and when (class
+// MeetingAround, which a call of the library's is wrapped in). With several threads a meeting's begin is
+// recorded before the call and its end after it: a call that fails in its arguments has met no other rank,
+// and end(false) takes the begin back. What of a library's error codes means that others took part is in
+// took_part().
 #include "lib/mpi/runtime/meetings.hpp"
 
 #include <algorithm>

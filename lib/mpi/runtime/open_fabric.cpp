@@ -1,3 +1,6 @@
+// All decisions here are made alike on all ranks, by exchanging what each can see (nodes, shared memory,
+// whether processes can read each other's memory), since a fabric with different settings at its ends does
+// not work. If a segment cannot be made after all, the next smaller way is tried on all of them.
 #include "lib/mpi/runtime/open_fabric.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,7 @@
+// Questions about the process, answered from the loader's list of objects and their dynamic sections. They
+// are asked before MPI_Init, so the one function that is called in what may be another MPI library is the
+// one that MPI allows then: that for its version. program_calls() reads relocations, which tells whether a
+// program could call a function, not whether it does.
 #include "lib/mpi/runtime/program.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,9 @@
+// Compute time is what passes between two calls. The time-stamp counter says how much, and the kernel's CPU
+// clock how much of a long way the thread had the processor; the latter is read for long ways only, of
+// which asking the kernel takes about a hundredth. A program that asks again and again (MPI_Test and its
+// like) would spend its time being measured: of a run of questions that find nothing only every 2nd, 4th
+// and at most 8th has its clock read (Watch::step), and what passed is divided among them when something is
+// found or the run ends (end_run(), read_late()).
 #include "lib/mpi/runtime/program_recorder.hpp"
 
 #include <algorithm>

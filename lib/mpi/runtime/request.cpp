@@ -1,3 +1,8 @@
+// The life of a request object: taken from a pool of its kind, begun under a handle of the MPI library's,
+// completed by the engine, observed when the program learns of it, and recycled. Completion and release
+// come in either order: a request that the program has freed while active is recycled by its completion
+// (released). The library calls back in on_released(), on_cancel() and on_start() without our lock, so each
+// takes it; they may come after MPI_Finalize has ended the session.
 #include "lib/mpi/runtime/request.hpp"
 
 #include <array>

@@ -1,3 +1,6 @@
+// What the session does beside holding its parts: progress that the MPI library asks for, the hang report
+// (watch() looks at the clock every 1024 idle turns), errors as MPI error codes, and the CPU time that the
+// live clock adds between calls.
 #include "lib/mpi/runtime/session.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// The order matters: whatever may end the process or the run is found out before anything exists that would
+// have to be taken down, and on all ranks alike (agree()), since a rank that went on alone would wait for
+// the others for ever.
 #include "lib/mpi/runtime/startup.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,7 @@
+// A signal handler may do next to nothing in a process whose heap may be damaged, so it forks: the child,
+// with time limits of its own (alarm), puts the rank's part together and writes it, and the parent goes on
+// with what the signal would have done. The handlers of the MPI library and of UCX have their turn after
+// ours.
 #include "lib/mpi/runtime/untimely_end.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,7 @@
+// The order of a run's last outputs: the recording is gathered and written, then every rank's contribution;
+// rank 0 settles the recording in worlds (class Settlement), over the backend that carried the run, which
+// also writes trace, captures and receipts, and over those that it is compared with; the report and the
+// summary show what those worlds gave. A file that cannot be written costs that file and no other.
 #include "lib/mpi/runtime/write_reports.hpp"
 
 #include <fmt/format.h>
