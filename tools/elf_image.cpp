@@ -1,6 +1,5 @@
-// Dynamic section and symbols by libelf, and the search for a library much as ld.so does it: RPATH and
-// RUNPATH (one list here), LD_LIBRARY_PATH, the configured folders, the usual ones. Nothing of the file is
-// run or loaded.
+// Dynamic section and symbols by libelf, and the search for a library as ld.so does it (ld.so(8)): RPATH,
+// LD_LIBRARY_PATH, RUNPATH, the configured folders, the usual ones. Nothing of the file is run or loaded.
 #include "tools/elf_image.hpp"
 
 #include <fcntl.h>
@@ -65,7 +64,7 @@ void read_dynamic(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, const std
     if (entry.d_tag == DT_NEEDED) {
       image.needed.emplace_back(text);
     } else {
-      split_path(text, origin, image.search_path);
+      split_path(text, origin, entry.d_tag == DT_RPATH ? image.rpath : image.runpath);
     }
   }
 }
@@ -149,8 +148,12 @@ Result<ElfImage> read_elf(const std::string& path) {
 }
 
 std::string find_library(const std::string& name, const ElfImage& image) {
-  std::vector<std::string> folders = image.search_path;
+  // As ld.so does it: what is in RPATH comes before the user's folders, unless there is a RUNPATH, which
+  // comes behind them and puts RPATH out of force.
+  std::vector<std::string> folders;
+  if (image.runpath.empty()) folders = image.rpath;
   if (const char* path = std::getenv("LD_LIBRARY_PATH")) split_path(path, ".", folders);
+  folders.insert(folders.end(), image.runpath.begin(), image.runpath.end());
   configured_directories("/etc/ld.so.conf", 0, folders);
   for (const char* usual : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"}) folders.emplace_back(usual);
   if (name.find('/') != std::string::npos) return fs::exists(name) ? name : std::string();

@@ -10,7 +10,8 @@ namespace offramp::tool {
 
 struct ElfImage {
   std::vector<std::string> needed;       // DT_NEEDED, in order
-  std::vector<std::string> search_path;  // DT_RUNPATH or DT_RPATH, $ORIGIN resolved
+  std::vector<std::string> rpath;        // DT_RPATH, $ORIGIN resolved
+  std::vector<std::string> runpath;      // DT_RUNPATH, likewise
   std::vector<std::string> imports;      // undefined dynamic symbols
   std::vector<std::string> definitions;  // defined functions whose names begin with MPI_ or PMPI_
 };

@@ -190,9 +190,8 @@ ZrlmpiBackend::Relative ZrlmpiBackend::exchange(const Transfer& transfer, Time b
 }
 
 const ZrlmpiBackend::Relative& ZrlmpiBackend::granted_call(const Transfer& transfer, const Passage& passage) {
-  const bool late = passage.granted > passage.requested;
-  if (!late) return relative(transfer, passage.begin);
-  return late_ = exchange(transfer, passage.begin, late ? passage.granted : Time());
+  if (passage.granted <= passage.requested) return relative(transfer, passage.begin);
+  return late_ = exchange(transfer, passage.begin, passage.granted);
 }
 
 void ZrlmpiBackend::replay(const Transfer& transfer, Time begin, Time late, End end) {

@@ -5,9 +5,8 @@
 //
 //   1. what this rank's hardware did for the call's operations; of several, what began last
 //   2. what the host did for them
-//   3. what other ranks' hardware did for the messages that this rank exchanged, and for those ranks' own
-//   part
-//      of the same collective
+//   3. what other ranks' hardware did for the messages that this rank exchanged, and for their own part of
+//      the same collective
 //   4. a wait that the hardware names itself (its name begins with "wait")
 //
 // What nothing covers is a wait for the peer whose stage comes next, or the host's own time when none does.

@@ -3,10 +3,9 @@
 // send their parts. An archive has:
 //
 //   kReads                whether it fills the values
-//   field(name, value)    a number, a text, a truth value, a Time, or a list of such values or of structs;
-//   the
-//                         most entries that a list may have, if not kMostRows. The name of a Time gets its
-//                         unit: "busy" is busy_ns
+//   field(name, value)    a number, a text, a truth value, a Time, or a list of such values or of structs; a
+//                         third argument is how many entries a list may have, if not kMostRows. The name of
+//                         a Time gets its unit: "busy" is busy_ns
 //   later(name, value)    the same, of which older reports have nothing
 //   if_any(name, value)   the same, or an optional value, which stands there only if there is something in it
 //   exact(name, time)     a Time that stands there in picoseconds, too; a third argument is its older name

@@ -5,9 +5,8 @@
 //
 //   SEND     IDLE -> START_SEND -> SEND_REQ -> WAIT4CLEAR -> SEND_DATA_START -> SEND_DATA_RD -> SEND_DATA_WRD
 //            -> WAIT4ACK -> IDLE
-//   RECEIVE  START_RECV -> WAIT4REQ -> ASSEMBLE_CLEAR -> RECV_DATA_START -> RECV_DATA_RD -> RECV_DATA_WRD ->
-//   SEND_ACK
-//            -> IDLE
+//   RECEIVE  START_RECV -> WAIT4REQ -> ASSEMBLE_CLEAR -> RECV_DATA_START -> RECV_DATA_RD -> RECV_DATA_WRD
+//            -> SEND_ACK -> IDLE
 //
 // Where [zrlmpi-src] deadlocks or corrupts, this one repairs: a receiver that is done answers a repeated
 // request or DATA with another ACK; on a wire with faults every datagram names its place in the message;
