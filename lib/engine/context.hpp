@@ -81,7 +81,7 @@ class Context {
   /// Takes out what cannot come from a member: messages that arrived before the members were known.
   std::vector<std::unique_ptr<UnexpectedMessage>> remove_strangers();
   [[nodiscard]] bool is_member(const Envelope& e) const {
-    return e.source < size() && world(e.source) == static_cast<int>(e.source_world);
+    return e.source < size() && world_rank(e.source) == static_cast<int>(e.source_world);
   }
 
   [[nodiscard]] const PostedQueue& any_source() const { return any_source_; }

@@ -1,4 +1,4 @@
-// world() is MPI_COMM_WORLD, unless the program works with sessions of MPI 4 only: then it is a
+// mpi_world() is MPI_COMM_WORLD, unless the program works with sessions of MPI 4 only: then it is a
 // communicator of our own session (open_own_world()). agree() is how ranks fail together: the first rank
 // with something to say says it, and all end.
 #include "lib/native/world_comm.hpp"

@@ -79,9 +79,9 @@ class Choices {
 
 struct WorldOptions {
   int ranks = 1;
-  MachineLayout machine;             // which ranks share what of a node
-  FaultRates faults;                 // of the modelled wires
-  std::shared_ptr<Network> network;  // null: the backend's own wires, with nothing shared between ports
+  MachineLayout machine = {};             // which ranks share what of a node
+  FaultRates faults = {};                 // of the modelled wires
+  std::shared_ptr<Network> network = {};  // null: the backend's own wires, with nothing shared between ports
   std::shared_ptr<const Stragglers> stragglers = {};  // null: there are none
   bool check = false;              // verify the invariants all the time: see World::violations()
   std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
