@@ -30,6 +30,8 @@ std::string Walk::walk(int rank) {
   communicators_ = {{{}, 0}, {{rank}, 0}};
   problem_.clear();
   const std::unique_ptr<Reader> reader = program_.read(rank);
+  if (reader->has_threads())
+    unsaid("threads of a rank: their calls follow each other as the rank came to them");
   for (Event event; problem_.empty() && reader->next(event);) {
     ++number_;
     if (const std::uint64_t time = reader->computed(); time > 0) compute(time);
