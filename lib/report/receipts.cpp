@@ -9,6 +9,13 @@
 
 namespace offramp {
 
+void ReceiptRecorder::turn(std::uint32_t thread) {
+  if (thread == thread_) return;
+  others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
+  others_[thread_] = std::exchange(current_, others_[thread]);
+  thread_ = thread;
+}
+
 void ReceiptRecorder::leave(const char* function, Time begin, Time end) {
   if (is_wanted()) keep(ended_, {current_, function, begin, end}, kMostCalls);
   current_ = 0;

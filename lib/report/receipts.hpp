@@ -21,6 +21,8 @@ class ReceiptRecorder {
 
   explicit ReceiptRecorder(const CallRange& range) : range_(range) {}
 
+  /// What follows is of the calls of this thread of the program.
+  void turn(std::uint32_t thread);
   /// The program is in a new call, which gets the next number.
   void enter() { current_ = ++calls_; }
   /// It has ended: what comes now belongs to none. function: a literal.
@@ -62,6 +64,8 @@ class ReceiptRecorder {
   CallRange range_;
   std::uint64_t calls_ = 0;
   std::uint64_t current_ = 0;
+  std::uint32_t thread_ = 0;
+  std::vector<std::uint64_t> others_;  // current_ of the other threads
   std::vector<Ended> ended_;
   std::vector<Use> uses_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> parts_;

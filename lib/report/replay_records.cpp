@@ -49,6 +49,10 @@ void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view nam
 
 // --- operations ---
 
+void ReplayRecords::turn(int rank, std::uint32_t thread) {
+  if (!receipts_.empty()) of(receipts_, rank).turn(thread);
+}
+
 void ReplayRecords::used(int rank, std::uint64_t operation) {
   if (receipts_.empty()) return;
   of(receipts_, rank).used(operation);

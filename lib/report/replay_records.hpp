@@ -48,6 +48,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   [[nodiscard]] PacketSink* packets() override { return wanted_.capture ? this : nullptr; }
   void enter(int rank) override;
   void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
+  void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
   void sent(std::uint64_t message, int destination) override;
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;
