@@ -648,7 +648,7 @@ void ReplayRank::make_communicator() {
   if (!ranks_of(to_, event_.list, job_.ranks)) return;
   for (int& rank : to_) rank += job_.first;
   from_ = to_;
-  std::sort(from_.begin(), from_.end());
+  if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
   if (std::adjacent_find(from_.begin(), from_.end()) != from_.end() ||
       !std::binary_search(from_.begin(), from_.end(), rank_.rank())) {
     refuse("a communicator has each member once, and this rank among them");
@@ -657,6 +657,12 @@ void ReplayRank::make_communicator() {
   const std::uint32_t number = run_.number_of(to_, event_.extra);
   const std::uint64_t id = std::uint64_t{made_[number]++} << 32 | number;
   communicators_.push_back({rank_.communicator(to_, id), 0});
+  // As long as the world is large, at each of its ranks: their memory would grow with the square.
+  constexpr std::size_t kMostKept = 256;
+  if (to_.size() > kMostKept) {
+    to_ = {};
+    from_ = {};
+  }
 }
 
 void ReplayRank::phase() {
