@@ -1,6 +1,6 @@
 #include "tools/replay.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -14,6 +14,7 @@
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
+#include "tools/scaled_program.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 
@@ -161,12 +162,20 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
+/// Opens what is replayed, or makes it at more ranks.
+Played opened(const ReplayToolOptions& options) {
+  if (options.scaled.ranks == 0) return {options.file, options.partial};
+  scale::Scaling scaling = scaled_program(options.scaled);
+  if (!options.json) print_scaling(scaling, options.scaled);
+  return {std::move(scaling.program), options.file};
+}
+
 }  // namespace
 
 int replay(const ReplayToolOptions& options) try {
   if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
   const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
-  const Played played(options.file, options.partial);
+  const Played played = opened(options);
   check_reports(options);
   setup.tell_sources();
   watch_for_interrupt();
@@ -240,11 +249,15 @@ class ReplayCommand final : public Command {
   explicit ReplayCommand(CLI::App& app)
       : Command(app),
         keys_(app, {KeyGroup::kSettings, KeyGroup::kNetwork, KeyGroup::kMachine, KeyGroup::kStragglers,
-                    KeyGroup::kComputing, KeyGroup::kDetails}) {
+                    KeyGroup::kComputing, KeyGroup::kDetails}),
+        compute_scaling_(app) {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
-    app.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+    app.add_option("file", options_.scaled.files,
+                   "what offramp record or run --record has written, or a pattern; with --ranks several, see "
+                   "offramp scale")
         ->type_name("FILE|PATTERN");
+    add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     app.add_option(
            "--job", options_.jobs,
            "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
@@ -281,7 +294,16 @@ class ReplayCommand final : public Command {
   int execute(std::vector<std::string>) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
-    if (options_.file.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
+    const std::vector<std::string>& files = options_.scaled.files;
+    options_.file = fmt::format("{}", fmt::join(files, ","));
+    options_.scaled.compute = compute_scaling_.value();
+    if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
+    if (files.size() > 1 && !is_given("--ranks"))
+      problem = "several recordings need --ranks N, which scales them";
+    if (is_given("--ranks") &&
+        (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
+      problem = "--ranks scales recordings that are whole, without --job and --background";
+    if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
     if (is_given("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
     if (!problem.empty()) return refuse(problem);
@@ -295,6 +317,7 @@ class ReplayCommand final : public Command {
  private:
   ReplayToolOptions options_;
   KeyOptions keys_;
+  ComputeScalingOption compute_scaling_;
   std::vector<std::string> compared_;
   std::string receipts_ = "none";
   std::string compute_;

@@ -6,11 +6,13 @@
 
 #include "lib/configuration/configuration.hpp"
 #include "tools/records.hpp"
+#include "tools/scaled_options.hpp"
 
 namespace offramp::tool {
 
 struct ReplayToolOptions {
-  std::string file;                   // empty: only jobs
+  std::string file;                   // empty: only jobs. Several that are scaled: with commas
+  ScaledOptions scaled;               // with ranks: what is replayed is made from these files
   std::vector<std::string> jobs;      // FILE[:NODES] each, beside the file
   std::string background;             // see parse_background(); empty: none
   std::vector<std::string> backends;  // one result each; empty: those of the configuration

@@ -46,6 +46,9 @@ Played::Played(const std::string& name, bool partial) {
   facts = recording_facts(program.description, name);
 }
 
+Played::Played(trace::Program made, const std::string& name)
+    : program(std::move(made)), facts(recording_facts(program.description, name)) {}
+
 std::string problem_text(const std::string& file, const std::string& error) {
   constexpr std::size_t kLongest = 1000;
   std::string shown = file.empty() || error.starts_with(file + ": ") ? std::string() : file + ": ";

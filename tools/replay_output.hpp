@@ -32,6 +32,8 @@ struct Played {
 
   /// partial: the program need not be whole. Throws Misuse.
   Played(const std::string& name, bool partial);
+  /// One that was made, or opened already.
+  Played(trace::Program made, const std::string& name);
 
   [[nodiscard]] int ranks() const { return program.description.ranks; }
   [[nodiscard]] ReplaySource source() const {

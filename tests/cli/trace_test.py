@@ -1,4 +1,4 @@
-"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves; programs that are scaled. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
 import pathlib
@@ -82,6 +82,30 @@ class InSimGrid(CliTest):
 
     def test_collectives_come_to_their_end(self):
         self.assertGreater(self.replayed(DATA / "smpi/program.txt", 2), 0)
+
+
+class Scaling(CliTest):
+    FEW = [f"pattern:stencil2d:{ranks}:4KiB:2" for ranks in (8, 9, 12, 16)]
+
+    def modelled(self, *program):
+        told = json.loads(self.offramp("replay", *program, "--backend", "host", "--json").stdout)
+        return told["results"][0]["modelled_time_ns"]
+
+    def test_in_one_step_or_two_is_the_program_itself(self):
+        told = json.loads(self.offramp("scale", *self.FEW, "--ranks", "64", "-o", "64.rec", "--json").stdout)
+        self.assertEqual(told["held_out"]["exact"], told["held_out"]["calls"])
+        itself = self.modelled("pattern:stencil2d:64:4KiB:2")
+        self.assertEqual(self.modelled("64.rec"), itself)
+        self.assertEqual(self.modelled(*self.FEW, "--ranks", "64"), itself)
+        facts = json.loads(self.offramp("info", "--json", "64.rec").stdout)["facts"]
+        self.assertIn("16 ranks, of whose calls the smaller recordings foretell 100 %", facts["held out"])
+
+    def test_says_what_it_needs(self):
+        self.assertIn("several recordings need --ranks N", self.refused("replay", *self.FEW))
+        self.assertIn("--compute-scaling needs --ranks N", self.refused("replay", self.FEW[0], "--compute-scaling", "weak"))
+        random = [f"pattern:random:1:{ranks}:4KiB:9" for ranks in (4, 8, 16)]
+        self.assertIn("its peer follows no rule that is known", self.offramp("scale", *random, "--ranks", "64", code=2).stderr)
+        self.assertIn("has 32 ranks, and not 64", self.refused("scale", *self.FEW, "--ranks", "64", "--against", "pattern:ring:32:8"))
 
 
 if __name__ == "__main__":
