@@ -74,7 +74,11 @@ int scale_command_line(const ScaleOptions& options) try {
       !problem.empty())
     throw Misuse{problem};
   const scale::Scaling scaling = scaled_program(options.scaled);
-  (options.json ? print_json : print_text)(scaling, options);
+  if (options.json) {
+    print_json(scaling, options);
+  } else {
+    print_text(scaling, options);
+  }
   if (options.output.empty()) return kDone;
   const std::string problem = trace::write_recording(scaling.program, options.output);
   if (problem.empty()) return kDone;

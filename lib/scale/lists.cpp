@@ -9,15 +9,15 @@
 namespace offramp::scale {
 namespace {
 
-using Samples = std::span<const ListSample>;
-using Found = std::optional<ListRule>;
+using ListSamples = std::span<const ListSample>;
+using FoundList = std::optional<ListRule>;
 
 // Longer ones are one rule, or none.
 constexpr std::size_t kMostElements = 64;
 // More samples than these say nothing new.
 constexpr std::size_t kMostSamples = std::size_t{1} << 18U;
 
-Found fit_elements(Samples samples) {
+FoundList fit_elements(ListSamples samples) {
   const std::size_t length = samples.front().values->size();
   const auto other_length = [&](const ListSample& sample) { return sample.values->size() != length; };
   if (std::any_of(samples.begin(), samples.end(), other_length)) return std::nullopt;
@@ -40,7 +40,7 @@ Found fit_elements(Samples samples) {
   return made;
 }
 
-std::optional<Expression> fit_length(Samples samples) {
+std::optional<Expression> fit_length(ListSamples samples) {
   std::vector<Sample> lengths;
   for (const ListSample& sample : samples)
     lengths.push_back({sample.place, static_cast<std::int64_t>(sample.values->size())});
@@ -55,7 +55,7 @@ bool descends(const ListSample& sample) {
   return true;
 }
 
-Found fit_by_number(Samples samples) {
+FoundList fit_by_number(ListSamples samples) {
   std::vector<Sample> values;
   std::set<std::pair<std::int64_t, const std::vector<std::uint64_t>*>> known;
   for (const ListSample& sample : samples) {
@@ -107,12 +107,12 @@ std::string ListRule::text() const {
   return {};
 }
 
-std::optional<ListRule> fit_list(Samples samples) {
+std::optional<ListRule> fit_list(ListSamples samples) {
   if (samples.empty()) return ListRule();
-  if (const Found found = fit_elements(samples)) return found;
+  if (const FoundList found = fit_elements(samples)) return found;
   const auto length = fit_length(samples);
   if (!length) return std::nullopt;
-  Found made;
+  FoundList made;
   if (std::all_of(samples.begin(), samples.end(), descends)) {
     made.emplace();
     made->kind = ListRule::Kind::kDescending;

@@ -8,8 +8,8 @@
 namespace offramp::scale {
 namespace {
 
-using Samples = std::span<const MembersSample>;
-using Found = std::optional<Members>;
+using MembersSamples = std::span<const MembersSample>;
+using FoundMembers = std::optional<Members>;
 
 bool is_same(const Group& group, const std::vector<std::uint64_t>& members) {
   if (static_cast<std::size_t>(group.size) != members.size()) return false;
@@ -19,12 +19,12 @@ bool is_same(const Group& group, const std::vector<std::uint64_t>& members) {
   return true;
 }
 
-Found checked(const Members& members, Samples samples) {
+FoundMembers checked_members(const Members& members, MembersSamples samples) {
   const bool fits = std::all_of(samples.begin(), samples.end(), [&](const MembersSample& sample) {
     const auto group = members.at(sample.place);
     return group && is_same(*group, *sample.members);
   });
-  return fits ? Found(members) : std::nullopt;
+  return fits ? FoundMembers(members) : std::nullopt;
 }
 
 std::int64_t step_of(const std::vector<std::uint64_t>& members) {
@@ -32,7 +32,7 @@ std::int64_t step_of(const std::vector<std::uint64_t>& members) {
 }
 
 /// As programs choose it: a constant, a part of the ranks, a side.
-bool is_natural(const Expression& step) {
+bool is_natural_step(const Expression& step) {
   if (step.form != Form::kNumber || step.d != 0 || step.power != 0) return false;
   return step.measure == Measure::kOne ||
          (step.c == 0 && !step.inverse && (step.measure == Measure::kRanks || (step.a == 1 && step.b == 1)));
@@ -40,7 +40,7 @@ bool is_natural(const Expression& step) {
 
 /// The largest step, or block, that each number of ranks has: blocks may be cut short at the end, and
 /// communicators of one rank have no step.
-Found fit_steps(Members::Kind kind, Samples samples) {
+FoundMembers fit_steps(Members::Kind kind, MembersSamples samples) {
   std::map<std::int64_t, Sample> steps;
   for (const MembersSample& sample : samples) {
     Sample& one = steps[sample.place.ranks];
@@ -52,11 +52,11 @@ Found fit_steps(Members::Kind kind, Samples samples) {
   std::vector<Sample> values;
   for (const auto& [ranks, step] : steps) values.push_back(step);
   const auto step = fit_number(values);
-  if (!step || !is_natural(*step)) return std::nullopt;
+  if (!step || !is_natural_step(*step)) return std::nullopt;
   Members made;
   made.kind = kind;
   made.step = *step;
-  return checked(made, samples);
+  return checked_members(made, samples);
 }
 
 }  // namespace
@@ -142,27 +142,27 @@ std::string Members::text() const {
   return {};
 }
 
-std::optional<Members> fit_members(Samples samples, int dimensions) {
+std::optional<Members> fit_members(MembersSamples samples, int dimensions) {
   if (samples.empty()) return std::nullopt;
   Members made;
-  if (const Found found = checked(made, samples)) return found;
+  if (const FoundMembers found = checked_members(made, samples)) return found;
   for (unsigned free = 1; dimensions > 1 && free + 1 < 1U << dimensions; ++free) {
     made.kind = Members::Kind::kSlice;
     made.free = free;
-    if (const Found found = checked(made, samples)) return found;
+    if (const FoundMembers found = checked_members(made, samples)) return found;
   }
   for (const Members::Kind kind : {Members::Kind::kBlocks, Members::Kind::kStrided}) {
-    if (const Found found = fit_steps(kind, samples)) return found;
+    if (const FoundMembers found = fit_steps(kind, samples)) return found;
   }
   made = {};
   made.kind = Members::Kind::kSelf;
-  if (const Found found = checked(made, samples)) return found;
+  if (const FoundMembers found = checked_members(made, samples)) return found;
   const MembersSample& first = samples.front();
   if (first.members->empty()) return std::nullopt;
   made.kind = Members::Kind::kRange;
   made.first = static_cast<std::int64_t>(first.members->front());
   made.without_last = first.place.ranks - 1 - static_cast<std::int64_t>(first.members->back());
-  return checked(made, samples);
+  return checked_members(made, samples);
 }
 
 }  // namespace offramp::scale
