@@ -9,13 +9,15 @@ namespace offramp::trace {
 extern const Opener kPatterns;       // pattern_opener.cpp
 extern const Opener kRecordings;     // recording_opener.cpp
 extern const Opener kGoalBinaries;   // goal_binary.cpp
+extern const Opener kChakraTraces;   // chakra.cpp
 extern const Opener kGoalTexts;      // goal_text.cpp
 extern const Opener kNcclLogs;       // nccl_log.cpp
 extern const Opener kAllprofTraces;  // allprof.cpp
 extern const Opener kDumpiTraces;    // dumpi.cpp
 extern const Opener kSmpiTraces;     // smpi.cpp
 
-inline constexpr const Opener* kOpeners[] = {&kPatterns, &kRecordings,    &kGoalBinaries, &kGoalTexts,
-                                             &kNcclLogs, &kAllprofTraces, &kDumpiTraces,  &kSmpiTraces};
+inline constexpr const Opener* kOpeners[] = {&kPatterns,      &kRecordings,  &kGoalBinaries,
+                                             &kChakraTraces,  &kGoalTexts,   &kNcclLogs,
+                                             &kAllprofTraces, &kDumpiTraces, &kSmpiTraces};
 
 }  // namespace offramp::trace

@@ -72,11 +72,17 @@ void Walk::event(Reader& reader, const Event& event) {
         std::iota(all.begin(), all.end(), 0);
         members = &all;
       }
+      std::optional<std::uint64_t> request;
       if (begins_request(event)) {
-        unsaid("collectives that go on beside the program: they are where they begin, and block");
-        ++begun_;
+        const std::uint64_t number = begun_++;
+        if (holds_nonblocking_collectives()) {
+          pending_.emplace(number, true);
+          request = number;
+        } else {
+          unsaid("collectives that go on beside the program: they are where they begin, and block");
+        }
       }
-      return collective(event, reader, *members);
+      return collective(event, reader, *members, request);
     }
     case EventKind::kWait:
       return one_wait(reader, event);
