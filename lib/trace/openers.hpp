@@ -13,11 +13,12 @@ extern const Opener kChakraTraces;   // chakra.cpp
 extern const Opener kGoalTexts;      // goal_text.cpp
 extern const Opener kNcclLogs;       // nccl_log.cpp
 extern const Opener kAllprofTraces;  // allprof.cpp
+extern const Opener kAicbWorkloads;  // aicb.cpp
 extern const Opener kDumpiTraces;    // dumpi.cpp
 extern const Opener kSmpiTraces;     // smpi.cpp
 
-inline constexpr const Opener* kOpeners[] = {&kPatterns,      &kRecordings,  &kGoalBinaries,
-                                             &kChakraTraces,  &kGoalTexts,   &kNcclLogs,
-                                             &kAllprofTraces, &kDumpiTraces, &kSmpiTraces};
+inline constexpr const Opener* kOpeners[] = {&kPatterns,    &kRecordings, &kGoalBinaries,  &kChakraTraces,
+                                             &kGoalTexts,   &kNcclLogs,   &kAllprofTraces, &kAicbWorkloads,
+                                             &kDumpiTraces, &kSmpiTraces};
 
 }  // namespace offramp::trace
