@@ -166,7 +166,8 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
 int replay(const ReplayToolOptions& options) try {
   if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
   const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
-  const Played played(options.file, options.partial);
+  Played played(options.file, options.partial);
+  if (!options.algorithm.empty()) played.use_algorithm(options.algorithm);
   check_reports(options);
   setup.tell_sources();
   watch_for_interrupt();
@@ -210,7 +211,7 @@ in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROU
 )";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
-    text += fmt::format("  {:<16} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
+    text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
   }
   return text + R"(
 Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
@@ -266,6 +267,11 @@ class ReplayCommand final : public Command {
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
+    app.add_option(
+           "--algorithm", options_.algorithm,
+           "of MSCCL, in XML: in place of the collectives of its kind that block, on as many ranks as it "
+           "has GPUs")
+        ->type_name("FILE");
     add_partial(app, options_.partial);
     add_check(app, options_.check);
     add_json(app, options_.json);
@@ -284,6 +290,8 @@ class ReplayCommand final : public Command {
     if (options_.file.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (is_given("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
+    if (is_given("--algorithm") && (!options_.jobs.empty() || !options_.background.empty()))
+      problem = "--algorithm takes one program, without --job and --background";
     if (!problem.empty()) return refuse(problem);
     if (is_given("--compute"))
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});

@@ -10,6 +10,7 @@
 namespace offramp::tool {
 
 struct ReplayToolOptions {
+  std::string algorithm;              // a file; empty: collectives are those of the backend
   std::string file;                   // empty: only jobs
   std::vector<std::string> jobs;      // FILE[:NODES] each, beside the file
   std::string background;             // see parse_background(); empty: none

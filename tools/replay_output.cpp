@@ -9,6 +9,7 @@
 #include "lib/report/link_loads.hpp"
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
+#include "lib/trace/msccl.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
@@ -44,6 +45,12 @@ Played::Played(const std::string& name, bool partial) {
   if (partial && program.recording) recorded_events = events_of(program);
   tell_notes(name, program);
   facts = recording_facts(program.description, name);
+}
+
+void Played::use_algorithm(const std::string& path) {
+  Result<trace::Program> planned = trace::with_plan(program, path);
+  if (!planned) throw Misuse{planned.error()};
+  program = std::move(*planned);
 }
 
 std::string problem_text(const std::string& file, const std::string& error) {

@@ -33,6 +33,9 @@ struct Played {
   /// partial: the program need not be whole. Throws Misuse.
   Played(const std::string& name, bool partial);
 
+  /// See trace::with_plan(). Throws Misuse.
+  void use_algorithm(const std::string& path);
+
   [[nodiscard]] int ranks() const { return program.description.ranks; }
   [[nodiscard]] ReplaySource source() const {
     return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival};

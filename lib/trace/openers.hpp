@@ -16,10 +16,11 @@ extern const Opener kNcclInspectorLogs;  // nccl_inspector.cpp
 extern const Opener kAllprofTraces;      // allprof.cpp
 extern const Opener kAicbWorkloads;      // aicb.cpp
 extern const Opener kDumpiTraces;        // dumpi.cpp
+extern const Opener kMscclPlans;         // msccl.cpp
 extern const Opener kSmpiTraces;         // smpi.cpp
 
 inline constexpr const Opener* kOpeners[] = {
-    &kPatterns,          &kRecordings,    &kGoalBinaries,  &kChakraTraces, &kGoalTexts, &kNcclLogs,
-    &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads, &kDumpiTraces,  &kSmpiTraces};
+    &kPatterns,          &kRecordings,    &kGoalBinaries,  &kChakraTraces, &kGoalTexts,  &kNcclLogs,
+    &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads, &kDumpiTraces,  &kMscclPlans, &kSmpiTraces};
 
 }  // namespace offramp::trace

@@ -39,7 +39,10 @@ class Traces(CliTest):
         self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
 
     def test_are_described(self):
-        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall")):
+        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall"),
+                                  ("nccl/inspector.log", 4, "MPI_Iallreduce"), ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),
+                                  ("chakra/step.0.et", 4, "MPI_Ialltoall"), ("aicb/moe.txt", 8, "MPI_Alltoall"),
+                                  ("dumpi/ring-0000.txt", 4, "MPI_Bcast"), ("msccl/ring.xml:1MiB", 4, "MPI_Isend")):
             with self.subTest(name=name):
                 contents = json.loads(self.offramp("info", "--json", DATA / name).stdout)
                 self.assertTrue(contents["complete"])
@@ -52,7 +55,25 @@ class Traces(CliTest):
         self.assertIn("a collective, and GOAL has messages alone", done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
-        self.assertIn("known are smpi, goal, goal-binary", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "otf2"))
+        self.assertIn("known are smpi, goal, goal-binary, chakra", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "otf2"))
+
+    def test_algorithms_stand_for_collectives(self):
+        (self.folder / "sums").write_text("".join(f"{rank} allreduce 262144 0 5\n" for rank in range(4)))
+        ring = DATA / "msccl/ring.xml"
+        done = json.loads(self.offramp("replay", "sums", "--algorithm", ring, "--backend", "host", "--json").stdout)
+        self.assertEqual(done["results"][0]["messages"], 24)
+        self.assertIn("--algorithm takes one program", self.refused("replay", "sums", "--algorithm", ring, "--job", "sums"))
+        self.assertIn("is for 4 ranks, and the program has 2", self.refused("replay", "pattern:ring:2:8", "--algorithm", ring))
+
+    def test_chakra_traces_are_written_and_read(self):
+        done = self.offramp("convert", "pattern:transpose3d:12:4KiB:2", "-o", "fft", "--to", "chakra")
+        self.assertEqual(len(list(self.folder.glob("fft.*.et"))), 12)
+        self.assertEqual(len(json.loads((self.folder / "fft.json").read_text())), 7)
+        self.assertEqual(done.stderr, "")
+        self.assertIn("its calls fit together", self.offramp("check", "fft.11.et").stdout)
+        # A program of fewer ranks would have some of these for its own.
+        done = self.offramp("convert", "pattern:ring:4:8", "-o", "fft", "--to", "chakra", code=74)
+        self.assertIn("fft.4.et is there, and would count as rank 4 of this program", done.stderr)
 
     def test_binary_schedules_are_text_again(self):
         self.offramp("convert", DATA / "goal/diamond.goal", "-o", "a.bin", "--to", "goal-binary")
@@ -77,7 +98,8 @@ class InSimGrid(CliTest):
         return float(found.group(1))
 
     def test_patterns_come_to_their_end(self):
-        for name in ("pingpong", "incast", "shift:1", "ring", "stencil2d", "stencil3d", "tree", "alltoall", "bisection", "random:1"):
+        for name in ("pingpong", "incast", "shift:1", "ring", "stencil2d", "stencil3d", "tree", "alltoall", "bisection", "random:1",
+                     "data-parallel:2", "pipeline:2", "transpose2d", "sparse:3"):
             self.assertGreater(self.replayed(f"pattern:{name}:8:4096:2", 8), 0, name)
 
     def test_collectives_come_to_their_end(self):
