@@ -10,7 +10,8 @@
 namespace offramp::tool {
 
 struct ReplayToolOptions {
-  std::string file;                   // empty: only jobs
+  std::vector<std::string> files;     // of several, each is compared with the first; none: only jobs
+  std::vector<std::string> sweeps;    // KEY=FROM:TO each; one or two
   std::vector<std::string> jobs;      // FILE[:NODES] each, beside the file
   std::string background;             // see parse_background(); empty: none
   std::vector<std::string> backends;  // one result each; empty: those of the configuration

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/configuration/configuration.hpp"
+#include "lib/report/receipt.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {
@@ -25,6 +26,8 @@ class ReceiptRecorder {
   void enter() { current_ = ++calls_; }
   /// It has ended: what comes now belongs to none. function: a literal.
   void leave(const char* function, Time begin, Time end);
+  /// The same, and it has no receipt.
+  void leave() { current_ = 0; }
   /// The current call began this operation, or learned that it is complete.
   void used(std::uint64_t operation);
 
@@ -38,7 +41,8 @@ class ReceiptRecorder {
     keep(parts_, {message, collective}, kMostSpans);
   }
 
-  /// This rank's entry of the report: a JSON object.
+  /// What is kept, and the same as this rank's entry of the report: a JSON object.
+  [[nodiscard]] Receipts::Rank entry() const;
   [[nodiscard]] std::string json(int rank) const;
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
