@@ -76,7 +76,10 @@ class Advise(CliTest):
             environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
             subprocess.run(["mpirun.openmpi", "--oversubscribe", "-n", "4", *words, "./broadcasts"], cwd=self.folder, check=True,
                            timeout=60, env=environment, capture_output=True)
-            text = (self.folder / f"{name}.0.prof").read_text()
+            counts = self.folder / f"{name}.0.prof"
+            if not counts.exists():
+                self.skipTest("this Open MPI does not count messages: it has no pml/monitoring")
+            text = counts.read_text()
             return {int(peer) for peer, count in re.findall(r"^[EI]\s+0\s+(\d+)\s+\d+ bytes\s+(\d+) msgs", text, re.M) if int(count) >= 100}
 
         self.assertNotEqual(peers_of_the_root("usual"), {1, 2, 3})
