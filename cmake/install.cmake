@@ -37,6 +37,7 @@ install(CODE [[
 install(FILES ${COMPLETION}/_offramp DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${OFFRAMP_ZSH_FUNCTIONS}" COMPONENT tools
         OPTIONAL)
 install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)
+install(DIRECTORY python DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools FILES_MATCHING PATTERN "*.py")
 # Wireshark 4.4 runs no Lua script as root but those in this folder, which Debian's has below /usr.
 install(CODE "
   set(plugins \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/${CMAKE_LIBRARY_ARCHITECTURE}/wireshark/plugins\")

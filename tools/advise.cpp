@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "lib/advice/words.hpp"
 #include "lib/configuration/configuration.hpp"
@@ -23,13 +25,16 @@ namespace offramp::tool {
 namespace {
 
 struct AdviseOptions {
-  std::string file;                   // whatever replay takes
+  std::vector<std::string> files;     // whatever replay takes; of several, an answer each
   std::vector<std::string> backends;  // empty: all
   double seconds = 60;                // for the search; what is known then is printed
   bool partial = false;
   bool json = false;
   std::string routes;  // paths of files to write; empty: not wanted
   std::string tuning;
+  std::string report;
+  std::string html;
+  bool quick = false;  // no searches
   std::vector<Override> overrides;
 };
 
@@ -63,20 +68,24 @@ std::string functions_text(const ReplayResult& result) {
   return texts.empty() ? "no time" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void print_candidates(const Advisor& advisor) {
+template <typename... Arguments>
+void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Arguments>(arguments)...);
+}
+
+std::string candidates_text(const Advisor& advisor) {
+  std::string text;
   const Candidate* const host = advisor.host();
-  fmt::print("\n{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", "# backend", "run (us)", "ratio",
-             "communication (us)", "ratio", "carried");
+  add(text, "\n{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", "# backend", "run (us)", "ratio",
+      "communication (us)", "ratio", "carried");
   const auto ratio_text = [](bool known, double ratio) { return known ? fmt::format("{:.3f}", ratio) : "-"; };
   for (const Candidate& one : advisor.candidates()) {
     if (!one.refused.empty()) {
-      fmt::print("{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", one.backend->name, "refused", "-", "-", "-",
-                 "-");
+      add(text, "{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", one.backend->name, "refused", "-", "-", "-", "-");
       continue;
     }
     const bool counts = host != nullptr && one.counts();
-    fmt::print(
-        "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend->name,
+    add(text, "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend->name,
         one.run ? fmt::format("{:.3f}", microseconds(one.run->end)) : "-",
         ratio_text(counts && one.run, counts ? ratio_of(one.end(), host->end()) : 0),
         microseconds(one.result.modelled_time),
@@ -84,27 +93,29 @@ void print_candidates(const Advisor& advisor) {
         one.carried.text());
   }
   for (const Candidate& one : advisor.candidates()) {
-    if (!one.refused.empty()) fmt::print("# {}: {}\n", one.backend->name, one.refused);
-    if (!one.why_not.empty()) fmt::print("# {}\n", one.why_not);
+    if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
+    if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
   }
+  return text;
 }
 
-void print_reasons(const Advisor& advisor) {
+std::string reasons_text(const Advisor& advisor) {
+  std::string text;
   const Candidate* const host = advisor.host();
   const Candidate* const best = advisor.best_hardware();
-  if (host == nullptr) return;
-  fmt::print("\n# where the time in MPI calls goes\n");
-  fmt::print("  over host: {}\n", functions_text(host->result));
-  if (best == nullptr) return;
-  fmt::print("  over {}: {}\n", best->backend->name, functions_text(best->result));
+  if (host == nullptr) return text;
+  add(text, "\n# where the time in MPI calls goes\n");
+  add(text, "  over host: {}\n", functions_text(host->result));
+  if (best == nullptr) return text;
+  add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
   for (const auto& [what, count] : best->result.total().declines)
-    fmt::print("  {} declines {} {}: {}\n", best->backend->name, count, to_string(what.first),
-               printable(what.second));
+    add(text, "  {} declines {} {}: {}\n", best->backend->name, count, to_string(what.first),
+        printable(what.second));
   if (advisor.program() && host->run && host->run->in_calls > Time())
-    fmt::print(
-        "  {} of it over host is waiting for other ranks' computing, which no hardware changes\n",
+    add(text, "  {} of it over host is waiting for other ranks' computing, which no hardware changes\n",
         percent_text(std::min(advisor.program()->free.in_calls.seconds(), host->run->in_calls.seconds()),
                      host->run->in_calls.seconds()));
+  return text;
 }
 
 /// A bar from one ratio to the other, with the ratio 1 and the ratio now marked.
@@ -124,65 +135,90 @@ std::string bar(double low, double high, double now) {
   return text;
 }
 
-void print_influences(const Advisor& advisor) {
+std::string influences_text(const Advisor& advisor) {
+  std::string text;
   const Candidate* const best = advisor.best_hardware();
-  if (best == nullptr || advisor.influences().empty()) return;
+  if (best == nullptr || advisor.influences().empty()) return text;
   const double now = ratio_of(best->end(), advisor.host()->end());
-  fmt::print(
-      "\n# what moves the answer: {} over host, {:.3f} now, with one parameter at half and at twice its "
-      "value ({} "
-      "tried); o: now, |: as long as over host\n",
+  add(text,
+      "\n# what moves the answer: {} over host, {:.3f} now, with one parameter at half, at 10 % less, at 10 "
+      "% more "
+      "and at twice its value ({} tried); o: now, |: as long as over host\n",
       best->backend->name, now, advisor.tried());
+  const auto ratio = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.3f}", *value) : std::string("-");
+  };
   for (const Influence& one : advisor.influences())
-    fmt::print("  {:<28} {:>14} {:>7.3f} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half, one.at_twice,
-               bar(one.at_half, one.at_twice, now), one.turns_round(now) ? " turns it round" : "");
+    add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half,
+        ratio(one.at_less), ratio(one.at_more), one.at_twice, bar(one.at_half, one.at_twice, now),
+        one.turns_round(now) ? " turns it round" : "");
   const bool any = std::any_of(advisor.influences().begin(), advisor.influences().end(),
                                [now](const Influence& one) { return one.turns_round(now); });
-  if (!any) fmt::print("  none of them turns it round\n");
+  if (!any) add(text, "  none of them turns it round\n");
+  return text;
 }
 
-void print_mix(const Advisor& advisor) {
+std::string mix_text(const Advisor& advisor) {
+  std::string text;
   const Candidate* const host = advisor.host();
   if (!advisor.mix() || host == nullptr) {
-    fmt::print("\n# {}\n",
-               advisor.knows_mix()
-                   ? "no mix of hardware is faster than the best alone by more than half a percent"
-                   : "whether a mix of hardware is faster was not found out");
-    return;
+    add(text, "\n# {}\n",
+        advisor.knows_mix() ? "no mix of hardware is faster than the best alone by more than half a percent"
+                            : "whether a mix of hardware is faster was not found out");
+    return text;
   }
   const Mix& mix = *advisor.mix();
-  fmt::print(
+  add(text,
       "\n# the best mix: {:.3f} us, {:.3f} of host, {:.3f} of {} alone; on a machine that has all "
       "of it; in offramp.toml:\n{}",
       microseconds(mix.end), ratio_of(mix.end, host->end()),
       ratio_of(mix.end, advisor.candidates().front().end()), mix.backend, routes_toml(mix));
+  return text;
 }
 
-void print_algorithms(const Advisor& advisor) {
+std::string algorithms_text(const Advisor& advisor) {
+  std::string text;
   const std::vector<AlgorithmChoice>& all = advisor.algorithms();
   const Candidate* const host = advisor.host();
-  if (host == nullptr) return;
+  if (host == nullptr) return text;
   if (all.empty()) {
-    fmt::print("\n# {}\n",
-               advisor.knows_algorithms()
-                   ? "over the plain host every blocking collective has its fastest algorithm already"
-                   : "whether the plain host has its fastest algorithms was not found out");
-    return;
+    add(text, "\n# {}\n",
+        advisor.knows_algorithms()
+            ? "over the plain host every blocking collective has its fastest algorithm already"
+            : "whether the plain host has its fastest algorithms was not found out");
+    return text;
   }
-  fmt::print(
+  add(text,
       "\n# without any offload: algorithms that are faster than what the MPI library chooses, a call "
       "alone\n");
-  fmt::print("  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
-             "chosen (us)", "fastest (us)", "algorithm");
+  add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
+      "chosen (us)", "fastest (us)", "algorithm");
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
-    fmt::print("  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
-               all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest),
-               all[i].best);
-  if (all.size() > kShownAlgorithms) fmt::print("  and {} more\n", all.size() - kShownAlgorithms);
+    add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
+        all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
+  if (all.size() > kShownAlgorithms) add(text, "  and {} more\n", all.size() - kShownAlgorithms);
   if (advisor.host_at_its_best())
-    fmt::print(
+    add(text,
         "  with the fastest everywhere the program takes {:.3f} us over host, {:.3f} of what it takes now\n",
         microseconds(*advisor.host_at_its_best()), ratio_of(*advisor.host_at_its_best(), host->end()));
+  return text;
+}
+
+/// The answer, and a text for each part of it.
+std::vector<std::string> advice_of(const Advisor& advisor, const std::string& program,
+                                   const AdviseOptions& options) {
+  std::vector<std::string> parts = {verdict_text(advisor, program), candidates_text(advisor),
+                                    reasons_text(advisor)};
+  if (!options.quick) {
+    for (const auto& text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
+      parts.push_back(text);
+  }
+  std::erase_if(parts, [](const std::string& part) { return part.empty(); });
+  for (std::string& part : parts) {  // lines between them are for who shows them
+    part.erase(0, part.find_first_not_of('\n'));
+    part.erase(part.find_last_not_of('\n') + 1);
+  }
+  return parts;
 }
 
 Json json_of(const Candidate& one) {
@@ -211,6 +247,8 @@ void print_json(const Advisor& advisor, const std::string& program, const Json& 
                           {"value", one.value},
                           {"source", one.source},
                           {"ratio_at_half", one.at_half},
+                          {"ratio_at_10_percent_less", one.at_less ? Json(*one.at_less) : Json()},
+                          {"ratio_at_10_percent_more", one.at_more ? Json(*one.at_more) : Json()},
                           {"ratio_at_twice", one.at_twice}});
   Json algorithms = Json::array();
   for (const AlgorithmChoice& one : advisor.algorithms())
@@ -254,64 +292,114 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
   return code;
 }
 
+/// --report and --html. The advisor has no results any more then.
+int write_report(const AdviseOptions& options, Advisor& advisor, std::vector<std::string> advice,
+                 const RunFacts& facts, const Setup& setup) {
+  std::vector<Settled> all;
+  std::vector<Refused> refused;
+  const std::optional<ProgramTimes> program = advisor.program();
+  for (Candidate& one : advisor.take_candidates()) {
+    if (one.refused.empty()) {
+      Settled& settled = all.emplace_back(Settled{std::string(one.backend->name), std::move(one.result)});
+      settled.run = one.run;
+    } else {
+      refused.push_back({one.backend->name, one.refused});
+    }
+  }
+  const int ranks = static_cast<int>(all.front().result->ranks.size());
+  RunReport report = report_of(all, refused, ranks, facts, setup, program);
+  report.advice = std::move(advice);
+  return write_reports(options.report, options.html, {report});
+}
+
+/// As it is named in an answer.
+std::string name_of_program(const std::string& file) {
+  return printable(file.starts_with(kPatternPrefix) ? file : std::filesystem::path(file).filename().string());
+}
+
+/// How an advisor is to go about it.
+Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress) {
+  Advisor::Options how;
+  how.backends = setup.backends;
+  how.replay.partial = options.partial;
+  how.until = Advisor::Clock::now() + std::chrono::duration_cast<Advisor::Clock::duration>(
+                                          std::chrono::duration<double>(options.seconds));
+  how.progress = [&progress](const std::string& what) {
+    if (!what.empty()) progress.say("{}", what);
+    return !is_interrupted();
+  };
+  return how;
+}
+
+/// Of several programs.
+int answer_each(const AdviseOptions& options, const Setup& setup) {
+  for (const std::string& file : options.files) {
+    const ProgressLine progress;
+    const Played played(file, options.partial);
+    Advisor advisor(*setup.configuration, setup.registry, played.source(),
+                    options_for(options, setup, progress));
+    advisor.rank_backends();
+    if (is_interrupted()) return kInterrupted;
+    fmt::print("{}\n", verdict_text(advisor, name_of_program(file)));
+  }
+  return kDone;
+}
+
 int advise(const AdviseOptions& options) try {
   std::vector<std::string> names = options.backends;
   if (names.empty()) names = {"all"};
   if (std::find(names.begin(), names.end(), "host") == names.end() && names.front() != "all")
     names.insert(names.begin(), "host");
   const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
-  const Played played(options.file, options.partial);
-  for (const auto& [option, path] : {std::pair("--routes", &options.routes), {"--tuning", &options.tuning}}) {
+  if (options.files.size() > 1) {
+    setup.tell_sources();
+    watch_for_interrupt();
+    return answer_each(options, setup);
+  }
+  const Played played(options.files.front(), options.partial);
+  for (const auto& [option, path] : {std::pair("--routes", &options.routes),
+                                     {"--tuning", &options.tuning},
+                                     {"--report", &options.report},
+                                     {"--html", &options.html}}) {
     if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
       throw Misuse{problem};
   }
   setup.tell_sources();
   watch_for_interrupt();
-  Advisor::Options how;
-  how.backends = setup.backends;
-  how.replay.partial = options.partial;
-  how.until = Advisor::Clock::now() + std::chrono::duration_cast<Advisor::Clock::duration>(
-                                          std::chrono::duration<double>(options.seconds));
   const ProgressLine progress;
-  how.progress = [&progress](const std::string& what) {
-    if (!what.empty()) progress.say("{}", what);
-    return !is_interrupted();
-  };
-  Advisor advisor(*setup.configuration, setup.registry, played.source(), std::move(how));
+  Advisor advisor(*setup.configuration, setup.registry, played.source(),
+                  options_for(options, setup, progress));
   advisor.rank_backends();
   if (advisor.candidates().empty() || std::all_of(advisor.candidates().begin(), advisor.candidates().end(),
                                                   [](const Candidate& one) { return !one.refused.empty(); }))
     throw Misuse{advisor.candidates().empty()
                      ? fmt::format("{}: no replay came to its end in {} s; --seconds gives more",
-                                   in_quotes(options.file), options.seconds)
-                     : problem_text(options.file, advisor.candidates().front().refused)};
-  advisor.find_algorithms();
-  advisor.find_mix();
-  advisor.find_influences();
+                                   in_quotes(options.files.front()), options.seconds)
+                     : problem_text(options.files.front(), advisor.candidates().front().refused)};
+  if (!options.quick) {
+    advisor.find_algorithms();
+    advisor.find_mix();
+    advisor.find_influences();
+  }
   RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
   if (const Candidate* const host = advisor.host(); host != nullptr)
     facts.replayed_part = part_text(host->result, played.recorded_events);
-  const bool is_file = !options.file.starts_with(kPatternPrefix);
-  const std::string program =
-      printable(is_file ? std::filesystem::path(options.file).filename().string() : options.file);
+  const std::string program = name_of_program(options.files.front());
   if (options.json) {
     const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
     print_json(advisor, program, json_of_facts(report, facts));
   } else {
     if (!facts.replayed_part.empty()) fmt::print("# only a part: {}\n", facts.replayed_part);
-    fmt::print("{}\n", verdict_text(advisor, program));
-    print_candidates(advisor);
-    print_reasons(advisor);
-    print_influences(advisor);
-    print_mix(advisor);
-    print_algorithms(advisor);
+    fmt::print("{}\n", fmt::join(advice_of(advisor, program, options), "\n\n"));
     if (advisor.cut_short())
       fmt::print(
           "\n# the search was cut short {}: what is above stands, and there may be more\n",
           is_interrupted() ? "by the interrupt" : fmt::format("after {} s (--seconds)", options.seconds));
   }
   for (const std::string& note : setup.notes()) complain(note);
-  const int code = write_files(options, advisor);
+  int code = write_files(options, advisor);
+  if (code == kDone && (!options.report.empty() || !options.html.empty()))
+    code = write_report(options, advisor, advice_of(advisor, program, options), facts, setup);
   return code == kDone && is_interrupted() ? kInterrupted : code;
 } catch (const Misuse& misuse) {
   complain(misuse.text);
@@ -321,7 +409,9 @@ int advise(const AdviseOptions& options) try {
 class AdviseCommand final : public Command {
  public:
   explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+    app.add_option("files", options_.files,
+                   "what offramp record or run --record has written, or a pattern; of several, the answer "
+                   "for each alone")
         ->type_name("FILE|PATTERN")
         ->required();
     app.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
@@ -337,11 +427,22 @@ class AdviseCommand final : public Command {
     app.add_option("--tuning", options_.tuning,
                    "write the fastest algorithms as dynamic rules of Open MPI's component tuned")
         ->type_name("FILE");
+    app.add_flag(
+        "--quick", options_.quick,
+        "the answer and its reasons alone, without the searches for what moves it and for what to do");
+    app.add_option("--report", options_.report,
+                   "write a report in JSON, as a replay does, with the advice at its head")
+        ->type_name("FILE");
+    add_html(app, options_.html);
     add_partial(app, options_.partial);
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {
-    const std::string problem = keys_.collect(options_.backends, options_.overrides);
+    std::string problem = keys_.collect(options_.backends, options_.overrides);
+    const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
+                        !options_.report.empty() || !options_.html.empty();
+    if (options_.files.size() > 1 && of_one)
+      problem = "--json, --routes, --tuning, --report and --html are of one program";
     return problem.empty() ? advise(options_) : refuse(problem);
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/configuration/names.hpp"
+#include "lib/trace/chakra.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/smpi.hpp"
 #include "tools/command.hpp"
@@ -28,7 +29,8 @@ struct Format {
   std::string (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
 };
 constexpr std::array kFormats = {Format{"smpi", trace::write_smpi}, Format{"goal", trace::write_goal_text},
-                                 Format{"goal-binary", trace::write_goal_binary}};
+                                 Format{"goal-binary", trace::write_goal_binary},
+                                 Format{"chakra", trace::write_chakra}};
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kFormats.size()> names;

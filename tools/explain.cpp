@@ -20,7 +20,8 @@ void list_topics(const BackendDescription& backend) {
   for (const ExplainTopic& topic : backend.topics)
     fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
   if (backend.validation != nullptr)
-    fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation, "published figures beside the model's");
+    fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation,
+               "published figures beside the model's; of several backends, how far to trust each");
 }
 
 /// Returns the exit code.
@@ -45,6 +46,11 @@ int explain(const ExplainOptions& options) try {
   }
   if (!options.svg.empty() && options.topic != kValidation)
     throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
+  if (options.topic == kValidation && setup.backends.size() > 1) {
+    if (!options.svg.empty()) throw Misuse{"--svg plots the figures of one backend"};
+    fmt::print("{}", trust_table(setup.backends));
+    return kDone;
+  }
   std::vector<std::string_view> names;
   if (backend.validation != nullptr) {
     if (options.topic == kValidation) return show_validation(backend, options.svg);

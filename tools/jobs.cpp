@@ -44,7 +44,7 @@ class Jobs {
         nodes_(configuration.machine.nodes),
         network_(configuration.network) {
     network_.least_nodes = std::max(network_.least_nodes, nodes_);
-    if (!options.file.empty()) jobs_.emplace_back(options.file, options.partial);
+    for (const std::string& file : options.files) jobs_.emplace_back(file, options.partial);
     for (const std::string& text : options.jobs) {
       auto [name, nodes] = name_and_nodes(text);
       jobs_.emplace_back(std::move(name), options.partial).wanted.asked = std::move(nodes);
@@ -283,7 +283,7 @@ int replay_jobs(const ReplayToolOptions& options) {
     complain("only a part: " + facts.replayed_part);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  if (!all.empty() && write_reports(options, report) != kDone) code = kNotWritten;
+  if (!all.empty() && write_reports(options.report, options.html, {report}) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
   complain("interrupted: the backends that are left out were not replayed");
   return kInterrupted;

@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
+#include "lib/configuration/registry.hpp"
 #include "tools/markup.hpp"
 
 namespace offramp::tool {
@@ -20,7 +22,9 @@ constexpr double kTop = 44;
 constexpr double kBottom = 56;
 
 // Told apart by people who see colours differently (Okabe and Ito).
-constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a"};
+constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5cc4"};
+static_assert(kColours.size() == kLineColours);
+constexpr const char* kGrey = "#8a8a8a";
 
 /// A logarithmic axis over whole powers of its base.
 struct Axis {
@@ -53,6 +57,34 @@ std::string power_of_two(int power) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> colours_of(const std::vector<std::string>& backends) {
+  std::vector<std::string_view> known;
+  for (const BackendDescription* backend : built_in_backends()) {
+    if (backend->name != "host") known.push_back(backend->name);
+  }
+  std::vector<std::size_t> numbers;
+  const auto is_free = [&](std::size_t number) {
+    return std::find(numbers.begin(), numbers.end(), number) == numbers.end();
+  };
+  for (const std::string& name : backends) {
+    const auto own = static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin());
+    std::size_t number = name == "host"       ? kHostColour
+                         : own < known.size() ? own % kLineColours
+                                              : kLineColours;
+    if (number == kLineColours || !is_free(number)) {
+      number = known.size() % kLineColours;
+      for (std::size_t tries = 0; tries < kLineColours && !is_free(number); ++tries)
+        number = (number + 1) % kLineColours;
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::string colour_text(std::size_t number) {
+  return number == kHostColour ? kGrey : kColours.at(number % kColours.size());
+}
 
 std::string svg(const Plot& plot) {
   const auto x_base = static_cast<double>(plot.x_base);
@@ -109,7 +141,7 @@ std::string svg(const Plot& plot) {
       kTop + height / 2, kTop + height / 2, escaped(plot.y));
   for (std::size_t i = 0; i < plot.lines.size(); ++i) {
     const PlotLine& line = plot.lines[i];
-    const std::string colour = line.colour.empty() ? kColours.at(i % kColours.size()) : line.colour;
+    const std::string colour = line.colour.empty() ? colour_text(i % kColours.size()) : line.colour;
     std::string path;
     std::string dashed;
     std::string dots;

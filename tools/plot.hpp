@@ -12,7 +12,7 @@ namespace offramp::tool {
 struct PlotLine {
   std::string name;
   std::vector<std::pair<double, double>> points;  // x and y; those that are not positive are left out
-  std::string colour = {};                        // as CSS has it; empty: one of the plot's own
+  std::string colour = {};                        // as CSS has it; empty: by the line's place
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
   bool joined = true;                // false: points without a line through them
   std::size_t dashed_from = kNever;  // from this point on the line is dashed and its points are open
@@ -27,6 +27,14 @@ struct Plot {
   Base x_base = Base::kTwo;   // whose powers the axis shows
   bool part_of_page = false;  // whose colours it takes
 };
+
+/// The number of a colour for each of these backends, in their order: the same hardware has the same one in
+/// every plot and on every page. What stands there again, or is a plugin, gets one that is free.
+std::vector<std::size_t> colours_of(const std::vector<std::string>& backends);
+inline constexpr std::size_t kHostColour = static_cast<std::size_t>(-1);  // grey
+inline constexpr std::size_t kLineColours = 7;                            // the others, from 0 on
+/// Such a colour in a plot that is no part of a page.
+std::string colour_text(std::size_t number);
 
 /// A whole document. Colours follow the reader's light or dark preference.
 std::string svg(const Plot& plot);

@@ -1,6 +1,6 @@
 // offramp predict: what an operation takes on hardware that is not here.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,15 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/replay/forecast.hpp"
+#include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
 #include "tools/command.hpp"
 #include "tools/plot.hpp"
 #include "tools/progress.hpp"
 #include "tools/question.hpp"
+#include "tools/report_tables.hpp"
 #include "tools/setup.hpp"
+#include "tools/sweep.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -176,25 +179,19 @@ void print_json(const std::vector<Answer>& answers, int repeat) {
   fmt::print("{}\n", all.dump(2));
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 void print_csv(const std::vector<Answer>& answers) {
   fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined,note\n");
   for (const Answer& a : answers) {
     const Operation& o = a.question.operation;
     fmt::print("{},{},{},{},", to_string(o.kind), a.question.backend->name, o.ranks, o.bytes);
     if (!a.forecast.declined.empty()) {
-      fmt::print(",,,,,{},\n", quoted(a.forecast.declined));
+      fmt::print(",,,,,{},\n", csv_cell(a.forecast.declined));
       continue;
     }
     const WireCounters& w = a.forecast.wire;
     fmt::print("{:.3f},{},{},{},{},,{}\n", in_nanoseconds(a.forecast.time),
                a.cycles ? fmt::format("{}", *a.cycles) : "", w.packets, w.payload_bytes, w.wire_bytes,
-               a.forecast.note.empty() ? "" : quoted(a.forecast.note));
+               csv_cell(a.forecast.note));
   }
 }
 
@@ -223,6 +220,25 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
   }
 }
 
+/// Where along the sweep each backend becomes faster than the first one, or slower.
+void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bool over_ranks) {
+  const std::size_t width = setup.backends.size();
+  const auto time_of = [](const Answer& answer) {
+    return answer.forecast.declined.empty() ? std::optional(answer.forecast.time) : std::nullopt;
+  };
+  for (std::size_t other = 1; other < width; ++other) {
+    std::vector<SweepPoint> line;
+    for (std::size_t at = 0; at + width <= answers.size(); at += width) {
+      const Operation& o = answers[at].question.operation;
+      line.push_back({over_ranks ? counted(static_cast<std::uint64_t>(o.ranks), "rank")
+                                 : bytes_text(std::uint64_t{o.bytes}),
+                      time_of(answers[at]), time_of(answers[at + other])});
+    }
+    const std::string text = crossover_text(setup.backends[other]->name, setup.backends.front()->name, line);
+    if (!text.empty()) fmt::print("# {}\n", text);
+  }
+}
+
 /// Before anything is computed for it.
 void refuse_other_pictures(const std::string& file) {
   for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".webp"}) {
@@ -237,8 +253,12 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
   Plot plot{.title = fmt::format("{}, modelled time", options.asked.operation),
             .x = over_ranks ? "ranks" : "bytes",
             .y = "us"};
-  for (const BackendDescription* backend : setup.backends) {
-    PlotLine line{.name = std::string(backend->name), .points = {}};
+  std::vector<std::string> names;
+  for (const BackendDescription* backend : setup.backends) names.emplace_back(backend->name);
+  const std::vector<std::size_t> colours = colours_of(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const BackendDescription* const backend = setup.backends[i];
+    PlotLine line{.name = names[i], .points = {}, .colour = colour_text(colours[i])};
     for (const Answer& a : answers) {
       if (a.question.backend != backend || !a.forecast.declined.empty()) continue;
       const Operation& o = a.question.operation;
@@ -273,6 +293,7 @@ int predict(const PredictOptions& options) try {
     print_csv(answers);
   } else {
     print_table(answers, options.repeat);
+    if (points.size() > 1) print_crossovers(setup, answers, options.sweep.starts_with("ranks"));
   }
   std::set<std::string> notes;
   for (std::string& note : setup.notes()) notes.insert(std::move(note));

@@ -83,6 +83,7 @@ void print_json(const Call& call, const ReceiptOptions& options, const std::vect
     stages.push_back({{"rank", line.rank < 0 ? Json(nullptr) : Json(line.rank)},
                       {"unit", line.unit},
                       {"stage", line.what},
+                      {"kind", kTimeKinds[static_cast<std::size_t>(line.kind)].field},
                       {"begin_ps", line.begin.count()},
                       {"time_ps", (line.end - line.begin).count()}});
   fmt::print("{}\n", json.dump(2));

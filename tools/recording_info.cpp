@@ -10,6 +10,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ struct RankContents {
   std::uint64_t computed = 0;
   std::uint64_t brief_gaps = 0;
   std::uint64_t longer_gaps = 0;
+  std::set<std::uint32_t> threads;
   std::uint64_t fingerprint = fnv1a_64({});
   bool cut = false;
   std::string error;
@@ -88,6 +90,8 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
   std::vector<std::uint64_t> calls;
   for (Event event; reader->next(event);) {
     ++rank_contents.events;
+    if (rank_contents.threads.empty() || reader->has_threads())
+      rank_contents.threads.insert(reader->thread());
     rank_contents.requests += begins_request(event) ? 1 : 0;
     rank_contents.wildcards += is_wildcard(event) ? 1 : 0;
     rank_contents.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
@@ -137,6 +141,7 @@ void print_json(const trace::Program& program, const Contents& contents) {
   for (const RankContents& rank : contents.ranks) {
     ranks.push_back({{"events", rank.events},
                      {"bytes", rank.bytes},  // 0 but of recordings
+                     {"threads", rank.threads.size()},
                      {"requests", rank.requests},
                      {"wildcards", rank.wildcards},
                      {"choices", rank.choices},
@@ -177,6 +182,11 @@ void print_text(const std::string& program_name, const trace::Program& program, 
   line("events", bytes == 0 ? fmt::format("{}", events)
                             : fmt::format("{} in {} bytes ({:.2f} each)", events, bytes,
                                           static_cast<double>(bytes) / static_cast<double>(events)));
+  const auto most =
+      std::max_element(contents.ranks.begin(), contents.ranks.end(),
+                       [](const auto& a, const auto& b) { return a.threads.size() < b.threads.size(); });
+  if (most != contents.ranks.end() && most->threads.size() > 1)
+    line("threads", fmt::format("up to {} of a rank", most->threads.size()));
   line("CPU time", fmt::format("{} between the calls, all ranks",
                                time_text(static_cast<double>(sum(contents, &RankContents::computed)))));
   const std::uint64_t brief = sum(contents, &RankContents::brief_gaps);
@@ -254,12 +264,15 @@ bool print_events(const trace::Program& program) {
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const auto reader = program.read(rank);
     for (Event event; reader->next(event);) {
-      if (reader->computed() > 0) fmt::print("{} computes {} ns\n", rank, reader->computed());
-      if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", rank, reader->polls());
+      // Of several threads of a rank, each by its number behind that of the rank.
+      const std::string who =
+          reader->has_threads() ? fmt::format("{}.{}", rank, reader->thread()) : fmt::format("{}", rank);
+      if (reader->computed() > 0) fmt::print("{} computes {} ns\n", who, reader->computed());
+      if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", who, reader->polls());
       if (const recording::Gaps gaps = reader->gaps(); gaps.any())
-        fmt::print("{} spends {} ns between questions, and {} ns where it takes longer\n", rank, gaps.brief,
+        fmt::print("{} spends {} ns between questions, and {} ns where it takes longer\n", who, gaps.brief,
                    gaps.longer);
-      fmt::print("{} {}\n", rank, event_text(*reader, event));
+      fmt::print("{} {}\n", who, event_text(*reader, event));
     }
     if (!reader->error().empty()) {
       complain(reader->error());

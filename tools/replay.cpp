@@ -3,21 +3,26 @@
 // is there is told. Printing is in replay_output.cpp, jobs are in jobs.cpp.
 #include "tools/replay.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <deque>
 #include <utility>
 
 #include "lib/configuration/names.hpp"
 #include "lib/replay/free_communication.hpp"
 #include "lib/replay/pattern.hpp"
 #include "lib/replay/replay.hpp"
+#include "lib/report/accounts.hpp"
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
 #include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
+#include "tools/report.hpp"
+#include "tools/scaled_program.hpp"
 #include "tools/setup.hpp"
+#include "tools/sweep.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -25,7 +30,8 @@ namespace {
 
 struct Results {
   std::vector<Settled> all;
-  std::optional<ProgramTimes> program;  // where the recording has computing and the results do not
+  std::vector<std::optional<Time>> over_star;  // of each of them, with a network that has shared links
+  std::optional<ProgramTimes> program;         // where the recording has computing and the results do not
   std::vector<Refused> refused;
   std::optional<Time>
       host_at_its_best;  // beside hardware, where the host's algorithms are a library's choice
@@ -45,8 +51,20 @@ std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, R
   return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
 }
 
-/// Until Ctrl-C.
-Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played) {
+/// How long it would take over one switch, where no links are shared.
+std::optional<Time> over_star(const WorldSetting& setting, const Played& played, ReplayOptions how) {
+  if (setting.network.is_star()) return {};
+  WorldSetting star = setting;
+  star.network = {};
+  how.details = how.sizes = false;
+  how.observer = nullptr;
+  Result<ReplayResult> result = offramp::replay(star, played.source(), how);
+  return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
+}
+
+/// Until Ctrl-C. name: of what is played.
+Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played,
+                   const std::string& name) {
   Results results;
   WholeRuns whole_runs(*setup.registry.find("host"));
   for (const BackendDescription* backend : setup.backends) {
@@ -73,13 +91,13 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     };
     Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
     if (!result) {
-      results.refused.push_back({backend->name, problem_text(options.file, result.error())});
+      results.refused.push_back({backend->name, problem_text(name, result.error())});
       continue;
     }
     if ((*result).stopped) break;
     if (!(*result).unfinished.empty() && (*result).done() == 0) {
       results.refused.push_back(
-          {backend->name, fmt::format("{}: nothing can be replayed: {}", options.file,
+          {backend->name, fmt::format("{}: nothing can be replayed: {}", name,
                                       printable((*result).unfinished.front().text(), 400))});
       continue;
     }
@@ -89,6 +107,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     Settled& replayed = results.all.back();
     replayed.run = whole_runs.of(*setting, played.source(), how, *replayed.result);
     results.program = whole_runs.program();
+    results.over_star.push_back(over_star(*setting, played, how));
+    if (how.details) replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
     if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
@@ -96,13 +116,18 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
   return results;
 }
 
-void print_json(const Results& results, const recording::Description& description, const RunReport& report,
-                const RunFacts& facts) {
+Json json_of_all(const Results& results, const recording::Description& description, const RunReport& report,
+                 const RunFacts& facts) {
   Json known = Json::object();
   for (const auto& [key, value] : description.facts) known[key] = value;
   Json each = Json::array();
-  for (std::size_t i = 0; i < results.all.size(); ++i)
-    each.push_back(json_of(report.lanes[i], results.all[i]));
+  for (std::size_t i = 0; i < results.all.size(); ++i) {
+    const Settled& one = results.all[i];
+    Json& json = each.emplace_back(json_of(report.lanes[i], one));
+    if (results.over_star[i]) json["over_star_ns"] = in_nanoseconds(*results.over_star[i]);
+    if (one.run && results.program)
+      json["hidden_share"] = hidden_share(one.result->modelled_time, *one.run, results.program->free);
+  }
   Json json = {{"ranks", description.ranks}, {"facts", known}};
   json.update(json_of_facts(report, facts));
   if (results.host_at_its_best)
@@ -110,8 +135,7 @@ void print_json(const Results& results, const recording::Description& descriptio
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
-  // Names may be of any bytes.
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return json;
 }
 
 void print_comparison(const Results& results) {
@@ -141,6 +165,18 @@ void print_comparison(const Results& results) {
   fmt::print("{}", notes);
 }
 
+/// What sharing the links of the network costs.
+void print_against_star(const Results& results, const NetworkOptions& network) {
+  for (std::size_t i = 0; i < results.all.size(); ++i) {
+    const auto& star = results.over_star[i];
+    if (!star || *star <= Time()) continue;
+    fmt::print(
+        "# {} over one switch, where no links are shared: {:.3f} us; over {} it takes {:.3f} of that\n",
+        results.all[i].backend, microseconds(*star), printable(network.topology),
+        results.all[i].result->modelled_time.seconds() / star->seconds());
+  }
+}
+
 /// The runs of which the times above are the communication.
 void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& program, Polling polling) {
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
@@ -155,6 +191,15 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
       line(replayed.backend, *replayed.run, carried_time(replayed.result->total()).carries_program());
   }
   line("free", program.free, true);
+  std::vector<std::string> hidden;
+  for (const Settled& replayed : all) {
+    if (replayed.run)
+      hidden.push_back(fmt::format(
+          "{} {}", replayed.backend,
+          percent_text(hidden_share(replayed.result->modelled_time, *replayed.run, program.free), 1)));
+  }
+  fmt::print("# of the communication alone, what does not make the run longer: {}\n",
+             fmt::join(hidden, ", "));
   fmt::print(
       "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
       "communication that takes no time, which leaves the waiting for other ranks' computing\n",
@@ -164,38 +209,92 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-}  // namespace
+/// Opens what is replayed, or makes it at more ranks.
+Played opened(const ReplayToolOptions& options, const std::string& name) {
+  if (options.scaled.ranks == 0) return {name, options.partial};
+  scale::Scaling scaling = scaled_program(options.scaled);
+  if (!options.json) print_scaling(scaling, options.scaled);
+  return {std::move(scaling.program), name};
+}
 
-int replay(const ReplayToolOptions& options) try {
-  if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
-  const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
-  const Played played(options.file, options.partial);
-  check_reports(options);
-  setup.tell_sources();
-  watch_for_interrupt();
-  Results results = replay_all(options, setup, played);
-  std::vector<Settled>& all = results.all;
-  tell_refusals(results.refused, all.empty());
-  RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
-  if (options.json || options.wants_report())
-    facts.recordings.front().checksum = checksum_text(played.program);
-  if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
+/// One of the programs that are replayed, with all that is told of it.
+struct Replayed {
+  Played played;
+  Results results;
+  RunFacts facts;
   RunReport report;
-  if (options.json || options.wants_report())
-    report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
-  if (options.json) {
-    print_json(results, played.program.description, report, facts);
-  } else {
+
+  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
+      : played(opened(options, name)) {
+    if (!options.algorithm.empty()) played.use_algorithm(options.algorithm);
+    results = replay_all(options, setup, played, name);
+    std::vector<Settled>& all = results.all;
+    tell_refusals(results.refused, all.empty());
+    facts = facts_of_replay(played.program.description, {played.facts}, setup);
+    const bool is_told = options.json || options.wants_report() || options.files.size() > 1;
+    if (is_told) facts.recordings.front().checksum = checksum_text(played.program);
+    if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
+    if (is_told) report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    report.file = name;
+  }
+
+  [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
+  void print(const Setup& setup) const {
+    const std::vector<Settled>& all = results.all;
     for (const Settled& replayed : all)
       print_result(replayed, part_text(*replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
+    print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
   }
+};
+
+/// Names may be of any bytes.
+void print_json(const Json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
+  if (replayed.size() == 1) {
+    options.json ? print_json(replayed.front().json()) : replayed.front().print(setup);
+  } else if (options.json) {
+    Json each = Json::array();
+    for (const Replayed& one : replayed) each.push_back(one.json());
+    print_json(each);
+  } else {
+    std::vector<RunReport> reports;
+    for (const Replayed& one : replayed) reports.push_back(one.report);
+    print_reports(reports);
+  }
+}
+
+}  // namespace
+
+int replay(const ReplayToolOptions& options) try {
+  if (!options.sweeps.empty()) return replay_sweep(options);
+  if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
+  const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
+  check_reports(options);
+  setup.tell_sources();
+  watch_for_interrupt();
+  std::deque<Replayed> replayed;
+  for (const std::string& file : options.files) {
+    if (!is_interrupted()) replayed.emplace_back(options, setup, file);
+  }
+  print_all(replayed, options, setup);
   for (const std::string& note : setup.notes()) complain(note);
-  const int code = !all.empty() && write_reports(options, report) != kDone ? kNotWritten : results.code;
+  int code = kDone;
+  std::vector<RunReport> reports;
+  for (Replayed& one : replayed) {
+    if (one.results.code != kDone) code = one.results.code;
+    if (!one.results.all.empty()) reports.push_back(std::move(one.report));
+  }
+  if (!reports.empty() && write_reports(options.report, options.html, reports) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
-  complain(fmt::format("interrupted: {} of {} backends were replayed", all.size(), setup.backends.size()));
+  const Replayed& last = replayed.back();
+  complain(fmt::format("interrupted: {} of {} backends were replayed", last.results.all.size(),
+                       setup.backends.size()));
   return kInterrupted;
 } catch (const Misuse& misuse) {
   complain(misuse.text);
@@ -213,7 +312,7 @@ in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROU
 )";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
-    text += fmt::format("  {:<16} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
+    text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
   }
   return text + R"(
 Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
@@ -243,11 +342,16 @@ class ReplayCommand final : public Command {
   explicit ReplayCommand(CLI::App& app)
       : Command(app),
         keys_(app, {KeyGroup::kSettings, KeyGroup::kNetwork, KeyGroup::kMachine, KeyGroup::kStragglers,
-                    KeyGroup::kComputing, KeyGroup::kDetails}) {
+                    KeyGroup::kComputing, KeyGroup::kDetails}),
+        compute_scaling_(app) {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
-    app.add_option("file", options_.file, "what offramp record or run --record has written, or a pattern")
+    app.add_option(
+           "files", options_.files,
+           "what offramp record or run --record has written, or a pattern; of several, what the others "
+           "change against the first, or with --ranks what is scaled, see offramp scale")
         ->type_name("FILE|PATTERN");
+    add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     app.add_option(
            "--job", options_.jobs,
            "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
@@ -265,10 +369,26 @@ class ReplayCommand final : public Command {
            "that times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
+    app.add_option(
+           "--sweep", options_.sweeps,
+           "replay with a key at each of several values, doubled each time, or :xFACTOR or :+STEP: "
+           "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
+        ->type_name("KEY=FROM:TO")
+        ->allow_extra_args(false);
+    app.add_option("--route", routes_,
+                   "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
+                   "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")
+        ->type_name("OPERATION[:MIN-MAX]=BACKEND")
+        ->allow_extra_args(false);
     app.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
+    app.add_option(
+           "--algorithm", options_.algorithm,
+           "of MSCCL, in XML: in place of the collectives of its kind that block, on as many ranks as it "
+           "has GPUs")
+        ->type_name("FILE");
     add_partial(app, options_.partial);
     add_check(app, options_.check);
     add_json(app, options_.json);
@@ -284,9 +404,36 @@ class ReplayCommand final : public Command {
   int execute(std::vector<std::string>) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
-    if (options_.file.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
+    std::vector<std::string>& files = options_.files;
+    if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
+    if (is_given("--ranks") &&
+        (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
+      problem = "--ranks scales recordings that are whole, without --job and --background";
+    if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
+    if (is_given("--ranks")) {
+      options_.scaled.compute = compute_scaling_.value();
+      options_.scaled.files = std::exchange(files, {fmt::format("{}", fmt::join(files, ","))});
+    }
+    if (files.size() > 1) {
+      const bool one = !options_.jobs.empty() || !options_.background.empty() || !options_.report.empty() ||
+                       is_given("--trace") || is_given("--capture") || is_given("--receipts");
+      if (one)
+        problem = "--job, --background, --report, --trace, --capture and --receipts are of one program";
+    }
+    if (!options_.sweeps.empty()) {
+      const bool more = files.size() != 1 || is_given("--ranks") || is_given("--algorithm") ||
+                        options_.wants_report() || !options_.jobs.empty() || !options_.background.empty() ||
+                        is_given("--trace") || is_given("--capture") || is_given("--receipts");
+      if (more)
+        problem =
+            "--sweep is of one program, without --job, --background, --ranks, --algorithm, --report, --html, "
+            "--trace, --capture and --receipts";
+    }
+    for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
     if (is_given("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
+    if (is_given("--algorithm") && (!options_.jobs.empty() || !options_.background.empty()))
+      problem = "--algorithm takes one program, without --job and --background";
     if (!problem.empty()) return refuse(problem);
     if (is_given("--compute"))
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
@@ -298,7 +445,9 @@ class ReplayCommand final : public Command {
  private:
   ReplayToolOptions options_;
   KeyOptions keys_;
+  ComputeScalingOption compute_scaling_;
   std::vector<std::string> compared_;
+  std::vector<std::string> routes_;
   std::string receipts_ = "none";
   std::string compute_;
   std::string arrival_ = "recorded";

@@ -6,11 +6,15 @@
 
 #include "lib/configuration/configuration.hpp"
 #include "tools/records.hpp"
+#include "tools/scaled_options.hpp"
 
 namespace offramp::tool {
 
 struct ReplayToolOptions {
-  std::string file;                   // empty: only jobs
+  std::string algorithm;              // a file; empty: collectives are those of the backend
+  std::vector<std::string> files;     // of several, each is compared with the first; none: only jobs
+  ScaledOptions scaled;               // with ranks: the one program that is replayed is made from its files
+  std::vector<std::string> sweeps;    // KEY=FROM:TO each; one or two
   std::vector<std::string> jobs;      // FILE[:NODES] each, beside the file
   std::string background;             // see parse_background(); empty: none
   std::vector<std::string> backends;  // one result each; empty: those of the configuration

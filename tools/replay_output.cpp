@@ -8,9 +8,11 @@
 #include <csignal>
 
 #include "lib/configuration/names.hpp"
+#include "lib/report/accounts.hpp"
 #include "lib/report/link_loads.hpp"
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
+#include "lib/trace/msccl.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
@@ -48,15 +50,29 @@ Played::Played(const std::string& name, bool partial) {
   facts = recording_facts(program.description, name);
 }
 
-std::string problem_text(const std::string& file, const std::string& error) {
+Played::Played(trace::Program made, const std::string& name)
+    : program(std::move(made)), facts(recording_facts(program.description, name)) {}
+
+void Played::use_algorithm(const std::string& path) {
+  Result<trace::Program> planned = trace::with_plan(program, path);
+  if (!planned) throw Misuse{planned.error()};
+  program = std::move(*planned);
+}
+
+std::string printable_lines(const std::string& text) {
   constexpr std::size_t kLongest = 1000;
-  std::string shown = file.empty() || error.starts_with(file + ": ") ? std::string() : file + ": ";
-  for (std::size_t at = 0; at <= error.size();) {
-    const std::size_t end = std::min(error.find('\n', at), error.size());
-    shown += (at == 0 ? "" : "\n") + printable(error.substr(at, end - at), kLongest);
+  std::string shown;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    shown += (at == 0 ? "" : "\n") + printable(text.substr(at, end - at), kLongest);
     at = end + 1;
   }
   return shown;
+}
+
+std::string problem_text(const std::string& file, const std::string& error) {
+  return (file.empty() || error.starts_with(file + ": ") ? std::string() : file + ": ") +
+         printable_lines(error);
 }
 
 std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
@@ -159,12 +175,11 @@ RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>&
   return report;
 }
 
-int write_reports(const ReplayToolOptions& options, const RunReport& report) {
-  const int code = options.report.empty() ? kDone : write_file(options.report, report_text(report));
-  if (options.html.empty() || code != kDone) return code;
-  std::vector<RunReport> reports = {report};
-  reports.front().file = "the report";
-  return write_file(options.html, report_page(reports));
+int write_reports(const std::string& report, const std::string& html, std::vector<RunReport> reports) {
+  const int code = report.empty() ? kDone : write_file(report, report_text(reports.front()));
+  if (html.empty() || code != kDone) return code;
+  if (reports.size() == 1) reports.front().file = "the report";
+  return write_file(html, report_page(reports));
 }
 
 static void print_calls(const ReplayResult& result, const Counters& counters) {
@@ -238,6 +253,12 @@ static void print_path(const ReplayResult& result) {
       microseconds(path.on_ranks), microseconds(path.in_messages), path.messages, microseconds(path.shared));
 }
 
+static void print_accounts(const Settled& replayed) {
+  if (!replayed.accounts) return;
+  fmt::print("  {}\n", accounts_text(*replayed.accounts));
+  for (const std::string& line : account_lines(*replayed.accounts)) fmt::print("  {}\n", line);
+}
+
 static void print_notes(const ReplayResult& result, const Counters& counters) {
   constexpr std::size_t kShown = 8;
   for (const auto& [what, count] : counters.declines)
@@ -276,6 +297,7 @@ void print_result(const Settled& replayed, const std::string& part) {
   print_links(result);
   print_disturbance(result);
   print_path(result);
+  print_accounts(replayed);
   print_notes(result, counters);
 }
 

@@ -32,6 +32,11 @@ struct Played {
 
   /// partial: the program need not be whole. Throws Misuse.
   Played(const std::string& name, bool partial);
+  /// One that was made, or opened already.
+  Played(trace::Program made, const std::string& name);
+
+  /// See trace::with_plan(). Throws Misuse.
+  void use_algorithm(const std::string& path);
 
   [[nodiscard]] int ranks() const { return program.description.ranks; }
   [[nodiscard]] ReplaySource source() const {
@@ -41,6 +46,9 @@ struct Played {
 
 /// An error of a replay as it can be shown. file: of the recording, which is named in front, once.
 std::string problem_text(const std::string& file, const std::string& error);
+
+/// A text of several lines, each of them printable.
+std::string printable_lines(const std::string& text);
 
 /// Where a replay is not whole: "21.1 % of the events (1200 of 5678) can be replayed". Empty: it is.
 /// recorded: as in Played.
@@ -81,8 +89,8 @@ RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>&
 
 /// Throws Misuse for a report that cannot be written.
 void check_reports(const ReplayToolOptions& options);
-/// --report and --html. Returns the exit code.
-int write_reports(const ReplayToolOptions& options, const RunReport& report);
+/// --report, of the first, and --html, where they are not empty. Returns the exit code.
+int write_reports(const std::string& report, const std::string& html, std::vector<RunReport> reports);
 
 /// `offramp replay --job ...`: several programs in one world.
 int replay_jobs(const ReplayToolOptions& options);

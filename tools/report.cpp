@@ -11,9 +11,12 @@
 #include <set>
 
 #include "lib/configuration/names.hpp"
+#include "lib/report/accounts.hpp"
 #include "lib/report/link_loads.hpp"
 #include "tools/command.hpp"
 #include "tools/options.hpp"
+#include "tools/replay_output.hpp"
+#include "tools/report_tables.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -199,6 +202,16 @@ bool is_better(const ShownLane& one, const ShownLane& other) {
   return one.lane->communication < other.lane->communication;
 }
 
+/// Two reports of the same recordings, or of runs of one command.
+bool is_same_program(const RunReport& one, const RunReport& other) {
+  const auto alike = [](const RecordingFacts& a, const RecordingFacts& b) {
+    return a.checksum.empty() ? a.file == b.file : a.checksum == b.checksum;
+  };
+  return one.command == other.command && one.ranks == other.ranks &&
+         std::equal(one.recordings.begin(), one.recordings.end(), other.recordings.begin(),
+                    other.recordings.end(), alike);
+}
+
 std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLane*& best) {
   const ShownLane* const host = baseline_of(lanes);
   if (lanes.size() < 2)
@@ -208,6 +221,19 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   const bool one_backend = std::all_of(lanes.begin(), lanes.end(), [&](const ShownLane& lane) {
     return lane.lane->backend == lanes.front().lane->backend;
   });
+  // Of several programs, what the others change over the first hardware of all.
+  std::vector<ShownLane> firsts;
+  for (const ShownLane& lane : lanes) {
+    if (firsts.empty() || lane.run != firsts.back().run) firsts.push_back(lane);
+  }
+  const bool same_hardware = std::all_of(firsts.begin(), firsts.end(), [&](const ShownLane& lane) {
+    return lane.lane->backend == lanes.front().lane->backend;
+  });
+  const auto runs_other = [&](const ShownLane& lane) {
+    return !is_same_program(*lane.run, *lanes.front().run);
+  };
+  if (same_hardware && std::any_of(firsts.begin(), firsts.end(), runs_other))
+    return difference_in_words(firsts.front(), firsts[1]);
   if (host == nullptr || one_backend) {
     const auto fastest = std::min_element(lanes.begin() + 1, lanes.end(), [](const auto& a, const auto& b) {
       return a.lane->communication < b.lane->communication;
@@ -247,6 +273,8 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
 }  // namespace
 
 std::string headline(const std::vector<ShownLane>& lanes) {
+  const RunReport& first = *lanes.front().run;
+  if (!first.advice.empty() && lanes.back().run == &first) return first.advice.front();
   const ShownLane* best = nullptr;
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);
@@ -347,29 +375,165 @@ std::string stragglers_of(const ReportLane& lane) {
 
 namespace {
 
+constexpr std::size_t kLongestHeadline = 1000;  // characters
+
 /// Text columns: the first to the left, the others to the right.
 class Columns {
  public:
   explicit Columns(std::vector<std::string> heads) { add(std::move(heads)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   void print() const {
+    for (const std::string& line : lines()) fmt::print("{}\n", line);
+  }
+  [[nodiscard]] std::vector<std::string> lines() const {
     std::vector<std::size_t> widths;
     for (const auto& row : rows_) {
       widths.resize(std::max(widths.size(), row.size()));
       for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     }
+    std::vector<std::string> all;
     for (const auto& row : rows_) {
-      std::string line;
+      std::string& line = all.emplace_back();
       for (std::size_t i = 0; i < row.size(); ++i)
         line +=
             i == 0 ? fmt::format("{:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
-      fmt::print("{}\n", line);
     }
+    return all;
   }
 
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+}  // namespace
+
+std::vector<std::string> account_lines(const ReportAccounts& accounts) {
+  std::vector<std::string> heads = {"function", "calls", "time"};
+  for (const TimeKindName& kind : kTimeKinds) heads.emplace_back(kind.head);
+  Columns table(std::move(heads));
+  const auto row = [&](const std::string& name, const std::string& calls, const TimeParts& parts) {
+    std::vector<std::string> cells = {name, calls, time_text(parts.sum())};
+    for (const TimeKindName& kind : kTimeKinds)
+      cells.push_back(parts.of(kind.kind) > Time() ? percent_text(parts.of(kind.kind), parts.sum()) : "-");
+    table.add(std::move(cells));
+  };
+  TimeParts sum;
+  for (const ReportAccount& account : accounts.functions) {
+    sum += account.parts;
+    if (account.parts.sum() > Time())
+      row(printable(account.function), count_text(account.calls), account.parts);
+  }
+  row("all", "", sum);
+  return table.lines();
+}
+
+std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks) {
+  constexpr std::uint64_t kMostInMatrix = 16;
+  constexpr std::size_t kMostPairs = 8;
+  if (traffic.empty()) return {};
+  if (ranks > kMostInMatrix) {
+    Columns table({"from", "to", "messages", "bytes"});
+    for (std::size_t i = 0; i < std::min(kMostPairs, traffic.size()); ++i)
+      table.add({fmt::format("{}", traffic[i].source), fmt::format("{}", traffic[i].destination),
+                 count_text(traffic[i].messages), bytes_text(traffic[i].bytes)});
+    return table.lines();
+  }
+  std::vector<std::string> heads = {"from, to"};
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) heads.push_back(fmt::format("{}", rank));
+  Columns table(std::move(heads));
+  for (std::uint64_t from = 0; from < ranks; ++from) {
+    std::vector<std::string> cells = {fmt::format("{}", from)};
+    for (std::uint64_t to = 0; to < ranks; ++to) {
+      const auto pair = std::find_if(traffic.begin(), traffic.end(), [&](const ReportTraffic& one) {
+        return one.source == from && one.destination == to;
+      });
+      cells.push_back(pair == traffic.end() ? "-" : bytes_text(pair->bytes));
+    }
+    table.add(std::move(cells));
+  }
+  return table.lines();
+}
+
+namespace {
+
+void print_accounts(const ShownLane& shown) {
+  if (!shown.lane->accounts) return;
+  fmt::print("\n{}: {}\n", printable(shown.label), accounts_text(*shown.lane->accounts));
+  for (const std::string& line : account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
+}
+
+/// Of the first hardware that has it: the program sends the same over all.
+void print_traffic(const std::vector<ShownLane>& lanes) {
+  const auto first = std::find_if(lanes.begin(), lanes.end(), [](const ShownLane& shown) {
+    return shown.lane->accounts && !shown.lane->accounts->traffic.empty();
+  });
+  if (first == lanes.end()) return;
+  fmt::print("\nBytes of the program's own messages, without those of collectives:\n");
+  for (const std::string& line : traffic_lines(first->lane->accounts->traffic, first->run->ranks))
+    fmt::print("{}\n", line);
+}
+
+/// What calls of one function are before and after a change.
+struct Change {
+  std::string name;
+  CallCounter before;
+  CallCounter after;
+  [[nodiscard]] Time difference() const {
+    return later(before.modelled, after.modelled) - earlier(before.modelled, after.modelled);
+  }
+};
+
+/// Those that differ most first.
+std::vector<Change> changes_between(const ReportLane& before, const ReportLane& after) {
+  std::map<std::string, Change> changes;
+  for (const ReportCall& call : before.calls) changes[call.name].before = call;
+  for (const ReportCall& call : after.calls) changes[call.name].after = call;
+  std::vector<Change> all;
+  for (auto& [name, change] : changes) {
+    change.name = name;
+    all.push_back(std::move(change));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Change& a, const Change& b) { return a.difference() > b.difference(); });
+  return all;
+}
+
+/// "16 000 -> 40"; one of them where both are the same.
+std::string arrow(std::string before, std::string after) {
+  return before == after ? std::move(before) : fmt::format("{} -> {}", before, after);
+}
+
+void print_changes(const ShownLane& before, const ShownLane& after) {
+  fmt::print("\nFrom {} to {}:\n", printable(before.label), printable(after.label));
+  if (before.lane->run && after.lane->run && before.lane->run->end > Time())
+    fmt::print("the run takes {}: {} instead of {}\n",
+               ratio_text(after.lane->run->end, before.lane->run->end), time_text(after.lane->run->end),
+               time_text(before.lane->run->end));
+  Columns table({"call", "calls", "bytes of one", "time", "difference"});
+  const auto size = [](const CallCounter& counter) {
+    return counter.count == 0 ? std::string("-") : bytes_text(counter.bytes / counter.count);
+  };
+  for (const Change& change : changes_between(*before.lane, *after.lane))
+    table.add({printable(change.name), arrow(count_text(change.before.count), count_text(change.after.count)),
+               arrow(size(change.before), size(change.after)),
+               arrow(time_text(change.before.modelled), time_text(change.after.modelled)),
+               change.difference() == Time()
+                   ? "-"
+                   : fmt::format("{}{}", change.after.modelled < change.before.modelled ? "-" : "+",
+                                 time_text(change.difference()))});
+  table.print();
+}
+
+/// Of each report after the first: what it changes over the hardware that the first one has as well.
+void print_changes(const std::vector<ShownLane>& lanes) {
+  for (const ShownLane& after : lanes) {
+    if (after.run == lanes.front().run) continue;
+    const auto before = std::find_if(lanes.begin(), lanes.end(), [&](const ShownLane& shown) {
+      return shown.run == lanes.front().run && shown.lane->backend == after.lane->backend;
+    });
+    if (before != lanes.end()) print_changes(*before, after);
+  }
+}
 
 void print_overview(const std::vector<ShownLane>& lanes) {
   const ShownLane* const host = baseline_of(lanes);
@@ -471,10 +635,16 @@ void print_run(const RunReport& report) {
   for (const std::string& line : facts_of(report)) fmt::print("  {}\n", printable(line, 400));
 }
 
-void print_text(const std::vector<RunReport>& reports) {
+}  // namespace
+
+void print_reports(const std::vector<RunReport>& reports) {
   const std::vector<ShownLane> lanes = shown_lanes(reports);
   for (const RunReport& report : reports) print_run(report);
-  fmt::print("{}\n\n", printable(headline(lanes)));
+  fmt::print("{}\n\n", printable(headline(lanes), kLongestHeadline));
+  for (const RunReport& report : reports) {
+    for (std::size_t i = 1; i < report.advice.size(); ++i)
+      fmt::print("{}\n\n", printable_lines(report.advice[i]));
+  }
   print_overview(lanes);
   for (const ShownLane& shown : lanes) {
     if (!shown.lane->time.carries_program()) fmt::print("{}\n", printable(why_not_carried(shown), 400));
@@ -490,6 +660,9 @@ void print_text(const std::vector<RunReport>& reports) {
   }
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
+  print_changes(lanes);
+  for (const ShownLane& shown : lanes) print_accounts(shown);
+  print_traffic(lanes);
   print_phases(lanes);
   for (const ShownLane& shown : lanes) print_jobs(shown);
   for (const ShownLane& shown : lanes) print_links(shown);
@@ -516,8 +689,6 @@ void print_text(const std::vector<RunReport>& reports) {
     fmt::print("warning: {}\n", printable(warning, 400));
 }
 
-}  // namespace
-
 int report(const ReportOptions& options) {
   if (const std::string problem = options.html.empty() ? "" : option_problem("--html", options.html);
       !problem.empty()) {
@@ -533,8 +704,12 @@ int report(const ReportOptions& options) {
     }
     reports.push_back(std::move(*report));
   }
+  if (!options.table.empty()) {
+    fmt::print("{}", report_table(reports, options.table));
+    return kDone;
+  }
   if (options.html.empty()) {
-    print_text(reports);
+    print_reports(reports);
     return kDone;
   }
   return write_file(options.html, report_page(reports));
@@ -549,6 +724,9 @@ class ReportCommand final : public Command {
         ->type_name("FILE")
         ->required();
     add_html(app, options_.html);
+    app.add_option("--table", options_.table, "print one table as comma-separated values, with times in ns")
+        ->type_name(fmt::format("{}", fmt::join(report_table_names(), "|")))
+        ->check(CLI::IsMember(report_table_names()), "");
   }
   int execute(std::vector<std::string>) override { return report(options_); }
 

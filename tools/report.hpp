@@ -18,7 +18,8 @@ namespace offramp::tool {
 
 struct ReportOptions {
   std::vector<std::string> files;
-  std::string html;  // empty: text on standard output
+  std::string html;   // empty: text on standard output
+  std::string table;  // the same: one table as comma-separated values
 };
 int report(const ReportOptions& options);
 
@@ -112,6 +113,14 @@ std::string stragglers_of(const ReportLane& lane);
 
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".
 std::string size_class_text(std::uint64_t least, std::uint64_t most);
+
+/// Where the time of calls goes, a line for each function.
+std::vector<std::string> account_lines(const ReportAccounts& accounts);
+/// Who sends how much to whom: of few ranks as a matrix, of more the pairs with the most.
+std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
+
+/// Reports side by side, as text.
+void print_reports(const std::vector<RunReport>& reports);
 
 /// The whole page, which needs nothing else: no network, no fonts, no scripts.
 std::string report_page(const std::vector<RunReport>& reports);

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include "lib/configuration/names.hpp"
+#include "lib/report/accounts.hpp"
 #include "lib/report/link_loads.hpp"
 #include "offramp/version.hpp"
 #include "tools/markup.hpp"
@@ -17,11 +20,12 @@
 namespace offramp::tool {
 namespace {
 
-constexpr std::size_t kLineColours = 7;  // of the style, besides the host's
-constexpr std::size_t kMostBars = 160;   // of ranks; more are drawn in groups
-constexpr std::size_t kBarPlaces = 8;    // fewer ranks leave some of them empty
-constexpr std::size_t kMostUnits = 12;   // of one lane
+constexpr std::size_t kMostBars = 160;  // of ranks; more are drawn in groups
+constexpr std::size_t kBarPlaces = 8;   // fewer ranks leave some of them empty
+constexpr std::size_t kMostUnits = 12;  // of one lane
 constexpr std::size_t kMostPathRanks = 5;
+constexpr std::size_t kMostPairs = 8;     // of ranks that wait for each other
+constexpr std::uint64_t kMostCells = 64;  // of a side of the matrix; of more ranks, groups share one
 
 Time longest_of(const std::vector<ShownLane>& lanes) {
   Time longest;
@@ -35,13 +39,19 @@ using SizeRows = std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<R
 class Page {
  public:
   explicit Page(const std::vector<RunReport>& reports)
-      : reports_(reports), lanes_(shown_lanes(reports)), baseline_(baseline_of(lanes_)) {}
+      : reports_(reports), lanes_(shown_lanes(reports)), baseline_(baseline_of(lanes_)) {
+    std::vector<std::string> names;
+    for (const ShownLane& lane : lanes_) names.push_back(lane.lane->backend);
+    colours_ = colours_of(names);
+  }
 
   std::string write() {
     begin();
     overview();
     whole_runs();
     calls();
+    accounts();
+    traffic();
     phases();
     sizes();
     balance();
@@ -80,12 +90,8 @@ class Page {
                        [&](const ShownLane& shown) { return has(*shown.lane); });
   }
 
-  /// The host is grey, whatever its place.
   [[nodiscard]] std::string colour(std::size_t lane) const {
-    if (lanes_[lane].baseline) return "var(--host)";
-    std::size_t number = 0;
-    for (std::size_t i = 0; i < lane; ++i) number += lanes_[i].baseline ? 0 : 1;
-    return fmt::format("var(--l{})", number % kLineColours);
+    return colours_[lane] == kHostColour ? "var(--host)" : fmt::format("var(--l{})", colours_[lane]);
   }
   [[nodiscard]] std::string label(std::size_t lane) const { return escaped(lanes_[lane].label); }
   [[nodiscard]] std::string dotted(std::size_t lane) const {
@@ -116,7 +122,7 @@ class Page {
 
   void heads(const std::vector<std::string>& cells) {
     add("<div class=\"scroll\"><table><thead><tr>");
-    for (const std::string& cell : cells) add("<th>{}</th>", cell);
+    for (const std::string& cell : cells) add("<th scope=\"col\">{}</th>", cell);
     add("</tr></thead><tbody>\n");
   }
   /// These columns, and one for each lane.
@@ -131,8 +137,9 @@ class Page {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
         "'unsafe-inline'\">\n"
-        "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<h1>Offramp report</h1>\n"
-        "<p class=\"headline\">{}</p>\n<ul class=\"runs\">\n",
+        "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp "
+        "report</p>\n"
+        "<h1 class=\"headline\">{}</h1>\n<ul class=\"runs\">\n",
         kReportStyle, escaped(headline(lanes_)));
     for (const RunReport& run : reports_) {
       add("<li><code>{}</code> on {}, clock {}, CPU time {}, from {}",
@@ -142,6 +149,10 @@ class Page {
       add("</li>\n");
     }
     add("</ul>\n");
+    for (const RunReport& run : reports_) {
+      for (std::size_t i = 1; i < run.advice.size(); ++i)
+        add("<pre class=\"advice\">{}</pre>\n", escaped(run.advice[i]));
+    }
     const std::vector<std::string> warnings = warnings_of(reports_);
     if (warnings.empty()) return;
     add("<div class=\"warnings\"><ul>\n");
@@ -155,7 +166,12 @@ class Page {
             "without any offload, is what the others are compared with.");
     const Time longest = longest_of(lanes_);
     add("<div class=\"bars\">\n");
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    std::vector<std::size_t> order(lanes_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      return lanes_[a].lane->communication < lanes_[b].lane->communication;
+    });
+    for (const std::size_t i : order) {
       const Time time = lanes_[i].lane->communication;
       const bool compared =
           baseline_ != nullptr && &lanes_[i] != baseline_ && lanes_[i].lane->time.carries_program();
@@ -247,6 +263,103 @@ class Page {
     }
     end_table();
     end_section();
+  }
+
+  /// Kinds of time are told apart by strength of one colour, and in the order of the table.
+  static double opacity_of(std::size_t kind) {
+    constexpr std::array<double, TimeParts::kKinds> kOpacity = {1, 0.8, 0.5, 0.4, 0.3, 0.2, 0.12};
+    return kOpacity[kind];
+  }
+
+  void accounts() {
+    if (!any([](const ReportLane& lane) { return lane.accounts.has_value(); })) return;
+    section(
+        "Where the time goes",
+        "What the time in MPI calls is spent on, of all ranks together. Each moment of a call belongs to one "
+        "kind, so the kinds of a function add up to its time.");
+    add("<div class=\"key\">");
+    for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
+      add("<span><span class=\"dot\" style=\"background:currentColor;opacity:{}\"></span> <b>{}</b> "
+          "{}</span>",
+          opacity_of(kind), kTimeKinds[kind].head, kTimeKinds[kind].what);
+    add("</div>\n");
+    for (std::size_t i = 0; i < lanes_.size(); ++i) accounts_of(i);
+    end_section();
+  }
+
+  void accounts_of(std::size_t index) {
+    if (!lanes_[index].lane->accounts) return;
+    const ReportAccounts& accounts = *lanes_[index].lane->accounts;
+    add("<h3>{}</h3>\n<p>{}</p>\n<div class=\"bars\">\n", dotted(index), escaped(accounts_text(accounts)));
+    Time most;
+    for (const ReportAccount& row : accounts.functions) most = later(most, row.parts.sum());
+    for (const ReportAccount& row : accounts.functions) {
+      if (row.parts.sum() <= Time()) continue;
+      std::vector<Part> parts;
+      for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
+        parts.push_back({share(row.parts.of(kTimeKinds[kind].kind), most), colour(index), opacity_of(kind)});
+      add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+          "<span class=\"note\">{} calls</span>\n",
+          escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
+    }
+    add("</div>\n<details><summary>as a table, and who waits for whom</summary>\n");
+    std::vector<std::string> columns = {"function", "calls", "time"};
+    for (const TimeKindName& kind : kTimeKinds) columns.emplace_back(kind.head);
+    heads(columns);
+    for (const ReportAccount& row : accounts.functions) {
+      add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.function), count_text(row.calls),
+          time_text(row.parts.sum()));
+      for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.of(kind.kind)));
+      add("</tr>\n");
+    }
+    end_table();
+    heads({"rank", "waits for rank", "in all"});
+    for (std::size_t i = 0; i < std::min(kMostPairs, accounts.waits.size()); ++i)
+      add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
+          time_text(accounts.waits[i].waited));
+    end_table();
+    add("</details>\n");
+  }
+
+  /// Of each program once: it sends the same over all hardware.
+  void traffic() {
+    const RunReport* last = nullptr;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const auto& accounts = lanes_[i].lane->accounts;
+      if (!accounts || accounts->traffic.empty() || lanes_[i].run == last) continue;
+      if (last == nullptr)
+        section(
+            "Who sends to whom",
+            "Bytes of the program's own messages, without those of collectives: from the rank of the row to "
+            "that of the column.");
+      last = lanes_[i].run;
+      traffic_of(accounts->traffic, last->ranks);
+    }
+    if (last != nullptr) end_section();
+  }
+
+  void traffic_of(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks) {
+    const std::uint64_t group = std::max<std::uint64_t>(1, (ranks + kMostCells - 1) / kMostCells);
+    const std::uint64_t cells = (ranks + group - 1) / group;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> bytes;
+    std::uint64_t most = 1;
+    for (const ReportTraffic& pair : traffic) {
+      std::uint64_t& cell = bytes[{pair.source / group, pair.destination / group}];
+      cell += pair.bytes;
+      most = std::max(most, cell);
+    }
+    add("<svg class=\"matrix\" viewBox=\"0 0 {0} {0}\" role=\"img\" aria-label=\"bytes from each rank to "
+        "each "
+        "other\"><rect width=\"{0}\" height=\"{0}\" fill=\"currentColor\" opacity=\".05\"/>",
+        cells * 10);
+    for (const auto& [place, sum] : bytes)
+      add("<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"var(--l0)\" opacity=\"{:.2f}\">"
+          "<title>{} to {}: {}</title></rect>",
+          place.second * 10, place.first * 10,
+          0.15 + 0.85 * static_cast<double>(sum) / static_cast<double>(most), place.first * group,
+          place.second * group, bytes_text(sum));
+    add("</svg>\n<p class=\"about\">The darkest: {}{}.</p>\n", bytes_text(most),
+        group > 1 ? fmt::format(", of groups of {}", counted(group, "rank")) : std::string());
   }
 
   /// The times of all lanes in a row, which ends with them.
@@ -587,6 +700,7 @@ class Page {
   const std::vector<RunReport>& reports_;
   std::vector<ShownLane> lanes_;
   const ShownLane* baseline_;
+  std::vector<std::size_t> colours_;  // of the lanes
   fmt::memory_buffer text_;
 };
 

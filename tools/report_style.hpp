@@ -61,6 +61,9 @@ td.none { color: var(--muted); }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 14px 16px;
   min-width: 0; }
 .card svg.ranks { display: block; width: 100%; height: 64px; }
+pre.advice { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  padding: 12px 14px; font-size: 12.5px; }
+svg.matrix { display: block; width: min(100%, 380px); height: auto; margin: 12px 0; }
 .card p { margin: 8px 0 0; font-size: 13px; color: var(--muted); }
 .key { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; color: var(--muted); margin: 0 0 10px; }
 details { margin: 10px 0; }

@@ -66,10 +66,12 @@ std::map<std::string, std::string> exported(const Surroundings& surroundings,
   const auto names = variables_by_key(registry);
   std::vector<std::string> options;
   for (const Override& o : surroundings.overrides) {
-    const auto found = names.find(resolved_key(o, registry));
-    if (found == names.end()) continue;
-    variables[found->second] = o.value;
-    options.push_back(fmt::format("{}={}", found->second, o.origin));
+    for (const std::string& key : resolved_keys(o, registry)) {
+      const auto found = names.find(key);
+      if (found == names.end()) continue;
+      variables[found->second] = o.value;
+      options.push_back(fmt::format("{}={}", found->second, o.origin));
+    }
   }
   variables.erase("OFFRAMP_OPTIONS");
   if (!options.empty()) variables["OFFRAMP_OPTIONS"] = fmt::format("{}", fmt::join(options, ","));

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "lib/advice/advice.hpp"
+#include "lib/report/words.hpp"
 #include "tools/plot.hpp"
 
 namespace offramp::tool {
@@ -39,6 +42,26 @@ std::string validation_table(const ValidationRows& rows) {
     table += fmt::format("| {}{}{} | {} | {} | {} | {} | {} |\n", row.quantity, row.unit.empty() ? "" : ", ",
                          row.unit, row.bound.empty() ? figure(row.published) : row.bound, figure(row.ours),
                          error_of(row), row.fitted ? "yes" : "no", row.source);
+  return table;
+}
+
+std::string trust_table(const std::vector<const BackendDescription*>& backends) {
+  std::string table =
+      "| hardware | published figures | fitted to | of the others half are within | nine tenths | the worst "
+      "| "
+      "parameters, assumed, inferred or fitted |\n|---|---|---|---|---|---|---|\n";
+  for (const BackendDescription* backend : backends) {
+    const ValidationRows rows = backend->validation == nullptr ? ValidationRows() : backend->validation();
+    const auto fitted =
+        std::count_if(rows.begin(), rows.end(), [](const ValidationRow& row) { return row.fitted; });
+    const auto open = std::count_if(backend->parameters.begin(), backend->parameters.end(),
+                                    [](const Parameter& one) { return is_open(one.source); });
+    const std::optional<ModelError> error = model_error(*backend);
+    const auto percent = [&](double part) { return error ? percent_text(part, 1) : std::string("-"); };
+    table += fmt::format("| {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(), fitted,
+                         percent(error ? error->median : 0), percent(error ? error->nine_tenths : 0),
+                         percent(error ? error->largest : 0), open, backend->parameters.size());
+  }
   return table;
 }
 

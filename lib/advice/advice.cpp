@@ -38,25 +38,10 @@ constexpr std::size_t kMostForecasts = 64;  // of the host's collectives, those 
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
 
-bool is_open(std::string_view source) {
-  return source.find("assumed") != std::string_view::npos ||
-         source.find("fitted") != std::string_view::npos || source.find("inferred") != std::string_view::npos;
-}
-
 /// What every side of a comparison has in one form or another, wherever its value comes from.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
-}
-
-bool is_number(const Parameter& parameter) {
-  return parameter.kind == ParameterKind::kReal || parameter.kind == ParameterKind::kInteger;
-}
-
-double value_in_force(const BackendDescription& backend, const Settings& settings,
-                      const Parameter& parameter) {
-  const double own = settings.real(std::string(parameter.name));
-  return backend.in_force != nullptr ? backend.in_force(settings, parameter.name).value_or(own) : own;
 }
 
 struct Decline {
@@ -94,6 +79,11 @@ Operation operation_of(const Event& event, int ranks, std::string_view call) {
 
 }  // namespace
 
+bool is_open(std::string_view source) {
+  return source.find("assumed") != std::string_view::npos ||
+         source.find("fitted") != std::string_view::npos || source.find("inferred") != std::string_view::npos;
+}
+
 double Influence::span(double now) const {
   return std::max(std::abs(std::log(at_half / now)), std::abs(std::log(at_twice / now)));
 }
@@ -102,7 +92,9 @@ bool Influence::turns_round(double now) const {
   return (now < 1) != (at_half < 1) || (now < 1) != (at_twice < 1);
 }
 
-std::optional<ModelError> model_error(const BackendDescription& backend) {
+namespace {
+
+std::optional<ModelError> computed_error(const BackendDescription& backend) {
   if (backend.validation == nullptr) return std::nullopt;
   std::vector<double> errors;
   for (const ValidationRow& row : backend.validation()) {
@@ -111,7 +103,18 @@ std::optional<ModelError> model_error(const BackendDescription& backend) {
   }
   if (errors.empty()) return std::nullopt;
   std::sort(errors.begin(), errors.end());
-  return ModelError{errors[errors.size() / 2], errors.back(), errors.size()};
+  return ModelError{errors[errors.size() / 2], errors[(errors.size() * 9 - 1) / 10], errors.back(),
+                    errors.size()};
+}
+
+}  // namespace
+
+std::optional<ModelError> model_error(const BackendDescription& backend) {
+  // Some take seconds, and none depends on settings.
+  static std::map<const BackendDescription*, std::optional<ModelError>> known;
+  const auto [place, is_new] = known.try_emplace(&backend);
+  if (is_new) place->second = computed_error(backend);
+  return place->second;
 }
 
 Advisor::Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source,
@@ -175,8 +178,10 @@ void Advisor::rank_backends() {
     Candidate candidate;
     candidate.backend = backend;
     const Result<WorldSetting> setting = setting_of(*backend);
+    ReplayOptions whole = options_.replay;
+    whole.sizes = true;  // for the report
     Result<ReplayResult> result =
-        setting ? replay(*setting, source_, options_.replay) : Result<ReplayResult>::failure(setting.error());
+        setting ? replay(*setting, source_, whole) : Result<ReplayResult>::failure(setting.error());
     if (result && result->stopped) {
       cut_short_ = true;
       break;
@@ -201,6 +206,29 @@ void Advisor::rank_backends() {
   });
 }
 
+/// The ratio with so many times a parameter's value, as far as it may be so; nothing: there is no such value,
+/// or no result. A parameter of the host is one of what the hardware declines, too.
+std::optional<double> Advisor::ratio_with(const WorldSetting& best, const WorldSetting& host,
+                                          const Parameter& parameter, bool of_host, double factor) {
+  const BackendDescription& backend = of_host ? host.backend : best.backend;
+  const double value = value_in_force(backend, of_host ? host.settings : best.settings, parameter);
+  double other = std::clamp(value * factor, parameter.minimum, parameter.maximum);
+  if (parameter.kind == ParameterKind::kInteger) other = std::round(other);
+  WorldSetting hardware = best;
+  WorldSetting plain = host;
+  const Settings::Value wanted{other, {}};
+  if (of_host) {
+    plain.settings.set(parameter.name, wanted);
+    plain.host_settings->set(parameter.name, wanted);
+    hardware.host_settings->set(parameter.name, wanted);
+  } else {
+    hardware.settings.set(parameter.name, wanted);
+  }
+  const std::optional<Time> end = end_of(hardware);
+  const std::optional<Time> base = of_host ? end_of(plain) : std::optional(this->host()->end());
+  return end && base ? std::optional(end->seconds() / base->seconds()) : std::nullopt;
+}
+
 void Advisor::find_influences() {
   const Candidate* const best = best_hardware();
   const Candidate* const base = host();
@@ -209,39 +237,21 @@ void Advisor::find_influences() {
   Result<WorldSetting> best_setting = setting_of(*best->backend);
   Result<WorldSetting> host_setting = setting_of(*base->backend);
   if (!best_setting || !host_setting) return;
-  // A parameter of the host is one of what the hardware declines, too.
-  const auto ratio = [&](bool of_host, std::string_view name, double value) -> std::optional<double> {
-    WorldSetting hardware = *best_setting;
-    if (!of_host) {
-      hardware.settings.set(name, {value, {}});
-      const auto end = end_of(hardware);
-      return end ? std::optional(end->seconds() / base->end().seconds()) : std::nullopt;
-    }
-    WorldSetting plain = *host_setting;
-    plain.settings.set(name, {value, {}});
-    plain.host_settings->set(name, {value, {}});
-    hardware.host_settings->set(name, {value, {}});
-    const auto end = end_of(hardware);
-    const auto of_plain = end ? end_of(plain) : std::nullopt;
-    return of_plain ? std::optional(end->seconds() / of_plain->seconds()) : std::nullopt;
-  };
   for (const bool of_host : {false, true}) {
     const BackendDescription& backend = of_host ? *base->backend : *best->backend;
     const Settings& settings = of_host ? host_setting->settings : best_setting->settings;
     for (const Parameter& parameter : backend.parameters) {
       if (!is_number(parameter) || (!is_open(parameter.source) && !is_shared(parameter.name))) continue;
       const double value = value_in_force(backend, settings, parameter);
-      double half = std::clamp(value / 2, parameter.minimum, parameter.maximum);
-      double twice = std::clamp(value * 2, parameter.minimum, parameter.maximum);
-      if (parameter.kind == ParameterKind::kInteger) {
-        half = std::round(half);
-        twice = std::round(twice);
-      }
-      if (value <= 0 || half == twice) continue;
+      const auto allowed = [&](double one) { return std::clamp(one, parameter.minimum, parameter.maximum); };
+      if (value <= 0 || allowed(value / 2) == allowed(value * 2)) continue;
       const std::string key = fmt::format("{}.{}", backend.name, parameter.name);
       if (!may_go_on(key)) return;
-      const auto at_half = ratio(of_host, parameter.name, half);
-      const auto at_twice = ratio(of_host, parameter.name, twice);
+      const auto at = [&](double factor) {
+        return ratio_with(*best_setting, *host_setting, parameter, of_host, factor);
+      };
+      const auto at_half = at(0.5);
+      const auto at_twice = at(2);
       if (!at_half || !at_twice) continue;
       ++tried_;
       influences_.push_back(
@@ -251,6 +261,14 @@ void Advisor::find_influences() {
                        [now](const Influence& a, const Influence& b) { return a.span(now) > b.span(now); });
       if (influences_.size() > kInfluences) influences_.pop_back();
     }
+  }
+  for (Influence& one : influences_) {
+    const std::string_view name = std::string_view(one.key).substr(one.key.find('.') + 1);
+    const bool of_host = one.key.starts_with("host.");
+    const auto& table = of_host ? base->backend->parameters : best->backend->parameters;
+    if (!may_go_on(one.key + ", 10 %")) return;
+    one.at_less = ratio_with(*best_setting, *host_setting, *find_parameter(table, name), of_host, 0.9);
+    one.at_more = ratio_with(*best_setting, *host_setting, *find_parameter(table, name), of_host, 1.1);
   }
 }
 

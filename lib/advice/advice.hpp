@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/configuration/configuration.hpp"
@@ -41,13 +42,16 @@ struct Candidate {
   [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
 };
 
-/// One parameter at half and at twice its value: the time of the best hardware over that of the host.
+/// One parameter with other values than its own: the time of the best hardware over that of the host.
 struct Influence {
   std::string key;  // "cclo.link"
   std::string value;
   std::string source;
   double at_half = 0;
   double at_twice = 0;
+  // At 10 % less and more of it; nothing: the search was cut short before.
+  std::optional<double> at_less = {};
+  std::optional<double> at_more = {};
 
   [[nodiscard]] double span(double now) const;
   /// The better of the two sides is another one then.
@@ -80,10 +84,14 @@ struct AlgorithmChoice {
 /// to: the median and the largest of the relative errors. Nothing: there are none.
 struct ModelError {
   double median = 0;
+  double nine_tenths = 0;  // nine tenths of them are not larger
   double largest = 0;
   std::size_t figures = 0;
 };
 std::optional<ModelError> model_error(const BackendDescription& backend);
+
+/// The source of a parameter's default says that no document has it: assumed, inferred or fitted.
+bool is_open(std::string_view source);
 
 class Advisor {
  public:
@@ -112,6 +120,8 @@ class Advisor {
   [[nodiscard]] const Candidate* best_hardware() const;
   /// Where the recording has computing.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
+  /// With all results, which are no longer here then.
+  [[nodiscard]] std::vector<Candidate> take_candidates() { return std::move(candidates_); }
   /// The five that move the answer most.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
   /// Of parameters tried.
@@ -139,6 +149,8 @@ class Advisor {
   std::optional<Time> end_of(const WorldSetting& setting);
   std::optional<Time> end_of(const Configuration& configuration, const BackendDescription& backend);
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
+  std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
+                                   const Parameter& parameter, bool of_host, double factor);
   void read_traffic();
   void read_traffic_of(int rank);
   void try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes);

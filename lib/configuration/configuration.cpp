@@ -210,16 +210,54 @@ class Loader {
     const auto keys = variables_by_key(registry_);
     for (const Override& o : surroundings_.overrides) {
       if (o.key == "config") continue;
-      const string key = resolved_key(o, registry_);
-      if (!keys.contains(key)) {
-        const string same = parameters_named(key);
-        if (!same.empty())
-          return fmt::format("{}: {} is a parameter of several backends; write one of {}", o.origin,
-                             in_quotes(key), same);
-        return unknown(o.origin, "key", key, views(keys));
+      if (o.key == "route") {
+        if (string error = add_route(o); !error.empty()) return error;
+        continue;
       }
-      add(key, {o.value, RawValue::Type::kText, o.origin});
+      for (const string& key : resolved_keys(o, registry_)) {
+        if (!keys.contains(key)) {
+          const string same = parameters_named(key);
+          if (!same.empty())
+            return fmt::format("{}: {} is a parameter of several backends; write one of {}", o.origin,
+                               in_quotes(key), same);
+          return unknown(o.origin, "key", key, views(keys));
+        }
+        add(key, {o.value, RawValue::Type::kText, o.origin});
+      }
     }
+    return {};
+  }
+
+  [[nodiscard]] std::size_t routes_of_file() const {
+    std::size_t count = 0;
+    for (const Entry& entry : entries_) {
+      if (entry.section == "route" && entry.line > 0) count = std::max(count, entry.route + 1);
+    }
+    return count;
+  }
+
+  /// OPERATION[:[MIN]-[MAX]]=BACKEND
+  string add_route(const Override& override) {
+    const string& text = override.value;
+    const auto equals = text.rfind('=');
+    const auto colon = text.find(':');
+    const auto dash = colon == string::npos ? string::npos : text.find('-', colon);
+    if (equals == string::npos || equals == 0 ||
+        (colon != string::npos && (dash == string::npos || dash > equals)))
+      return fmt::format("{} {} is not OPERATION=BACKEND or OPERATION:MIN-MAX=BACKEND", override.origin,
+                         in_quotes(text));
+    const std::size_t number = routes_of_file() + routes_given_++;
+    const auto add_key = [&](const char* key, const string& value) {
+      if (value.empty() && *key != '\0') return;
+      entries_.push_back({"route", key, {value, RawValue::Type::kText, override.origin}, number});
+    };
+    add_key("", {});  // its heading
+    add_key("operation", text.substr(0, std::min(colon, equals)));
+    if (colon != string::npos) {
+      add_key("min_bytes", text.substr(colon + 1, dash - colon - 1));
+      add_key("max_bytes", text.substr(dash + 1, equals - dash - 1));
+    }
+    add_key("backend", text.substr(equals + 1));
     return {};
   }
 
@@ -239,7 +277,43 @@ class Loader {
       string error = entry.name.empty() ? open_section(entry) : apply(entry);
       if (!error.empty()) return error;
     }
+    // Those of the command line win.
+    auto& routes = configuration_.routes;
+    std::rotate(routes.begin(), routes.end() - static_cast<std::ptrdiff_t>(routes_given_), routes.end());
+    return apply_factors();
+  }
+
+  /// "x0.5": so many times what the parameter would be.
+  string apply_factors() {
+    for (const auto& [name, factors] : factors_) {
+      const BackendDescription* const backend = registry_.find(name);
+      if (backend == nullptr) continue;
+      Section& section = configuration_.sections[name];
+      const Result<Settings> settings = read_settings(*backend, section);
+      if (!settings) continue;  // which is said once everything is there
+      for (const auto& [key, raw] : factors) {
+        const Parameter& parameter = *find_parameter(backend->parameters, key);
+        const double usual = value_in_force(*backend, *settings, parameter);
+        if (usual == 0)
+          return fmt::format("{}: {}.{} is 0, which has no multiple; give a value instead of {}", raw.origin,
+                             name, key, raw.text);
+        double value = usual * *factor_of(raw);
+        if (parameter.kind == ParameterKind::kInteger) value = std::round(value);
+        section[key] = {fmt::format("{}", value), raw.type, raw.origin};
+      }
+    }
     return {};
+  }
+
+  static std::optional<double> factor_of(const RawValue& raw) {
+    const auto factor = raw.text.starts_with('x') ? parse_quantity(raw.text.substr(1), "") : std::nullopt;
+    return factor && *factor >= 0 ? factor : std::nullopt;
+  }
+  [[nodiscard]] bool is_factor(const Entry& entry) const {
+    const BackendDescription* const backend = registry_.find(entry.section);
+    const Parameter* const parameter =
+        backend == nullptr ? nullptr : find_parameter(backend->parameters, entry.name);
+    return parameter != nullptr && is_number(*parameter) && factor_of(entry.value);
   }
 
   string open_section(const Entry& entry) {
@@ -261,6 +335,12 @@ class Loader {
   string apply(const Entry& entry) {
     const bool ours = entry.section.empty() || is_section(entry.section);
     if (!ours) {
+      if (is_factor(entry)) {
+        factors_[entry.section][entry.name] = entry.value;
+        return {};
+      }
+      if (const auto before = factors_.find(entry.section); before != factors_.end())
+        before->second.erase(entry.name);
       configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, in one place
       return {};
     }
@@ -389,6 +469,8 @@ class Loader {
   Registry& registry_;
   Configuration configuration_;
   std::vector<Entry> entries_;
+  std::size_t routes_given_ = 0;       // on the command line
+  std::map<string, Section> factors_;  // by backend: values that are "x0.5"
 };
 
 }  // namespace
@@ -408,24 +490,32 @@ Result<Settings> Configuration::settings_for(const BackendDescription& descripti
   return read_settings(description, section == sections.end() ? Section() : section->second);
 }
 
-string resolved_key(const Override& override, const Registry& registry) {
-  if (override.key.find('.') != string::npos) return override.key;
-  if (string whole = "machine." + override.key; find_row(whole) != nullptr) return whole;
-  const BackendDescription* owner = nullptr;
-  for (const string& name : override.backends) {
+std::vector<string> resolved_keys(const Override& override, const Registry& registry) {
+  if (override.key.find('.') != string::npos) return {override.key};
+  if (string whole = "machine." + override.key; find_row(whole) != nullptr) return {whole};
+  std::vector<string> names = override.backends;
+  if (std::find(names.begin(), names.end(), "all") != names.end()) {
+    const std::vector<string_view> every = registry.names();
+    names.assign(every.begin(), every.end());
+  }
+  std::vector<const BackendDescription*> owners;
+  for (const string& name : names) {
     const BackendDescription* const backend = registry.find(name);
     if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
-    if (owner != nullptr && owner != backend) return override.key;  // which one is open
-    owner = backend;
+    if (std::find(owners.begin(), owners.end(), backend) == owners.end()) owners.push_back(backend);
   }
   const bool general = find_row(override.key) != nullptr;
-  if (owner == nullptr) {  // for the message: what the one backend has
-    const bool one = override.backends.size() == 1 && registry.find(override.backends.front()) != nullptr;
-    return general || !one ? override.key : override.backends.front() + "." + override.key;
+  if (owners.empty()) {  // for the message: what the one backend has
+    const bool one = names.size() == 1 && registry.find(names.front()) != nullptr;
+    return {general || !one ? override.key : names.front() + "." + override.key};
   }
   const RawValue value{override.value, RawValue::Type::kText, override.origin};
-  if (general && !read_settings(*owner, {{override.key, value}})) return override.key;
-  return fmt::format("{}.{}", owner->name, override.key);
+  if (general && (owners.size() > 1 || !read_settings(*owners.front(), {{override.key, value}})))
+    return {override.key};
+  std::vector<string> keys;
+  for (const BackendDescription* owner : owners)
+    keys.push_back(fmt::format("{}.{}", owner->name, override.key));
+  return keys;
 }
 
 std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry) {

@@ -144,7 +144,8 @@ struct Configuration {
 };
 
 /// A setting from a command line; key as in the file ("clock", "zrlmpi.preset"), origin for messages.
-/// backends: those that the command line names, whose parameters may be named alone ("preset").
+/// backends: those that the command line names, whose parameters may be named alone ("preset"); all that have
+/// one of that name get it. The key "route" has a whole route for value: "bcast:0-64KiB=tinsel".
 struct Override {
   std::string key;
   std::string value;
@@ -152,9 +153,9 @@ struct Override {
   std::vector<std::string> backends = {};
 };
 
-/// The whole key that an override means. A name that is a general key and a parameter of the one backend that
-/// has it ("clock") is the parameter's if its value fits that.
-std::string resolved_key(const Override& override, const Registry& registry);
+/// The whole keys that an override means. A name that is a general key and a parameter of the one backend
+/// that has it ("clock") is the parameter's if its value fits that.
+std::vector<std::string> resolved_keys(const Override& override, const Registry& registry);
 
 /// What load_configuration looks at, so that tests need not touch the process.
 struct Surroundings {

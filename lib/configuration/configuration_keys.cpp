@@ -293,7 +293,8 @@ constexpr Row kRows[] = {
       "hash every call, its time and its data for the report; reads all data once more"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},
     {{"details", "OFFRAMP_DETAILS", "false", false, "true, false",
-      "report also how long each unit of the hardware is busy, and the critical path; costs time"},
+      "report also how long each unit of the hardware is busy, the critical path, and where the time in MPI "
+      "calls goes; costs time"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); },
      text_of<&Configuration::details>},
     {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time that Perfetto opens"},

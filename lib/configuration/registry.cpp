@@ -109,6 +109,12 @@ std::string value_with_unit(const Parameter& p, const Settings& settings) {
   return fmt::format("{}{}{}", value_text(p, settings), bare ? "" : " ", bare ? "" : p.unit);
 }
 
+double value_in_force(const BackendDescription& backend, const Settings& settings,
+                      const Parameter& parameter) {
+  const double own = settings.real(std::string(parameter.name));
+  return backend.in_force != nullptr ? backend.in_force(settings, parameter.name).value_or(own) : own;
+}
+
 Result<Settings> read_settings(const BackendDescription& description, const Section& section) {
   Settings settings = Settings::defaults(description.parameters);
   for (const auto& [name, raw] : section) {

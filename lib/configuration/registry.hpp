@@ -44,6 +44,13 @@ std::string variable_name(std::string_view backend, std::string_view parameter);
 std::string value_text(const Parameter& parameter, const Settings& settings);
 std::string value_with_unit(const Parameter& parameter, const Settings& settings);
 
+constexpr bool is_number(const Parameter& parameter) {
+  return parameter.kind == ParameterKind::kReal || parameter.kind == ParameterKind::kInteger;
+}
+/// What a parameter amounts to, also where its own value stands for another's (0: of the NIC).
+double value_in_force(const BackendDescription& backend, const Settings& settings,
+                      const Parameter& parameter);
+
 /// Null: there is none of that name.
 const Parameter* find_parameter(std::span<const Parameter> table, std::string_view name);
 

@@ -1,4 +1,5 @@
-// What a recording holds of one rank: its calls as events in program order, without payload.
+// What a recording holds of one rank: its calls as events in program order, without payload. Where several
+// threads call, each event is one thread's, and they stand in the order in which the rank came to them.
 //
 // Events are the same whichever hardware carried the program, or none: sizes, ranks and tags as the program
 // gave them, and requests by how many were begun since. What the order of arrival decided (which message a

@@ -21,12 +21,13 @@ inline constexpr std::string_view kFileMagic = "OFFRAMPR";
 inline constexpr std::string_view kPartMagic = "OFFRAMPP";
 
 /// Another number for every change after which an older reader would misread something.
-inline constexpr std::uint32_t kVersion = 3;
-/// The oldest that is read. It has no column of gaps.
+inline constexpr std::uint32_t kVersion = 4;
+/// The oldest that is read. It has no column of gaps, and version 3 none of threads.
 inline constexpr std::uint32_t kOldestVersion = 2;
 
 // Limits of the format: readers refuse what is beyond.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
+inline constexpr std::uint32_t kMostThreads = 1U << 22U;           // of a rank, one after the other
 inline constexpr std::size_t kMostSymbols = 8192;                  // different events of a block
 inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // events that a copy can go back
 inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list
@@ -35,17 +36,28 @@ inline constexpr std::size_t kMostPayload = std::size_t{64} << 20U;
 /// Of the open block; the event that goes beyond is its last.
 inline constexpr std::size_t kPayloadTarget = std::size_t{64} << 10U;
 
-enum class Column : std::uint8_t { kTimes, kPolls, kMatches, kChoices, kEvents, kEnd, kIndex, kGaps, kCount };
+enum class Column : std::uint8_t {
+  kTimes,
+  kPolls,
+  kMatches,
+  kChoices,
+  kEvents,
+  kEnd,
+  kIndex,
+  kGaps,
+  kThreads,
+  kCount
+};
 std::string_view to_string(Column column);
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
 /// Those that hold something of a rank, in the order in which a file has them. The events come last: where a
 /// file is cut, there is all that stands beside those that it has.
-inline constexpr std::array kColumnsOfRank = {Column::kGaps,    Column::kTimes,   Column::kPolls,
-                                              Column::kMatches, Column::kChoices, Column::kEvents,
-                                              Column::kEnd};
+inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,    Column::kTimes,
+                                              Column::kPolls,   Column::kMatches, Column::kChoices,
+                                              Column::kEvents,  Column::kEnd};
 /// Those of them that a version has.
 constexpr std::span<const Column> columns_of_rank(std::uint32_t version) {
-  return std::span(kColumnsOfRank).subspan(version < 3 ? 1 : 0);
+  return std::span(kColumnsOfRank).subspan(version < 3 ? 2 : version < 4 ? 1 : 0);
 }
 
 struct BlockHeader {

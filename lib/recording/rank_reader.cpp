@@ -45,6 +45,7 @@ RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t r
       times_(*blocks_, rank, Column::kTimes, kMostTimeCode, error_),
       poll_counts_(*blocks_, rank, Column::kPolls, UINT64_MAX, error_),
       gap_times_(*blocks_, rank, Column::kGaps, kMostTimeCode, error_),
+      threads_(*blocks_, rank, Column::kThreads, kMostThreads, error_),
       matches_(*blocks_, rank, Column::kMatches, error_),
       choices_(*blocks_, rank, Column::kChoices, error_) {
   read_end();
@@ -95,6 +96,8 @@ bool RankReader::next(Event& event) {
   polls_ = poll_counts_.at(count_)[0];
   const auto [brief, longer] = gap_times_.at(count_);
   gaps_ = {time_of_code(brief), time_of_code(longer)};
+  if (const std::uint64_t other = threads_.at(count_)[0]; other > 0)
+    thread_ = static_cast<std::uint32_t>(other - 1);
   wildcard_ = is_wildcard(*next);
   if (wildcard_) ++wildcards_;
   if (is_choice(*next)) read_choice(std::max<std::uint64_t>(1, list(next->list).size()));

@@ -54,6 +54,8 @@ class RankReader final : public Reader {
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
   [[nodiscard]] std::uint64_t polls() const override { return polls_; }
   [[nodiscard]] Gaps gaps() const override { return gaps_; }
+  [[nodiscard]] bool has_threads() const override { return !blocks_->of(Column::kThreads).empty(); }
+  [[nodiscard]] std::uint32_t thread() const override { return thread_; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
   [[nodiscard]] bool cut() const override { return cut_; }
   [[nodiscard]] std::optional<std::uint64_t> events() const override { return end_; }
@@ -74,6 +76,7 @@ class RankReader final : public Reader {
   SparseColumn<1> times_;
   SparseColumn<1> poll_counts_;
   SparseColumn<2> gap_times_;
+  SparseColumn<1> threads_;
   EntryReader matches_;
   EntryReader choices_;
 
@@ -88,6 +91,7 @@ class RankReader final : public Reader {
   std::uint64_t computed_ = 0;
   std::uint64_t polls_ = 0;
   Gaps gaps_;
+  std::uint32_t thread_ = 0;
   std::vector<std::uint32_t> choice_;
   std::optional<std::uint64_t> end_;  // events that a complete recording has
   bool cut_ = true;

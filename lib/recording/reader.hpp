@@ -25,7 +25,8 @@ struct Description {
   std::vector<std::pair<std::string, std::string>> facts;  // "program", "arguments", "date", ...
 };
 
-/// The events of one rank, in program order. Memory is bounded whatever the length.
+/// The events of one rank, in program order; those of several threads in the order in which the rank came to
+/// them. Memory is bounded whatever the length.
 class Reader {
  public:
   virtual ~Reader() = default;
@@ -49,6 +50,11 @@ class Reader {
   /// The CPU time between those questions, which is no part of computed(). Recordings of version 2 have none:
   /// there it is part of computed().
   [[nodiscard]] virtual Gaps gaps() const { return {}; }
+  /// Events may be of several threads. False: all are of one.
+  [[nodiscard]] virtual bool has_threads() const { return false; }
+  /// Whose the event is that next() gave. The first one that recorded anything is usually 0; any numbers may
+  /// follow.
+  [[nodiscard]] virtual std::uint32_t thread() const { return 0; }
   /// The name of Event::call.
   [[nodiscard]] virtual std::string_view call(std::uint16_t number) const = 0;
   /// The recording ends here because it was cut (a crash, a limit), not because the program ended.

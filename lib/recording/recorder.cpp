@@ -4,6 +4,7 @@
 // replaces. So a process that is killed leaves a part that can be read, up to its last flush.
 #include "lib/recording/recorder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -12,8 +13,8 @@
 namespace offramp::recording {
 namespace {
 
-constexpr std::array kBeside = {Column::kGaps, Column::kTimes, Column::kPolls, Column::kMatches,
-                                Column::kChoices};
+constexpr std::array kBeside = {Column::kThreads, Column::kGaps,    Column::kTimes,
+                                Column::kPolls,   Column::kMatches, Column::kChoices};
 
 std::uint64_t difference(std::int32_t value, std::int32_t last) {
   return zigzag(static_cast<std::uint64_t>(std::int64_t{value} - last));
@@ -73,21 +74,35 @@ std::uint64_t Recorder::Sum::take() {
   return code;
 }
 
+void Recorder::switch_to(std::uint32_t thread) {
+  thread = std::min(thread, kMostThreads - 1);
+  if (thread == thread_) return;
+  others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
+  others_[thread_] = std::exchange(since_, others_[thread]);
+  thread_ = thread;
+  beside_ = thread_ != noted_thread_ || since_.polls > 0 || since_.time.matters();
+}
+
 void Recorder::note_beside() {
   beside_ = false;
   if (ended_) return;
-  if (const std::uint64_t polls = std::exchange(polls_, 0); polls > 0) {
+  if (noted_thread_ != thread_) {
+    noted_thread_ = thread_;
+    open_before_event(Column::kThreads).payload.put(std::uint64_t{thread_} + 1);
+    commit(Column::kThreads);
+  }
+  if (const std::uint64_t polls = std::exchange(since_.polls, 0); polls > 0) {
     open_before_event(Column::kPolls).payload.put(polls);
     commit(Column::kPolls);
   }
-  if (time_.matters()) {
-    open_before_event(Column::kTimes).payload.put(time_.take());
+  if (since_.time.matters()) {
+    open_before_event(Column::kTimes).payload.put(since_.time.take());
     commit(Column::kTimes);
   }
-  if (brief_gaps_.matters() || longer_gaps_.matters()) {
+  if (since_.brief_gaps.matters() || since_.longer_gaps.matters()) {
     Payload& payload = open_before_event(Column::kGaps).payload;
-    payload.put(brief_gaps_.take());
-    payload.put(longer_gaps_.take());
+    payload.put(since_.brief_gaps.take());
+    payload.put(since_.longer_gaps.take());
     commit(Column::kGaps);
   }
 }

@@ -1,11 +1,12 @@
-// Records one rank's calls, in memory or into a file beside it. Used by one thread at a time; the calls on
-// the path of messages allocate nothing.
+// Records one rank's calls, in memory or into a file beside it. Used by one thread at a time, which says so
+// where there are several; the calls on the path of messages allocate nothing.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lib/recording/event.hpp"
 #include "lib/recording/event_writer.hpp"
@@ -58,20 +59,23 @@ class Recorder {
   void matched(std::uint32_t wildcard, Match match);
   /// The positions in the list of the wait that was added last (kAny, kSome).
   void chosen(std::span<const std::uint32_t> positions);
+  /// What follows is another thread's; the first one is 0. Each has questions and CPU time of its own; those
+  /// beyond kMostThreads count as one.
+  void switch_to(std::uint32_t thread);
   /// A question that found nothing.
   void polled(std::uint16_t /*call*/) {
-    ++polls_;
+    ++since_.polls;
     beside_ = true;
   }
   /// CPU time of the program before the next event. Small times are added up until they matter.
   void computed(std::uint64_t nanoseconds) {
-    time_.add(nanoseconds);
-    beside_ = beside_ || time_.matters();
+    since_.time.add(nanoseconds);
+    beside_ = beside_ || since_.time.matters();
   }
   /// CPU time between questions that found nothing: not in computed().
   void asked_between(const Gaps& gaps) {
-    brief_gaps_.add(gaps.brief);
-    longer_gaps_.add(gaps.longer);
+    since_.brief_gaps.add(gaps.brief);
+    since_.longer_gaps.add(gaps.longer);
   }
 
   /// Writes what there is to the file, as before a crash. Async-signal-safe if the file is open.
@@ -100,6 +104,13 @@ class Recorder {
     static constexpr std::uint64_t kLeastTime = 1000;  // nanoseconds
     std::uint64_t time_ = 0;                           // since the last entry
     std::uint64_t remainder_ = 0;                      // what the last entry could not hold
+  };
+  /// What a thread did since its last event.
+  struct Since {
+    Sum time;
+    Sum brief_gaps;
+    Sum longer_gaps;
+    std::uint64_t polls = 0;
   };
   struct Beside {
     Payload payload;
@@ -133,10 +144,10 @@ class Recorder {
   std::uint32_t wildcards_ = 0;
   std::uint64_t choices_ = 0;
   std::uint64_t events_ = 0;
-  Sum time_;
-  Sum brief_gaps_;
-  Sum longer_gaps_;
-  std::uint64_t polls_ = 0;
+  Since since_;                // of this thread
+  std::vector<Since> others_;  // by thread, where there are several
+  std::uint32_t thread_ = 0;
+  std::uint32_t noted_thread_ = 0;  // of the last event
   std::uint64_t noted_choices_ = 0;
   std::uint64_t last_event_ = 0;  // where the recording ended
   std::uint32_t rank_;

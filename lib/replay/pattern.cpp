@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "lib/configuration/names.hpp"
+#include "lib/replay/pattern_programs.hpp"
+#include "lib/replay/pattern_rounds.hpp"
 
 namespace offramp {
 namespace {
@@ -19,121 +21,9 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-enum Call : std::uint16_t { kSend, kRecv, kIsend, kIrecv, kWaitall };
-constexpr std::array<std::string_view, 5> kCalls = {"MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv",
-                                                    "MPI_Waitall"};
-constexpr std::uint32_t kWaited = 1;  // the list of the requests of a wait
-
-Event message(EventKind kind, int peer, std::uint64_t bytes, bool blocking, int tag = 0) {
-  Event event;
-  event.kind = kind;
-  event.flags = blocking ? recording::kBlocking : 0;
-  event.call = kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv);
-  event.peer = peer;
-  event.tag = tag;
-  event.bytes = bytes;
-  return event;
-}
-
-/// One rank's events, the same number of them each round.
-class Rounds : public recording::Reader {
+class PingPong final : public PatternScript {
  public:
-  Rounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
-
-  bool next(Event& given) final {
-    if (at_ == count()) {
-      at_ = 0;
-      ++round_;
-    }
-    if (round_ == pattern_.rounds || count() == 0) return false;
-    given = event(at_++, round_);
-    return true;
-  }
-  [[nodiscard]] std::uint64_t computed() const final { return 0; }
-  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
-    return number == kWaited ? requests_ : std::span<const std::uint64_t>();
-  }
-  [[nodiscard]] std::optional<recording::Match> match() final { return std::nullopt; }
-  [[nodiscard]] std::span<const std::uint32_t> choice() const final { return {}; }
-  [[nodiscard]] std::uint64_t polls() const final { return 0; }
-  [[nodiscard]] std::string_view call(std::uint16_t number) const final {
-    return number < kCalls.size() ? kCalls[number] : std::string_view();
-  }
-  [[nodiscard]] bool cut() const final { return false; }
-  [[nodiscard]] const std::string& error() const final { return error_; }
-
- protected:
-  /// Of a round.
-  [[nodiscard]] virtual std::size_t count() const = 0;
-  [[nodiscard]] virtual Event event(std::size_t number, int round) const = 0;
-
-  [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] int ranks() const { return pattern_.ranks; }
-  [[nodiscard]] std::uint64_t bytes() const { return pattern_.bytes; }
-  [[nodiscard]] std::uint64_t parameter() const { return pattern_.parameter; }
-  /// So many ranks further round.
-  [[nodiscard]] int around(std::int64_t distance) const {
-    const std::int64_t to = (rank_ + distance) % ranks();
-    return static_cast<int>(to < 0 ? to + ranks() : to);
-  }
-  /// Of all requests since the last one: so many.
-  Event wait_for(std::size_t requests) {
-    requests_.resize(requests);
-    for (std::size_t i = 0; i < requests; ++i) requests_[i] = requests - i;
-    return waiting();
-  }
-  [[nodiscard]] static Event waiting() {
-    Event event;
-    event.kind = EventKind::kWait;
-    event.call = kWaitall;
-    event.list = kWaited;
-    return event;
-  }
-
- private:
-  Pattern pattern_;
-  int rank_;
-  int round_ = 0;
-  std::size_t at_ = 0;
-  std::vector<std::uint64_t> requests_;
-  std::string error_;
-};
-
-/// What stays the same is written down once.
-class Script : public Rounds {
- public:
-  using Rounds::Rounds;
-
- protected:
-  void send(int peer) { events_.push_back(message(EventKind::kSend, peer, bytes(), true)); }
-  void receive(int peer) { events_.push_back(message(EventKind::kReceive, peer, bytes(), true)); }
-  void begin_send(int peer, int tag = 0) { begin(EventKind::kSend, peer, tag); }
-  void begin_receive(int peer, int tag = 0) { begin(EventKind::kReceive, peer, tag); }
-  void wait() {
-    if (begun_ > 0) events_.push_back(wait_for(begun_));
-  }
-  /// A message to one rank while one comes from another, and a wait for both.
-  void exchange(int to, int from) {
-    begin_receive(from);
-    begin_send(to);
-    wait();
-  }
-
- private:
-  void begin(EventKind kind, int peer, int tag) {
-    events_.push_back(message(kind, peer, bytes(), false, tag));
-    ++begun_;
-  }
-  [[nodiscard]] std::size_t count() const final { return events_.size(); }
-  [[nodiscard]] Event event(std::size_t number, int) const final { return events_[number]; }
-
-  std::vector<Event> events_;
-  std::size_t begun_ = 0;
-};
-
-class PingPong final : public Script {
- public:
-  PingPong(const Pattern& pattern, int own) : Script(pattern, own) {
+  PingPong(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     const int last = ranks() - 1;
     if (own == 0) {
       send(last);
@@ -145,9 +35,9 @@ class PingPong final : public Script {
   }
 };
 
-class Incast final : public Script {
+class Incast final : public PatternScript {
  public:
-  Incast(const Pattern& pattern, int own) : Script(pattern, own) {
+  Incast(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     if (own != 0) {
       send(0);
       return;
@@ -157,17 +47,17 @@ class Incast final : public Script {
   }
 };
 
-class Shift final : public Script {
+class Shift final : public PatternScript {
  public:
-  Shift(const Pattern& pattern, int own) : Script(pattern, own) {
+  Shift(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     const auto distance = static_cast<std::int64_t>(parameter());
     exchange(around(distance), around(-distance));
   }
 };
 
-class Ring final : public Script {
+class Ring final : public PatternScript {
  public:
-  Ring(const Pattern& pattern, int own) : Script(pattern, own) {
+  Ring(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     if (own == 0) {
       send(around(1));
       receive(around(-1));
@@ -179,15 +69,14 @@ class Ring final : public Script {
 };
 
 /// Both neighbours in each of several directions on a torus, whose sides are as equal as they can be.
-class Stencil final : public Script {
+class Stencil final : public PatternScript {
  public:
-  Stencil(const Pattern& pattern, int own, int dimensions) : Script(pattern, own) {
+  Stencil(const Pattern& pattern, int own, int dimensions) : PatternScript(pattern, own) {
     std::vector<int> neighbours;
     int left = ranks();
     int stride = 1;
     for (int dimension = dimensions; dimension > 0; --dimension) {
-      int side = static_cast<int>(std::lround(std::floor(std::pow(left, 1.0 / dimension) + 1e-9)));
-      while (left % side != 0) --side;
+      const int side = side_of_grid(left, dimension);
       const int at = own / stride % side;
       const int base = own - at * stride;
       neighbours.push_back(base + (at + 1) % side * stride);
@@ -204,9 +93,9 @@ class Stencil final : public Script {
 };
 
 /// Up a binomial tree to rank 0, and down again.
-class Tree final : public Script {
+class Tree final : public PatternScript {
  public:
-  Tree(const Pattern& pattern, int own) : Script(pattern, own) {
+  Tree(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     std::vector<int> children;
     int bit = 1;
     for (; bit < ranks() && (own & bit) == 0; bit <<= 1) {
@@ -221,9 +110,9 @@ class Tree final : public Script {
   }
 };
 
-class Bisection final : public Script {
+class Bisection final : public PatternScript {
  public:
-  Bisection(const Pattern& pattern, int own) : Script(pattern, own) {
+  Bisection(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     const int half = ranks() / 2;
     if (own >= 2 * half) return;
     const int other = own < half ? own + half : own - half;
@@ -232,40 +121,42 @@ class Bisection final : public Script {
 };
 
 /// Everyone with everyone, all at once; the nearest first.
-class AllToAll final : public Rounds {
+class AllToAll final : public PatternRounds {
  public:
-  AllToAll(const Pattern& pattern, int own) : Rounds(pattern, own) {
-    if (ranks() > 1) (void)wait_for(2 * others());
-  }
+  AllToAll(const Pattern& pattern, int own) : PatternRounds(pattern, own), wait_(wait_for(2 * others())) {}
 
  private:
   [[nodiscard]] std::size_t others() const { return static_cast<std::size_t>(ranks() - 1); }
   [[nodiscard]] std::size_t count() const final { return 2 * others() + 1; }
-  [[nodiscard]] Event event(std::size_t number, int) const final {
-    if (number == 2 * others()) return waiting();
+  [[nodiscard]] Event event(std::size_t number, int) final {
+    if (number == 2 * others()) return wait_;
     const bool receives = number < others();
     const auto distance = static_cast<std::int64_t>(number % others()) + 1;
-    return message(receives ? EventKind::kReceive : EventKind::kSend, around(receives ? -distance : distance),
-                   bytes(), false);
+    return pattern_message(receives ? EventKind::kReceive : EventKind::kSend,
+                           around(receives ? -distance : distance), bytes(), false);
   }
+
+  Event wait_;
 };
 
 /// Each round another distance, the same for all ranks, and sizes up to that of a message.
-class Random final : public Rounds {
+class Random final : public PatternRounds {
  public:
-  Random(const Pattern& pattern, int own) : Rounds(pattern, own) { (void)wait_for(1); }
+  Random(const Pattern& pattern, int own) : PatternRounds(pattern, own), wait_(wait_for(1)) {}
 
  private:
   [[nodiscard]] std::size_t count() const final { return 3; }
-  [[nodiscard]] Event event(std::size_t number, int round) const final {
-    if (number == 2) return waiting();
-    // Fibonacci hashing: neighbouring rounds have nothing in common.
-    const std::uint64_t drawn = (static_cast<std::uint64_t>(round) + 1 + parameter()) * 0x9E3779B97F4A7C15U;
+  [[nodiscard]] Event event(std::size_t number, int round) final {
+    if (number == 2) return wait_;
+    const std::uint64_t drawn = drawn_for(static_cast<std::uint64_t>(round) + 1 + parameter());
     const auto distance =
         1 + static_cast<std::int64_t>((drawn >> 40) % static_cast<std::uint64_t>(ranks() - 1));
-    if (number == 0) return message(EventKind::kSend, around(distance), (drawn >> 20) % (bytes() + 1), false);
-    return message(EventKind::kReceive, around(-distance), bytes(), true);
+    if (number == 0)
+      return pattern_message(EventKind::kSend, around(distance), (drawn >> 20) % (bytes() + 1), false);
+    return pattern_message(EventKind::kReceive, around(-distance), bytes(), true);
   }
+
+  Event wait_;
 };
 
 enum Kind : std::uint8_t {
@@ -279,8 +170,17 @@ enum Kind : std::uint8_t {
   kAllToAll,
   kBisection,
   kRandom,
+  kDataParallel,
+  kPipeline,
+  kExperts,
+  kTranspose2d,
+  kTranspose3d,
+  kSparse,
   kKinds
 };
+// What a rank does in a round is written down for each of the ranks.
+constexpr std::uint64_t kMostInARound = 1U << 16U;
+constexpr std::uint64_t kMostNeighbours = 1U << 10U;
 constexpr std::array<PatternKind, kKinds> kTable = {{
     {"pingpong", "", "between rank 0 and the last one, there and back"},
     {"incast", "", "all ranks send to rank 0 at once"},
@@ -293,6 +193,16 @@ constexpr std::array<PatternKind, kKinds> kTable = {{
     {"bisection", "", "every rank with its partner in the other half, both ways at once"},
     {"random", "SEED",
      "each round every rank sends as far as all others, up to BYTES; distance and size are drawn"},
+    {"data-parallel", "BUCKETS", "so many sums of BYTES over all ranks, begun one after the other", true,
+     kMostInARound},
+    {"pipeline", "BATCHES", "so many batches through all ranks, and back again", false, kMostInARound},
+    {"experts", "SEED",
+     "every rank sends tokens to every other and gets them back; up to 2 BYTES, drawn each round", true},
+    {"transpose2d", "", "a matrix in slabs: blocks of BYTES between all ranks", true},
+    {"transpose3d", "", "a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns",
+     true},
+    {"sparse", "NEIGHBOURS", "with so many others, as far away as is drawn, all at once", false,
+     kMostNeighbours},
 }};
 
 /// A whole number, or what is wrong with it.
@@ -333,6 +243,18 @@ std::unique_ptr<recording::Reader> Pattern::read(int rank) const {
       return std::make_unique<Bisection>(*this, rank);
     case kRandom:
       return std::make_unique<Random>(*this, rank);
+    case kDataParallel:
+      return read_data_parallel(*this, rank);
+    case kPipeline:
+      return read_pipeline(*this, rank);
+    case kExperts:
+      return read_experts(*this, rank);
+    case kTranspose2d:
+      return read_transpose(*this, rank, 2);
+    case kTranspose3d:
+      return read_transpose(*this, rank, 3);
+    case kSparse:
+      return read_sparse(*this, rank);
     case kKinds:
       break;
   }
@@ -367,7 +289,8 @@ Result<Pattern> parse_pattern(const std::string& text) {
   constexpr double kMostBytes = 0x1p46;
   constexpr double kMostRounds = 1e9;
   if (has_own) {
-    Result<std::uint64_t> own = number(parts[1], pattern.kind->parameter, "", 0, kMostRounds);
+    Result<std::uint64_t> own =
+        number(parts[1], pattern.kind->parameter, "", 0, static_cast<double>(pattern.kind->most));
     if (!own) return Failure::failure(own.error());
     pattern.parameter = *own;
   }
@@ -377,6 +300,9 @@ Result<Pattern> parse_pattern(const std::string& text) {
   if (!bytes) return Failure::failure(bytes.error());
   pattern.ranks = static_cast<int>(*ranks);
   pattern.bytes = *bytes;
+  if (pattern.kind == &kTable[kSparse] && pattern.parameter >= *ranks)
+    return Failure::failure(
+        fmt::format("{} neighbours, and there are {} other ranks", pattern.parameter, *ranks - 1));
   if (parts.size() > first + 2) {
     Result<std::uint64_t> rounds = number(parts[first + 2], "number of rounds", "", 1, kMostRounds);
     if (!rounds) return Failure::failure(rounds.error());

@@ -1,8 +1,8 @@
 // Patterns: small programs that a world runs without a recording, made up as they are read. For questions
 // about hardware and networks that need no program of one's own: what an incast takes, a stencil, a shift.
 //
-// All ranks begin at time 0. Each round is the same, but for random; messages of different rounds may overlap
-// where a rank does not wait for another.
+// All ranks begin at time 0. Each round is the same, but for random and experts; messages of different rounds
+// may overlap where a rank does not wait for another.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,8 @@ struct PatternKind {
   std::string_view name;
   std::string_view parameter;  // what its own number means; empty: it has none
   std::string_view description;
+  bool has_collectives = false;     // of the backend; else it has messages alone
+  std::uint64_t most = 1000000000;  // that its own number may be
 };
 std::span<const PatternKind> pattern_kinds();
 

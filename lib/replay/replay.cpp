@@ -85,7 +85,7 @@ void ReplayRun::chosen(int rank, const Operation& operation, Handling handling, 
   Place& place = places[index];
   Counters& counters = result.ranks[index].counters;
   counters.of(place.call).note(handling);
-  place.handling = handling;
+  (place.handling != nullptr ? *place.handling : untold_) = handling;
   if (handling == Handling::kDeclined) place.declines.count(counters, operation.kind, reason);
 }
 
@@ -146,8 +146,52 @@ namespace {
 
 Task<void> play(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
                 std::unique_ptr<recording::Reader> reader) {
-  ReplayRank player(run, rank, job, std::move(reader));
+  ReplayRank own(run, rank, job);
+  ReplayThread player(run, own, rank, *reader);
   co_await player.play();
+}
+
+/// What the threads of a rank share. It stays until the last of them has ended.
+struct ThreadedRank {
+  ThreadedRank(ReplayRun& run_, RankHandle& rank, const ReplayJob& job,
+               std::unique_ptr<recording::Reader> reader)
+      : run(run_),
+        own(run, rank, job),
+        threads(std::move(reader), [this](RankHandle& handle, RankThreads::Stream& stream) {
+          ++own.playing;  // here already: the others may end before it comes to its first event
+          return play_thread(*this, handle, stream);
+        }) {
+    run.threads.push_back(&threads);
+  }
+  ~ThreadedRank() { std::erase(run.threads, &threads); }
+  ThreadedRank(const ThreadedRank&) = delete;
+  ThreadedRank& operator=(const ThreadedRank&) = delete;
+
+  static Task<void> play_thread(ThreadedRank& all, RankHandle& rank, RankThreads::Stream& stream) {
+    ReplayThread player(all.run, all.own, rank, stream, &all.threads);
+    co_await player.play();
+  }
+
+  ReplayRun& run;
+  ReplayRank own;
+  RankThreads threads;
+};
+
+Task<void> play_threads(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
+                        std::unique_ptr<recording::Reader> reader) {
+  ThreadedRank all(run, rank, job, std::move(reader));
+  co_await ThreadedRank::play_thread(all, rank, all.threads.first(rank));
+  while (all.own.playing > 0) {
+    all.own.last_thread = &rank;
+    co_await rank.sleep();
+  }
+}
+
+/// Threads of which nothing is known but that they have events may have begun sooner than it looked. True:
+/// one of them begins.
+bool begin_another_thread(const ReplayRun& run) {
+  return !run.over && std::any_of(run.threads.begin(), run.threads.end(),
+                                  [](RankThreads* threads) { return threads->begin_another(); });
 }
 
 std::string place_of(const ReplayRun& run, std::size_t rank) {
@@ -221,9 +265,12 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
     });
     if (job == run.jobs.end())
       return source.background.play(rank, [&run] { return run.over || run.ranks_ended == run.ranks; });
-    return play(run, rank, *job, source.read(rank.rank()));
+    std::unique_ptr<recording::Reader> reader = source.read(rank.rank());
+    return reader->has_threads() ? play_threads(run, rank, *job, std::move(reader))
+                                 : play(run, rank, *job, std::move(reader));
   };
-  const std::string stuck = world->run(program, working_ranks(run, source));
+  const std::string stuck =
+      world->run(program, working_ranks(run, source), [&run] { return begin_another_thread(run); });
   if (!run.error.empty()) return Failure::failure(run.error);
   if (!world->declined().empty()) return Failure::failure(world->declined());
   const bool cut = std::any_of(run.places.begin(), run.places.end(),

@@ -47,9 +47,9 @@ struct ReplayProgress {
   int ranks_ended = 0;
 };
 
-/// Is told what the ranks do in a replay. Of the order only this is certain: a rank's calls, and what its
-/// program uses, come in the order of the program, and a message is used or part of something at its sender
-/// before anything else is told of it.
+/// Is told what the ranks do in a replay. Of the order only this is certain: the calls of a rank's thread,
+/// and what they use, come in the order of the program, and a message is used or part of something at its
+/// sender before anything else is told of it.
 class ReplayObserver : public WorldLog {
  public:
   /// Who wants the spans and packets of all ranks; null: not told.

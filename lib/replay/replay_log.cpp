@@ -34,6 +34,10 @@ void ReplayLog::record(const Span& span) {
   if (spans_ != nullptr) spans_->record(span);
 }
 
+void ReplayLog::turn(int rank, std::uint32_t thread) {
+  if (observer_ != nullptr) observer_->turn(rank, thread);
+}
+
 void ReplayLog::used(int rank, std::uint64_t operation) {
   if (observer_ != nullptr) observer_->used(rank, operation);
 }

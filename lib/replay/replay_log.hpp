@@ -24,6 +24,7 @@ class ReplayLog final : public WorldLog, public SpanSink {
   [[nodiscard]] std::optional<CriticalPath> take_path();
 
   void record(const Span& span) override;
+  void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
   void sent(std::uint64_t message, int destination) override;
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;

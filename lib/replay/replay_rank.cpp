@@ -31,6 +31,10 @@ constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 constexpr bool is_meeting(EventKind kind) {
   return kind == EventKind::kMeet || kind == EventKind::kExchange;
 }
+/// Looks for a message, which is not to be taken meanwhile.
+constexpr bool is_probe(EventKind kind) {
+  return kind == EventKind::kProbe || kind == EventKind::kClaim;
+}
 /// Neither communicates nor takes modelled time.
 constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
@@ -48,28 +52,37 @@ constexpr bool has_communicator(EventKind kind) {
 
 // --- a rank and its events ---
 
-ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
-                       std::unique_ptr<recording::Reader> reader)
-    : run_(run),
-      place_(run.places[static_cast<std::size_t>(rank.rank())]),
-      replayed_(run.result.ranks[static_cast<std::size_t>(rank.rank())]),
-      rank_(rank),
-      job_(job),
-      reader_(std::move(reader)),
-      communicators_(recording::kFirstMade) {
-  std::optional<Communicator>& everyone = communicators_[recording::kWorld].communicator;
+ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job_)
+    : place(run.places[static_cast<std::size_t>(rank.rank())]),
+      replayed(run.result.ranks[static_cast<std::size_t>(rank.rank())]),
+      job(job_),
+      communicators(recording::kFirstMade) {
+  std::optional<Communicator>& everyone = communicators[recording::kWorld].communicator;
   everyone = rank.everyone();
   if (job.ranks < rank.size()) {
     std::vector<int> members(static_cast<std::size_t>(job.ranks));
     std::iota(members.begin(), members.end(), job.first);
     everyone = rank.communicator(members, kJobs | static_cast<std::uint64_t>(job.first));
   }
-  if (run.options.certificate) certificate_ = std::make_unique<Certificate>();
+  if (run.options.certificate) certificate = std::make_unique<Certificate>();
 }
 
-Task<void> ReplayRank::play() {
-  while (next()) {
-    if (rank_.is_far_ahead()) co_await rank_.let_world_come_up();
+ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
+                           RankThreads* order)
+    : run_(run), own_(own), rank_(rank), reader_(reader), order_(order) {}
+
+Task<void> ReplayThread::play() {
+  for (;;) {
+    if (order_ != nullptr) co_await come_to_event();
+    if (!next()) break;
+    if (order_ != nullptr) {
+      co_await take_turn();
+    } else if (rank_.is_far_ahead()) {
+      co_await rank_.let_world_come_up();
+    }
+    own_.place.call = event_.call;  // another thread may have been there meanwhile
+    own_.place.handling = &handling_;
+    if (!check()) break;
     switch (event_.kind) {
       case EventKind::kSend: {
         const bool blocking = has(recording::kBlocking) && !has(recording::kBuffered);
@@ -118,13 +131,14 @@ Task<void> ReplayRank::play() {
         for (OpenRequest& one : taken_requests_) {  // or none
           const Received received = co_await rank_.wait(one.request);
           count_learned(one.begun, received);
-          reader_->learned(one.number);
+          reader_.learned(one.number);
         }
         break;
       }
       case EventKind::kProbe:
       case EventKind::kClaim:
         co_await probe();
+        if (order_ != nullptr) order_->begun(stream());
         break;
       case EventKind::kCancel:
         co_await cancel();
@@ -152,56 +166,79 @@ Task<void> ReplayRank::play() {
   co_await finish();
 }
 
-bool ReplayRank::refuse(const std::string& what) {
-  run_.fail(fmt::format("rank {}, event {} ({}): {}", rank_.rank(), number_,
+bool ReplayThread::refuse(const std::string& what) {
+  const std::uint64_t number = order_ != nullptr ? stream().dealt().number : own_.place.events;
+  run_.fail(fmt::format("rank {}, event {} ({}): {}", rank_.rank(), number,
                         run_.result.functions[event_.call], what));
   return false;
 }
 
-bool ReplayRank::end_early(const std::string& why) {
-  place_.why_early = why;
+bool ReplayThread::end_early(const std::string& why) {
+  own_.place.why_early = why;
   ends_ = true;
   return false;
 }
 
 /// The next event, ready to be done.
-bool ReplayRank::next() {
+bool ReplayThread::next() {
   if (ends_ || run_.over) return false;
-  if (!reader_->next(event_)) {
-    const std::string& damage = reader_->error();
+  if (!reader_.next(event_)) {
+    const std::string& damage = reader_.error();
     if (!damage.empty() && run_.options.partial) {
       end_early("its recording is damaged: " + damage);
     } else if (!damage.empty()) {
       run_.fail(damage);  // it names the rank
-    } else if (reader_->cut()) {
+    } else if (reader_.cut()) {
       end_early("its recording was cut");
     }
     return false;
   }
   run_.count_event();
-  if (event_.call >= functions_.size()) functions_.resize(std::size_t{event_.call} + 1, kUnknown);
-  std::uint16_t& function = functions_[event_.call];
-  if (function == kUnknown) function = run_.number_of_function(reader_->call(event_.call));
+  if (event_.call >= own_.functions.size())
+    own_.functions.resize(std::size_t{event_.call} + 1, ReplayRank::kUnknown);
+  std::uint16_t& function = own_.functions[event_.call];
+  if (function == ReplayRank::kUnknown) function = run_.number_of_function(reader_.call(event_.call));
   event_.call = function;
-  place_.events = ++number_;
-  place_.call = event_.call;
-  if (run_.over || !check()) return false;
+  if (order_ != nullptr) begun_ = stream().dealt().begun;
+  ++own_.place.events;
+  own_.place.call = event_.call;
+  if (run_.over) return false;
   if (!has(recording::kContinues)) end_call();
-  if (const std::uint64_t polls = reader_->polls(); polls > 0) depends(Dependence::kPolling, polls);
+  if (const std::uint64_t polls = reader_.polls(); polls > 0) depends(Dependence::kPolling, polls);
   if (!pass_time()) return false;
-  if (certificate_ != nullptr) certify_event();
+  if (own_.certificate != nullptr) certify_event();
   begin_call();
   return true;
 }
 
+/// The next event of this thread is known, or there is none.
+Task<void> ReplayThread::come_to_event() {
+  auto& own = static_cast<RankThreads::Stream&>(reader_);
+  while (!order_->fetch(own, rank_)) co_await rank_.sleep();
+}
+
+/// It comes after all that MPI orders before it, MPI_Finalize after all other threads.
+Task<void> ReplayThread::take_turn() {
+  const bool is_last = run_.is_end(event_.call);
+  if (is_last) order_->begin_threads();
+  while (is_last && own_.playing > 1) {
+    own_.last_thread = &rank_;
+    co_await rank_.sleep();
+  }
+  if (is_last) own_.last_thread = nullptr;
+  co_await rank_.let_world_come_up();
+  while (!order_->may_begin(stream(), rank_)) co_await rank_.sleep();
+  if (!is_probe(event_.kind)) order_->begun(stream());
+}
+
 /// CPU time between the questions before the event that counts as work, in nanoseconds.
-std::uint64_t ReplayRank::worked_between_questions() {
-  const recording::Gaps gaps = reader_->gaps();
+std::uint64_t ReplayThread::worked_between_questions() {
+  const recording::Gaps gaps = reader_.gaps();
   const auto add = [](Time& sum, std::uint64_t nanoseconds) {
     if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
   };
-  add(replayed_.brief_gaps, gaps.brief);
-  add(replayed_.longer_gaps, gaps.longer);
+  add(own_.replayed.brief_gaps, gaps.brief);
+  add(own_.replayed.longer_gaps, gaps.longer);
   switch (run_.options.compute.polling) {
     case Polling::kWait:
       return 0;
@@ -215,21 +252,21 @@ std::uint64_t ReplayRank::worked_between_questions() {
 
 /// The program computes. Of its questions that found nothing it is known only that they lie where there are
 /// gaps between them.
-bool ReplayRank::pass_time() {
+bool ReplayThread::pass_time() {
   const std::uint64_t between = worked_between_questions();
-  const std::uint64_t questions = reader_->polls();
-  const bool has_gaps = reader_->gaps().any();
-  return compute(reader_->computed(), has_gaps ? 0 : questions) && compute(between, questions);
+  const std::uint64_t questions = reader_.polls();
+  const bool has_gaps = reader_.gaps().any();
+  return compute(reader_.computed(), has_gaps ? 0 : questions) && compute(between, questions);
 }
 
-bool ReplayRank::compute(std::uint64_t recorded, std::uint64_t questions) {
+bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
   const Compute& compute = run_.options.compute;
   if (recorded == 0) return true;
   const double factor = compute.kind == Compute::Kind::kFactor ? compute.factor : 1;
   const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
   const bool is_sane = recorded < kMostComputed;
-  if (is_sane && replayed_.computing < kLatest)
-    replayed_.computing += Time::ns(static_cast<std::int64_t>(recorded));
+  if (is_sane && own_.replayed.computing < kLatest)
+    own_.replayed.computing += Time::ns(static_cast<std::int64_t>(recorded));
   if (compute.kind == Compute::Kind::kNone) return true;
   if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
     return refuse(fmt::format("the program computes for {} ns before it", recorded));
@@ -240,48 +277,50 @@ bool ReplayRank::compute(std::uint64_t recorded, std::uint64_t questions) {
   return true;
 }
 
-void ReplayRank::end_event() {
+void ReplayThread::end_event() {
   if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
 }
 
 /// Unless the event continues one.
-void ReplayRank::begin_call() {
+void ReplayThread::begin_call() {
   if (in_call_) return;
   call_began_ = rank_.clock();
   call_ = event_.call;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
   is_told_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
-  if (is_told_) run_.options.observer->enter(rank_.rank());
+  if (!is_told_) return;
+  turn();
+  run_.options.observer->enter(rank_.rank());
 }
 
 /// The one before, if there is one.
-void ReplayRank::end_call() {
+void ReplayThread::end_call() {
   if (!in_call_) return;
   CallCounter& counter = counter_of(call_);
   ++counter.count;
   counter.modelled += rank_.clock() - call_began_;
   in_call_ = false;
-  if (certificate_ != nullptr) certificate_->note_time(rank_.clock());
-  if (is_told_)
-    run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], call_began_,
-                                 rank_.clock());
+  if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
+  if (!is_told_) return;
+  turn();
+  run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], call_began_, rank_.clock());
 }
 
 /// A send or a collective, in the current call.
-void ReplayRank::count_begun(const Begun& what, Time spent) {
+void ReplayThread::count_begun(const Begun& what, Time spent) {
   counter_of(what.call).bytes += what.bytes;
-  replayed_.counters.times.add(what.handling, spent);
-  if (replayed_.sizes != nullptr) replayed_.sizes->add(size_kind(what.kind), what.bytes, spent);
+  own_.replayed.counters.times.add(what.handling, spent);
+  if (own_.replayed.sizes != nullptr) own_.replayed.sizes->add(size_kind(what.kind), what.bytes, spent);
 }
 
 /// The program has learned that an operation is over.
-void ReplayRank::count_learned(const Begun& what, const Received& received) {
+void ReplayThread::count_learned(const Begun& what, const Received& received) {
   const bool receives = what.kind == EventKind::kReceive || what.kind == EventKind::kClaim;
-  if (certificate_ != nullptr)
-    certificate_->note({static_cast<std::uint64_t>(received.outcome),
-                        static_cast<std::uint64_t>(received.source), static_cast<std::uint64_t>(received.tag),
-                        received.bytes});
+  if (own_.certificate != nullptr)
+    own_.certificate->note({static_cast<std::uint64_t>(received.outcome),
+                            static_cast<std::uint64_t>(received.source),
+                            static_cast<std::uint64_t>(received.tag), received.bytes});
   if (received.outcome == Outcome::kCancelled) return;
   if (receives) {
     CallCounter& counter = counter_of(what.call);
@@ -291,44 +330,44 @@ void ReplayRank::count_learned(const Begun& what, const Received& received) {
   if (is_meeting(what.kind)) return;
   const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
   const Time spent = received.spent + posting;
-  replayed_.counters.times.add(receives ? received.handling : what.handling, spent);
-  if (replayed_.sizes == nullptr) return;
+  own_.replayed.counters.times.add(receives ? received.handling : what.handling, spent);
+  if (own_.replayed.sizes == nullptr) return;
   if (receives) {
-    replayed_.sizes->add(SizeTable::Kind::kReceive, received.bytes, spent);
+    own_.replayed.sizes->add(SizeTable::Kind::kReceive, received.bytes, spent);
   } else {
-    replayed_.sizes->add_time(size_kind(what.kind), what.bytes, spent);
+    own_.replayed.sizes->add_time(size_kind(what.kind), what.bytes, spent);
   }
 }
 
-void ReplayRank::certify_list(std::uint32_t list) {
-  const auto values = std::as_bytes(reader_->list(list));
-  certificate_->note({values.size(), Certificate::digest(values)});
+void ReplayThread::certify_list(std::uint32_t list) {
+  const auto values = std::as_bytes(reader_.list(list));
+  own_.certificate->note({values.size(), Certificate::digest(values)});
 }
 
 /// Functions by their names: the numbers depend on other ranks.
-void ReplayRank::certify_event() {
+void ReplayThread::certify_event() {
   Event event = event_;
   event.call = 0;
   event.list = event.second_list = 0;
   const std::string& name = run_.result.functions[event_.call];
-  certificate_->note({Certificate::digest(std::as_bytes(std::span(name.data(), name.size()))),
-                      Certificate::digest(std::as_bytes(std::span(&event, 1)))});
+  own_.certificate->note({Certificate::digest(std::as_bytes(std::span(name.data(), name.size()))),
+                          Certificate::digest(std::as_bytes(std::span(&event, 1)))});
   certify_list(event_.list);
   certify_list(event_.second_list);
 }
 
 // --- what makes no sense ---
 
-bool ReplayRank::check() {
+bool ReplayThread::check() {
   if (event_.kind >= EventKind::kCount)
     return refuse(fmt::format("there is no kind {}", static_cast<int>(event_.kind)));
   if (event_.element > ElementType::kMixed || event_.function > ReduceFunction::kUser ||
       event_.operation >= OperationKind::kCount)
     return refuse("its element, function or operation is none");
   if (!has_communicator(event_.kind)) return true;
-  if (event_.communicator >= communicators_.size())
+  if (event_.communicator >= own_.communicators.size())
     return refuse(fmt::format("there is no communicator {}", event_.communicator));
-  std::optional<Communicator>& named = communicators_[event_.communicator].communicator;
+  std::optional<Communicator>& named = own_.communicators[event_.communicator].communicator;
   if (!named) {  // the rank alone
     const int self[] = {rank_.rank()};
     named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
@@ -338,19 +377,19 @@ bool ReplayRank::check() {
   return check_message();
 }
 
-bool ReplayRank::check_message() {
+bool ReplayThread::check_message() {
   const bool sends = event_.kind == EventKind::kSend;
   if (event_.peer >= communicator_->size() || event_.peer < (sends ? 0 : kAnySource))
     return refuse(fmt::format("rank {} is none of {}", event_.peer, communicator_->size()));
   if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("the tag is {}", event_.tag));
   if (!sends) return resolve();
-  if (event_.bytes > kMostBytes || (sent_ += event_.bytes) > kMostSent)
+  if (event_.bytes > kMostBytes || (own_.sent += event_.bytes) > kMostSent)
     return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
   return true;
 }
 
 /// Decides what a receive or probe looks for.
-bool ReplayRank::resolve() {
+bool ReplayThread::resolve() {
   source_ = event_.peer;
   tag_ = event_.tag;
   taken_ = Taken::kSomething;
@@ -360,7 +399,7 @@ bool ReplayRank::resolve() {
     if (is_unnamed) depends(Dependence::kUnnamedSource);
     return true;
   }
-  const std::optional<recording::Match> match = reader_->match();
+  const std::optional<recording::Match> match = reader_.match();
   if (!match || match->source < 0) {
     taken_ = match ? Taken::kCancelled : Taken::kNothing;
     return true;
@@ -377,8 +416,8 @@ bool ReplayRank::resolve() {
 
 // --- requests ---
 
-void ReplayRank::open(RankRequest&& request, std::uint64_t bytes) {
-  OpenRequest& one = requests_.add(begun_++);
+void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
+  OpenRequest& one = own_.requests.add(begun_++);
   one.request = std::move(request);
   one.begun = begun(bytes);
   one.by_arrival = event_.kind == EventKind::kReceive && run_.arrival == Arrival::kRecorded &&
@@ -386,7 +425,7 @@ void ReplayRank::open(RankRequest&& request, std::uint64_t bytes) {
 }
 
 /// A receive that was cancelled, or that no message ever came for.
-void ReplayRank::leave_open() {
+void ReplayThread::leave_open() {
   rank_.work(rank_.post_cost());
   if (has(recording::kBlocking)) {
     end_early("no message ever came");
@@ -398,7 +437,7 @@ void ReplayRank::leave_open() {
 }
 
 /// Of the event, in its order, into numbers_.
-bool ReplayRank::find_requests() {
+bool ReplayThread::find_requests() {
   numbers_.clear();
   const auto add = [this](std::uint64_t distance) {
     if (distance == 0 || distance > begun_)
@@ -407,44 +446,44 @@ bool ReplayRank::find_requests() {
     return true;
   };
   if (event_.extra != 0) return add(event_.extra);
-  const auto list = reader_->list(event_.list);
+  const auto list = reader_.list(event_.list);
   return std::all_of(list.begin(), list.end(), add);
 }
 
 /// Leaves in numbers_ what a wait for one or some came to; in modelled arrival, it only notes that.
-bool ReplayRank::choose() {
+bool ReplayThread::choose() {
   if (numbers_.size() > 1) depends(Dependence::kChoice);
   std::vector<std::uint64_t> chosen;
-  for (const std::uint32_t position : reader_->choice()) {
+  for (const std::uint32_t position : reader_.choice()) {
     if (position >= numbers_.size())
       return refuse(fmt::format("it came to request {} of {}", position, numbers_.size()));
     chosen.push_back(numbers_[position]);
-    if (OpenRequest* const one = requests_.find(chosen.back()); one != nullptr) one->is_expected = true;
+    if (OpenRequest* const one = own_.requests.find(chosen.back()); one != nullptr) one->is_expected = true;
   }
   if (run_.arrival == Arrival::kRecorded) numbers_ = std::move(chosen);
   return true;
 }
 
 /// Those of numbers_ that are open, into taken_requests_.
-bool ReplayRank::take_found() {
+bool ReplayThread::take_found() {
   taken_requests_.clear();
   for (const std::uint64_t number : numbers_) {
-    OpenRequest* const one = requests_.find(number);
+    OpenRequest* const one = own_.requests.find(number);
     if (one == nullptr) continue;
     if (one->request.empty()) return end_early("no message ever came");
-    taken_requests_.push_back(requests_.take(*one));
+    taken_requests_.push_back(own_.requests.take(*one));
   }
   return true;
 }
 
-void ReplayRank::put_back(std::size_t index) {
+void ReplayThread::put_back(std::size_t index) {
   OpenRequest& one = taken_requests_[index];
   if (!waited_[index].empty())
-    requests_.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
-                                 one.is_expected};
+    own_.requests.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
+                                     one.is_expected};
 }
 
-Task<void> ReplayRank::wait_for_list() {
+Task<void> ReplayThread::wait_for_list() {
   if (!find_requests()) co_return;
   const bool one_of_them = has(recording::kAny) || has(recording::kSome);
   if (one_of_them && !choose()) co_return;
@@ -458,36 +497,37 @@ Task<void> ReplayRank::wait_for_list() {
   (void)co_await rank_.wait_all(waited_, &received_);
   for (std::size_t i = 0; i < received_.size(); ++i) {
     count_learned(taken_requests_[i].begun, received_[i]);
-    reader_->learned(taken_requests_[i].number);
+    reader_.learned(taken_requests_[i].number);
   }
 }
 
-Task<void> ReplayRank::wait_for_first() {
+Task<void> ReplayThread::wait_for_first() {
   if (has(recording::kSome)) {
     const auto found = co_await rank_.wait_some(waited_);
     for (const auto& [index, received] : found) {
       count_learned(taken_requests_[index].begun, received);
-      reader_->learned(taken_requests_[index].number);
+      reader_.learned(taken_requests_[index].number);
     }
   } else {
     const std::pair<std::size_t, Received> found = co_await rank_.wait_any(waited_);
     count_learned(taken_requests_[found.first].begun, found.second);
-    reader_->learned(taken_requests_[found.first].number);
+    reader_.learned(taken_requests_[found.first].number);
   }
   for (std::size_t i = 0; i < waited_.size(); ++i) put_back(i);
   waited_.clear();
 }
 
-Task<void> ReplayRank::complete(RankRequest& request, std::uint64_t bytes) {
+Task<void> ReplayThread::complete(RankRequest& request, std::uint64_t bytes) {
   if (begins_request(event_)) {
     open(std::move(request), bytes);
     co_return;
   }
+  const Begun what = begun(bytes);
   const Received received = co_await rank_.wait(request);
-  count_learned(begun(bytes), received);
+  count_learned(what, received);
 }
 
-Task<void> ReplayRank::probe() {
+Task<void> ReplayThread::probe() {
   if (taken_ != Taken::kSomething) {
     end_early("no message ever came");
   } else if (event_.kind == EventKind::kProbe) {
@@ -498,32 +538,37 @@ Task<void> ReplayRank::probe() {
   }
 }
 
-Task<void> ReplayRank::cancel() {
+Task<void> ReplayThread::cancel() {
   if (!find_requests()) co_return;
   for (const std::uint64_t number : numbers_) {
-    OpenRequest* const one = requests_.find(number);
+    OpenRequest* const one = own_.requests.find(number);
     if (one != nullptr && !one->request.empty() && !one->by_arrival)
       (void)co_await rank_.cancel(one->request);
   }
 }
 
-void ReplayRank::free() {
+void ReplayThread::free() {
   if (!find_requests()) return;
   for (const std::uint64_t number : numbers_) {
-    OpenRequest* const one = requests_.find(number);
+    OpenRequest* const one = own_.requests.find(number);
     if (one == nullptr) continue;
-    OpenRequest freed = requests_.take(*one);
+    OpenRequest freed = own_.requests.take(*one);
     if (!freed.request.empty()) rank_.give_up(freed.request);
   }
 }
 
-Task<void> ReplayRank::finish() {
+Task<void> ReplayThread::finish() {
   end_call();
-  const bool goes_on = !ends_ && !run_.over;
   for (OpenRequest& one : taken_requests_) {  // where a wait was not begun
     if (!one.request.empty()) rank_.give_up(one.request);
   }
-  std::vector<OpenRequest> left = requests_.take_all();
+  if (--own_.playing > 0) {
+    rouse_last();
+    co_return;
+  }
+  own_.place.handling = nullptr;
+  const bool goes_on = own_.place.why_early.empty() && !run_.over;
+  std::vector<OpenRequest> left = own_.requests.take_all();
   for (OpenRequest& one : left) {
     if (one.request.empty()) continue;
     if (goes_on && one.is_expected) {
@@ -534,15 +579,25 @@ Task<void> ReplayRank::finish() {
     }
   }
   end_phases(0);
-  if (certificate_ != nullptr) replayed_.certificate = certificate_->of_run();
-  place_.ended = !run_.over;
+  if (own_.certificate != nullptr) own_.replayed.certificate = own_.certificate->of_run();
+  own_.place.ended = !run_.over;
   ++run_.ranks_ended;
+  rouse_last();
+}
+
+void ReplayThread::rouse_last() {
+  if (own_.last_thread != nullptr && own_.last_thread != &rank_) own_.last_thread->rouse();
+}
+
+/// What the observer is told from here on is of this thread.
+void ReplayThread::turn() {
+  if (order_ != nullptr) run_.options.observer->turn(rank_.rank(), rank_.thread());
 }
 
 // --- collectives ---
 
 /// What is done by the communicator's members together. Empty: it cannot be.
-RankRequest ReplayRank::start(std::uint64_t& bytes) {
+RankRequest ReplayThread::start(std::uint64_t& bytes) {
   if (event_.kind == EventKind::kExchange) {
     if (event_.tag < 0 || event_.tag >= kSubjects) {
       refuse(fmt::format("the subject is {}", event_.tag));
@@ -568,16 +623,16 @@ RankRequest ReplayRank::start(std::uint64_t& bytes) {
   return request;
 }
 
-bool ReplayRank::agree(const std::optional<Operation>& operation) {
-  const std::uint32_t number = communicators_[event_.communicator].collectives++;
+bool ReplayThread::agree(const std::optional<Operation>& operation) {
+  const std::uint32_t number = own_.communicators[event_.communicator].collectives++;
   if (communicator_->size() == 1) return true;
   const std::string otherwise = run_.disagreement(*communicator_, number, operation);
   return otherwise.empty() || refuse(otherwise);
 }
 
-bool ReplayRank::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit) {
+bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit) {
   ranks.clear();
-  for (const std::uint64_t rank : reader_->list(list)) {
+  for (const std::uint64_t rank : reader_.list(list)) {
     if (rank >= static_cast<std::uint64_t>(limit))
       return refuse(fmt::format("rank {} is none of {}", rank, limit));
     ranks.push_back(static_cast<int>(rank));
@@ -586,8 +641,8 @@ bool ReplayRank::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit
 }
 
 /// The blocks of a list, one per rank, or none.
-bool ReplayRank::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are) {
-  const auto listed = reader_->list(list);
+bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are) {
+  const auto listed = reader_.list(list);
   const auto ranks = static_cast<std::size_t>(communicator_->size());
   if (listed.size() != (there_are ? ranks : 0))
     return refuse(fmt::format("{} blocks for {} ranks", listed.size(), ranks));
@@ -599,7 +654,7 @@ bool ReplayRank::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, boo
   return fit || refuse("its blocks are larger than a world can send");
 }
 
-bool ReplayRank::collective(Operation& operation, CollectiveSizes& sizes) {
+bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   const int ranks = communicator_->size();
   operation.kind = event_.operation;
   if (operation.kind == OperationKind::kSend) return refuse("a send is no collective");
@@ -618,7 +673,7 @@ bool ReplayRank::collective(Operation& operation, CollectiveSizes& sizes) {
   const bool varies = has_blocks_of_different_sizes(operation.kind);
   const bool counts_received = varies && !reduces(operation.kind);
   if (event_.bytes > most || (reduces(operation.kind) && event_.extra > kMostBytes) ||
-      (counts_received && event_.extra > kMostBytes) || (sent_ += event_.bytes) > kMostSent)
+      (counts_received && event_.extra > kMostBytes) || (own_.sent += event_.bytes) > kMostSent)
     return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
   if (!varies) {
     operation.bytes = static_cast<std::size_t>(event_.bytes);
@@ -649,33 +704,41 @@ bool ReplayRank::collective(Operation& operation, CollectiveSizes& sizes) {
 
 // --- communicators and phases ---
 
-void ReplayRank::make_communicator() {
-  if (!ranks_of(to_, event_.list, job_.ranks)) return;
-  for (int& rank : to_) rank += job_.first;
+void ReplayThread::make_communicator() {
+  if (!ranks_of(to_, event_.list, own_.job.ranks)) return;
+  for (int& rank : to_) rank += own_.job.first;
   from_ = to_;
-  std::sort(from_.begin(), from_.end());
+  if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
   if (std::adjacent_find(from_.begin(), from_.end()) != from_.end() ||
       !std::binary_search(from_.begin(), from_.end(), rank_.rank())) {
     refuse("a communicator has each member once, and this rank among them");
     return;
   }
   const std::uint32_t number = run_.number_of(to_, event_.extra);
-  const std::uint64_t id = std::uint64_t{made_[number]++} << 32 | number;
-  communicators_.push_back({rank_.communicator(to_, id), 0});
+  const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
+  const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
+  if (place >= own_.communicators.size()) own_.communicators.resize(place + 1);
+  own_.communicators[place].communicator = rank_.communicator(to_, id);
+  // As long as the world is large, at each of its ranks: their memory would grow with the square.
+  constexpr std::size_t kMostKept = 256;
+  if (to_.size() > kMostKept) {
+    to_ = {};
+    from_ = {};
+  }
 }
 
-void ReplayRank::phase() {
+void ReplayThread::phase() {
   const std::int64_t level = event_.tag;
   end_phases(level > 0 ? level : -level);
   if (level <= 0) return;
   std::string name;
-  for (const std::uint64_t letter : reader_->list(event_.list)) name += static_cast<char>(letter);
-  phases_.push_back({level, run_.phase(level, name), rank_.clock()});
+  for (const std::uint64_t letter : reader_.list(event_.list)) name += static_cast<char>(letter);
+  own_.phases.push_back({level, run_.phase(level, name), rank_.clock()});
 }
 
 /// 0: of all levels.
-void ReplayRank::end_phases(std::int64_t level) {
-  std::erase_if(phases_, [&](const Phase& open) {
+void ReplayThread::end_phases(std::int64_t level) {
+  std::erase_if(own_.phases, [&](const ReplayRank::Phase& open) {
     if (level != 0 && open.level != level) return false;
     ReplayPhase& phase = run_.result.phases[open.index];
     phase.per_rank[static_cast<std::size_t>(rank_.rank())] += rank_.clock() - open.begin;

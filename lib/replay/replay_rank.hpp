@@ -1,7 +1,8 @@
-// One rank of a replay, and what all of them share.
+// One rank of a replay, thread by thread, and what all of them share.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "lib/engine/certificate.hpp"
 #include "lib/replay/open_requests.hpp"
+#include "lib/replay/rank_threads.hpp"
 #include "lib/replay/replay_log.hpp"
 
 namespace offramp {
@@ -28,7 +30,7 @@ class ReplayRun final : public Choices {
     bool ended = false;
     std::string why_early;  // it ended before its program did
     DeclineCounter declines;
-    Handling handling = Handling::kOffloaded;  // of the last operation that it began
+    Handling* handling = nullptr;  // gets that of the next operation that it begins
   };
 
   const ReplayOptions& options;
@@ -41,6 +43,7 @@ class ReplayRun final : public Choices {
   std::vector<ReplayJob> jobs;  // one of all ranks if the source names none
   int ranks = 0;                // of the jobs
   int ranks_ended = 0;
+  std::vector<RankThreads*> threads;  // of the ranks that have several
 
   /// The first one counts.
   void fail(const std::string& what);
@@ -85,16 +88,13 @@ class ReplayRun final : public Choices {
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
+  Handling untold_ = Handling::kOffloaded;  // of what no replayed program begins
 };
 
-class ReplayRank {
- public:
-  ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
-             std::unique_ptr<recording::Reader> reader);
+/// What the threads of a rank share.
+struct ReplayRank {
+  ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job);
 
-  Task<void> play();
-
- private:
   struct Made {
     std::optional<Communicator> communicator;
     std::uint32_t collectives = 0;
@@ -104,12 +104,44 @@ class ReplayRank {
     std::size_t index = 0;
     Time begin;
   };
+  static constexpr std::uint16_t kUnknown = 0xffff;
+
+  ReplayRun::Place& place;
+  ReplayedRank& replayed;
+  ReplayJob job;
+  std::vector<std::uint16_t> functions;  // by the reader's number, that of the run
+  std::unique_ptr<Certificate> certificate;
+  std::deque<Made> communicators;                         // they stay where they are
+  std::unordered_map<std::uint32_t, std::uint32_t> made;  // by members and id: how many
+  OpenRequests requests;
+  std::uint64_t sent = 0;  // bytes
+  std::vector<Phase> phases;
+  int playing = 1;                    // threads that have begun, or are about to, and have not ended
+  RankHandle* last_thread = nullptr;  // that waits for the others to end
+};
+
+class ReplayThread {
+ public:
+  /// order: of the rank's threads, and the reader is one of its streams; null: there is one thread.
+  ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
+               RankThreads* order = nullptr);
+
+  Task<void> play();
+
+ private:
   enum class Taken : std::uint8_t { kSomething, kNothing, kCancelled };
 
   [[nodiscard]] bool has(recording::EventFlag flag) const { return (event_.flags & flag) != 0; }
   bool refuse(const std::string& what);
   bool end_early(const std::string& why);
   bool next();
+  [[nodiscard]] const RankThreads::Stream& stream() const {
+    return static_cast<const RankThreads::Stream&>(reader_);
+  }
+  Task<void> come_to_event();
+  Task<void> take_turn();
+  void rouse_last();
+  void turn();
   std::uint64_t worked_between_questions();
   bool pass_time();
   bool compute(std::uint64_t recorded, std::uint64_t questions);
@@ -140,15 +172,15 @@ class ReplayRank {
   bool take_found();
   void put_back(std::size_t index);
   [[nodiscard]] Begun begun(std::uint64_t bytes) const {
-    return {bytes, event_.call, event_.kind, place_.handling};
+    return {bytes, event_.call, event_.kind, handling_};
   }
   void count_begun(const Begun& what, Time spent);
   void count_learned(const Begun& what, const Received& received);
   void certify_event();
   void certify_list(std::uint32_t list);
-  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) { return replayed_.counters.of(call); }
+  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) { return own_.replayed.counters.of(call); }
   void depends(Dependence dependence, std::uint64_t times = 1) {
-    replayed_.counters.dependences[static_cast<std::size_t>(dependence)] += times;
+    own_.replayed.counters.dependences[static_cast<std::size_t>(dependence)] += times;
   }
   bool collective(Operation& operation, CollectiveSizes& sizes);
   bool blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are);
@@ -156,18 +188,13 @@ class ReplayRank {
   bool ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit);
 
   ReplayRun& run_;
-  ReplayRun::Place& place_;
-  ReplayedRank& replayed_;
+  ReplayRank& own_;
   RankHandle& rank_;
-  ReplayJob job_;
-  std::unique_ptr<recording::Reader> reader_;
+  recording::Reader& reader_;
+  RankThreads* order_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event
-  std::uint64_t number_ = 0;                    // of events
   bool ends_ = false;                           // early
-  static constexpr std::uint16_t kUnknown = 0xffff;
-  std::vector<std::uint16_t> functions_;  // by the reader's number, that of the run
-  std::unique_ptr<Certificate> certificate_;
   bool in_call_ = false;
   bool is_told_ = false;    // to the observer
   std::uint16_t call_ = 0;  // Event::call of the call that goes on
@@ -175,12 +202,8 @@ class ReplayRank {
   int source_ = 0;  // of a receive or probe, once that is decided
   int tag_ = 0;
   Taken taken_ = Taken::kSomething;
-  std::vector<Made> communicators_;
-  std::unordered_map<std::uint32_t, std::uint32_t> made_;  // by members and id: how many
-  std::uint64_t begun_ = 0;                                // requests
-  OpenRequests requests_;
-  std::uint64_t sent_ = 0;  // bytes
-  std::vector<Phase> phases_;
+  Handling handling_ = Handling::kOffloaded;  // of the last operation that it began
+  std::uint64_t begun_ = 0;                   // requests of the rank
   // What one event needs; members so that their memory is used again.
   std::vector<std::uint64_t> numbers_;
   std::vector<OpenRequest> taken_requests_;

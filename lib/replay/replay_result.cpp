@@ -83,4 +83,9 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
   return run;
 }
 
+double hidden_share(Time communication, const WholeRun& run, const WholeRun& free) {
+  if (communication <= Time()) return 0;
+  return std::clamp(1 - (run.end - free.end).seconds() / communication.seconds(), 0.0, 1.0);
+}
+
 }  // namespace offramp

@@ -143,4 +143,8 @@ struct ProgramTimes {
   WholeRun free;  // with communication that takes no time
 };
 
+/// The part of a program's communication, which alone takes so long, that does not make its run longer: it
+/// goes on while the program computes, or waits for others anyway.
+double hidden_share(Time communication, const WholeRun& run, const WholeRun& free);
+
 }  // namespace offramp

@@ -195,6 +195,7 @@ ReportLane settled_lane(const Settled& settled, std::span<const RunReport> parts
   lane.certificate = certificate_of_all(certificates);
   lane.footing = result.footing;
   lane.path = result.path;
+  lane.accounts = settled.accounts;
   lane.run = settled.run;
   lane.phases = result.phases;
   lane.resources = resources_of(result);

@@ -17,6 +17,8 @@
 #include <utility>
 
 #include "lib/report/receipts.hpp"
+#include "offramp/kernel/operation_id.hpp"
+#include "simulators/model/network.hpp"
 
 namespace offramp {
 namespace {
@@ -72,10 +74,18 @@ struct Candidate {
   }
 };
 
+/// A processor: the host's, or a model's unit for it, "host.cpu".
+bool is_software(const std::string& unit) {
+  constexpr std::string_view kProcessor = ".cpu";
+  return unit == kHostUnit || std::string_view(unit).ends_with(kProcessor);
+}
+
+}  // namespace
+
 class Accountant {
  public:
-  Accountant(const Receipts& receipts, int rank, const Receipts::Call& call)
-      : receipts_(receipts), rank_(rank), call_(call) {
+  Accountant(const ReceiptBook& book, int rank, const Receipts::Call& call)
+      : book_(book), rank_(rank), call_(call) {
     collect_operations();
     collect_candidates();
   }
@@ -108,39 +118,41 @@ class Accountant {
     Time end;
   };
 
-  [[nodiscard]] const Receipts::Rank& own() const { return receipts_.ranks[static_cast<std::size_t>(rank_)]; }
+  template <typename What>
+  static const std::vector<What>& of(const ReceiptBook::OfOperation<What>& map, std::uint64_t operation) {
+    static const std::vector<What> nothing;
+    const auto found = map.find(operation);
+    return found == map.end() ? nothing : found->second;
+  }
 
   /// The call's operations, and of its collectives the messages.
   void collect_operations() {
     operations_.insert(call_.operations.begin(), call_.operations.end());
-    const std::unordered_set<std::uint64_t> collectives = operations_;
-    for (const Receipts::Part& part : own().parts) {
-      if (collectives.contains(part.collective)) operations_.insert(part.message);
+    for (const std::uint64_t operation : call_.operations) {
+      const std::vector<std::uint64_t>& messages = of(book_.messages_, operation);
+      if ((operation & kCollectiveOperation) != 0 || !messages.empty()) collective_.insert(operation);
+      collective_.insert(messages.begin(), messages.end());
+      operations_.insert(messages.begin(), messages.end());
     }
-    const std::unordered_set<std::uint64_t> messages = operations_;
-    for (std::size_t r = 0; r < receipts_.ranks.size(); ++r) {
-      if (static_cast<int>(r) == rank_) continue;
-      // What a peer does for its part of the collective may be what this rank waits for.
-      for (const Receipts::Part& part : receipts_.ranks[r].parts) {
-        if (messages.contains(part.message)) operations_.insert(part.collective);
-      }
-      const auto note = [&](std::uint64_t operation) {
-        if (messages.contains(operation)) partners_[operation] = static_cast<int>(r);
-      };
-      for (const Receipts::Part& part : receipts_.ranks[r].parts) note(part.message);
-      for (const Receipts::Call& call : receipts_.ranks[r].calls) {
-        for (const std::uint64_t operation : call.operations) note(operation);
+    const std::vector<std::uint64_t> own(operations_.begin(), operations_.end());
+    for (const std::uint64_t operation : own) {
+      for (const ReceiptBook::Use& use : of(book_.uses_, operation)) {
+        if (use.rank == rank_) continue;
+        partners_[operation] = use.rank;
+        // What a peer does for its part of the collective may be what this rank waits for.
+        if (use.collective != 0) operations_.insert(use.collective);
+        if (use.collective != 0) collective_.insert(use.collective);
       }
     }
   }
 
   void collect_candidates() {
-    for (std::size_t r = 0; r < receipts_.ranks.size(); ++r) {
-      const Receipts::Rank& of = receipts_.ranks[r];
-      const bool mine = static_cast<int>(r) == rank_;
-      for (const Receipts::KnownSpan& span : of.spans) {
-        if (!operations_.contains(span.operation)) continue;
-        const Receipts::Stage& stage = of.stages[span.stage];
+    for (const std::uint64_t operation : operations_) {
+      for (const ReceiptBook::Place& place : of(book_.spans_, operation)) {
+        const Receipts::Rank& rank = book_.receipts_.ranks[static_cast<std::size_t>(place.rank)];
+        const Receipts::KnownSpan& span = rank.spans[place.span];
+        const Receipts::Stage& stage = rank.stages[span.stage];
+        const bool mine = place.rank == rank_;
         const bool wait = is_wait(stage.what);
         if (!mine && wait) continue;  // who waits for whom is for that rank's own receipts
         const Level level = wait                      ? Level::kWait
@@ -149,31 +161,58 @@ class Accountant {
                                                       : Level::kOwn;
         const Time begin = later(span.begin, call_.begin);
         const Time end = earlier(span.end, call_.end);
-        if (begin < end)
-          candidates_.push_back({level, static_cast<int>(r), &stage, begin, end, span.operation});
+        if (begin < end) candidates_.push_back({level, place.rank, &stage, begin, end, span.operation});
       }
     }
+  }
+
+  [[nodiscard]] bool is_sent_here(std::uint64_t operation) const {
+    return rank_of_operation(operation) == rank_;
+  }
+  /// What waiting for the peer of this operation is.
+  [[nodiscard]] TimeKind wait_for(std::uint64_t operation) const {
+    if (collective_.contains(operation)) return TimeKind::kCollectiveWait;
+    return is_sent_here(operation) ? TimeKind::kLateReceiver : TimeKind::kLateSender;
+  }
+  [[nodiscard]] TimeKind kind_of(const Candidate& owner) const {
+    if (owner.level != Level::kWait)
+      return is_software(owner.stage->unit) ? TimeKind::kSoftware : TimeKind::kTransfer;
+    return owner.stage->what == kSharedLink ? TimeKind::kLinkWait : wait_for(owner.operation);
   }
 
   [[nodiscard]] ReceiptLine line_of(const Piece& piece, const Candidate* next) const {
     const Candidate* const owner = piece.owner;
     if (owner == nullptr) return gap(next, piece.begin, piece.end);
     if (owner->level != Level::kWait || owner->stage->unit != kHostUnit)
-      return {owner->rank, owner->stage->unit, owner->stage->what, piece.begin, piece.end};
+      return {owner->rank, owner->stage->unit, owner->stage->what, piece.begin, piece.end, kind_of(*owner)};
     const auto partner = partners_.find(owner->operation);
-    return {partner == partners_.end() ? -1 : partner->second, "wait", "for a peer", piece.begin, piece.end};
+    return {partner == partners_.end() ? -1 : partner->second,
+            "wait",
+            "for a peer",
+            piece.begin,
+            piece.end,
+            wait_for(owner->operation)};
   }
 
   [[nodiscard]] ReceiptLine gap(const Candidate* next, Time begin, Time end) const {
-    if (next == nullptr) return {-1, kHostUnit, candidates_.empty() ? "call" : "completion", begin, end};
-    if (next->level == Level::kOther) return {next->rank, "wait", "for a peer", begin, end};
+    if (next == nullptr) {
+      // A probe that finds a message has waited for it, and has no operation.
+      const bool probes = call_.operations.empty() && call_.function.find("robe") != std::string::npos;
+      return {-1,    kHostUnit, candidates_.empty() ? "call" : "completion",
+              begin, end,       probes ? TimeKind::kLateSender : TimeKind::kSoftware};
+    }
+    const TimeKind wait = wait_for(next->operation);
+    if (next->level == Level::kOther) return {next->rank, "wait", "for a peer", begin, end, wait};
     // What this rank sends waits for its own hardware, as far as is known.
-    const bool sent_here = static_cast<int>(next->operation >> 32) == rank_;
+    if (is_sent_here(next->operation))
+      return {-1,
+              "wait",
+              "for hardware",
+              begin,
+              end,
+              collective_.contains(next->operation) ? TimeKind::kCollectiveWait : TimeKind::kBusyHardware};
     const auto partner = partners_.find(next->operation);
-    if (partner == partners_.end())
-      return {-1, "wait", sent_here ? "for hardware" : "for a peer", begin, end};
-    if (sent_here) return {-1, "wait", "for hardware", begin, end};
-    return {partner->second, "wait", "for a peer", begin, end};
+    return {partner == partners_.end() ? -1 : partner->second, "wait", "for a peer", begin, end, wait};
   }
 
   [[nodiscard]] std::vector<ReceiptLine> named(const std::vector<Piece>& pieces) const {
@@ -183,7 +222,7 @@ class Accountant {
       if (piece->owner != nullptr) next = piece->owner;
       ReceiptLine line = line_of(*piece, next);
       if (!lines.empty() && lines.back().rank == line.rank && lines.back().unit == line.unit &&
-          lines.back().what == line.what) {
+          lines.back().what == line.what && lines.back().kind == line.kind) {
         lines.back().begin = line.begin;
       } else {
         lines.push_back(std::move(line));
@@ -193,15 +232,14 @@ class Accountant {
     return lines;
   }
 
-  const Receipts& receipts_;
+  const ReceiptBook& book_;
   int rank_;
   const Receipts::Call& call_;
   std::unordered_set<std::uint64_t> operations_;
+  std::unordered_set<std::uint64_t> collective_;     // of them, collectives and their messages
   std::unordered_map<std::uint64_t, int> partners_;  // of messages: the rank at the other end
   std::vector<Candidate> candidates_;
 };
-
-}  // namespace
 
 Result<Receipts> read_receipts(const std::string& report) {
   using Failure = Result<Receipts>;
@@ -217,9 +255,29 @@ Result<Receipts> read_receipts(const std::string& report) {
   }
 }
 
-std::vector<ReceiptLine> receipt_of(const Receipts& receipts, int rank, const Receipts::Call& call) {
+ReceiptBook::ReceiptBook(const Receipts& receipts) : receipts_(receipts) {
+  for (std::size_t i = 0; i < receipts.ranks.size(); ++i) {
+    const Receipts::Rank& rank = receipts.ranks[i];
+    const int number = static_cast<int>(i);
+    for (std::size_t span = 0; span < rank.spans.size(); ++span)
+      spans_[rank.spans[span].operation].push_back({number, span});
+    for (const Receipts::Part& part : rank.parts) {
+      messages_[part.collective].push_back(part.message);
+      uses_[part.message].push_back({number, part.collective});
+    }
+    for (const Receipts::Call& call : rank.calls) {
+      for (const std::uint64_t operation : call.operations) uses_[operation].push_back({number, 0});
+    }
+  }
+}
+
+std::vector<ReceiptLine> ReceiptBook::lines(int rank, const Receipts::Call& call) const {
   if (call.end <= call.begin) return {};
-  return Accountant(receipts, rank, call).lines();
+  return Accountant(*this, rank, call).lines();
+}
+
+std::vector<ReceiptLine> receipt_of(const Receipts& receipts, int rank, const Receipts::Call& call) {
+  return ReceiptBook(receipts).lines(rank, call);
 }
 
 }  // namespace offramp

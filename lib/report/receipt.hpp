@@ -14,9 +14,11 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/configuration/configuration.hpp"
+#include "lib/report/time_kind.hpp"
 #include "offramp/kernel/time.hpp"
 
 namespace offramp {
@@ -64,9 +66,38 @@ struct ReceiptLine {
   std::string what;
   Time begin;
   Time end;
+  TimeKind kind = TimeKind::kSoftware;
 };
 
-/// In the order of time, without gaps: the first begins and the last ends with the call.
+/// Receipts of many calls: what belongs to which operation is looked up once.
+class ReceiptBook {
+ public:
+  /// The receipts outlive it.
+  explicit ReceiptBook(const Receipts& receipts);
+
+  /// In the order of time, without gaps: the first begins and the last ends with the call.
+  [[nodiscard]] std::vector<ReceiptLine> lines(int rank, const Receipts::Call& call) const;
+
+ private:
+  friend class Accountant;
+  struct Place {
+    int rank;
+    std::size_t span;
+  };
+  struct Use {
+    int rank;
+    std::uint64_t collective;  // that the message is part of; 0: a call's own operation
+  };
+  template <typename What>
+  using OfOperation = std::unordered_map<std::uint64_t, std::vector<What>>;
+
+  const Receipts& receipts_;
+  OfOperation<Place> spans_;
+  OfOperation<std::uint64_t> messages_;  // of a collective, which is one rank's
+  OfOperation<Use> uses_;                // by rank
+};
+
+/// The same of one call.
 std::vector<ReceiptLine> receipt_of(const Receipts& receipts, int rank, const Receipts::Call& call);
 
 }  // namespace offramp

@@ -9,6 +9,13 @@
 
 namespace offramp {
 
+void ReceiptRecorder::turn(std::uint32_t thread) {
+  if (thread == thread_) return;
+  others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
+  others_[thread_] = std::exchange(current_, others_[thread]);
+  thread_ = thread;
+}
+
 void ReceiptRecorder::leave(const char* function, Time begin, Time end) {
   if (is_wanted()) keep(ended_, {current_, function, begin, end}, kMostCalls);
   current_ = 0;
@@ -22,43 +29,55 @@ void ReceiptRecorder::used(std::uint64_t operation) {
   keep(uses_, use, kMostSpans);
 }
 
+Receipts::Rank ReceiptRecorder::entry() const {
+  Receipts::Rank rank;
+  rank.dropped = dropped_;
+  std::vector<Use> uses = uses_;
+  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.call < b.call; });
+  std::vector<Ended> ended = ended_;
+  std::sort(ended.begin(), ended.end(), [](const Ended& a, const Ended& b) { return a.number < b.number; });
+  auto use = uses.begin();
+  for (const Ended& one : ended) {
+    Receipts::Call& call = rank.calls.emplace_back();
+    call = {one.number, one.function, one.begin, one.end, {}};
+    while (use != uses.end() && use->call < call.number) ++use;
+    for (; use != uses.end() && use->call == call.number; ++use) call.operations.push_back(use->operation);
+  }
+  for (const auto& [message, collective] : parts_) rank.parts.push_back({message, collective});
+  // A stage's name is said once; spans refer to it by its place.
+  std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> stages;
+  for (const Span& span : spans_) {
+    const auto [stage, is_new] =
+        stages.try_emplace({span.unit, span.what}, static_cast<std::uint32_t>(stages.size()));
+    if (is_new) rank.stages.push_back({std::string(span.unit), std::string(span.what)});
+    rank.spans.push_back({stage->second, span.begin, span.end, span.operation});
+  }
+  return rank;
+}
+
 std::string ReceiptRecorder::json(int rank) const {
   fmt::memory_buffer out;
   const auto add = [&out]<typename... A>(fmt::format_string<A...> format, A&&... arguments) {
     fmt::format_to(std::back_inserter(out), format, std::forward<A>(arguments)...);
   };
-  std::vector<Use> uses = uses_;
-  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.call < b.call; });
-  std::vector<Ended> ended = ended_;
-  std::sort(ended.begin(), ended.end(), [](const Ended& a, const Ended& b) { return a.number < b.number; });
-  add("{{\"rank\": {}, \"dropped\": {},\n\"calls\": [", rank, dropped_);
-  auto use = uses.begin();
-  for (std::size_t i = 0; i < ended.size(); ++i) {
-    const Ended& call = ended[i];
-    add("{}\n[{}, \"{}\", {}, {}, [", i == 0 ? "" : ",", call.number, call.function, call.begin.count(),
-        call.end.count());
-    while (use != uses.end() && use->call < call.number) ++use;
-    const char* comma = "";
-    for (; use != uses.end() && use->call == call.number; ++use) {
-      add("{}{}", comma, use->operation);
-      comma = ", ";
-    }
-    add("]]");
+  const Receipts::Rank own = entry();
+  add("{{\"rank\": {}, \"dropped\": {},\n\"calls\": [", rank, own.dropped);
+  for (std::size_t i = 0; i < own.calls.size(); ++i) {
+    const Receipts::Call& call = own.calls[i];
+    add("{}\n[{}, \"{}\", {}, {}, [{}]]", i == 0 ? "" : ",", call.number, call.function, call.begin.count(),
+        call.end.count(), fmt::join(call.operations, ", "));
   }
   add("],\n\"parts\": [");
-  for (std::size_t i = 0; i < parts_.size(); ++i)
-    add("{}[{}, {}]", i == 0 ? "" : ",\n", parts_[i].first, parts_[i].second);
-  // A stage's name is said once; spans refer to it by its place.
-  std::map<std::pair<std::string_view, std::string_view>, std::size_t> stages;
-  for (const Span& span : spans_) stages.try_emplace({span.unit, span.what}, stages.size());
-  std::vector<std::pair<std::string_view, std::string_view>> names(stages.size());
-  for (const auto& [name, place] : stages) names[place] = name;
+  for (std::size_t i = 0; i < own.parts.size(); ++i)
+    add("{}[{}, {}]", i == 0 ? "" : ",\n", own.parts[i].message, own.parts[i].collective);
+  nlohmann::json stages = nlohmann::json::array();
+  for (const Receipts::Stage& stage : own.stages) stages.push_back({stage.unit, stage.what});
   add("],\n\"stages\": {},\n\"spans\": [",
-      nlohmann::json(names).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
-  for (std::size_t i = 0; i < spans_.size(); ++i) {
-    const Span& span = spans_[i];
-    add("{}[{}, {}, {}, {}]", i == 0 ? "" : ",\n", stages.at({span.unit, span.what}), span.begin.count(),
-        span.end.count(), span.operation);
+      stages.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  for (std::size_t i = 0; i < own.spans.size(); ++i) {
+    const Receipts::KnownSpan& span = own.spans[i];
+    add("{}[{}, {}, {}, {}]", i == 0 ? "" : ",\n", span.stage, span.begin.count(), span.end.count(),
+        span.operation);
   }
   add("]}}");
   return fmt::to_string(out);

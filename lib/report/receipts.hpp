@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/configuration/configuration.hpp"
+#include "lib/report/receipt.hpp"
 #include "offramp/kernel/span.hpp"
 
 namespace offramp {
@@ -21,10 +22,14 @@ class ReceiptRecorder {
 
   explicit ReceiptRecorder(const CallRange& range) : range_(range) {}
 
+  /// What follows is of the calls of this thread of the program.
+  void turn(std::uint32_t thread);
   /// The program is in a new call, which gets the next number.
   void enter() { current_ = ++calls_; }
   /// It has ended: what comes now belongs to none. function: a literal.
   void leave(const char* function, Time begin, Time end);
+  /// The same, and it has no receipt.
+  void leave() { current_ = 0; }
   /// The current call began this operation, or learned that it is complete.
   void used(std::uint64_t operation);
 
@@ -38,7 +43,8 @@ class ReceiptRecorder {
     keep(parts_, {message, collective}, kMostSpans);
   }
 
-  /// This rank's entry of the report: a JSON object.
+  /// What is kept, and the same as this rank's entry of the report: a JSON object.
+  [[nodiscard]] Receipts::Rank entry() const;
   [[nodiscard]] std::string json(int rank) const;
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
@@ -62,6 +68,8 @@ class ReceiptRecorder {
   CallRange range_;
   std::uint64_t calls_ = 0;
   std::uint64_t current_ = 0;
+  std::uint32_t thread_ = 0;
+  std::vector<std::uint64_t> others_;  // current_ of the other threads
   std::vector<Ended> ended_;
   std::vector<Use> uses_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> parts_;

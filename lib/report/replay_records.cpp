@@ -20,13 +20,13 @@ T& of(std::vector<T>& by_rank, int rank) {
 
 }  // namespace
 
-ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted)
-    : wanted_(wanted),
-      wants_all_(wanted.receipts.first == 1 &&
-                 wanted.receipts.last == std::numeric_limits<std::uint64_t>::max()) {
+ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted) : wanted_(wanted) {
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  if (wanted.accounts) wanted_.receipts = {1, kLast};
+  wants_all_ = wanted_.receipts.first == 1 && wanted_.receipts.last == kLast;
   const auto count = static_cast<std::size_t>(ranks);
   for (int rank = 0; wanted.trace && rank < ranks; ++rank) traces_.emplace_back(rank);
-  if (wanted.receipts.any()) receipts_.assign(count, ReceiptRecorder(wanted.receipts));
+  if (wanted_.receipts.any()) receipts_.assign(count, ReceiptRecorder(wanted_.receipts));
   if (wanted.capture) captures_.resize(count);
 }
 
@@ -46,10 +46,18 @@ const char* ReplayRecords::name_of(std::uint16_t function, std::string_view name
 void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) {
   const char* const known = name_of(function, name);
   if (!traces_.empty() && end > begin) keep(rank, {"MPI", known, begin, end, 0, rank});
-  if (!receipts_.empty()) of(receipts_, rank).leave(known, begin, end);
+  if (receipts_.empty()) return;
+  ReceiptRecorder& own = of(receipts_, rank);
+  // A call of which stages may be missing has no account.
+  const bool is_whole = !wanted_.accounts || (accounted_ < kMostAccounted && own.dropped() == 0);
+  is_whole ? own.leave(known, begin, end) : own.leave();
 }
 
 // --- operations ---
+
+void ReplayRecords::turn(int rank, std::uint32_t thread) {
+  if (!receipts_.empty()) of(receipts_, rank).turn(thread);
+}
 
 void ReplayRecords::used(int rank, std::uint64_t operation) {
   if (receipts_.empty()) return;
@@ -70,7 +78,7 @@ void ReplayRecords::part(int rank, std::uint64_t message, std::uint64_t collecti
 
 void ReplayRecords::host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) {
   if (!receipts_.empty() && is_wanted(operation))
-    of(receipts_, rank).keep({kHostUnit, what, begin, end, operation, rank});
+    keep_receipt(rank, {kHostUnit, what, begin, end, operation, rank});
 }
 
 void ReplayRecords::carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) {
@@ -79,7 +87,11 @@ void ReplayRecords::carried(const Network& network, std::size_t link, Time begin
 
 void ReplayRecords::record(const Span& span) {
   if (!traces_.empty()) keep(span.rank, span);
-  if (!receipts_.empty() && is_wanted(span.operation)) of(receipts_, span.rank).keep(span);
+  if (!receipts_.empty() && is_wanted(span.operation)) keep_receipt(span.rank, span);
+}
+
+void ReplayRecords::keep_receipt(int rank, const Span& span) {
+  if (!wanted_.accounts || ++accounted_ < kMostAccounted) of(receipts_, rank).keep(span);
 }
 
 void ReplayRecords::keep(int rank, const Span& span) {
@@ -120,6 +132,12 @@ std::string ReplayRecords::write_captures(const std::string& path) const {
     if (!problem.empty()) return fmt::format("{}: {}", own, problem);
   }
   return {};
+}
+
+Receipts ReplayRecords::receipts() const {
+  Receipts all;
+  for (const ReceiptRecorder& rank : receipts_) all.ranks.push_back(rank.entry());
+  return all;
 }
 
 std::string ReplayRecords::receipts_json() const {

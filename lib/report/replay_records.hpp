@@ -20,12 +20,17 @@ namespace offramp {
 class ReplayRecords final : public ReplayObserver, private SpanSink, private PacketSink {
  public:
   static constexpr std::uint64_t kMostSpans = 16'000'000;  // of all ranks
+  /// The same of what accounts are made from: a third of a gigabyte.
+  static constexpr std::uint64_t kMostAccounted = 4'000'000;
 
   struct Wanted {
     bool trace = false;
-    CallRange receipts;  // which calls of each rank
+    CallRange receipts = {};  // which calls of each rank
     bool capture = false;
-    [[nodiscard]] bool any() const { return trace || receipts.any() || capture; }
+    /// Receipts of all calls that are read here, in place of the others: what does not fit into memory ends
+    /// them.
+    bool accounts = false;
+    [[nodiscard]] bool any() const { return trace || receipts.any() || capture || accounts; }
   };
   ReplayRecords(int ranks, const Wanted& wanted);
 
@@ -35,6 +40,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   [[nodiscard]] std::string write_trace(const std::string& path) const;
   /// One file for each rank, see capture_path().
   [[nodiscard]] std::string write_captures(const std::string& path) const;
+  [[nodiscard]] Receipts receipts() const;
   /// The entry "receipts" of a report: a JSON array.
   [[nodiscard]] std::string receipts_json() const;
   /// A line for each record that is full: "rank 3: the trace is full, without 17 more".
@@ -42,12 +48,11 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   /// These, and one for a capture without any packet.
   [[nodiscard]] std::vector<std::string> notes() const;
 
-  [[nodiscard]] SpanSink* spans() override {
-    return wanted_.trace || wanted_.receipts.any() ? this : nullptr;
-  }
+  [[nodiscard]] SpanSink* spans() override { return wanted_.trace || !receipts_.empty() ? this : nullptr; }
   [[nodiscard]] PacketSink* packets() override { return wanted_.capture ? this : nullptr; }
   void enter(int rank) override;
   void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
+  void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
   void sent(std::uint64_t message, int destination) override;
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;
@@ -61,6 +66,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
     return wants_all_ || operations_.contains(operation);
   }
   void keep(int rank, const Span& span);
+  void keep_receipt(int rank, const Span& span);
   [[nodiscard]] const char* name_of(std::uint16_t function, std::string_view name);
 
   Wanted wanted_;
@@ -71,6 +77,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<CaptureRecorder> captures_;
   LinkLoadRecorder links_;  // for the trace
   std::uint64_t spans_ = 0;
+  std::uint64_t accounted_ = 0;                   // spans of receipts
   std::uint64_t too_many_ = 0;                    // beyond kMostSpans
   std::unordered_set<std::uint64_t> operations_;  // those of wanted calls
   std::deque<std::string> names_;                 // of functions; they stay where they are

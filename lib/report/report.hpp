@@ -53,6 +53,7 @@ struct Settled {
   std::string receipts = {};          // a JSON array, see ReplayRecords; empty: none were asked for
   std::vector<SettledJob> jobs = {};  // empty: the result is of one program
   std::optional<WholeRun> run = {};   // with the program's computing, which the result does not have
+  std::optional<ReportAccounts> accounts = {};  // with details
 };
 
 ReportDependences dependences_of(const Counters& counters);

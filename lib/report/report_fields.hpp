@@ -186,6 +186,33 @@ void describe(auto& a, Described<decltype(a), CriticalPath> path) {
   a.field("longest", path.longest);
 }
 
+void describe(auto& a, Described<decltype(a), ReportAccount> account) {
+  a.field("function", account.function);
+  a.field("calls", account.calls);
+  for (const TimeKindName& kind : kTimeKinds) a.field(kind.field, account.parts.of(kind.kind));
+}
+
+void describe(auto& a, Described<decltype(a), ReportWait> wait) {
+  a.field("rank", wait.rank);
+  a.field("peer", wait.peer);
+  a.field("waited", wait.waited);
+}
+
+void describe(auto& a, Described<decltype(a), ReportTraffic> traffic) {
+  a.field("source", traffic.source);
+  a.field("destination", traffic.destination);
+  a.field("messages", traffic.messages);
+  a.field("bytes", traffic.bytes);
+}
+
+void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
+  a.field("with_computing", accounts.with_computing);
+  a.field("functions", accounts.functions);
+  a.field("waits", accounts.waits, kMostAccountedPairs);
+  a.field("traffic", accounts.traffic, kMostAccountedPairs);
+  a.field("not_accounted", accounts.not_accounted);
+}
+
 void describe(auto& a, Described<decltype(a), WholeRun> run) {
   a.exact("modelled_time", run.end, "end");
   a.field("in_calls", run.in_calls);
@@ -271,6 +298,7 @@ void describe(auto& a, Described<decltype(a), ReportLane> lane) {
   if (a.has("stands_on", !lane.footing.text.empty()))
     a.object("stands_on", [&] { describe(a, lane.footing); });
   a.if_any("critical_path", lane.path);
+  a.if_any("accounts", lane.accounts);
   a.if_any("whole_run", lane.run);
   a.later("phases", lane.phases);
   a.later("resources", lane.resources);
@@ -357,6 +385,7 @@ void describe(auto& a, Described<decltype(a), RunReport> report) {
   a.rest("compared", report.lanes, kMostLanes);
   a.if_any("ended", report.ended);
   a.if_any("missing", report.missing, kMostRanksOfReport);
+  a.if_any("advice", report.advice);
   a.field("warnings", report.warnings);
   a.if_any("parts", report.parts, kMostRanksOfReport, kLongestPart);
 }

@@ -14,6 +14,7 @@
 #include "lib/report/call_sites.hpp"
 #include "lib/report/carried.hpp"
 #include "lib/report/run_facts.hpp"
+#include "lib/report/time_kind.hpp"
 
 namespace offramp {
 
@@ -105,6 +106,40 @@ struct ReportJob {
   std::vector<ReportCall> calls;
 };
 
+/// What the calls of one function, of all ranks, spend their time on.
+struct ReportAccount {
+  std::string function;
+  std::uint64_t calls = 0;
+  TimeParts parts;
+};
+
+/// How long one rank waits for another one, in all.
+struct ReportWait {
+  std::uint64_t rank = 0;
+  std::uint64_t peer = 0;
+  Time waited;
+};
+
+/// Messages of the program itself.
+struct ReportTraffic {
+  std::uint64_t source = 0;
+  std::uint64_t destination = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
+inline constexpr std::size_t kMostAccountedFunctions = 1024;
+inline constexpr std::size_t kMostAccountedPairs = 1 << 16;
+
+/// Where the time in MPI calls goes: accounts.hpp.
+struct ReportAccounts {
+  bool with_computing = false;           // of the run, or else of its communication alone
+  std::vector<ReportAccount> functions;  // those with the most time first
+  std::vector<ReportWait> waits;         // the longest first
+  std::vector<ReportTraffic> traffic;    // the most bytes first
+  Time not_accounted;                    // in calls, for want of memory
+};
+
 /// The run over one backend.
 struct ReportLane {
   std::string backend;
@@ -123,6 +158,7 @@ struct ReportLane {
   std::vector<ReportRank> ranks;
   std::vector<ReplayPhase> phases;  // none: the program names none, or the times are live
   std::optional<CriticalPath> path;
+  std::optional<ReportAccounts> accounts;  // with details
   std::vector<ReportResource> resources;
   std::vector<LinkUse> links;  // none: no network, or the times are live
   std::optional<ReplayResult::Disturbance> stragglers;
@@ -198,6 +234,7 @@ struct RunReport {
   std::string data_certificate;
   std::vector<ReportEnd> ended;
   std::vector<std::uint64_t> missing;  // ranks of which nothing is known
+  std::vector<std::string> advice;     // of offramp advise: the answer first, then a text for each part of it
   std::vector<std::string> warnings;
   std::vector<ReportLane> lanes;  // the first carried the data
   // Of a run that did not come to its end: what is the same of all its ranks, and what each has contributed,

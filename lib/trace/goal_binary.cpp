@@ -177,21 +177,12 @@ const Opener kGoalBinaries = {
 
 Program goal_program(const std::string& name, int ranks, bool several,
                      std::function<Result<Graph>(int rank)> graph) {
-  Program program;
-  program.has_arrival = false;
-  program.description.facts = {{"program", name}};
-  program.description.ranks = ranks;
+  Program program = program_of_graphs(name, ranks, std::move(graph));
   program.notes = {"the unit of its computing is taken as 1 ns"};
   if (several)
     program.notes.emplace_back(
         "several cpus and NICs of a rank: its computing goes on one after the other, and the backend says "
-        "what "
-        "carries its messages");
-  program.graph = std::move(graph);
-  program.read = [read = program.graph](int rank) {
-    Result<Graph> made = read(rank);
-    return made ? run_graph(std::move(*made)) : no_graph(made.error());
-  };
+        "what carries its messages");
   return program;
 }
 

@@ -6,82 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <memory>
-#include <unordered_map>
 #include <utility>
 
 #include "lib/recording/bytes.hpp"
 #include "lib/recording/new_file.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/goal_format.hpp"
-#include "lib/trace/walk.hpp"
-#include "offramp/model/message.hpp"
+#include "lib/trace/sequence.hpp"
 
 namespace offramp::trace {
 namespace {
 
 using Node = Graph::Node;
-
-/// The graph of a rank that is a sequence of calls: each waits for the end of the one before, or where that
-/// one did not block, for its beginning.
-class Sequence final : public Walk {
- public:
-  using Walk::Walk;
-
-  Result<Graph> graph(int rank) {
-    has_last_ = false;
-    requests_.clear();
-    const std::string problem = walk(rank);
-    return problem.empty() ? Result<Graph>(builder_.build()) : Result<Graph>::failure(problem);
-  }
-
- private:
-  std::uint32_t follow(const Node& node, bool blocks) {
-    const std::uint32_t number = builder_.add(node);
-    if (has_last_) builder_.depend(number, last_, !blocks_);
-    has_last_ = true;
-    last_ = number;
-    blocks_ = blocks;
-    return number;
-  }
-
-  void compute(std::uint64_t nanoseconds) final { (void)follow({.size = nanoseconds}, true); }
-  void message(const Message& message) final {
-    if (message.synchronous) unsaid("sends that wait for their receive: they are plain ones");
-    Node node;
-    node.kind = message.sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
-    node.peer = message.peer;
-    node.tag = message.tag;
-    node.size = message.bytes;
-    const std::uint32_t number = follow(node, message.blocking);
-    if (!message.blocking && !message.buffered) requests_.emplace(message.request, number);
-  }
-  void wait(std::span<const std::uint64_t> requests) final {
-    const std::uint32_t number = follow({}, true);
-    for (const std::uint64_t request : requests) {
-      const auto node = requests_.extract(request);
-      if (!node.empty()) builder_.depend(number, node.mapped());
-    }
-  }
-  void collective(const recording::Event&, const recording::Reader&, std::span<const int> members) final {
-    if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
-    fail("a collective, and GOAL has messages alone");
-  }
-  void end() final {}
-
-  GraphBuilder builder_;
-  bool has_last_ = false;
-  std::uint32_t last_ = 0;
-  bool blocks_ = true;  // the last one
-  std::unordered_map<std::uint64_t, std::uint32_t> requests_;
-};
-
-/// The graphs of a program, whatever it is.
-std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid) {
-  if (program.graph) return program.graph;
-  const auto sequence = std::make_shared<Sequence>(program, unsaid);
-  return [sequence](int rank) { return sequence->graph(rank); };
-}
 
 std::string unwritten(const std::string& path, const std::string& problem) {
   return problem.empty() ? std::string() : fmt::format("cannot write {}: {}", path, problem);
@@ -154,7 +90,7 @@ std::string block_of(const Graph& graph) {
 
 std::string write_goal_text(const Program& program, const std::string& path,
                             std::vector<std::string>& unsaid) {
-  const auto graph_of = graphs_of(program, unsaid);
+  const auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   recording::NewFile file(path);
   file.write(fmt::format("num_ranks {}\n", program.description.ranks));
   for (int rank = 0; rank < program.description.ranks; ++rank) {
@@ -170,7 +106,7 @@ std::string write_goal_text(const Program& program, const std::string& path,
 /// Twice through the program: the table in front has the sizes of all ranks.
 std::string write_goal_binary(const Program& program, const std::string& path,
                               std::vector<std::string>& unsaid) {
-  auto graph_of = graphs_of(program, unsaid);
+  auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
   std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
   std::string table;
@@ -195,7 +131,7 @@ std::string write_goal_binary(const Program& program, const std::string& path,
   put(header, nics);
   recording::NewFile file(path);
   file.write(header + table);
-  graph_of = graphs_of(program, unsaid);
+  graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
     if (!graph) return graph.error();

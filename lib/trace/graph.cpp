@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
+#include <queue>
 #include <span>
 #include <utility>
 
@@ -46,11 +48,18 @@ class GraphRun final : public MadeEvents {
   bool more() final {
     if (std::exchange(waits_, false)) end_all();
     const std::uint64_t before = made();
-    while (!sends_.empty() || !receives_.empty() || !computing_.empty()) {
+    for (const Graph::Communicator& one : std::exchange(graph_.communicators, {}))
+      make_communicator(one.members, one.id);
+    while (!sends_.empty() || !receives_.empty() || !collectives_.empty() || !computing_.empty()) {
       if (!sends_.empty()) {
         begin(sends_, EventKind::kSend, Call::kIsend);
       } else if (!receives_.empty()) {
         begin(receives_, EventKind::kReceive, Call::kIrecv);
+      } else if (!collectives_.empty()) {
+        const std::uint32_t number = take(collectives_);
+        const Graph::Node& node = graph_.nodes[number];
+        open_.emplace(collective(graph_.collectives[node.size], false), number);
+        release(at_begin(graph_, node));
       } else {
         const Graph::Node& node = graph_.nodes[take(computing_)];
         release(at_begin(graph_, node));
@@ -93,6 +102,8 @@ class GraphRun final : public MadeEvents {
         return sends_.push_back(node);
       case Graph::Kind::kReceive:
         return receives_.push_back(node);
+      case Graph::Kind::kCollective:
+        return collectives_.push_back(node);
       case Graph::Kind::kCompute:
         return computing_.push_back(node);
     }
@@ -101,6 +112,7 @@ class GraphRun final : public MadeEvents {
   Graph graph_;
   std::deque<std::uint32_t> sends_;  // that may begin
   std::deque<std::uint32_t> receives_;
+  std::deque<std::uint32_t> collectives_;
   std::deque<std::uint32_t> computing_;
   std::map<std::uint64_t, std::uint32_t> open_;  // by request, the node
   bool waits_ = false;                           // and nothing has been learned since
@@ -116,6 +128,32 @@ class NoGraph final : public MadeEvents {
 };
 
 }  // namespace
+
+void GraphBuilder::order_collectives() {
+  std::vector<std::uint32_t> waits(graph_.nodes.size(), 0);
+  std::vector<std::vector<std::uint32_t>> next(graph_.nodes.size());
+  for (const Edge& edge : edges_) {
+    ++waits[edge.node];
+    next[edge.before].push_back(edge.node);
+  }
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free;
+  for (std::uint32_t i = 0; i < waits.size(); ++i) {
+    if (waits[i] == 0) free.push(i);
+  }
+  std::map<std::uint32_t, std::uint32_t> last;  // by communicator
+  while (!free.empty()) {
+    const std::uint32_t number = free.top();
+    free.pop();
+    if (graph_.nodes[number].kind == Graph::Kind::kCollective) {
+      const auto [before, first] =
+          last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
+      if (!first) depend(number, std::exchange(before->second, number), true);
+    }
+    for (const std::uint32_t one : next[number]) {
+      if (--waits[one] == 0) free.push(one);
+    }
+  }
+}
 
 Graph GraphBuilder::build() {
   std::vector<Graph::Node>& nodes = graph_.nodes;

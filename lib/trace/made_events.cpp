@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 
 namespace offramp::trace {
 
@@ -70,6 +72,18 @@ static_assert(kNames.back() == "MPI_Ialltoallv");
 
 }  // namespace
 
+Event collective_of_bytes(OperationKind operation, std::uint64_t bytes) {
+  Event event;
+  event.operation = operation;
+  event.bytes = bytes;
+  if (!reduces(operation)) return event;
+  const bool floats = bytes % sizeof(float) == 0;
+  event.element = floats ? ElementType::kFloat32 : ElementType::kByte;
+  event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
+  event.extra = floats ? bytes / sizeof(float) : bytes;
+  return event;
+}
+
 bool MadeEvents::next(Event& event) {
   if (taken_ == made_.size()) {
     made_.clear();
@@ -133,6 +147,70 @@ std::uint64_t MadeEvents::message(EventKind kind, Call call, int peer, int tag, 
   event.communicator = communicator;
   add(event);
   return begun_ - 1;
+}
+
+Event MadeEvents::gatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks, int root, bool at_root) {
+  Event event;
+  event.operation = OperationKind::kGatherv;
+  event.peer = root;
+  event.bytes = sent;
+  if (at_root) event.second_list = keep(blocks);
+  return event;
+}
+
+Event MadeEvents::scatterv(std::span<const std::uint64_t> blocks, std::uint64_t received, int root,
+                           bool at_root) {
+  Event event;
+  event.operation = OperationKind::kScatterv;
+  event.peer = root;
+  event.extra = received;
+  if (at_root) event.list = keep(blocks);
+  return event;
+}
+
+Event MadeEvents::allgatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks) {
+  Event event;
+  event.operation = OperationKind::kAllgatherv;
+  event.bytes = sent;
+  event.extra = std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+  event.second_list = keep(blocks);
+  return event;
+}
+
+Event MadeEvents::alltoallv(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received) {
+  Event event;
+  event.operation = OperationKind::kAlltoallv;
+  event.list = keep(sent);
+  event.second_list = keep(received);
+  event.bytes = std::accumulate(sent.begin(), sent.end(), std::uint64_t{0});
+  event.extra = std::accumulate(received.begin(), received.end(), std::uint64_t{0});
+  return event;
+}
+
+std::optional<Event> MadeEvents::reduce_scatter(std::span<const std::uint64_t> blocks, const Datatype& of) {
+  Event event;
+  const bool alike = std::adjacent_find(blocks.begin(), blocks.end(), std::not_equal_to<>()) == blocks.end();
+  event.operation = alike ? OperationKind::kReduceScatter : OperationKind::kReduceScatterv;
+  event.element = of.element;
+  event.extra =
+      alike && !blocks.empty() ? blocks[0] : std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+  if (__builtin_mul_overflow(event.extra, of.bytes, &event.bytes)) return std::nullopt;
+  if (alike) return event;
+  std::vector<std::uint64_t> bytes(blocks.begin(), blocks.end());
+  for (std::uint64_t& block : bytes) {
+    if (__builtin_mul_overflow(block, of.bytes, &block)) return std::nullopt;
+  }
+  event.list = keep(bytes);
+  return event;
+}
+
+void MadeEvents::make_communicator(std::span<const std::uint64_t> members, std::uint64_t id) {
+  Event event;
+  event.kind = EventKind::kCommunicator;
+  event.call = static_cast<std::uint16_t>(Call::kOther);
+  event.list = keep(members);
+  event.extra = id;
+  add(event);
 }
 
 std::uint64_t MadeEvents::collective(Event event, bool blocking) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/recording/reader.hpp"
+#include "lib/trace/datatype.hpp"
 
 namespace offramp::trace {
 
@@ -36,6 +37,10 @@ enum class Call : std::uint16_t {
   kOther,
   kCollectives,  // from here on one for each OperationKind, then the same of the nonblocking forms
 };
+
+/// A collective of a trace that says bytes and neither type nor function: a reduction adds 32-bit floats, or
+/// where they do not fit, combines bytes.
+recording::Event collective_of_bytes(OperationKind operation, std::uint64_t bytes);
 
 class MadeEvents : public recording::Reader {
  public:
@@ -70,6 +75,18 @@ class MadeEvents : public recording::Reader {
   std::uint64_t message(recording::EventKind kind, Call call, int peer, int tag, std::uint64_t bytes,
                         std::uint8_t flags, ElementType element = ElementType::kByte,
                         std::uint32_t communicator = recording::kWorld);
+  /// Collectives whose blocks differ: their sizes are in bytes, and count at the root alone where there is
+  /// one.
+  recording::Event gatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks, int root, bool at_root);
+  recording::Event scatterv(std::span<const std::uint64_t> blocks, std::uint64_t received, int root,
+                            bool at_root);
+  recording::Event allgatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks);
+  recording::Event alltoallv(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received);
+  /// Blocks in elements; of one size, they are those of MPI_Reduce_scatter_block. Nothing: it is beyond 64
+  /// bits.
+  std::optional<recording::Event> reduce_scatter(std::span<const std::uint64_t> blocks, const Datatype& of);
+  /// The rank's next communicator. id: see recording::Event::extra.
+  void make_communicator(std::span<const std::uint64_t> members, std::uint64_t id);
   /// With the name of its call. blocking: else it begins a request, whose number is returned.
   std::uint64_t collective(recording::Event event, bool blocking);
   void wait_for(std::uint64_t request);

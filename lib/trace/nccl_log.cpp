@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "lib/trace/datatype.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
+#include "lib/trace/nccl_ranks.hpp"
 #include "lib/trace/openers.hpp"
 
 namespace offramp::trace {
@@ -15,13 +17,9 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-struct NcclType {
-  std::uint64_t bytes;
-  ElementType element;
-};
 // nccl.h: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, two of eight bits. Those
 // of 16 and 8 bits that are no integers have no class here.
-constexpr NcclType kNcclTypes[] = {
+constexpr Datatype kNcclTypes[] = {
     {1, ElementType::kInt8},   {1, ElementType::kUint8},   {4, ElementType::kInt32},
     {4, ElementType::kUint32}, {8, ElementType::kInt64},   {8, ElementType::kUint64},
     {2, ElementType::kMixed},  {4, ElementType::kFloat32}, {8, ElementType::kFloat64},
@@ -30,18 +28,6 @@ constexpr NcclType kNcclTypes[] = {
 constexpr ReduceFunction kNcclFunctions[] = {ReduceFunction::kSum, ReduceFunction::kProduct,
                                              ReduceFunction::kMaximum, ReduceFunction::kMinimum,
                                              ReduceFunction::kSum};
-
-constexpr std::pair<std::string_view, OperationKind> kNcclCalls[] = {
-    {"AllReduce", OperationKind::kAllreduce},
-    {"AllGather", OperationKind::kAllgather},
-    {"ReduceScatter", OperationKind::kReduceScatter},
-    {"Broadcast", OperationKind::kBcast},
-    {"Reduce", OperationKind::kReduce},
-    {"AlltoAll", OperationKind::kAlltoall},
-    {"Gather", OperationKind::kGather},
-    {"Scatter", OperationKind::kScatter},
-    {"Send", OperationKind::kSend},
-    {"Recv", OperationKind::kSend}};
 
 /// "host:pid:tid [dev] NCCL INFO text": whose, and the text. What stands in front, as a time, is passed over.
 struct LogLine {
@@ -69,21 +55,8 @@ std::string_view value_of(const std::vector<std::string_view>& words, std::strin
   return found == words.end() || found + 1 == words.end() ? std::string_view() : *(found + 1);
 }
 
-/// What a process calls a communicator: its pointer is its own.
-using Handle = std::pair<std::string, std::string>;
-
-struct Log {
+struct Log : NcclRanks {
   std::shared_ptr<const recording::Source> source;
-  struct Communicator {
-    std::vector<int> members;  // of the world, in the order of its ranks
-  };
-  std::vector<Communicator> communicators;  // the first: the world
-  struct Member {
-    std::size_t communicator = 0;
-    int rank = 0;  // in it
-    int world = 0;
-  };
-  std::map<Handle, Member> handles;
 };
 
 class NcclRank final : public MadeEvents {
@@ -92,7 +65,7 @@ class NcclRank final : public MadeEvents {
       : log_(std::move(log)), lines_(log_->source), rank_(rank) {
     std::uint32_t next = recording::kFirstMade;
     for (std::size_t i = 1; i < log_->communicators.size(); ++i) {
-      const std::vector<int>& members = log_->communicators[i].members;
+      const std::vector<int>& members = log_->communicators[i];
       if (std::find(members.begin(), members.end(), rank) != members.end()) numbers_[i] = next++;
     }
   }
@@ -111,15 +84,14 @@ class NcclRank final : public MadeEvents {
       split(taken.text, words_);
       if (words_.empty() || !words_[0].ends_with(':')) continue;
       const std::string_view name = words_[0].substr(0, words_[0].size() - 1);
-      const auto* const call = std::find_if(std::begin(kNcclCalls), std::end(kNcclCalls),
-                                            [&](const auto& one) { return one.first == name; });
-      if (call == std::end(kNcclCalls)) continue;
+      const auto operation = nccl_operation(name);
+      if (!operation) continue;
       const auto member = log_->handles.find({taken.process, std::string(value_of(words_, "comm"))});
       if (member == log_->handles.end())
         return fail(
             lines_.at("a communicator that no line \"Init COMPLETE\" names (is INIT in NCCL_DEBUG_SUBSYS?)"));
       if (member->second.world != rank_) continue;
-      return add_call(name, call->second, member->second);
+      return add_call(name, *operation, member->second);
     }
     if (!lines_.error().empty()) return fail(lines_.error());
     return finish_group();
@@ -127,14 +99,8 @@ class NcclRank final : public MadeEvents {
 
   void make(std::size_t index) {
     std::vector<std::uint64_t> members;
-    for (const int member : log_->communicators[index].members)
-      members.push_back(static_cast<std::uint64_t>(member));
-    Event event;
-    event.kind = EventKind::kCommunicator;
-    event.call = static_cast<std::uint16_t>(Call::kOther);
-    event.list = keep(members);
-    event.extra = index;
-    add(event);
+    for (const int member : log_->communicators[index]) members.push_back(static_cast<std::uint64_t>(member));
+    make_communicator(members, index);
   }
 
   /// Sends and receives of one group go on together. False: there were none.
@@ -145,16 +111,16 @@ class NcclRank final : public MadeEvents {
     return true;
   }
 
-  bool add_call(std::string_view name, OperationKind operation, const Log::Member& member) {
+  bool add_call(std::string_view name, OperationKind operation, const NcclRanks::Member& member) {
     const auto count = number_in<std::uint64_t>(value_of(words_, "count"));
     const auto type = number_in<std::size_t>(value_of(words_, "datatype"));
     const auto function = number_in<std::size_t>(value_of(words_, "op"));
     const auto root = number_in<int>(value_of(words_, "root"));
-    const std::vector<int>& members = log_->communicators[member.communicator].members;
+    const std::vector<int>& members = log_->communicators[member.communicator];
     if (!count || !type || *type >= std::size(kNcclTypes) || !root || *root < 0 ||
         static_cast<std::size_t>(*root) >= members.size())
       return fail(lines_.at(fmt::format("{}: its count, datatype or root makes no sense", name)));
-    const NcclType& of = kNcclTypes[*type];
+    const Datatype& of = kNcclTypes[*type];
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(*count, of.bytes, &bytes)) return fail(lines_.at("it is beyond 64 bits"));
     const std::uint32_t communicator =
@@ -195,12 +161,9 @@ class NcclRank final : public MadeEvents {
   std::string group_name_;
 };
 
-/// What lines "Init COMPLETE" say: commId -> (rank -> handle).
-using Named = std::map<std::string, std::map<int, Handle>, std::less<>>;
-
 /// Empty, or what is wrong with the line.
-std::string add_member(const std::vector<std::string_view>& words, const std::string& process, Named& named,
-                       std::vector<std::string>& order, std::map<std::string, int>& sizes) {
+std::string add_member(const std::vector<std::string_view>& words, const std::string& process,
+                       NcclMembers& members) {
   const auto rank = number_in<int>(value_of(words, "rank"));
   const auto size = number_in<int>(value_of(words, "nranks"));
   const std::string id(value_of(words, "commId"));
@@ -208,42 +171,7 @@ std::string add_member(const std::vector<std::string_view>& words, const std::st
   if (!rank || !size || *size < 1 || *size > kMostRanks || *rank < 0 || *rank >= *size || id.empty() ||
       pointer.empty())
     return "comm, rank, nranks or commId makes no sense";
-  if (!sizes.contains(id)) order.push_back(id);
-  if (sizes.emplace(id, *size).first->second != *size) return "nranks is another one than before";
-  if (!named[id].emplace(*rank, Handle(process, pointer)).second)
-    return fmt::format("a second rank {}", *rank);
-  return {};
-}
-
-/// The first of the largest communicators is the world; the others are of its ranks, whom their processes and
-/// the order of their devices name.
-Result<Log> settle(const std::string& path, const Named& named, std::vector<std::string> order,
-                   const std::map<std::string, int>& sizes, const std::map<Handle, std::string>& devices) {
-  using Failure = Result<Log>;
-  const auto world = std::max_element(
-      order.begin(), order.end(), [&](const auto& a, const auto& b) { return sizes.at(a) < sizes.at(b); });
-  std::rotate(order.begin(), world, world + 1);
-  Log log;
-  std::map<std::pair<std::string, std::string>, int> ranks;  // by process and device
-  for (const std::string& id : order) {
-    const auto& members = named.at(id);
-    if (static_cast<int>(members.size()) != sizes.at(id))
-      return Failure::failure(fmt::format("{}: commId {} has {} ranks, and {} of them are in the log", path,
-                                          id, sizes.at(id), members.size()));
-    Log::Communicator& communicator = log.communicators.emplace_back();
-    for (const auto& [rank, handle] : members) {
-      const std::pair key(handle.first, devices.at(handle));
-      if (log.communicators.size() == 1) ranks.emplace(key, rank);
-      const auto known = ranks.find(key);
-      if (known == ranks.end())
-        return Failure::failure(
-            fmt::format("{}: rank {} of commId {} ({}, device {}) is not in the largest communicator", path,
-                        rank, id, handle.first, devices.at(handle)));
-      communicator.members.push_back(known->second);
-      log.handles[handle] = {log.communicators.size() - 1, rank, known->second};
-    }
-  }
-  return log;
+  return members.add(id, *rank, *size, {process, pointer}, std::string(value_of(words, "cudaDev")));
 }
 
 Result<std::optional<Program>> open_log(const Candidate& candidate) {
@@ -254,34 +182,30 @@ Result<std::optional<Program>> open_log(const Candidate& candidate) {
   if (!source) return Opened::failure(source.error());
   const auto shared = std::make_shared<const recording::Source>(std::move(*source));
   Lines lines(shared);
-  Named named;
-  std::vector<std::string> order;
-  std::map<std::string, int> sizes;
-  std::map<Handle, std::string> devices;
+  NcclMembers members;
   std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
     LogLine taken;
     if (!take_apart(line, taken) || taken.text.find("Init COMPLETE") == std::string_view::npos) continue;
     split(taken.text, words);
-    if (const std::string problem = add_member(words, taken.process, named, order, sizes); !problem.empty())
+    if (const std::string problem = add_member(words, taken.process, members); !problem.empty())
       return Opened::failure(lines.at(problem));
-    devices[{taken.process, std::string(value_of(words, "comm"))}] = value_of(words, "cudaDev");
   }
   if (!lines.error().empty()) return Opened::failure(lines.error());
-  if (order.empty())
+  if (members.empty())
     return Opened::failure(candidate.name +
                            ": no line \"Init COMPLETE\": NCCL_DEBUG_SUBSYS=INIT,COLL writes them");
-  Result<Log> log = settle(candidate.name, named, order, sizes, devices);
-  if (!log) return Opened::failure(log.error());
-  (*log).source = shared;
+  Result<NcclRanks> ranks = members.settle(candidate.name);
+  if (!ranks) return Opened::failure(ranks.error());
+  Log log{std::move(*ranks), shared};
   Program program;
-  program.description.ranks = static_cast<int>((*log).communicators.front().members.size());
+  program.description.ranks = static_cast<int>(log.communicators.front().size());
   program.description.facts = {{"program", candidate.name}};
   program.has_arrival = false;
   program.notes = {
       "it has no times: nothing is computed between calls, and each collective waits for the one before",
       "sends and receives of one group (opCount) go on together"};
-  program.read = [kept = std::make_shared<const Log>(std::move(*log))](int rank) {
+  program.read = [kept = std::make_shared<const Log>(std::move(log))](int rank) {
     return std::make_unique<NcclRank>(kept, rank);
   };
   return std::optional(std::move(program));

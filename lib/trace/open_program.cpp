@@ -83,6 +83,19 @@ Result<Program> open_program(const std::string& name) {
                                       found_in(candidate), what_can_be_opened()));
 }
 
+Program program_of_graphs(const std::string& name, int ranks, std::function<Result<Graph>(int rank)> graph) {
+  Program program;
+  program.has_arrival = false;
+  program.description.facts = {{"program", name}};
+  program.description.ranks = ranks;
+  program.graph = std::move(graph);
+  program.read = [read = program.graph](int rank) {
+    Result<Graph> made = read(rank);
+    return made ? run_graph(std::move(*made)) : no_graph(made.error());
+  };
+  return program;
+}
+
 std::uint64_t events_of(const Program& program) {
   std::uint64_t events = 0;
   for (int rank = 0; rank < program.description.ranks; ++rank) {

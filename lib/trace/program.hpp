@@ -69,6 +69,9 @@ std::span<const Opener* const> openers();
 /// An error says what was found under that name, and what could be opened.
 Result<Program> open_program(const std::string& name);
 
+/// One whose ranks are graphs, which are read when they run.
+Program program_of_graphs(const std::string& name, int ranks, std::function<Result<Graph>(int rank)> graph);
+
 /// Events of all ranks: as many as each reader says that it has, or as there are.
 std::uint64_t events_of(const Program& program);
 

@@ -1,10 +1,13 @@
 // Offramp's own recordings: one file, or the parts that a run left which did not come to its end.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/configuration/names.hpp"
 #include "lib/recording/format.hpp"
 #include "lib/report/words.hpp"
 #include "lib/trace/openers.hpp"
+#include "lib/trace/recording_writer.hpp"
 
 namespace offramp::trace {
 namespace {
@@ -50,6 +53,8 @@ Result<std::optional<Program>> open_recording(const Candidate& candidate) {
     program.notes.push_back(fmt::format("{} behind the end of {} are none of the recording, and are not read",
                                         counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
   program.recording = recording;
+  program.has_arrival = std::ranges::none_of(program.description.facts,
+                                             [](const auto& fact) { return fact.first == kArrivalFact; });
   return std::optional(std::move(program));
 }
 

@@ -9,7 +9,7 @@ namespace {
 using enum ElementType;
 
 // Sizes as on x86-64; read in SimGrid's smpi_datatype.cpp.
-constexpr std::array<SmpiType, 58> kSmpiTypes = {{
+constexpr std::array<Datatype, 58> kSmpiTypes = {{
     {8, kFloat64},                     // 0 MPI_DOUBLE
     {4, kInt32},                       // 1 MPI_INT
     {1, kInt8},                        // 2 MPI_CHAR
@@ -71,12 +71,12 @@ constexpr std::array<SmpiType, 58> kSmpiTypes = {{
 
 }  // namespace
 
-std::span<const SmpiType> smpi_types() {
+std::span<const Datatype> smpi_types() {
   return kSmpiTypes;
 }
 
 std::size_t smpi_type_of(ElementType element, std::uint64_t bytes) {
-  const auto* const found = std::find_if(kSmpiTypes.begin(), kSmpiTypes.end(), [&](const SmpiType& type) {
+  const auto* const found = std::find_if(kSmpiTypes.begin(), kSmpiTypes.end(), [&](const Datatype& type) {
     return type.element == element && type.bytes == bytes;
   });
   return found != kSmpiTypes.end() ? static_cast<std::size_t>(found - kSmpiTypes.begin()) : kSmpiByte;

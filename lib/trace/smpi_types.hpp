@@ -4,20 +4,15 @@
 #include <cstdint>
 #include <span>
 
-#include "offramp/model/operation.hpp"
+#include "lib/trace/datatype.hpp"
 
 namespace offramp::trace {
-
-struct SmpiType {
-  std::uint64_t bytes = 1;
-  ElementType element = ElementType::kByte;
-};
 
 inline constexpr std::size_t kSmpiDouble = 0;
 inline constexpr std::size_t kSmpiByte = 6;
 
 /// In SMPI's order. Numbers beyond are those of derived types, which its replayer takes for the default.
-std::span<const SmpiType> smpi_types();
+std::span<const Datatype> smpi_types();
 
 /// The number of a type of these elements, for a reduction: kSmpiByte where the format has none.
 std::size_t smpi_type_of(ElementType element, std::uint64_t bytes);

@@ -112,7 +112,8 @@ class SmpiWriter final : public Walk {
     }
   }
 
-  void collective(const Event& event, const Reader& reader, std::span<const int> members) final {
+  void collective(const Event& event, const Reader& reader, std::span<const int> members,
+                  std::optional<std::uint64_t>) final {
     if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
     if (members.size() < static_cast<std::size_t>(ranks()))
       return fail("a collective of some ranks: SMPI's traces have those of all ranks alone");

@@ -33,6 +33,8 @@ std::string Walk::walk(int rank) {
   communicators_ = {{{}, 0}, {{rank}, 0}};
   problem_.clear();
   const std::unique_ptr<Reader> reader = program_.read(rank);
+  if (reader->has_threads())
+    unsaid("threads of a rank: their calls follow each other as the rank came to them");
   for (Event event; problem_.empty() && reader->next(event);) {
     ++number_;
     if (const std::uint64_t time = reader->computed(); time > 0) compute(time);
@@ -75,11 +77,17 @@ void Walk::event(Reader& reader, const Event& event) {
         std::iota(all.begin(), all.end(), 0);
         members = &all;
       }
+      std::optional<std::uint64_t> request;
       if (begins_request(event)) {
-        unsaid("collectives that go on beside the program: they are where they begin, and block");
-        ++begun_;
+        const std::uint64_t number = begun_++;
+        if (holds_nonblocking_collectives()) {
+          pending_.emplace(number, true);
+          request = number;
+        } else {
+          unsaid("collectives that go on beside the program: they are where they begin, and block");
+        }
       }
-      return collective(event, reader, *members);
+      return collective(event, reader, *members, request);
     }
     case EventKind::kWait:
       return one_wait(reader, event);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -37,11 +38,13 @@ class Walk {
 
   virtual void compute(std::uint64_t nanoseconds) = 0;
   virtual void message(const Message& message) = 0;
-  /// Those of them that are messages, and have not been waited for.
+  /// Those of them that have an event here, and have not been waited for.
   virtual void wait(std::span<const std::uint64_t> requests) = 0;
-  /// members: in the order of the communicator.
+  /// members: in the order of the communicator. request: its number on this rank, where it goes on beside the
+  /// program and the format can say so.
   virtual void collective(const recording::Event& event, const recording::Reader& reader,
-                          std::span<const int> members) = 0;
+                          std::span<const int> members, std::optional<std::uint64_t> request) = 0;
+  [[nodiscard]] virtual bool holds_nonblocking_collectives() const { return false; }
   virtual void end() = 0;
 
   void unsaid(std::string_view kind);
@@ -49,7 +52,7 @@ class Walk {
   void fail(std::string what);
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return program_.description.ranks; }
-  /// Messages that were begun and not waited for.
+  /// Of what was begun and not waited for.
   [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
  private:

@@ -41,6 +41,7 @@ class World;
 namespace world {
 class Core;
 class Rank;
+class Thread;
 class Collective;
 struct Operation;
 }  // namespace world
@@ -144,7 +145,7 @@ class RankRequest {
 
  private:
   friend class RankHandle;
-  friend class world::Rank;
+  friend class world::Thread;
   explicit RankRequest(world::Operation* operation) : operation_(operation) {}
   world::Operation* operation_ = nullptr;
 };
@@ -160,8 +161,8 @@ struct PersistentMessage {
   ElementType element = ElementType::kByte;
 };
 
-/// What a program sees of its rank. Where no communicator is given it is that of all ranks. Peers and roots
-/// are ranks of the communicator.
+/// What one thread of a program sees of its rank. Where no communicator is given it is that of all ranks.
+/// Peers and roots are ranks of the communicator.
 class RankHandle {
  public:
   RankHandle(const RankHandle&) = delete;
@@ -169,7 +170,9 @@ class RankHandle {
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// The rank's position in modelled time.
+  /// Which one of the rank's threads it is: 0 is the one with which the program begins.
+  [[nodiscard]] std::uint32_t thread() const;
+  /// The thread's position in modelled time.
   [[nodiscard]] Time clock() const;
   [[nodiscard]] const Communicator& everyone() const;
   /// The program computes for a while: longer where its node is slow or its processor is disturbed.
@@ -271,13 +274,21 @@ class RankHandle {
   /// Takes no modelled time and does not wait. Once for each id on each member.
   Communicator communicator(std::span<const int> members, std::uint64_t id);
 
+  /// Another thread of this rank begins, at this one's clock. Threads compute beside each other, and share
+  /// the rank's devices and messages: so that they come to those in the order of time, each lets the world
+  /// come up before it issues anything.
+  void begin_thread(const std::function<Task<void>(RankHandle& rank)>& program);
+  /// Until another thread of this rank rouses this one, which then is no further back in time.
+  Task<void> sleep();
+  void rouse();
+
  private:
-  friend class world::Rank;
-  explicit RankHandle(world::Rank& rank) : rank_(rank) {}
+  friend class world::Thread;
+  explicit RankHandle(world::Thread& thread) : thread_(thread) {}
   Task<void> ask();
   std::vector<Received> learn_as_they_come(const std::vector<RankRequest>& requests);
 
-  world::Rank& rank_;
+  world::Thread& thread_;
 };
 
 /// From now on all worlds of this process check their invariants, and tell as they end what was broken in
@@ -297,8 +308,10 @@ class World {
   /// an empty text, or what each rank that has not ended waits for when none of them can go on (the world is
   /// of no more use then, but for its clocks).
   [[nodiscard]] std::string run(const Program& program);
-  /// The same on some ranks only: the others need no memory.
-  [[nodiscard]] std::string run(const Program& program, std::span<const int> ranks);
+  /// The same on some ranks only: the others need no memory. when_stuck: asked when none can go on; true: it
+  /// has made that one can.
+  [[nodiscard]] std::string run(const Program& program, std::span<const int> ranks,
+                                const std::function<bool()>& when_stuck = {});
 
   /// What the hardware cannot do, for which a run has ended early; empty: nothing.
   [[nodiscard]] const std::string& declined() const;

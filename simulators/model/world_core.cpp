@@ -62,7 +62,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
 /// Operations that have not ended refer to the devices until they go.
 Core::~Core() {
   for (const auto& rank : ranks_) {
-    if (rank != nullptr) rank->program.reset();
+    if (rank != nullptr) rank->reset_programs();
   }
   for (Operation* const operation : given_up_) delete operation;
 }
@@ -229,9 +229,10 @@ void Core::push(Time at, const Rank& rank, EventKind kind, Message& message) {
   push(at, rank, kind, &message, order_at(peer, kind, message));
 }
 
-void Core::wake(Rank& rank, Time at) {
-  const std::uint32_t number = ++rank.wakes;
-  push(later(at, now_), rank, EventKind::kWake, &rank, order_of(EventKind::kWake, 0, number), number);
+void Core::wake(Thread& thread, Time at) {
+  const std::uint32_t number = ++thread.wakes;
+  push(later(at, now_), thread.rank(), EventKind::kWake, &thread,
+       order_of(EventKind::kWake, static_cast<int>(thread.number()), number), number);
 }
 
 void Core::handle(const Event& event) {
@@ -257,33 +258,42 @@ void Core::handle(const Event& event) {
     case EventKind::kResume:
       return go_on(*static_cast<Operation*>(event.object));
     case EventKind::kWake: {
-      Rank& rank = *static_cast<Rank*>(event.object);
-      if (event.number == 0) return begin(rank);
-      if (event.number <= rank.wakes_passed || rank.sleeper == nullptr) return;
-      rank.wakes_passed = rank.wakes;
-      return std::exchange(rank.sleeper, nullptr).resume();
+      Thread& thread = *static_cast<Thread*>(event.object);
+      if (event.number == 0) return begin(thread);
+      if (event.number <= thread.wakes_passed || thread.sleeper == nullptr) return;
+      thread.wakes_passed = thread.wakes;
+      return std::exchange(thread.sleeper, nullptr).resume();
     }
   }
 }
 
-/// Behind its end a program is in MPI_Finalize.
-void Core::begin(Rank& rank) {
-  rank.program.start(
+/// Behind the end of its first thread a program is in MPI_Finalize.
+void Core::begin(Thread& thread) {
+  thread.is_running = true;
+  thread.program.start(
       [](void* ended) {
-        Rank& own = *static_cast<Rank*>(ended);
+        Thread& own = *static_cast<Thread*>(ended);
+        own.is_running = own.number() == 0;
         own.core().enter_call(own, own.clock);
       },
-      &rank);
+      &thread);
 }
 
-std::string Core::run(const World::Program& program, std::span<const int> ranks) {
+void Core::launch(Thread& thread, const World::Program& program) {
+  thread.program = program(thread.handle());
+  push(later(thread.clock, now_), thread.rank(), EventKind::kWake, &thread,
+       order_of(EventKind::kWake, static_cast<int>(thread.number()), 0));
+}
+
+std::string Core::run(const World::Program& program, std::span<const int> ranks,
+                      const std::function<bool()>& when_stuck) {
   program_ = program;  // kept: the coroutines of a lambda refer to its captures
   if (!declined_.empty()) return declined_;
   for (const int number : ranks) {
     Rank& own = rank(number);
-    own.program = program_(own.handle());
-    own.clock = later(own.clock, now_);  // behind all that an earlier run has occupied
-    push(own.clock, own, EventKind::kWake, &own, order_of(EventKind::kWake, 0, 0));
+    own.first().clock = later(own.clock(), now_);  // behind all that an earlier run has occupied
+    own.forget_threads();
+    launch(own.first(), program_);
   }
   for (;;) {
     if (!staged_.empty()) {
@@ -292,7 +302,10 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks)
         queue_.push(entry.at, entry.rank(), entry.order & ((std::uint64_t{1} << 40) - 1), entry.event);
       staged_.clear();
     }
-    if (queue_.empty()) break;
+    if (queue_.empty()) {
+      if (when_stuck && declined_.empty() && when_stuck()) continue;
+      break;
+    }
     const auto entry = queue_.pop();
     prefetch();
     now_ = entry.at;
@@ -302,7 +315,7 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks)
   }
   if (options_.network != nullptr && declined_.empty()) declined_ = options_.network->problem();
   if (!declined_.empty()) return declined_;
-  const bool ended = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return rank(r).program.done(); });
+  const bool ended = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return rank(r).has_ended(); });
   return ended ? std::string() : deadlock();
 }
 
@@ -333,9 +346,10 @@ std::string Core::deadlock() const {
   std::string text;
   std::size_t waiting = 0;
   for (const auto& rank : ranks_) {
-    if (rank == nullptr || !rank->program.valid() || rank->program.done()) continue;
+    if (rank == nullptr || rank->has_ended()) continue;
     if (++waiting > 8) continue;
-    text += fmt::format("rank {} of {} waits at {} ps", rank->number(), options_.ranks, rank->clock.count());
+    text +=
+        fmt::format("rank {} of {} waits at {} ps", rank->number(), options_.ranks, rank->clock().count());
     if (const Matchable* receive = rank->posted.first(); receive != nullptr)
       text += fmt::format(", for a message from {} with tag {}",
                           receive->key.source < 0 ? "any rank" : fmt::format("rank {}", receive->key.source),
@@ -360,7 +374,7 @@ WireCounters Core::wire() const {
 Time Core::end() const {
   Time end;
   for (const auto& rank : ranks_) {
-    if (rank != nullptr) end = later(end, rank->clock);
+    if (rank != nullptr) end = later(end, rank->clock());
   }
   return end;
 }

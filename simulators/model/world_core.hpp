@@ -24,6 +24,7 @@ namespace offramp::world {
 
 class Core;
 class Rank;
+class Thread;
 class Collective;
 struct Message;
 struct Operation;
@@ -122,7 +123,6 @@ struct Operation : Matchable {
   Kind kind;
   bool done = false;
   bool cancelled = false;
-  bool watched = false;   // its rank waits for the first of several
   bool given_up = false;  // the world ends it when it is done
   bool claimed = false;   // a receive that was not posted
   Outcome outcome = Outcome::kOk;
@@ -130,6 +130,7 @@ struct Operation : Matchable {
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
+  Thread* watcher = nullptr;       // waits for the first of several
   Collective* resumes = nullptr;   // when it is done, once that is served; null: at once
   Operation* next_part = nullptr;  // of the same collective
   Operation* previous_part = nullptr;
@@ -199,7 +200,8 @@ class Core final : private NetworkWorld {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  std::string run(const World::Program& program, std::span<const int> ranks);
+  std::string run(const World::Program& program, std::span<const int> ranks,
+                  const std::function<bool()>& when_stuck);
 
   [[nodiscard]] const WorldOptions& options() const { return options_; }
   /// Null: nothing is written down.
@@ -222,8 +224,10 @@ class Core final : private NetworkWorld {
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
   /// What takes so long where the program has its processor alone.
   [[nodiscard]] Time beside_thread(Time computing) const;
-  /// The program comes to a call that waits or asks.
-  void enter_call(Rank& rank, Time at);
+  /// A thread comes to a call that waits or asks.
+  void enter_call(Thread& thread, Time at);
+  /// Its program begins, at its clock.
+  void launch(Thread& thread, const World::Program& program);
   /// A collective goes on where it waited for `part`, at `at` or when it has the processor.
   void resume(Operation& part, Time at);
 
@@ -278,8 +282,8 @@ class Core final : private NetworkWorld {
   void done(Operation& operation, Time at);
   /// The program asks for it no more.
   void give_up(Operation& operation);
-  /// Its program sleeps no longer than until then.
-  void wake(Rank& rank, Time at);
+  /// It sleeps no longer than until then.
+  void wake(Thread& thread, Time at);
 
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
@@ -356,7 +360,7 @@ class Core final : private NetworkWorld {
     return order_of(kind, peer, numbers_apart_ * message.transfer.number + message.backend);
   }
   void handle(const Event& event);
-  static void begin(Rank& rank);
+  static void begin(Thread& thread);
 
   Message& make_message();
   void free(Message& message);

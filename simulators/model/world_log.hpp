@@ -27,6 +27,8 @@ struct MessageWait {
 class WorldLog {
  public:
   virtual ~WorldLog() = default;
+  /// Of a rank with several threads: what follows of its program is this one's.
+  virtual void turn(int /*rank*/, std::uint32_t /*thread*/) {}
   /// The rank's program begins this operation, or learns that it is complete.
   virtual void used(int rank, std::uint64_t operation) = 0;
   /// A message was sent to a rank of the world: another one, or the sender itself.

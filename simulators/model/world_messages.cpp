@@ -143,7 +143,7 @@ void Core::done(Operation& operation, Time at) {
   operation.done_at = at;
   if (operation.waiter != nullptr && operation.resumes != nullptr) return resume(operation, at);
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
-  if (operation.watched) wake(*operation.rank, later(at, operation.rank->clock));
+  if (operation.watcher != nullptr) wake(*operation.watcher, later(at, operation.watcher->clock));
   if (operation.given_up) discard(operation);
 }
 
@@ -446,8 +446,7 @@ void Core::deliver(Message& message) {
     return attach(message, static_cast<Operation&>(*found));
   }
   rank.unexpected.push(message);
-  if (rank.prober != nullptr && rank.probed.accepts(message.key))
-    std::exchange(rank.prober, nullptr).resume();
+  rank.found(message.key);
 }
 
 void Core::receive(Operation& receive, Time posted) {

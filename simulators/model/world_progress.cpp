@@ -8,7 +8,7 @@ namespace offramp::world {
 /// False: the event comes again when it is.
 bool Core::is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order) {
   if (progress != Progress::kCalls) return true;
-  const Time at = rank.gate.served(now_);
+  const Time at = rank.served(now_);
   if (at == now_) return true;
   if (at == Time::never()) {
     rank.unserved.push_back({event, order});
@@ -18,9 +18,10 @@ bool Core::is_served(Rank& rank, Progress progress, const Event& event, std::uin
   return false;
 }
 
-void Core::enter_call(Rank& rank, Time at) {
-  if (rank.gate.is_open()) return;
-  rank.gate.open(at);
+void Core::enter_call(Thread& thread, Time at) {
+  if (thread.gate.is_open()) return;
+  thread.gate.open(at);
+  Rank& rank = thread.rank();
   for (const WaitingEvent& waiting : rank.unserved)
     push(later(at, now_), rank, waiting.event.kind, waiting.event.object, waiting.order,
          waiting.event.number);
@@ -46,7 +47,8 @@ void Core::go_on(Operation& part) {
 }
 
 void Core::interrupt(Rank& rank, Time work) {
-  if (needs_calls_ && rank.is_interrupted(now_)) rank.interrupted += work;
+  if (!needs_calls_) return;
+  if (Thread* const thread = rank.interrupted_at(now_); thread != nullptr) thread->interrupted += work;
 }
 
 }  // namespace offramp::world

@@ -22,27 +22,80 @@ void Rank::prefetch() const {
   for (std::size_t line = 0; line < sizeof(Rank); line += 64) __builtin_prefetch(self + line);
 }
 
+Thread& Rank::add_thread() {
+  further_.push_back(std::make_unique<Thread>(*this, static_cast<std::uint32_t>(further_.size() + 1)));
+  return *further_.back();
+}
+
+void Rank::reset_programs() {
+  first_.program.reset();
+  for (const auto& thread : further_) thread->program.reset();
+}
+
+bool Rank::has_ended() const {
+  const auto ended = [](const Thread& thread) { return !thread.program.valid() || thread.program.done(); };
+  return ended(first_) &&
+         std::all_of(further_.begin(), further_.end(), [&](const auto& thread) { return ended(*thread); });
+}
+
+Time Rank::clock() const {
+  Time latest = first_.clock;
+  for (const auto& thread : further_) latest = later(latest, thread->clock);
+  return latest;
+}
+
+Time Rank::served(Time at) {
+  Time first = first_.gate.served(at);
+  for (const auto& thread : further_) {
+    if (thread->is_running) first = earlier(first, thread->gate.served(at));
+  }
+  return first;
+}
+
+Thread* Rank::interrupted_at(Time at) {
+  Thread* interrupted = first_.is_interrupted(at) ? &first_ : nullptr;
+  if (further_.empty()) [[likely]]
+    return interrupted;
+  if (interrupted == nullptr && first_.gate.served(at) == at) return nullptr;
+  for (const auto& thread : further_) {
+    if (!thread->is_running) continue;
+    const bool is_interrupted = thread->is_interrupted(at);
+    if (!is_interrupted && thread->gate.served(at) == at) return nullptr;
+    if (is_interrupted && interrupted == nullptr) interrupted = thread.get();
+  }
+  return interrupted;
+}
+
+void Rank::found(const MatchKey& key) {
+  const auto wake = [&key](Thread& thread) {
+    if (thread.prober != nullptr && thread.probed.accepts(key))
+      std::exchange(thread.prober, nullptr).resume();
+  };
+  wake(first_);
+  for (std::size_t i = 0; i < further_.size(); ++i) wake(*further_[i]);  // one that goes on may begin more
+}
+
 MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
   return {communicator.context(), from < 0 ? kAnySource : communicator.world_rank(from), tag};
 }
 
-void Rank::compute(Time duration, std::uint64_t questions) {
+void Thread::compute(Time duration, std::uint64_t questions) {
   const Time begin = clock;
-  clock = core_.processed(*this, clock, duration);
-  if (!core_.needs_calls() || clock == begin) return;
-  gate.close(begin, core_.now());
+  clock = core().processed(rank_, clock, duration);
+  if (!core().needs_calls() || clock == begin) return;
+  gate.close(begin, core().now());
   const Time period = Time::ps((clock - begin).count() /
                                static_cast<std::int64_t>(std::min(questions, std::uint64_t{1} << 62) + 1));
   if (questions == 0) return;
-  core_.enter_call(*this, begin + period);
+  core().enter_call(*this, begin + period);
   if (period == Time()) return;
   gate.close_between_questions(begin + period, questions, period);
-  gate.close(begin + period * static_cast<std::int64_t>(questions), core_.now());
-  asked = going_on > 0;
+  gate.close(begin + period * static_cast<std::int64_t>(questions), core().now());
+  asked = rank_.going_on > 0;
 }
 
-void Rank::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
-                      ElementType element, bool synchronous) {
+void Thread::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
+                        ElementType element, bool synchronous) {
   offramp::Operation question;
   question.element = element;
   question.bytes = bytes;
@@ -55,38 +108,40 @@ void Rank::start_send(Operation& send, const Communicator& communicator, int to,
   arguments.bytes = bytes;
   arguments.element = element;
   arguments.synchronous = synchronous;
-  const Core::Choice choice = core_.choose(question, *this);
+  const Core::Choice choice = core().choose(question, rank_);
   arguments.backend = choice.backend;
   arguments.handling = choice.handling;
-  clock = later(clock, core_.send(*this, send, arguments, clock));
+  take_turn();
+  clock = later(clock, core().send(rank_, send, arguments, clock));
 }
 
-void Rank::start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
-                         int tag) {
-  receive.key = key_of(communicator, from, tag);
+void Thread::start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
+                           int tag) {
+  receive.key = Rank::key_of(communicator, from, tag);
   receive.bytes = bytes;
-  clock = core_.processed(*this, clock, core_.post_cost(*this));
-  core_.receive(receive, clock);
+  clock = core().processed(rank_, clock, core().post_cost(rank_));
+  core().receive(receive, clock);
 }
 
-Received Rank::observe(Operation& operation) {
+Received Thread::observe(Operation& operation) {
   const Time before = clock;
   Received received;
+  take_turn();
   switch (operation.kind) {
     case Operation::Kind::kSend:
     case Operation::Kind::kMeeting:
-      clock = core_.observe_send(operation, clock);
+      clock = core().observe_send(operation, clock);
       break;
     case Operation::Kind::kReceive:
-      clock = core_.observe_receive(operation, clock);
+      clock = core().observe_receive(operation, clock);
       received.source = operation.source_in_group;
       received.tag = operation.key.tag;
       received.bytes = operation.bytes;
       received.handling = operation.handling;
       break;
     case Operation::Kind::kCollective:
-      if (core_.log() != nullptr) core_.log()->used(number_, id_of(operation));
-      clock = core_.resumed(*this, static_cast<Collective&>(operation).observe(clock));
+      if (core().log() != nullptr) core().log()->used(rank_.number(), rank_.id_of(operation));
+      clock = core().resumed(rank_, static_cast<Collective&>(operation).observe(clock));
       break;
   }
   received.outcome = operation.outcome;
@@ -156,80 +211,84 @@ CollectiveSizes sizes_of(const Operation& operation, int rank) {
 // --- messages ---
 
 int RankHandle::rank() const {
-  return rank_.number();
+  return thread_.rank().number();
 }
 int RankHandle::size() const {
-  return rank_.everyone().size();
+  return thread_.rank().everyone().size();
+}
+std::uint32_t RankHandle::thread() const {
+  return thread_.number();
 }
 Time RankHandle::clock() const {
-  return rank_.clock;
+  return thread_.clock;
 }
 const Communicator& RankHandle::everyone() const {
-  return rank_.everyone();
+  return thread_.rank().everyone();
 }
 void RankHandle::compute(Time duration, std::uint64_t questions) {
-  const Stragglers* const stragglers = rank_.core().options().stragglers.get();
-  const Time taken = stragglers != nullptr ? stragglers->computed(rank_.number(), duration) : duration;
-  rank_.held_up += taken - duration;
-  rank_.compute(rank_.core().beside_thread(taken), questions);
+  const Stragglers* const stragglers = thread_.core().options().stragglers.get();
+  const Time taken =
+      stragglers != nullptr ? stragglers->computed(thread_.rank().number(), duration) : duration;
+  thread_.rank().held_up += taken - duration;
+  thread_.compute(thread_.core().beside_thread(taken), questions);
 }
 void RankHandle::work(Time duration) {
-  rank_.clock = rank_.core().processed(rank_, rank_.clock, duration);
+  thread_.clock = thread_.core().processed(thread_.rank(), thread_.clock, duration);
 }
 void RankHandle::rest_until(Time at) {
-  rank_.clock = later(rank_.clock, at);
+  thread_.clock = later(thread_.clock, at);
 }
 
 /// The world comes to the program's clock, which moves on by what the processor has to do for MPI until then.
-static Task<void> come_up(world::Rank& rank) {
+static Task<void> come_up(world::Thread& thread) {
   do {
-    co_await Until{rank, rank.clock};
-  } while (rank.take_interruption());
-  rank.asked = false;
+    co_await Until{thread, thread.clock};
+  } while (thread.take_interruption());
+  thread.asked = false;
 }
 
 /// The program has computed, and comes to a call that waits or asks.
-static Task<void> enter(world::Rank& rank) {
-  const bool may_have_copied = rank.core().options().machine.ranks_per_node > 1;
-  if (may_have_copied) co_await come_up(rank);
-  rank.core().enter_call(rank, rank.clock);
+static Task<void> enter(world::Thread& thread) {
+  const bool may_have_copied = thread.core().options().machine.ranks_per_node > 1;
+  if (may_have_copied) co_await come_up(thread);
+  thread.core().enter_call(thread, thread.clock);
 }
 
 /// The program waits until then, and until its processor has done what collectives in progress need of it.
-static Task<void> share_processor(world::Rank& rank, Time until) {
-  co_await Until{rank, later(rank.clock, until)};
-  rank.clock = later(rank.clock, rank.busy);
+static Task<void> share_processor(world::Thread& thread, Time until) {
+  co_await Until{thread, later(thread.clock, until)};
+  thread.clock = later(thread.clock, thread.rank().busy);
 }
 
 Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::size_t bytes, int tag,
                                ElementType element) {
-  world::Operation operation(Kind::kSend, rank_);
-  rank_.start_send(operation, communicator, to, bytes, tag, element, false);
-  if (!operation.done && !rank_.gate.is_open()) co_await enter(rank_);  // it waits
+  world::Operation operation(Kind::kSend, thread_.rank());
+  thread_.start_send(operation, communicator, to, bytes, tag, element, false);
+  if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // it waits
   co_await Done{operation};
-  if (rank_.going_on > 0) co_await share_processor(rank_, operation.done_at);
-  const Outcome outcome = rank_.observe(operation).outcome;
-  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
+  const Outcome outcome = thread_.observe(operation).outcome;
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
   co_return outcome;
 }
 
 Task<Outcome> RankHandle::ssend(const Communicator& communicator, int to, std::size_t bytes, int tag,
                                 ElementType element) {
-  world::Operation operation(Kind::kSend, rank_);
-  rank_.start_send(operation, communicator, to, bytes, tag, element, true);
-  if (!rank_.gate.is_open()) co_await enter(rank_);
+  world::Operation operation(Kind::kSend, thread_.rank());
+  thread_.start_send(operation, communicator, to, bytes, tag, element, true);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{operation};
-  if (rank_.going_on > 0) co_await share_processor(rank_, operation.done_at);
-  co_return rank_.observe(operation).outcome;
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
+  co_return thread_.observe(operation).outcome;
 }
 
 Task<Received> RankHandle::receive(const Communicator& communicator, int from, std::size_t bytes, int tag) {
-  world::Operation operation(Kind::kReceive, rank_);
-  rank_.start_receive(operation, communicator, from, bytes, tag);
-  if (!rank_.gate.is_open()) co_await enter(rank_);
+  world::Operation operation(Kind::kReceive, thread_.rank());
+  thread_.start_receive(operation, communicator, from, bytes, tag);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{operation};
-  if (rank_.going_on > 0) co_await share_processor(rank_, operation.done_at);
-  co_return rank_.observe(operation);
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
+  co_return thread_.observe(operation);
 }
 
 Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag) {
@@ -251,26 +310,26 @@ RankRequest RankHandle::start(const PersistentMessage& message) {
 
 RankRequest RankHandle::isend(const Communicator& communicator, int to, std::size_t bytes, int tag,
                               ElementType element, bool synchronous) {
-  RankRequest request(new world::Operation(Kind::kSend, rank_));
-  rank_.start_send(*request.operation_, communicator, to, bytes, tag, element, synchronous);
+  RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));
+  thread_.start_send(*request.operation_, communicator, to, bytes, tag, element, synchronous);
   return request;
 }
 
 RankRequest RankHandle::irecv(const Communicator& communicator, int from, std::size_t bytes, int tag) {
-  RankRequest request(new world::Operation(Kind::kReceive, rank_));
-  rank_.start_receive(*request.operation_, communicator, from, bytes, tag);
+  RankRequest request(new world::Operation(Kind::kReceive, thread_.rank()));
+  thread_.start_receive(*request.operation_, communicator, from, bytes, tag);
   return request;
 }
 
 // --- completion ---
 
 Task<Received> RankHandle::wait(RankRequest& request) {
-  if (!rank_.gate.is_open()) co_await enter(rank_);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{*request.operation_};
-  if (rank_.going_on > 0) co_await share_processor(rank_, request.operation_->done_at);
-  const Received received = rank_.observe(*request.operation_);
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, request.operation_->done_at);
+  const Received received = thread_.observe(*request.operation_);
   request = RankRequest();
-  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
   co_return received;
 }
 
@@ -284,7 +343,7 @@ std::vector<Received> RankHandle::learn_as_they_come(const std::vector<RankReque
     return requests[a].operation_->done_at < requests[b].operation_->done_at;
   });
   std::vector<Received> received(requests.size());
-  for (const std::size_t i : order) received[i] = rank_.observe(*requests[i].operation_);
+  for (const std::size_t i : order) received[i] = thread_.observe(*requests[i].operation_);
   return received;
 }
 
@@ -293,12 +352,12 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   bool come_in_order = true;
   for (const RankRequest& request : requests) {
     if (request.empty()) continue;
-    if (!rank_.gate.is_open()) co_await enter(rank_);
+    if (!thread_.gate.is_open()) co_await enter(thread_);
     co_await Done{*request.operation_};
     come_in_order = come_in_order && done <= request.operation_->done_at;
     done = later(done, request.operation_->done_at);
   }
-  if (rank_.going_on > 0) co_await share_processor(rank_, done);
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, done);
   std::vector<Received> learned;
   if (!come_in_order) learned = learn_as_they_come(requests);
   Outcome outcome = Outcome::kOk;
@@ -307,44 +366,44 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
     if (!come_in_order) {
       one = learned[i];
     } else if (!requests[i].empty()) {
-      one = rank_.observe(*requests[i].operation_);
+      one = thread_.observe(*requests[i].operation_);
     }
     note(outcome, one.outcome);
     if (received != nullptr) received->push_back(one);
   }
   requests.clear();
-  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
   co_return outcome;
 }
 
 /// By the program's clock, to which the world has come.
-static bool is_done_now(world::Rank& rank, const world::Operation& operation) {
-  return operation.done && later(operation.done_at, rank.clock) <= rank.core().now();
+static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
+  return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
 }
 
 Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
-  if (!rank_.gate.is_open()) co_await enter(rank_);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
   std::size_t first = requests.size();
   for (;;) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const world::Operation* const operation = requests[i].operation_;
-      if (operation == nullptr || !is_done_now(rank_, *operation)) continue;
+      if (operation == nullptr || !is_done_now(thread_, *operation)) continue;
       if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
     }
     if (first < requests.size()) break;
     Time next = Time::never();
     for (const RankRequest& request : requests) {
       if (request.empty()) continue;
-      request.operation_->watched = true;
-      if (request.operation_->done) next = earlier(next, later(rank_.clock, request.operation_->done_at));
+      request.operation_->watcher = &thread_;
+      if (request.operation_->done) next = earlier(next, later(thread_.clock, request.operation_->done_at));
     }
-    if (next < Time::never()) rank_.core().wake(rank_, next);
-    co_await world::Asleep{rank_};
+    if (next < Time::never()) thread_.core().wake(thread_, next);
+    co_await world::Asleep{thread_};
     for (const RankRequest& request : requests) {
-      if (!request.empty()) request.operation_->watched = false;
+      if (!request.empty()) request.operation_->watcher = nullptr;
     }
   }
-  const Received received = rank_.observe(*requests[first].operation_);
+  const Received received = thread_.observe(*requests[first].operation_);
   requests[first] = RankRequest();
   co_return std::pair<std::size_t, Received>(first, received);
 }
@@ -357,53 +416,53 @@ Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (requests[i].empty()) continue;
     if (const world::Operation& operation = *requests[i].operation_;
-        !operation.done || operation.done_at > rank_.core().now())
+        !operation.done || operation.done_at > thread_.core().now())
       continue;
-    found.emplace_back(i, rank_.observe(*requests[i].operation_));
+    found.emplace_back(i, thread_.observe(*requests[i].operation_));
     requests[i] = RankRequest();
   }
   co_return found;
 }
 
 void RankHandle::give_up(RankRequest& request) {
-  rank_.core().give_up(*std::exchange(request.operation_, nullptr));
+  thread_.core().give_up(*std::exchange(request.operation_, nullptr));
 }
 
 bool RankHandle::is_far_ahead() const {
-  return rank_.is_far_ahead();
+  return thread_.is_far_ahead();
 }
 Task<void> RankHandle::let_world_come_up() {
-  if (rank_.asked) co_await come_up(rank_);
-  co_await Until{rank_, rank_.clock};
+  if (thread_.asked) co_await come_up(thread_);
+  co_await Until{thread_, thread_.clock};
 }
 
 Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
   co_await ask();
-  if (!request.operation_->done || request.operation_->done_at > rank_.clock) co_return std::nullopt;
-  const Received received = rank_.observe(*request.operation_);
+  if (!request.operation_->done || request.operation_->done_at > thread_.clock) co_return std::nullopt;
+  const Received received = thread_.observe(*request.operation_);
   request = RankRequest();
   co_return received;
 }
 
 /// A question that may find nothing.
 Task<void> RankHandle::ask() {
-  if (!rank_.gate.is_open()) co_await enter(rank_);
-  work(rank_.core().options().poll);
-  rank_.asks = true;
-  co_await come_up(rank_);
-  rank_.asks = false;
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  work(thread_.core().options().poll);
+  thread_.asks = true;
+  co_await come_up(thread_);
+  thread_.asks = false;
 }
 
 Task<bool> RankHandle::cancel(RankRequest& request) {
-  if (!rank_.gate.is_open()) co_await enter(rank_);
-  co_await Until{rank_, rank_.clock};
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Until{thread_, thread_.clock};
   world::Operation& operation = *request.operation_;
   if (operation.done || !operation.queued) co_return false;
-  rank_.posted.remove(operation);
+  thread_.rank().posted.remove(operation);
   operation.cancelled = true;
   operation.outcome = Outcome::kCancelled;
   operation.done = true;
-  operation.done_at = rank_.clock;
+  operation.done_at = thread_.clock;
   co_return true;
 }
 
@@ -416,49 +475,49 @@ static std::optional<Received> look(world::Rank& rank, const world::MatchKey& ke
 
 Task<Received> RankHandle::probe(const Communicator& communicator, int from, int tag) {
   const world::MatchKey key = world::Rank::key_of(communicator, from, tag);
-  if (!rank_.gate.is_open()) co_await enter(rank_);
-  co_await Until{rank_, rank_.clock};
-  std::optional<Received> found = look(rank_, key);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Until{thread_, thread_.clock};
+  std::optional<Received> found = look(thread_.rank(), key);
   while (!found) {
-    co_await world::Probing{rank_, key};
-    rank_.clock = later(rank_.clock, rank_.core().now());
-    found = look(rank_, key);
+    co_await world::Probing{thread_, key};
+    thread_.clock = later(thread_.clock, thread_.core().now());
+    found = look(thread_.rank(), key);
   }
   co_return *found;
 }
 
 Task<RankRequest> RankHandle::claim(const Communicator& communicator, int from, int tag) {
   const Received found = co_await probe(communicator, from, tag);
-  RankRequest request(new world::Operation(Kind::kReceive, rank_));
+  RankRequest request(new world::Operation(Kind::kReceive, thread_.rank()));
   request.operation_->key = world::Rank::key_of(communicator, found.source, found.tag);
   request.operation_->bytes = found.bytes;
   request.operation_->claimed = true;
-  rank_.core().receive(*request.operation_, rank_.clock);
+  thread_.core().receive(*request.operation_, thread_.clock);
   co_return request;
 }
 
 Time RankHandle::post_cost() const {
-  return rank_.core().post_cost(rank_);
+  return thread_.core().post_cost(thread_.rank());
 }
 
 Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
   co_await ask();
-  co_return look(rank_, world::Rank::key_of(communicator, from, tag));
+  co_return look(thread_.rank(), world::Rank::key_of(communicator, from, tag));
 }
 
 // --- collectives ---
 
 RankRequest RankHandle::start(const Communicator& communicator, const Operation& operation,
                               const CollectiveSizes& sizes) {
-  const std::uint8_t backend = rank_.core().choose(operation, rank_).backend;
+  const std::uint8_t backend = thread_.core().choose(operation, thread_.rank()).backend;
   auto* const collective = new world::Collective(
-      rank_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
+      thread_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
   RankRequest request(collective);
-  if (rank_.core().has_declined()) {
+  if (thread_.core().has_declined()) {
     collective->outcome = Outcome::kFault;
-    rank_.core().done(*collective, rank_.clock);
+    thread_.core().done(*collective, thread_.clock);
   } else {
-    collective->start(operation, sizes);
+    collective->start(thread_, operation, sizes);
   }
   return request;
 }
@@ -466,11 +525,11 @@ RankRequest RankHandle::start(const Communicator& communicator, const Operation&
 Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation operation) {
   operation.ranks = communicator.size();
   RankRequest request = start(communicator, operation);
-  if (!rank_.gate.is_open()) co_await enter(rank_);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{*request.operation_};
-  if (rank_.going_on > 0) co_await share_processor(rank_, request.operation_->done_at);
-  const Outcome outcome = rank_.observe(*request.operation_).outcome;
-  if (rank_.is_far_ahead()) co_await Until{rank_, rank_.clock};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, request.operation_->done_at);
+  const Outcome outcome = thread_.observe(*request.operation_).outcome;
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
   co_return outcome;
 }
 
@@ -523,23 +582,23 @@ Task<void> RankHandle::synchronize(const Communicator& communicator) {
 }
 
 RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
-  auto* const meeting = new world::Meeting(rank_, communicator.rank(), -1, 0);
+  auto* const meeting = new world::Meeting(thread_, communicator.rank(), -1, 0);
   RankRequest request(meeting);
-  rank_.core().meet(communicator, communicator.local_->collectives++, *meeting);
+  thread_.core().meet(communicator, communicator.local_->collectives++, *meeting);
   return request;
 }
 
 RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t subject,
                                  std::span<const int> to, std::span<const int> from) {
   auto* const exchange =
-      new world::Collective(rank_, communicator, 0, world::Collective::tag_of_exchange(subject));
+      new world::Collective(thread_, communicator, 0, world::Collective::tag_of_exchange(subject));
   RankRequest request(exchange);
-  exchange->start(meet_neighbours(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
+  exchange->start(thread_, meet_neighbours(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
   return request;
 }
 
 Communicator RankHandle::communicator(std::span<const int> members, std::uint64_t id) {
-  return rank_.core().join(members, id, rank_.number());
+  return thread_.core().join(members, id, thread_.rank().number());
 }
 
 Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
@@ -547,13 +606,31 @@ Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
 }
 
 Task<std::optional<Communicator>> RankHandle::split(const Communicator& communicator, int color, int key) {
-  world::Meeting meeting(rank_, communicator.rank(), color, key);
-  rank_.core().meet(communicator, communicator.local_->collectives++, meeting);
-  if (!rank_.gate.is_open()) co_await enter(rank_);
+  world::Meeting meeting(thread_, communicator.rank(), color, key);
+  thread_.core().meet(communicator, communicator.local_->collectives++, meeting);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{meeting};
-  if (rank_.going_on > 0) co_await share_processor(rank_, meeting.done_at);
-  (void)rank_.observe(meeting);
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, meeting.done_at);
+  (void)thread_.observe(meeting);
   co_return std::move(meeting.made);
+}
+
+// --- threads ---
+
+void RankHandle::begin_thread(const std::function<Task<void>(RankHandle& rank)>& program) {
+  world::Thread& thread = thread_.rank().add_thread();
+  thread.clock = later(thread_.clock, thread_.core().now());
+  thread.begun_with = program;
+  thread_.core().launch(thread, thread.begun_with);
+}
+
+Task<void> RankHandle::sleep() {
+  co_await world::Asleep{thread_};
+  thread_.clock = later(thread_.clock, thread_.core().now());
+}
+
+void RankHandle::rouse() {
+  thread_.core().wake(thread_, thread_.core().now());
 }
 
 // --- the world ---
@@ -573,15 +650,16 @@ std::string World::run(const Program& program) {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
   return run(program, all);
 }
-std::string World::run(const Program& program, std::span<const int> ranks) {
-  return core_->run(program, ranks);
+std::string World::run(const Program& program, std::span<const int> ranks,
+                       const std::function<bool()>& when_stuck) {
+  return core_->run(program, ranks, when_stuck);
 }
 int World::ranks() const {
   return core_->options().ranks;
 }
 Time World::clock(int rank) const {
   const world::Rank* const used = core_->rank_if_used(rank);
-  return used != nullptr ? used->clock : Time();
+  return used != nullptr ? used->clock() : Time();
 }
 Time World::held_up(int rank) const {
   const world::Rank* const used = core_->rank_if_used(rank);

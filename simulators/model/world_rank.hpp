@@ -1,4 +1,5 @@
-// One rank of a world: its clock, its program, and what it waits for.
+// One rank of a world: the threads of its program, each with a clock and what it waits for, and what they
+// share.
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@ namespace offramp::world {
 
 /// One member's part in a meeting of a communicator.
 struct Meeting final : Operation {
-  Meeting(Rank& rank_, int rank_in_group_, int color_, int key_);
+  Meeting(Thread& thread, int rank_in_group_, int color_, int key_);
   Time entered;
   int rank_in_group;
   int color;  // negative: no new communicator
@@ -34,31 +35,94 @@ struct Meeting final : Operation {
   std::optional<Communicator> made;
 };
 
-class Rank {
+/// One thread of a rank's program.
+class Thread {
  public:
   static constexpr std::uint32_t kMostOnTheirWay = 64;
 
+  /// number: 0 is the one with which the program begins.
+  Thread(Rank& rank, std::uint32_t number) : rank_(rank), number_(number), handle_(*this) {}
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  [[nodiscard]] Rank& rank() { return rank_; }
+  [[nodiscard]] Core& core();
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] RankHandle& handle() { return handle_; }
+
+  Time clock;
+  Task<void> program;
+  World::Program begun_with;  // kept: the coroutines of a lambda refer to its captures
+  bool is_running = false;
+
+  ProgressGate gate;
+  Time interrupted;    // of the thread's time, and its clock does not show it yet
+  bool asks = false;   // it is in a call that returns at once
+  bool asked = false;  // while it computed, which is not over in the world
+  [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
+  void compute(Time duration, std::uint64_t questions);
+  /// It was interrupted: its clock shows it.
+  [[nodiscard]] bool take_interruption() {
+    if (interrupted == Time()) return false;
+    clock += std::exchange(interrupted, Time());
+    return true;
+  }
+
+  // What it waits for, besides an operation.
+  std::uint32_t wakes = 0;          // asked for so far
+  std::uint32_t wakes_passed = 0;   // those have no meaning any more
+  std::coroutine_handle<> sleeper;  // goes on with the first one of the others
+  std::coroutine_handle<> prober;   // goes on with a message that `probed` accepts
+  MatchKey probed;
+
+  void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
+                  ElementType element, bool synchronous);
+  void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
+                     int tag);
+  /// It has run so far ahead of the world that it waits.
+  [[nodiscard]] bool is_far_ahead() const;
+  /// It learns that an operation is done.
+  Received observe(Operation& operation);
+  /// What the rank does from here on, it does.
+  void take_turn();
+
+ private:
+  Rank& rank_;
+  std::uint32_t number_;
+  RankHandle handle_;
+};
+
+class Rank {
+ public:
   Rank(Core& core, int number, Communicator everyone)
-      : core_(core), number_(number), everyone_(std::move(everyone)), handle_(*this) {}
+      : core_(core), number_(number), everyone_(std::move(everyone)), first_(*this, 0) {}
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
   [[nodiscard]] Core& core() { return core_; }
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
-  [[nodiscard]] RankHandle& handle() { return handle_; }
+  [[nodiscard]] Thread& first() { return first_; }
+  [[nodiscard]] const Thread& first() const { return first_; }
+  [[nodiscard]] bool has_threads() const { return !further_.empty(); }
+  Thread& add_thread();
+  /// Before another program begins.
+  void forget_threads() { further_.clear(); }
+  void reset_programs();
+  /// All that it was to do.
+  [[nodiscard]] bool has_ended() const;
+  /// The latest clock of its threads.
+  [[nodiscard]] Time clock() const;
   [[nodiscard]] Flow& flow(int destination) {
     if (destination == first_peer_) return first_flow_;
     return first_peer_ < 0 ? first_flow(destination) : flows()[destination];
   }
   void prefetch() const;
 
-  Time clock;
   std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
   std::uint32_t operations = 0;    // begun, where anything is observed
   Time held_up;                    // as World::held_up() has it
   std::uint64_t departures = 0;    // messages and work that it gave to its devices
-  Task<void> program;
   MatchQueue posted;
   MatchQueue unexpected;
   [[nodiscard]] Device& device(std::size_t backend) {
@@ -71,38 +135,17 @@ class Rank {
            (departures++ & ((std::uint64_t{1} << kKindShift) - 1));
   }
 
-  // What its processor does for operations in progress, which go on while the program is in calls.
-  ProgressGate gate;
-  std::vector<WaitingEvent> unserved;  // until the program comes to a call
+  // What its processor does for operations in progress, which go on while any of its threads is in a call.
+  std::vector<WaitingEvent> unserved;  // until one comes to a call
   int going_on = 0;                    // collectives that need the processor
   Time busy;                           // with one of them until then
-  Time interrupted;                    // of the program's time, and the program's clock does not show it yet
-  bool asks = false;                   // the program is in a call that returns at once
-  bool asked = false;                  // while it computed, which is not over in the world
-  [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
-  void compute(Time duration, std::uint64_t questions);
-  /// The program was interrupted: its clock shows it.
-  [[nodiscard]] bool take_interruption() {
-    if (interrupted == Time()) return false;
-    clock += std::exchange(interrupted, Time());
-    return true;
-  }
+  /// As ProgressGate has it.
+  [[nodiscard]] Time served(Time at);
+  /// The thread at whose cost the processor works for MPI at that moment; null: one waits in a call.
+  [[nodiscard]] Thread* interrupted_at(Time at);
+  /// A message is there that nothing has received.
+  void found(const MatchKey& key);
 
-  // What its program waits for, besides an operation.
-  std::uint32_t wakes = 0;          // asked for so far
-  std::uint32_t wakes_passed = 0;   // those have no meaning any more
-  std::coroutine_handle<> sleeper;  // goes on with the first one of the others
-  std::coroutine_handle<> prober;   // goes on with a message that `probed` accepts
-  MatchKey probed;
-
-  void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
-                  ElementType element, bool synchronous);
-  void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
-                     int tag);
-  /// The program has run so far ahead of the world that it waits.
-  [[nodiscard]] bool is_far_ahead() const { return on_their_way > kMostOnTheirWay || asked; }
-  /// The program learns that an operation is done.
-  Received observe(Operation& operation);
   [[nodiscard]] std::uint64_t id_of(const Operation& operation) const {
     const bool of_several = operation.kind >= Operation::Kind::kCollective;
     return operation_id(number_, operation.number) | (of_several ? kCollectiveOperation : 0);
@@ -123,13 +166,24 @@ class Rank {
   Core& core_;
   int number_;
   Communicator everyone_;
-  RankHandle handle_;
+  Thread first_;
+  std::vector<std::unique_ptr<Thread>> further_;  // in the order in which they began
   std::array<Device, kInline> devices_;
   // Many ranks have one peer; the others' flows are elsewhere.
   int first_peer_ = -1;
   Flow first_flow_;
   std::unique_ptr<RankTable<Flow>> flows_;
 };
+
+inline Core& Thread::core() {
+  return rank_.core();
+}
+inline bool Thread::is_far_ahead() const {
+  return rank_.on_their_way > kMostOnTheirWay || asked;
+}
+inline void Thread::take_turn() {
+  if (rank_.has_threads() && core().log() != nullptr) core().log()->turn(rank_.number(), number_);
+}
 
 inline Time Core::processed(Rank& rank, Time begin, Time work) {
   if (options_.stragglers == nullptr) [[likely]]
@@ -145,14 +199,16 @@ inline Device& Core::device(Rank& rank, std::uint8_t backend) {
   return device;
 }
 
-inline Meeting::Meeting(Rank& rank_, int rank_in_group_, int color_, int key_)
-    : Operation(Kind::kMeeting, rank_),
-      entered(rank_.clock),
+inline Meeting::Meeting(Thread& thread, int rank_in_group_, int color_, int key_)
+    : Operation(Kind::kMeeting, thread.rank()),
+      entered(thread.clock),
       rank_in_group(rank_in_group_),
       color(color_),
       key(key_) {
-  if (rank_.core().is_observed()) number = ++rank_.operations;
-  if (WorldLog* const log = rank_.core().log(); log != nullptr) log->used(rank_.number(), rank_.id_of(*this));
+  thread.take_turn();
+  if (thread.core().is_observed()) number = ++rank->operations;
+  if (WorldLog* const log = thread.core().log(); log != nullptr)
+    log->used(rank->number(), rank->id_of(*this));
 }
 
 /// Suspends until an operation is done.
@@ -165,32 +221,32 @@ struct Done {
 
 /// Suspends until Core::wake().
 struct Asleep {
-  Rank& rank;
+  Thread& thread;
   [[nodiscard]] bool await_ready() const { return false; }
-  void await_suspend(std::coroutine_handle<> waiter) const { rank.sleeper = waiter; }
+  void await_suspend(std::coroutine_handle<> waiter) const { thread.sleeper = waiter; }
   void await_resume() const {}
 };
 
 /// Suspends until a message is unexpected that a receive with this key would take.
 struct Probing {
-  Rank& rank;
+  Thread& thread;
   MatchKey key;
   [[nodiscard]] bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> waiter) const {
-    rank.probed = key;
-    rank.prober = waiter;
+    thread.probed = key;
+    thread.prober = waiter;
   }
   void await_resume() const {}
 };
 
 /// Suspends until the world has come to a time.
 struct Until {
-  Rank& rank;
+  Thread& thread;
   Time at;
   [[nodiscard]] bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> waiter) const {
-    rank.sleeper = waiter;
-    rank.core().wake(rank, at);
+    thread.sleeper = waiter;
+    thread.core().wake(thread, at);
   }
   void await_resume() const {}
 };

@@ -12,15 +12,17 @@
 
 namespace offramp::world {
 
-Collective::Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend, int tag)
-    : Operation(Kind::kCollective, rank),
+Collective::Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag)
+    : Operation(Kind::kCollective, thread.rank()),
       Team(communicator.rank(), communicator.size(), false),
       group_(communicator.group_),
       backend_(backend),
       tag_(tag),
-      by_processor_(tag < tag_of_exchange(0) && rank.core().is_by_processor(backend)),
-      left_(rank.clock) {
-  clock = rank.clock;
+      by_processor_(tag < tag_of_exchange(0) && thread.core().is_by_processor(backend)),
+      left_(thread.clock) {
+  Rank& rank = own();
+  clock = thread.clock;
+  thread.take_turn();
   if (core().is_observed()) number = ++rank.operations;
   Team::operation = rank.id_of(*this);
   if (core().log() != nullptr) core().log()->used(rank.number(), Team::operation);
@@ -31,13 +33,13 @@ Collective::~Collective() {
   while (parts_ != nullptr) delete std::exchange(parts_, parts_->next_part);
 }
 
-void Collective::start(Task<Outcome> algorithm) {
+void Collective::start(Thread& thread, Task<Outcome> algorithm) {
   task_ = std::move(algorithm);
   task_.start([](void* self) { static_cast<Collective*>(self)->ended(); }, this);
-  own().clock = later(own().clock, host_free);
+  thread.clock = later(thread.clock, host_free);
 }
 
-void Collective::start(const offramp::Operation& question, const CollectiveSizes& sizes) {
+void Collective::start(Thread& thread, const offramp::Operation& question, const CollectiveSizes& sizes) {
   CollectiveBuffers buffers;
   buffers.block = sizes.block;
   buffers.receive = no_memory_.take(sizes.receive);
@@ -47,16 +49,16 @@ void Collective::start(const offramp::Operation& question, const CollectiveSizes
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
   if (sizes.in_place) put_in_place(question.kind, buffers);
-  if (!question.nonblocking) return start(own_backend().collective(question, *this, buffers));
+  if (!question.nonblocking) return start(thread, own_backend().collective(question, *this, buffers));
   progress_ = core().progress(backend_, question.kind);
   Rank& rank = own();
   if (progress_ == Progress::kCalls) ++rank.going_on;
-  if (takes_turns()) begin_turn(rank.clock, false);
-  start(own_backend().collective(question, *this, buffers));
-  if (takes_turns()) rank.clock = later(rank.clock, rank.busy);  // the call begins the first round itself
+  if (takes_turns()) begin_turn(thread.clock, nullptr);
+  start(thread, own_backend().collective(question, *this, buffers));
+  if (takes_turns()) thread.clock = later(thread.clock, rank.busy);  // the call begins the first round itself
 }
 
-void Collective::begin_turn(Time at, bool interrupts) {
+void Collective::begin_turn(Time at, Thread* interrupts) {
   left_ = turn_began_ = clock = later(clock, later(at, own().busy));
   interrupts_ = interrupts;
 }
@@ -65,13 +67,13 @@ void Collective::end_turn() {
   settle_work();
   Rank& rank = own();
   rank.busy = later(rank.busy, clock);
-  if (interrupts_) rank.interrupted += clock - turn_began_;
+  if (interrupts_ != nullptr) interrupts_->interrupted += clock - turn_began_;
   turn_began_ = clock;
 }
 
 void Collective::go_on(Operation& part) {
   const Time now = core().now();
-  begin_turn(now, progress_ == Progress::kCalls && own().is_interrupted(now));
+  begin_turn(now, progress_ == Progress::kCalls ? own().interrupted_at(now) : nullptr);
   std::exchange(part.waiter, nullptr).resume();  // and this may be gone
 }
 

@@ -10,7 +10,7 @@ namespace offramp::world {
 
 class Collective final : public Operation, public Team {
  public:
-  Collective(Rank& rank, const Communicator& communicator, std::uint8_t backend, int tag);
+  Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);
   ~Collective() override;
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
@@ -21,9 +21,9 @@ class Collective final : public Operation, public Team {
     return static_cast<int>(kExchange + subject % kExchange);
   }
 
-  /// An algorithm that is this team's.
-  void start(Task<Outcome> algorithm);
-  void start(const offramp::Operation& question, const CollectiveSizes& sizes);
+  /// An algorithm that is this team's, begun by a thread.
+  void start(Thread& thread, Task<Outcome> algorithm);
+  void start(Thread& thread, const offramp::Operation& question, const CollectiveSizes& sizes);
   /// By what it goes on between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
   /// It has waited for `part`, and what it goes on by is there.
@@ -52,8 +52,8 @@ class Collective final : public Operation, public Team {
   void ended();
   /// The processor works on this operation at times, and on nothing else then.
   [[nodiscard]] bool takes_turns() const { return progress_ != Progress::kHardware; }
-  /// interrupts: the program, which computes.
-  void begin_turn(Time at, bool interrupts);
+  /// interrupts: a thread of the program, which computes; or null.
+  void begin_turn(Time at, Thread* interrupts);
   void end_turn();
   /// The algorithm has moved the clock since it was left: that was work of the processor, if it has one.
   void settle_work();
@@ -69,7 +69,7 @@ class Collective final : public Operation, public Team {
   int tag_;
   Progress progress_ = Progress::kHardware;
   Time turn_began_;
-  bool interrupts_ = false;
+  Thread* interrupts_ = nullptr;
   bool by_processor_;    // what the algorithm does is done by the rank's own
   Time left_;            // the clock when the algorithm went on
   bool failed_ = false;  // a message has: the algorithm goes on, and those it sends to get to know

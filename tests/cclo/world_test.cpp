@@ -366,7 +366,7 @@ TEST(CcloDriver, PresetsAddTheirSoftwareToEachCall) {
     if (rank.rank() == 1) co_await rank.receive(0, 0);
   };
   EXPECT_EQ(Settings::defaults(cclo_backend().parameters).choice("driver"), "xrt")
-      << "the original document's, unless another one is asked for";
+      << "that of [accl], unless another one is asked for";
   const double mapped = end_of(2, receive, {});
   EXPECT_NEAR(end_of(2, receive, {{"driver", word("xrt")}}), mapped + 75, 2.5);
   EXPECT_NEAR(end_of(2, receive, {{"driver", word("coyote")}}), mapped + 78.7, 2.5);

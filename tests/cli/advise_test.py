@@ -1,14 +1,28 @@
 """offramp advise: what it says, and that its files do what they say. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
+import html
 import json
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import unittest
 
 from cli_test import CliTest
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "examples/programs"
 HALO = PROGRAMS / "halo-16.rec"
+HPCC = PROGRAMS.parent / "hpcc/hpcc.rec"
+BROADCASTS = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+  double value = 1;
+  MPI_Init(&argc, &argv);
+  for (int i = 0; i < 100; ++i) MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return MPI_Finalize();
+}
+"""
 
 
 class Advise(CliTest):
@@ -46,6 +60,39 @@ class Advise(CliTest):
             self.assertLess(one["fastest_ns"], one["chosen_ns"])
         gains = [(one["chosen_ns"] - one["fastest_ns"]) * one["calls"] for one in algorithms]
         self.assertEqual(gains, sorted(gains, reverse=True))
+
+    @unittest.skipUnless(shutil.which("mpicc.openmpi") and shutil.which("mpirun.openmpi"), "Open MPI is not installed")
+    def test_writes_rules_that_the_library_follows(self):
+        """Open MPI counts the messages of its broadcasts: with the rules the root sends to all, without them it does not."""
+        algorithms = self.advice(HPCC, "--backend", "host", "--tuning", "rules.conf")["algorithms"]
+        self.assertIn(("bcast", 4, 8, "basic_linear"),
+                      [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
+        (self.folder / "broadcasts.c").write_text(BROADCASTS)
+        subprocess.run(["mpicc.openmpi", "-o", "broadcasts", "broadcasts.c"], cwd=self.folder, check=True, timeout=60)
+
+        def peers_of_the_root(name, *more):
+            watched = ("pml_monitoring_enable", "1"), ("pml_monitoring_enable_output", "3"), ("pml_monitoring_filename", name)
+            words = [word for pair in (*watched, *more) for word in ("--mca", *pair)]
+            environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            subprocess.run(["mpirun.openmpi", "--oversubscribe", "-n", "4", *words, "./broadcasts"], cwd=self.folder, check=True,
+                           timeout=60, env=environment, capture_output=True)
+            counts = self.folder / f"{name}.0.prof"
+            if not counts.exists():
+                self.skipTest("this Open MPI does not count messages: it has no pml/monitoring")
+            text = counts.read_text()
+            return {int(peer) for peer, count in re.findall(r"^[EI]\s+0\s+(\d+)\s+\d+ bytes\s+(\d+) msgs", text, re.M) if int(count) >= 100}
+
+        self.assertNotEqual(peers_of_the_root("usual"), {1, 2, 3})
+        rules = ("coll_tuned_use_dynamic_rules", "1"), ("coll_tuned_dynamic_rules_filename", "rules.conf")
+        self.assertEqual(peers_of_the_root("ruled", *rules), {1, 2, 3})
+
+    def test_gives_the_answer_alone_and_a_report_with_it_at_the_head(self):
+        text = self.offramp("advise", str(HALO), "--backend", "aie", "--quick", "--report", "r.json", "--html", "r.html").stdout
+        verdict = text.split("\n")[0]
+        self.assertNotIn("# the best mix", text)
+        self.assertEqual(json.loads((self.folder / "r.json").read_text())["advice"][0], verdict)
+        self.assertIn(verdict, self.offramp("report", "r.json").stdout)
+        self.assertIn(f'<h1 class="headline">{verdict}</h1>', html.unescape((self.folder / "r.html").read_text()))
 
     def test_that_is_out_of_time_says_so(self):
         text = self.offramp("advise", str(HALO), "--seconds", "0.5").stdout

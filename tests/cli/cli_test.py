@@ -350,7 +350,9 @@ class Predict(CliTest):
         slow = self.predict("bcast", "--backend", "cclo", "--csv")
         self.assertNotEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=100MHz", "--csv"))
         self.assertEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=model", "--csv"))
-        self.assertIn("cclo.link, ", self.refused("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=200"))
+        both = self.offramp("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=300").stdout
+        self.assertIn("1 FPGA of 300 Gb/s", both)
+        self.assertIn("1 DPU of 300 Gb/s", both)
 
     def test_says_what_limits_where_a_setting_has_no_effect(self):
         done = self.offramp("predict", "send", "--backend", "cclo", "--set", "link=200", "--bytes", "1MiB", "--csv")

@@ -22,7 +22,7 @@ class Fair(CliTest):
     def headline(self, what, backends, *more):
         self.offramp("replay", str(what), "--compare", backends, "--report", "r.json", "--html", "r.html", *more)
         page = (self.folder / "r.html").read_text()
-        return page.split('<p class="headline">')[1].split("</p>")[0]
+        return page.split('<h1 class="headline">')[1].split("</h1>")[0]
 
 
 class Carried(Fair):
@@ -243,6 +243,71 @@ class OneMachine(Fair):
         report = self.offramp("report", "r.json").stdout
         self.assertIn("\nhost stands on 32 nodes of 1 rank, each with 1 NIC of 100 Gb/s, and chooses algorithms as Open MPI does\n", report)
         self.assertIn("<p class=\"about\">host stands on 32 nodes", (self.folder / "r.html").read_text())
+
+
+class WhereTheTimeGoes(Fair):
+    def test_adds_up_to_what_the_calls_take_over_all_hardware(self):
+        results = self.replay(PROGRAMS / "halo-4.rec", "all", "--details")["results"]
+        self.assertEqual(len(results), len(registry.backends(BUILD)))
+        for result in results:
+            accounts = result["accounts"]
+            sums = {row["function"]: sum(value for key, value in row.items() if key.endswith("_ns")) for row in accounts["functions"]}
+            self.assertTrue(accounts["with_computing"])
+            self.assertEqual(accounts["not_accounted_ns"], 0, result["backend"])
+            self.assertAlmostEqual(sum(sums.values()), result["whole_run"]["in_calls_ns"], delta=0.01, msg=result["backend"])
+
+    def test_stands_in_text_report_and_page(self):
+        text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "host", "--details", "--report", "r.json", "--html",
+                            "r.html").stdout
+        self.assertRegex(text, r"Of the time in MPI calls, in the run, [\d.]+ % ")
+        self.assertRegex(text, r"\n  all +[\d.]+ ms ")
+        report = self.offramp("report", "r.json").stdout
+        self.assertIn("Bytes of the program's own messages", report)
+        self.assertRegex(report, r"\n0 +- +\d+ KiB +\d+ KiB +-\n")
+        self.assertIn("<h2>Where the time goes</h2>", (self.folder / "r.html").read_text())
+        rows = self.offramp("report", "r.json", "--table", "traffic").stdout.splitlines()
+        self.assertEqual(rows[0], "report,backend,source,destination,messages,bytes")
+        self.assertEqual(len(rows), 9, "two neighbours of each of four ranks")
+
+
+class Settings(Fair):
+    def test_may_be_for_all_hardware_and_a_multiple(self):
+        host, = self.replay(PROGRAMS / "halo-4.rec", "host")["results"]
+        settings = self.replay(PROGRAMS / "halo-4.rec", "host,cclo", "--set", "latency=x2", "--set", "link=x0.5")["settings"]
+        self.assertEqual(settings["host.latency"], {"value": "2000 ns", "source": "--set latency"})
+        self.assertEqual(settings["cclo.link"], {"value": "50 Gb/s", "source": "--set link"})
+        self.assertIn("dpu.link is 0, which has no multiple", self.refused("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "dpu",
+                                                                           "--set", "link=x0.5"))
+        routed = self.replay(PROGRAMS / "halo-4.rec", "host", "--route", "allreduce=zrlmpi")["results"][0]
+        self.assertGreater(routed["routed_ns"], 0)
+        self.assertGreater(routed["modelled_time_ns"], host["modelled_time_ns"])
+        self.assertIn("is not OPERATION=BACKEND", self.refused("replay", str(PROGRAMS / "halo-4.rec"), "--route", "allreduce"))
+
+    def test_may_be_swept(self):
+        points = json.loads(self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,dpu", "--sweep", "latency=x0.5:x2",
+                                         "--sweep", "ranks_per_node=1:4:x4", "--json").stdout)
+        self.assertEqual(len(points), 12)
+        usual = {r["backend"]: r["modelled_time_ns"] for r in self.replay(PROGRAMS / "halo-4.rec", "host,dpu")["results"]}
+        same = [p for p in points if p["latency"] == "x1" and p["ranks_per_node"] == "1"]
+        self.assertEqual({p["backend"]: p["modelled_time_ns"] for p in same}, usual)
+        text = self.offramp("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x1024").stdout
+        self.assertIn("\n# dpu against host: not faster at first, faster from bytes = 1048576B on\n", text)
+        self.refused("replay", "pattern:incast:4:1KiB", "--sweep", "bytes=1KiB")
+
+
+class Changes(Fair):
+    def test_between_two_programs_are_counted_by_function(self):
+        text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), str(PROGRAMS / "halo-16.rec"), "--backend", "host").stdout
+        self.assertRegex(text, r"\nMPI_Allreduce +400 -> 1 600 +8 B +[\d.]+ \wm?s -> [\d.]+ \wm?s +\+[\d.]+ \ws\n")
+        self.assertRegex(text, r"\nthe run takes x0\.\d+: ")
+        both = json.loads(self.offramp("replay", str(PROGRAMS / "halo-4.rec"), str(PROGRAMS / "halo-16.rec"), "--json").stdout)
+        self.assertEqual([one["ranks"] for one in both], [4, 16])
+
+    def test_a_network_is_compared_with_one_switch(self):
+        tree = self.replay(PROGRAMS / "transpose-16.rec", "host", "--network", "fat-tree:4:4")["results"][0]
+        star = self.replay(PROGRAMS / "transpose-16.rec", "host")["results"][0]
+        self.assertEqual(tree["over_star_ns"], star["modelled_time_ns"])
+        self.assertGreater(tree["modelled_time_ns"], star["modelled_time_ns"])
 
 
 if __name__ == "__main__":

@@ -233,8 +233,8 @@ class Settings(CliTest):
 
 class Messages(CliTest):
     def test_name_what_was_meant(self):
-        for arguments, word in ((("replay", "-n", "1024", "pattern:ring:4:8"), "it is an option of run"),
-                                (("replay", "--sweep", "ranks=2:4", "pattern:ring:4:8"), "it is an option of predict\n"),
+        for arguments, word in ((("info", "-n", "1024", "pattern:ring:4:8"), "it is an option of run"),
+                                (("info", "--sweep", "ranks=2:4", "pattern:ring:4:8"), "it is an option of predict"),
                                 (("replay", "pattern:ring:4:8", "--backend", "all,foo"), 'unknown backend "foo"'),
                                 (("replay", "pattern:ring:4:8", "--network", "fat-tree:2:4"), "has 2 nodes to a switch, which 4 does not divide"),
                                 (("predict", "MPI_Iallreduce"), "is that of allreduce")):

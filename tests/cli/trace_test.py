@@ -1,4 +1,4 @@
-"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves; programs that are scaled. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
 import pathlib
@@ -39,7 +39,10 @@ class Traces(CliTest):
         self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
 
     def test_are_described(self):
-        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall")):
+        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall"),
+                                  ("nccl/inspector.log", 4, "MPI_Iallreduce"), ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),
+                                  ("chakra/step.0.et", 4, "MPI_Ialltoall"), ("aicb/moe.txt", 8, "MPI_Alltoall"),
+                                  ("dumpi/ring-0000.txt", 4, "MPI_Bcast"), ("msccl/ring.xml:1MiB", 4, "MPI_Isend")):
             with self.subTest(name=name):
                 contents = json.loads(self.offramp("info", "--json", DATA / name).stdout)
                 self.assertTrue(contents["complete"])
@@ -52,7 +55,25 @@ class Traces(CliTest):
         self.assertIn("a collective, and GOAL has messages alone", done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
-        self.assertIn("known are smpi, goal, goal-binary", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "otf2"))
+        self.assertIn("known are smpi, goal, goal-binary, chakra", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "otf2"))
+
+    def test_algorithms_stand_for_collectives(self):
+        (self.folder / "sums").write_text("".join(f"{rank} allreduce 262144 0 5\n" for rank in range(4)))
+        ring = DATA / "msccl/ring.xml"
+        done = json.loads(self.offramp("replay", "sums", "--algorithm", ring, "--backend", "host", "--json").stdout)
+        self.assertEqual(done["results"][0]["messages"], 24)
+        self.assertIn("--algorithm takes one program", self.refused("replay", "sums", "--algorithm", ring, "--job", "sums"))
+        self.assertIn("is for 4 ranks, and the program has 2", self.refused("replay", "pattern:ring:2:8", "--algorithm", ring))
+
+    def test_chakra_traces_are_written_and_read(self):
+        done = self.offramp("convert", "pattern:transpose3d:12:4KiB:2", "-o", "fft", "--to", "chakra")
+        self.assertEqual(len(list(self.folder.glob("fft.*.et"))), 12)
+        self.assertEqual(len(json.loads((self.folder / "fft.json").read_text())), 7)
+        self.assertEqual(done.stderr, "")
+        self.assertIn("its calls fit together", self.offramp("check", "fft.11.et").stdout)
+        # A program of fewer ranks would have some of these for its own.
+        done = self.offramp("convert", "pattern:ring:4:8", "-o", "fft", "--to", "chakra", code=74)
+        self.assertIn("fft.4.et is there, and would count as rank 4 of this program", done.stderr)
 
     def test_binary_schedules_are_text_again(self):
         self.offramp("convert", DATA / "goal/diamond.goal", "-o", "a.bin", "--to", "goal-binary")
@@ -77,11 +98,35 @@ class InSimGrid(CliTest):
         return float(found.group(1))
 
     def test_patterns_come_to_their_end(self):
-        for name in ("pingpong", "incast", "shift:1", "ring", "stencil2d", "stencil3d", "tree", "alltoall", "bisection", "random:1"):
+        for name in ("pingpong", "incast", "shift:1", "ring", "stencil2d", "stencil3d", "tree", "alltoall", "bisection", "random:1",
+                     "data-parallel:2", "pipeline:2", "transpose2d", "sparse:3"):
             self.assertGreater(self.replayed(f"pattern:{name}:8:4096:2", 8), 0, name)
 
     def test_collectives_come_to_their_end(self):
         self.assertGreater(self.replayed(DATA / "smpi/program.txt", 2), 0)
+
+
+class Scaling(CliTest):
+    FEW = [f"pattern:stencil2d:{ranks}:4KiB:2" for ranks in (8, 9, 12, 16)]
+
+    def modelled(self, *program):
+        told = json.loads(self.offramp("replay", *program, "--backend", "host", "--json").stdout)
+        return told["results"][0]["modelled_time_ns"]
+
+    def test_in_one_step_or_two_is_the_program_itself(self):
+        told = json.loads(self.offramp("scale", *self.FEW, "--ranks", "64", "-o", "64.rec", "--json").stdout)
+        self.assertEqual(told["held_out"]["exact"], told["held_out"]["calls"])
+        itself = self.modelled("pattern:stencil2d:64:4KiB:2")
+        self.assertEqual(self.modelled("64.rec"), itself)
+        self.assertEqual(self.modelled(*self.FEW, "--ranks", "64"), itself)
+        facts = json.loads(self.offramp("info", "--json", "64.rec").stdout)["facts"]
+        self.assertIn("16 ranks, of whose calls the smaller recordings foretell 100 %", facts["held out"])
+
+    def test_says_what_it_needs(self):
+        self.assertIn("--compute-scaling needs --ranks N", self.refused("replay", self.FEW[0], "--compute-scaling", "weak"))
+        random = [f"pattern:random:1:{ranks}:4KiB:9" for ranks in (4, 8, 16)]
+        self.assertIn("its peer follows no rule that is known", self.offramp("scale", *random, "--ranks", "64", code=2).stderr)
+        self.assertIn("has 32 ranks, and not 64", self.refused("scale", *self.FEW, "--ranks", "64", "--against", "pattern:ring:32:8"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // wrong.
 #include "lib/configuration/configuration.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -367,6 +368,54 @@ TEST_F(ConfigurationFrom, AnUnknownOverrideIsAnErrorNamingTheOption) {
   EXPECT_EQ(load().error(), "--set: unknown key \"zrlmpi.prset\"; did you mean \"zrlmpi.preset\"?");
   around_.overrides = {{"route.backend", "host", "--set"}};
   EXPECT_NE(load().error(), "");
+}
+
+TEST_F(ConfigurationFrom, AParameterWithoutABackendIsSetForAllOfTheCommandLineThatHaveIt) {
+  static const Parameter table[] = {integer("mtu", "B", 1500, {64, 131072}, "seed", "payload")};
+  static const BackendDescription other{BackendDescription::kAbi, "cclo", "another engine", table,
+                                        no_backend};
+  Registry registry(std::vector<const BackendDescription*>{&quiet(), &engine(), &other});
+  around_.overrides = {{"mtu", "256", "--set mtu", {"zrlmpi", "cclo"}}};
+  auto both = load_configuration(around_, registry);
+  ASSERT_TRUE(both) << both.error();
+  EXPECT_EQ(both->settings_for(engine())->integer("mtu"), 256);
+  EXPECT_EQ(both->settings_for(other)->integer("mtu"), 256);
+  around_.overrides = {{"mtu", "x2", "--set mtu", {"all"}}};
+  auto twice = load_configuration(around_, registry);
+  ASSERT_TRUE(twice) << twice.error();
+  EXPECT_EQ(twice->settings_for(engine())->integer("mtu"), 2768);
+  EXPECT_EQ(twice->settings_for(other)->integer("mtu"), 3000);
+}
+
+TEST_F(ConfigurationFrom, AFactorIsOfWhatTheParameterWouldBe) {
+  around_.overrides = {{"zrlmpi.timeout", "x0.5", "--set zrlmpi.timeout"}};
+  auto c = load("[zrlmpi]\ntimeout = '3us'\n");
+  ASSERT_TRUE(c) << c.error();
+  EXPECT_EQ(c->settings_for(engine())->real("timeout"), 1500);
+  around_.overrides.push_back({"zrlmpi.timeout", "7", "--set zrlmpi.timeout"});
+  EXPECT_EQ(load()->settings_for(engine())->real("timeout"), 7) << "what comes later wins";
+  around_.overrides = {{"zrlmpi.timeout", "x1e9", "--set zrlmpi.timeout"}};
+  EXPECT_THAT(load().error(), testing::HasSubstr("--set zrlmpi.timeout"));
+  around_.overrides = {{"zrlmpi.preset", "x2", "--set zrlmpi.preset"}};
+  EXPECT_NE(load().error(), "") << "a choice has no multiple";
+}
+
+TEST_F(ConfigurationFrom, RoutesOfTheCommandLineComeBeforeThoseOfTheFile) {
+  around_.overrides = {{"route", "bcast=zrlmpi", "--route"}, {"route", "send:1KiB-64KiB=host", "--route"}};
+  auto c = load("[[route]]\noperation = 'reduce'\nbackend = 'zrlmpi'\n");
+  ASSERT_TRUE(c) << c.error();
+  ASSERT_EQ(c->routes.size(), 3U);
+  EXPECT_EQ(c->routes[0].operation, OperationKind::kBcast);
+  EXPECT_EQ(c->routes[0].backend, "zrlmpi");
+  EXPECT_EQ(c->routes[1].min_bytes, 1024U);
+  EXPECT_EQ(c->routes[1].max_bytes, 65536U);
+  EXPECT_EQ(c->routes[1].backend, "host");
+  EXPECT_EQ(c->routes[2].operation, OperationKind::kReduce);
+  for (const char* wrong :
+       {"bcast", "=host", "bcast:5=host", "bcast=nothing", "dance=host", "bcast:x-y=host"}) {
+    around_.overrides = {{"route", wrong, "--route"}};
+    EXPECT_THAT(load().error(), testing::HasSubstr("--route")) << wrong;
+  }
 }
 
 TEST_F(ConfigurationFrom, AHugeFileIsRefused) {

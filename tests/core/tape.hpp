@@ -1,6 +1,7 @@
 // A recording in memory, written by hand: for tests of replays.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@ class Tape {
     recording::Gaps gaps;
     std::optional<recording::Match> match = {};
     std::vector<std::uint32_t> choice = {};
+    std::uint32_t thread = 0;
   };
   struct Entry {
     Event event;
@@ -36,6 +38,11 @@ class Tape {
   bool cut = false;
   std::string error;
 
+  /// Whose the events are that follow.
+  Tape& of_thread(std::uint32_t thread) {
+    thread_ = next_.thread = thread;
+    return *this;
+  }
   /// What the next event comes after.
   Tape& compute(std::uint64_t nanoseconds) {
     next_.computed += nanoseconds;
@@ -53,6 +60,7 @@ class Tape {
   /// Returns the number of the request that it begins, if it does.
   std::uint64_t add(Event event) {
     entries.push_back({event, std::exchange(next_, {})});
+    next_.thread = thread_;
     return recording::begins_request(event) ? begun_++ : begun_;
   }
   std::uint32_t list(std::vector<std::uint64_t> values) {
@@ -161,6 +169,7 @@ class Tape {
 
  private:
   Beside next_;
+  std::uint32_t thread_ = 0;
   std::uint64_t begun_ = 0;
 };
 
@@ -180,6 +189,11 @@ class TapeReader final : public recording::Reader {
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return beside().choice; }
   [[nodiscard]] std::uint64_t polls() const override { return beside().polls; }
   [[nodiscard]] recording::Gaps gaps() const override { return beside().gaps; }
+  [[nodiscard]] bool has_threads() const override {
+    return std::any_of(tape_.entries.begin(), tape_.entries.end(),
+                       [](const Tape::Entry& entry) { return entry.beside.thread != 0; });
+  }
+  [[nodiscard]] std::uint32_t thread() const override { return beside().thread; }
   /// The name of the kind of event stands for that of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {

@@ -20,6 +20,7 @@ struct Step {
   Event event;
   std::vector<std::uint64_t> list;
   std::vector<std::uint64_t> second;
+  std::uint32_t thread = 0;
 };
 
 std::vector<std::uint64_t> copy_of(std::span<const std::uint64_t> values) {
@@ -33,7 +34,9 @@ std::vector<Step> read(const Recording& recording, int rank) {
   for (Event event; steps.size() < kMostEvents && values < 100 * kMostEvents && reader->next(event);) {
     offramp::fuzz::require(event.kind < EventKind::kCount);
     offramp::fuzz::require(event.operation < offramp::OperationKind::kCount);
-    steps.push_back({event, copy_of(reader->list(event.list)), copy_of(reader->list(event.second_list))});
+    steps.push_back({event, copy_of(reader->list(event.list)), copy_of(reader->list(event.second_list)),
+                     reader->thread()});
+    offramp::fuzz::require(reader->thread() < kMostThreads);
     values += steps.back().list.size() + steps.back().second.size();
     for (const std::uint32_t position : reader->choice())
       offramp::fuzz::require(position < std::max<std::size_t>(1, steps.back().list.size()));
@@ -46,6 +49,7 @@ std::vector<Step> read(const Recording& recording, int rank) {
 void record_again(const std::vector<Step>& steps) {
   Recorder recorder({});
   for (Step step : steps) {
+    recorder.switch_to(step.thread);
     step.event.list = recorder.list(step.list);
     step.event.second_list = recorder.list(step.second);
     recorder.add(step.event);
@@ -60,7 +64,7 @@ void record_again(const std::vector<Step>& steps) {
     expected.list = again[i].event.list;
     expected.second_list = again[i].event.second_list;
     offramp::fuzz::require(expected == again[i].event && steps[i].list == again[i].list &&
-                           steps[i].second == again[i].second);
+                           steps[i].second == again[i].second && steps[i].thread == again[i].thread);
   }
 }
 

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "lib/trace/chakra.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/program.hpp"
 #include "lib/trace/rehearsal.hpp"
@@ -16,8 +18,13 @@ namespace {
 /// A few bytes may stand for many ranks.
 constexpr int kMostRanks = 64;
 
+/// In a folder of its own: what lies beside a trace may be of other ranks.
 const std::string& path() {
-  static const std::string name = "/tmp/offramp-fuzz-trace-" + std::to_string(getpid());
+  static const std::string name = [] {
+    const std::string folder = "/tmp/offramp-fuzz-trace-" + std::to_string(getpid());
+    std::filesystem::create_directory(folder);
+    return folder + "/trace";
+  }();
   return name;
 }
 
@@ -26,12 +33,19 @@ const std::string& path() {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::ofstream(path(), std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
-  const auto program = offramp::trace::open_program(path());
+  auto program = offramp::trace::open_program(path());
+  if (!program) program = offramp::trace::open_program(path() + ":64KiB");  // an algorithm
   if (!program || (*program).description.ranks > kMostRanks) return 0;
   static_cast<void>(offramp::trace::rehearse(*program));
   std::vector<std::string> unsaid;
   const std::string again = path() + ".goal";
   if (offramp::trace::write_goal_text(*program, again, unsaid).empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(again)));
+  const std::string folder = path() + "-chakra";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string graphs = folder + "/a";
+  if (offramp::trace::write_chakra(*program, graphs, unsaid).empty())
+    offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(graphs + ".0.et")));
   return 0;
 }

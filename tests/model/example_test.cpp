@@ -62,7 +62,7 @@ TEST(Example, TwoSendersShareTheReceiversLink) {
 TEST(Example, WhatHardwareCannotDoItDeclinesWithTheReason) {
   const auto reduce = [](RankHandle& rank) -> Task<void> { (void)co_await rank.reduce(8, 0); };
   WorldBackend strict = test::hardware("zrlmpi");
-  strict.settings.set("preset", {0, "strict"});
+  strict.settings.set("strict", {1, {}});
   World alone({.ranks = 2}, strict);
   EXPECT_NE(alone.run(reduce), "");
   EXPECT_THAT(alone.declined(), HasSubstr("the strict header knows INT and FLOAT only"));

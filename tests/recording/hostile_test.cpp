@@ -117,6 +117,8 @@ TEST(Hostile, ColumnsBesideTheEvents) {
       {{{Column::kTimes, {0, 9, 0, 9}}}, "times, block 0, byte 74: its entries are not in order"},
       {{{Column::kTimes, {0, 9}, 1}, {Column::kTimes, {0, 9}, 0, 1}}, "times, block 1"},
       {{{Column::kTimes, joined({varint(UINT64_MAX), {9}}), 5}}, "its entries are not in order"},
+      {{{Column::kThreads, joined({{0}, varint(kMostThreads + 1)})}},
+       "threads, block 0, byte 72: a value is out of range"},
       {{{Column::kPolls, {0}}}, "polls, block 0, byte 72: it ends within a number"},
       {{{Column::kPolls, {0, 1}, 0, 1}}, "polls, block 0, byte 32: here is block 1 instead"},
       {{{Column::kMatches, {0, 1, 0, 0x80}}}, "matches, block 0, byte 75: it ends within a number"},

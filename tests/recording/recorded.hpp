@@ -29,6 +29,7 @@ struct Step {
   std::uint64_t polls = 0;
   std::vector<std::uint32_t> choice = {};
   std::optional<Match> match = {};
+  std::uint32_t thread = 0;
 };
 
 struct ReadStep {
@@ -68,6 +69,7 @@ inline Event allreduce(std::uint64_t bytes) {
 }
 
 inline void record(Recorder& recorder, const Step& step) {
+  recorder.switch_to(step.thread);
   if (step.computed > 0) recorder.computed(step.computed);
   for (std::uint64_t i = 0; i < step.polls; ++i) recorder.polled(0);
   Event event = step.event;
@@ -105,7 +107,8 @@ inline std::vector<ReadStep> read_all(Reader& reader) {
               reader.computed(),
               reader.polls(),
               {reader.choice().begin(), reader.choice().end()},
-              reader.match()};
+              reader.match(),
+              reader.thread()};
     steps.push_back({step, std::string(reader.call(event.call))});
   }
   return steps;

@@ -23,6 +23,7 @@ void expect_read(const std::vector<Step>& steps, const std::string& part) {
     ASSERT_TRUE(same_event(steps[i], read[i])) << "event " << i;
     ASSERT_EQ(read[i].step.polls, steps[i].polls) << "event " << i;
     ASSERT_EQ(read[i].step.choice, steps[i].choice) << "event " << i;
+    ASSERT_EQ(read[i].step.thread, steps[i].thread) << "event " << i;
     ASSERT_EQ(read[i].step.match.has_value(), steps[i].match.has_value()) << "event " << i;
     if (!steps[i].match) continue;
     ASSERT_EQ(read[i].step.match->source, steps[i].match->source) << "event " << i;
@@ -294,38 +295,85 @@ TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
   EXPECT_LE(333 * 70'000 - sum.longer, 70'000U / 128 + 1);
 }
 
-TEST(RoundTrip, FilesOfTheOldestVersionHaveNoGaps) {
+TEST(RoundTrip, EventsOfThreads) {
+  Random random(17);
+  std::vector<Step> steps;
+  std::uint32_t thread = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    if (random.below(3) == 0) thread = static_cast<std::uint32_t>(random.below(5)) * 1000;
+    steps.push_back({wait_all(random.below(4))});
+    steps.back().thread = thread;
+    if (random.below(9) == 0) steps.back().polls = 1 + random.below(9);
+  }
+  expect_read(steps, record(steps));
+  const Result<Recording> recording = one_rank(record(steps));
+  EXPECT_TRUE((*recording).read(0)->has_threads());
+  EXPECT_FALSE((*one_rank(record({{wait_all()}}))).read(0)->has_threads());
+}
+
+TEST(RoundTrip, ThreadsHaveQuestionsAndTimesOfTheirOwn) {
+  Recorder recorder(options_of());
+  for (int i = 0; i < 100; ++i) {
+    for (const std::uint32_t thread : {1U, 2U}) {
+      recorder.switch_to(thread);
+      recorder.computed(thread * 300);
+      if (thread == 1 || i % 10 == 9) recorder.polled(0);
+      recorder.switch_to(3 - thread);  // which does nothing that is recorded
+    }
+    recorder.switch_to(1 + static_cast<std::uint32_t>(i % 2));
+    recorder.add(wait_all());
+  }
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  std::array<std::uint64_t, 3> computed{}, polls{};
+  for (Event event; reader->next(event);) {
+    computed.at(reader->thread()) += reader->computed();
+    polls.at(reader->thread()) += reader->polls();
+  }
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_LE(100 * 300 - computed[1], 1000U);
+  EXPECT_LE(100 * 600 - computed[2], 1000U);
+  EXPECT_THAT(polls, testing::ElementsAre(0, 99, 10));
+}
+
+/// A whole file of one rank as an earlier version wrote it.
+std::string file_of_version(std::uint32_t version) {
   Description description;
   description.ranks = 1;
-  description.version = static_cast<int>(kOldestVersion);
+  description.version = static_cast<int>(version);
   std::string bytes = encode(description);
   const std::string part = record({{wait_all(1)}, {wait_all(2)}});
   std::array<std::string, kColumns> blocks;
   for (std::size_t at = kPartHeaderBytes; at < part.size();) {
     const auto header = decode_block_header(byte_span(part).subspan(at));
-    ASSERT_TRUE(header);
     const std::size_t size = kBlockHeaderBytes + header->length;
     blocks[static_cast<std::size_t>(header->column)] = part.substr(at, size);
     at += size;
   }
   std::string index;
-  for (const Column column : columns_of_rank(kOldestVersion)) {
+  for (const Column column : columns_of_rank(version)) {
     const std::string& block = blocks[static_cast<std::size_t>(column)];
     index += static_cast<char>(block.empty() ? 0 : 1);
     if (!block.empty()) index += static_cast<char>(block.size() - kBlockHeaderBytes);
     bytes += block;
   }
-  EXPECT_TRUE(blocks[static_cast<std::size_t>(Column::kGaps)].empty());
   const std::size_t offset = bytes.size();
   bytes.append(text_of(seal({Column::kIndex, 0, 0, 0, 0, 0}, byte_span(index)))).append(index);
   bytes.append(text_of(encode_end_mark(offset)));
-  const Result<Recording> recording = Recording::from_bytes(bytes, "old");
-  ASSERT_TRUE(recording) << recording.error();
-  EXPECT_EQ((*recording).description().version, 2);
-  EXPECT_EQ((*recording).breaks_off(), "");
-  const auto reader = (*recording).read(0);
-  EXPECT_EQ(read_all(*reader).size(), 2U);
-  EXPECT_EQ(reader->error(), "");
+  return bytes;
+}
+
+TEST(RoundTrip, FilesOfEarlierVersionsHaveFewerColumns) {
+  for (std::uint32_t version = kOldestVersion; version <= kVersion; ++version) {
+    const Result<Recording> recording = Recording::from_bytes(file_of_version(version), "old");
+    ASSERT_TRUE(recording) << recording.error();
+    EXPECT_EQ((*recording).description().version, static_cast<int>(version));
+    EXPECT_EQ((*recording).breaks_off(), "");
+    const auto reader = (*recording).read(0);
+    EXPECT_EQ(read_all(*reader).size(), 2U);
+    EXPECT_EQ(reader->error(), "");
+    EXPECT_FALSE(reader->has_threads());
+  }
 }
 
 }  // namespace

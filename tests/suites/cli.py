@@ -20,6 +20,7 @@ def run(arguments, tally):
                           ("cli/replays with networks and several programs", "network_test.py"),
                           ("cli/what hardware carries, and the whole run", "fair_test.py"),
                           ("cli/advice about a program", "advise_test.py"),
+                          ("cli/rows for Python and the notebook", "python_test.py"),
                           ("cli/traces of other tools", "trace_test.py"),
                           ("cli/the fit of the dpu backend", "fit_test.py")):
         if tally.wants(label):

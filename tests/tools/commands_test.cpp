@@ -38,9 +38,9 @@ std::vector<const CommandDescription*> shown() {
 TEST(Commands, AreAllThere) {
   std::set<std::string_view> names;
   for (const CommandDescription* one : shown()) names.insert(one->name);
-  EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "predict",
-                                               "replay", "advise", "explain", "dpu-config", "calibrate",
-                                               "report", "completion", "fuzz-faults"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale",
+                                               "predict", "replay", "advise", "explain", "dpu-config",
+                                               "calibrate", "report", "completion", "fuzz-faults"}));
 }
 
 TEST(Commands, HaveNamesAndPlacesOfTheirOwn) {
@@ -126,6 +126,7 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
       {"--report", "a run writes it at MPI_Finalize"},
       {"--output", "it is what the subcommand makes"},
       {"--verbose", "fuzz-faults prints results"},
+      {"--sweep", "a forecast's is of sizes or ranks, a replay's of any key"},
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "fuzz-faults passes it on; calibrate's are of the host"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},

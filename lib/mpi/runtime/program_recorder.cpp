@@ -53,10 +53,11 @@ std::uint64_t size_of(Bytes bytes) {
 
 ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times)
     : recorder_(options),
-      threads_(threads),
+      is_shared_(threads),
       times_(times),
       first_ticks_(ticks()),
       first_time_(nanoseconds_of(CLOCK_MONOTONIC)) {
+  thread_ = ++threads_;
   if (!times_) return;
   constexpr std::uint64_t kEnough = 200'000;  // ns, for an error of about 1e-4
   while (nanoseconds_of(CLOCK_MONOTONIC) - first_time_ < kEnough) continue;
@@ -181,6 +182,7 @@ void ProgramRecorder::end_time() {
 }
 
 void ProgramRecorder::close() {
+  switch_to_this_thread();
   enter(Function::kFinalize);
   leave(Function::kFinalize);
 }
@@ -237,7 +239,7 @@ std::uint32_t ProgramRecorder::message(Function function, EventKind kind, const 
 
 std::uint32_t ProgramRecorder::begin(Function function, EventKind kind, const Point& point,
                                      std::uint8_t flags) {
-  if (!threads_) flags |= recording::kBlocking;
+  if (!is_shared_) flags |= recording::kBlocking;
   return message(function, kind, point, flags);
 }
 
@@ -268,7 +270,7 @@ ProgramRecorder::Event ProgramRecorder::collective_event(Function function, cons
 std::uint32_t ProgramRecorder::begin(Function function, const Operation& operation,
                                      const CollectiveBuffers& buffers, std::uint32_t communicator) {
   Event made = collective_event(function, operation, buffers, communicator);
-  if (!threads_) made.flags |= recording::kBlocking;
+  if (!is_shared_) made.flags |= recording::kBlocking;
   return add(made);
 }
 

@@ -73,7 +73,14 @@ class ProgramRecorder {
 
   [[nodiscard]] recording::Recorder& recorder() { return recorder_; }
   /// Several threads are in calls at once from now on, and blocking calls have a begin and an end.
-  void share(bool threads) { threads_ = threads; }
+  void share(bool threads) { is_shared_ = threads; }
+  /// What follows is the calling thread's, wherever there may be several. Threads of the library, which are
+  /// hidden from the first, record nothing.
+  void switch_to_this_thread() {
+    if (thread_ == 0 && watch_.hidden > 0) return;
+    if (thread_ == 0) thread_ = ++threads_;
+    recorder_.switch_to(thread_ - 1);
+  }
 
   /// While there is one, this thread is in a call that the library carries, and that is recorded already:
   /// what it calls within is not the program's.
@@ -122,7 +129,7 @@ class ProgramRecorder {
   std::uint32_t begin(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                       std::uint32_t communicator);
   void end(Function function, std::uint32_t request) {
-    if (threads_) wait(function, request);
+    if (is_shared_) wait(function, request);
   }
   /// A nonblocking collective.
   std::uint32_t collective(Function function, const Operation& operation, const CollectiveBuffers& buffers,
@@ -184,6 +191,7 @@ class ProgramRecorder {
 
  private:
   static constinit inline thread_local CallWatch watch_{};
+  static constinit inline thread_local std::uint32_t thread_ = 0;  // counted from 1; 0: not seen yet
 
   static Event event(EventKind kind, Function function, std::uint8_t flags);
   std::uint32_t add(Event event);
@@ -202,7 +210,8 @@ class ProgramRecorder {
   void measure_ticks();
 
   recording::Recorder recorder_;
-  bool threads_;
+  bool is_shared_;
+  std::uint32_t threads_ = 0;  // that have recorded anything
   bool times_;
   std::uint32_t communicators_ = recording::kFirstMade;
   std::uint64_t calls_ = 0;  // see clock_read()

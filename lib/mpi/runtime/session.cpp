@@ -29,6 +29,17 @@ Session::Session(Configuration configuration, const Registry& registry, std::uni
   restart_compute_time();
 }
 
+void Session::Mutex::lock() {
+  mutex_.lock();
+  if (session_.recorder != nullptr) session_.recorder->switch_to_this_thread();
+}
+
+bool Session::Mutex::try_lock() {
+  if (!mutex_.try_lock()) return false;
+  if (session_.recorder != nullptr) session_.recorder->switch_to_this_thread();
+  return true;
+}
+
 // --- progress ---
 
 int Session::step_polled() {

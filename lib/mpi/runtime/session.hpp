@@ -78,8 +78,18 @@ class Session {
   std::vector<SettingInForce> settings;  // for the report
 
   /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
-  /// not communicate.
-  using Mutex = std::recursive_mutex;
+  /// not communicate. What is recorded while a thread holds it is that thread's.
+  class Mutex {
+   public:
+    explicit Mutex(const Session& session) : session_(session) {}
+    void lock();
+    [[nodiscard]] bool try_lock();
+    void unlock() { mutex_.unlock(); }
+
+   private:
+    const Session& session_;
+    std::recursive_mutex mutex_;
+  };
   /// Holds it until its end; or nothing, which is what most programs' calls find: one word, one test.
   class Lock {
    public:
@@ -223,7 +233,7 @@ class Session {
   BlockingRecords* idle_records_ = nullptr;
   std::vector<std::function<bool()>> polled_;
 
-  Mutex mutex_;
+  Mutex mutex_{*this};
   std::vector<std::unique_ptr<BlockingRecords>> records_;  // idle and in use
   std::uint64_t seen_generation_ = 0;
   std::uint64_t reported_generation_ = ~std::uint64_t{0};

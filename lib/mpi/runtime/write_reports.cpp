@@ -23,6 +23,7 @@
 #include "lib/mpi/runtime/write_recording.hpp"
 #include "lib/native/pmpi.hpp"
 #include "lib/replay/free_communication.hpp"
+#include "lib/report/accounts.hpp"
 #include "lib/report/encode_report.hpp"
 #include "lib/report/replay_records.hpp"
 #include "lib/report/report.hpp"
@@ -106,6 +107,7 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   if (!result) return {backend, {}, result.error()};
   Settled settled{backend, std::move(*result), {}};
   settled.run = whole_runs_.of(*setting, source, options, *settled.result);
+  if (options.details) settled.accounts = accounts_of(*setting, source, options, *settled.result);
   return settled;
 }
 

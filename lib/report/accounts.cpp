@@ -1,0 +1,170 @@
+#include "lib/report/accounts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "lib/configuration/names.hpp"
+#include "lib/report/replay_records.hpp"
+#include "lib/report/words.hpp"
+
+namespace offramp {
+namespace {
+
+bool is_waiting(TimeKind kind) {
+  return kind == TimeKind::kLateSender || kind == TimeKind::kLateReceiver ||
+         kind == TimeKind::kCollectiveWait;
+}
+
+/// Those with the most first, and no more than a report may have.
+template <typename Row, typename Most>
+std::vector<Row> longest_of(std::vector<Row> rows, std::size_t limit, Most most) {
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return most(a) > most(b); });
+  rows.resize(std::min(rows.size(), limit));
+  return rows;
+}
+
+/// Members of a rank's communicators, as ranks of the program.
+class Communicators {
+ public:
+  Communicators(int rank, int ranks) : lists_(2) {
+    lists_[recording::kWorld].resize(static_cast<std::size_t>(ranks));
+    std::iota(lists_[recording::kWorld].begin(), lists_[recording::kWorld].end(), 0);
+    lists_[recording::kSelf] = {static_cast<std::uint64_t>(rank)};
+  }
+  template <typename List>
+  void add(const List& members) {
+    lists_.emplace_back(members.begin(), members.end());
+  }
+  /// Nothing: the recording makes no sense, which its replay says.
+  [[nodiscard]] std::optional<std::uint64_t> world_rank(std::uint32_t communicator, std::int32_t peer) const {
+    if (communicator >= lists_.size() || peer < 0) return std::nullopt;
+    const auto& list = lists_[communicator];
+    return static_cast<std::size_t>(peer) < list.size() ? std::optional(list[static_cast<std::size_t>(peer)])
+                                                        : std::nullopt;
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> lists_;
+};
+
+}  // namespace
+
+ReportAccounts add_up(const Receipts& receipts, Time in_calls) {
+  ReportAccounts all;
+  std::map<std::string, ReportAccount> functions;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Time> waits;
+  Time accounted;
+  const ReceiptBook book(receipts);
+  for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
+    for (const Receipts::Call& call : receipts.ranks[rank].calls) {
+      ReportAccount& row = functions[call.function];
+      ++row.calls;
+      accounted += later(call.end - call.begin, {});
+      for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call)) {
+        row.parts.of(line.kind) += line.end - line.begin;
+        if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
+          waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
+      }
+    }
+  }
+  for (auto& [name, row] : functions) {
+    row.function = name;
+    all.functions.push_back(std::move(row));
+  }
+  all.functions = longest_of(std::move(all.functions), kMostAccountedFunctions,
+                             [](const ReportAccount& row) { return row.parts.sum(); });
+  for (const auto& [pair, time] : waits) all.waits.push_back({pair.first, pair.second, time});
+  all.waits =
+      longest_of(std::move(all.waits), kMostAccountedPairs, [](const ReportWait& row) { return row.waited; });
+  all.not_accounted = later(in_calls - accounted, {});
+  return all;
+}
+
+std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const ReplaySource& source,
+                                          const ReplayOptions& options, const ReplayResult& result) {
+  ReplayRecords records(source.ranks, {.accounts = true});
+  ReplayOptions how = options;
+  how.details = how.sizes = how.certificate = how.compare_undisturbed = false;
+  how.clock_reads = nullptr;
+  how.observer = &records;
+  const bool with_computing = how.compute.kind == Compute::Kind::kNone && computing_of(result).any();
+  if (with_computing) how.compute.kind = Compute::Kind::kMeasured;
+  Result<ReplayResult> again = replay(setting, source, how);
+  if (!again || again->stopped) return std::nullopt;
+  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls);
+  all.with_computing = how.compute.kind != Compute::Kind::kNone;
+  all.traffic = traffic_of(source);
+  return all;
+}
+
+std::vector<ReportTraffic> traffic_of(const ReplaySource& source) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, ReportTraffic> pairs;
+  for (int rank = 0; rank < source.ranks; ++rank) {
+    const std::unique_ptr<recording::Reader> reader = source.read(rank);
+    Communicators communicators(rank, source.ranks);
+    for (recording::Event event; reader->next(event);) {
+      if (event.kind == recording::EventKind::kCommunicator) communicators.add(reader->list(event.list));
+      if (event.kind != recording::EventKind::kSend) continue;
+      const auto peer = communicators.world_rank(event.communicator, event.peer);
+      if (!peer) continue;
+      ReportTraffic& pair = pairs[{static_cast<std::uint64_t>(rank), *peer}];
+      ++pair.messages;
+      pair.bytes += event.bytes;
+    }
+  }
+  std::vector<ReportTraffic> all;
+  for (auto& [ends, pair] : pairs) {
+    std::tie(pair.source, pair.destination) = ends;
+    all.push_back(pair);
+  }
+  return longest_of(std::move(all), kMostAccountedPairs, [](const ReportTraffic& row) { return row.bytes; });
+}
+
+const ReportAccount* most_of(const ReportAccounts& accounts, TimeKind kind) {
+  const auto most = std::max_element(
+      accounts.functions.begin(), accounts.functions.end(),
+      [&](const ReportAccount& a, const ReportAccount& b) { return a.parts.of(kind) < b.parts.of(kind); });
+  return most == accounts.functions.end() || most->parts.of(kind) <= Time() ? nullptr : &*most;
+}
+
+std::string accounts_text(const ReportAccounts& accounts) {
+  TimeParts sum;
+  for (const ReportAccount& row : accounts.functions) sum += row.parts;
+  const Time all = sum.sum();
+  if (all <= Time()) return "MPI calls take no time.";
+  struct Share {
+    Time time;
+    std::string text;
+  };
+  std::vector<Share> shares = {{sum.waiting(), "waiting for other ranks"},
+                               {sum.of(TimeKind::kTransfer), "transfer"},
+                               {sum.of(TimeKind::kSoftware), "software"},
+                               {sum.of(TimeKind::kLinkWait), "waiting for shared links"},
+                               {sum.of(TimeKind::kBusyHardware), "waiting for busy hardware"}};
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return a.time > b.time; });
+  std::vector<std::string> parts;
+  for (const Share& share : shares) {
+    if (share.time > Time()) parts.push_back(fmt::format("{} {}", percent_text(share.time, all), share.text));
+  }
+  const ReportAccount& most = accounts.functions.front();
+  std::string text = fmt::format("Of the time in MPI calls{} {}. {} has {} of it",
+                                 accounts.with_computing ? ", in the run," : "", fmt::join(parts, ", "),
+                                 printable(most.function), percent_text(most.parts.sum(), all));
+  if (!accounts.waits.empty()) {
+    const ReportWait& longest = accounts.waits.front();
+    text += fmt::format("; rank {} waits the longest, {} for rank {}", longest.rank,
+                        time_text(longest.waited), longest.peer);
+  }
+  text += '.';
+  if (accounts.not_accounted > Time())
+    text += fmt::format(" {} in calls is not accounted for: there is no memory for more calls.",
+                        time_text(accounts.not_accounted));
+  return text;
+}
+
+}  // namespace offramp

@@ -1,0 +1,199 @@
+#include "lib/scale/scaling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/scale/folding.hpp"
+#include "lib/scale/model.hpp"
+
+namespace offramp::scale {
+namespace {
+
+using Failure = Result<Scaling>;
+
+// Fewer say too little of how sizes depend on the number of ranks.
+constexpr std::size_t kEnough = 3;
+// More are not told; the first ones are the ones that concern most calls.
+constexpr std::size_t kMostTold = 8;
+
+std::string fact_of(const recording::Description& description, std::string_view key) {
+  for (const auto& [name, value] : description.facts) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+/// By the number of ranks. Empty, or why they are not recordings of one program.
+std::string in_order(const std::vector<NamedProgram>& recorded, std::vector<const NamedProgram*>& order) {
+  for (const NamedProgram& one : recorded) {
+    if (!one.program.missing.empty()) return fmt::format("{}: {}", one.name, one.program.missing);
+    if (one.program.graph)
+      return fmt::format(
+          "{}: its operations depend on each other as in a graph; calls one after the other are "
+          "what can be scaled",
+          one.name);
+    order.push_back(&one);
+  }
+  const auto ranks = [](const NamedProgram* one) { return one->program.description.ranks; };
+  std::ranges::sort(order, {}, ranks);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (ranks(order[i]) == ranks(order[i - 1]))
+      return fmt::format("{} and {} both have {} ranks", order[i - 1]->name, order[i]->name, ranks(order[i]));
+    const std::string one = fact_of(order[i - 1]->program.description, "program");
+    const std::string other = fact_of(order[i]->program.description, "program");
+    if (one != other && order[i]->program.kind == "recording")
+      return fmt::format("{} is a recording of {}, and {} of {}", order[i - 1]->name, one, order[i]->name,
+                         other);
+  }
+  return {};
+}
+
+std::string refusal(const Learned& learned, std::size_t recordings) {
+  std::vector<Misfit> misfits = learned.misfits;
+  std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
+  std::string text = "it is no program whose calls follow from the number of ranks:";
+  std::string advice;
+  std::size_t told = 0;
+  for (const Misfit& one : misfits) {
+    if (advice.empty()) advice = one.advice;
+    if (++told <= kMostTold) text += fmt::format("\n  {} ({} calls)", one.what, one.calls);
+  }
+  if (told > kMostTold) text += fmt::format("\n  and {} more", told - kMostTold);
+  if (misfits.empty()) text += "\n  nearly every rank does something of its own";
+  if (advice.empty() && recordings < kEnough) advice = "recordings at three or more numbers of ranks";
+  return text + fmt::format("\nwhat can be done: {}",
+                            advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
+}
+
+/// Another model that explains all recordings, and is another program at so many ranks. Empty: there is none,
+/// or nothing that the first one says looks like a grid.
+std::string ambiguity(const std::shared_ptr<const Model>& model, std::span<const Model> others, int ranks) {
+  if (model->layout.dimensions == 1 && !model->is_doubtful) return {};
+  for (const Model& other : others) {
+    // With enough roles any layout explains anything.
+    if (other.programs.size() > model->programs.size()) continue;
+    const std::string difference = difference_at(model, std::make_shared<const Model>(other), ranks);
+    if (!difference.empty())
+      return fmt::format(
+          "the recordings do not tell {} from {}, which are not the same at {} ranks ({}); a recording "
+          "at one more number of ranks may",
+          model->layout.text(), other.layout.text(), ranks, difference);
+  }
+  return {};
+}
+
+/// All recordings, folded in one way, and what was learned of them.
+struct Lesson {
+  std::shared_ptr<Pool> pool = std::make_shared<Pool>();
+  std::vector<FoldedProgram> folded;
+  std::vector<const FoldedProgram*> programs;
+  Learned learned;
+};
+
+/// A failure is of reading.
+Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tags) {
+  Lesson lesson;
+  for (const NamedProgram* const one : order) {
+    Result<FoldedProgram> program = fold(one->name, one->program, *lesson.pool, tags);
+    if (!program) return Result<Lesson>::failure(fmt::format("{}: {}", one->name, program.error()));
+    lesson.folded.push_back(std::move(*program));
+  }
+  for (const FoldedProgram& one : lesson.folded) lesson.programs.push_back(&one);
+  lesson.learned =
+      learn(lesson.programs, lesson.pool, order.size() < kEnough ? Proof::kByPattern : Proof::kByCounts);
+  return lesson;
+}
+
+/// What the smaller recordings foretell of the largest. Empty, or why it cannot be read.
+std::string test_with_largest(const Lesson& lesson, const trace::Program& largest, Scaling& scaling) {
+  const std::span smaller(lesson.programs.data(), lesson.programs.size() - 1);
+  const Learned learned =
+      learn(smaller, lesson.pool, smaller.size() > 1 ? Proof::kByCounts : Proof::kByPattern);
+  Foretold foretold;
+  const int ranks = largest.description.ranks;
+  if (!learned.models.empty()) {
+    const auto model = std::make_shared<const Model>(learned.models.front());
+    foretold.unknown.push_back(ambiguity(model, std::span(learned.models).subspan(1), ranks));
+    if (foretold.unknown.front().empty()) foretold = foretell(model, ranks);
+  }
+  for (const Misfit& one : learned.misfits) {
+    if (learned.models.empty()) foretold.unknown.push_back(one.what);
+  }
+  if (!foretold.read) foretold.read = [](int) { return nullptr; };
+  // Roles as all recordings together tell them.
+  const Model& all = *scaling.model;
+  const auto sides = all.layout.sides(ranks);
+  const auto role = [&](int rank) { return all.roles.name(all.roles.key(*sides, rank)); };
+  Result<Comparison> held_out = compare(largest, foretold.read, role);
+  if (!held_out) return held_out.error();
+  scaling.held_out = std::move(*held_out);
+  scaling.not_foretold = std::move(foretold.unknown);
+  return {};
+}
+
+/// What the result says of itself.
+std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling,
+                                                          const trace::Program& largest) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const auto& fact : largest.description.facts) {
+    if (fact.first != "events" && fact.first != "date") facts.push_back(fact);
+  }
+  std::vector<std::string> shares;
+  for (const auto& [key, share] : scaling.held_out.shares)
+    shares.push_back(fmt::format("{} of {} {}", share_text(share.exact, share.all()), key.first, key.second));
+  facts.emplace_back("scaled from", fmt::format("{} ranks", fmt::join(scaling.model->learned_from, ", ")));
+  facts.emplace_back("scaled as", scaling.model->layout.text());
+  facts.emplace_back(
+      "held out",
+      shares.empty() ? "nothing: there is one recording"
+                     : fmt::format("{} ranks, of whose calls the smaller recordings foretell {}: {}",
+                                   largest.description.ranks,
+                                   share_text(scaling.held_out.total().exact, scaling.held_out.total().all()),
+                                   fmt::join(shares, "; ")));
+  return facts;
+}
+
+}  // namespace
+
+std::string share_text(std::uint64_t part, std::uint64_t all) {
+  if (all == 0) return "-";
+  if (part == all) return "100 %";
+  // What is not all is not rounded up to it.
+  return fmt::format("{:.1f} %", std::min(99.9, 100 * static_cast<double>(part) / static_cast<double>(all)));
+}
+
+Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
+  std::vector<const NamedProgram*> order;
+  if (std::string problem = in_order(recorded, order); !problem.empty())
+    return Failure::failure(std::move(problem));
+  Result<Lesson> lesson = learn_all(order, Tags::kValues);
+  if (!lesson) return Failure::failure(lesson.error());
+  if (lesson->learned.models.empty()) {
+    Result<Lesson> other = learn_all(order, Tags::kShape);
+    if (!other) return Failure::failure(other.error());
+    if (other->learned.models.empty()) return Failure::failure(refusal(lesson->learned, order.size()));
+    lesson = std::move(other);
+  }
+  std::vector<Model>& models = lesson->learned.models;
+  Scaling scaling;
+  scaling.model = std::make_shared<const Model>(std::move(models.front()));
+  Result<trace::Program> made = at_ranks(scaling.model, ranks, compute);
+  if (!made) return Failure::failure(made.error());
+  const trace::Program& largest = order.back()->program;
+  if (order.size() > 1) {
+    std::string problem = ambiguity(scaling.model, std::span(models).subspan(1), ranks);
+    if (problem.empty()) problem = test_with_largest(*lesson, largest, scaling);
+    if (!problem.empty()) return Failure::failure(std::move(problem));
+  }
+  for (const FoldedRank& rank : lesson->folded.back().each) {
+    scaling.wildcards += rank.wildcards;
+    scaling.choices += rank.choices;
+    scaling.questions += rank.questions;
+  }
+  scaling.program = std::move(*made);
+  scaling.program.description.facts = facts_of(scaling, largest);
+  return scaling;
+}
+
+}  // namespace offramp::scale

@@ -1,0 +1,37 @@
+// From recordings of one program at several numbers of ranks to the program at another: learned from all of
+// them, and tested by what the others foretell of the largest.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/scale/comparison.hpp"
+#include "lib/scale/scaled.hpp"
+
+namespace offramp::scale {
+
+struct NamedProgram {
+  std::string name;
+  trace::Program program;
+};
+
+struct Scaling {
+  trace::Program program;
+  std::shared_ptr<const Model> model;
+  /// The largest recording as those below foretell it. Without shares: there is only one.
+  Comparison held_out;
+  std::vector<std::string> not_foretold;  // why, a sentence each
+  /// What the order of arrival decided, which is left to the world: how often.
+  std::uint64_t wildcards = 0;
+  std::uint64_t choices = 0;
+  std::uint64_t questions = 0;
+};
+
+/// A failure names all that does not fit, and what can be done.
+Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling scaling);
+
+/// "100 %" only where all are; "-" for none.
+std::string share_text(std::uint64_t part, std::uint64_t all);
+
+}  // namespace offramp::scale

@@ -1,0 +1,67 @@
+// The arguments of a call as a replay needs them: sizes in bytes, peers and roots that there are, blocks of
+// all ranks. What is wrong with them is kept, and stops the call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/recording/event.hpp"
+#include "lib/trace/communicators.hpp"
+#include "lib/trace/mpi_calls.hpp"
+
+namespace offramp::trace {
+
+class CallArguments {
+ public:
+  CallArguments(std::unique_ptr<Calls> calls, int rank, int ranks)
+      : calls_(std::move(calls)), rank_(rank), communicators_(rank, ranks) {}
+
+ protected:
+  [[nodiscard]] Calls& calls() { return *calls_; }
+  [[nodiscard]] RankCommunicators& communicators() { return communicators_; }
+
+  void begin_call() { problem_.clear(); }
+  /// The first one counts.
+  void bad(std::string what) {
+    if (problem_.empty()) problem_ = std::move(what);
+  }
+  [[nodiscard]] bool good() const { return problem_.empty(); }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most);
+  std::uint64_t count(std::string_view name);
+  Datatype datatype(std::string_view name);
+  /// The class of bytes where the trace does not say it.
+  ElementType element(std::string_view name);
+  std::uint64_t bytes(std::string_view count_name, std::string_view type_name);
+  /// A collective of equal blocks, with size and class from the arguments of one side, "send" or "recv".
+  /// Those of a call in place may be 0 or senseless: then the other side's.
+  recording::Event block(OperationKind operation, std::string_view own, std::string_view other);
+  recording::Event sized(OperationKind operation, std::string_view count_name, std::string_view type_name);
+
+  /// Its number.
+  std::uint32_t communicator();
+  int root(std::uint32_t communicator);
+  /// This rank's in it.
+  [[nodiscard]] int own_rank(std::uint32_t communicator) const;
+  /// One for each of its ranks.
+  std::vector<std::uint64_t> counts(std::string_view name, std::uint32_t communicator);
+  /// The same in bytes.
+  std::vector<std::uint64_t> blocks(std::string_view name, std::string_view type, std::uint32_t communicator);
+  /// The other rank of a send or a receive: one of the communicator, any, or none.
+  int peer(std::string_view name, std::uint32_t communicator, bool sends, bool& none);
+  int tag(std::string_view name, bool sends);
+
+ private:
+  std::uint64_t bytes_of(std::uint64_t elements, const Datatype& type);
+
+  std::unique_ptr<Calls> calls_;
+  int rank_;
+  RankCommunicators communicators_;
+  std::string problem_;
+};
+
+}  // namespace offramp::trace

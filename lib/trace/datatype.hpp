@@ -1,0 +1,15 @@
+// What a datatype of a trace is here: its size, and the class of its elements.
+#pragma once
+
+#include <cstdint>
+
+#include "offramp/model/operation.hpp"
+
+namespace offramp::trace {
+
+struct Datatype {
+  std::uint64_t bytes = 1;
+  ElementType element = ElementType::kByte;
+};
+
+}  // namespace offramp::trace

@@ -1,0 +1,34 @@
+// Algorithms of collectives as MSCCL has them in XML: what each thread block of each GPU sends, receives and
+// waits for. As a program, the name is that of the file, and behind a colon the size of the buffer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/trace/program.hpp"
+#include "simulators/network/xml_tree.hpp"
+
+namespace offramp::trace {
+
+struct Plan {
+  std::string file;
+  XmlElement root;
+  std::vector<const XmlElement*> gpus;  // by id
+  std::uint64_t chunks = 1;             // of the whole buffer
+  std::string collective;               // "allreduce"
+};
+
+/// An error names file and line.
+Result<Plan> read_plan(const std::string& path);
+
+/// What a GPU does for a buffer of so many bytes.
+Result<Graph> plan_graph(const Plan& plan, int gpu, std::uint64_t bytes);
+
+/// The program with the algorithm in place of its collectives of that kind, where they block, are on as many
+/// ranks and begin at rank 0 if they have a root. What the order of arrival decided in it, is decided anew.
+/// An error: nothing here is such a collective, the program has fewer ranks, or a GPU's part of the algorithm
+/// makes no sense.
+Result<Program> with_plan(Program program, const std::string& path);
+
+}  // namespace offramp::trace

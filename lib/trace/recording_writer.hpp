@@ -1,0 +1,16 @@
+// Any program as a recording.
+#pragma once
+
+#include <string>
+
+#include "lib/trace/program.hpp"
+
+namespace offramp::trace {
+
+/// A fact of recordings whose program does not say what the order of arrival decided: the world decides.
+inline constexpr std::string_view kArrivalFact = "order of arrival";
+
+/// Rank by rank. Empty, or what went wrong.
+std::string write_recording(const Program& program, const std::string& path);
+
+}  // namespace offramp::trace

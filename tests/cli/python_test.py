@@ -1,0 +1,86 @@
+"""The Python module, and the notebook of the examples: what they say is what the command says. Needs OFFRAMP_BUILD, as cli_test.py
+does."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+from cli_test import OFFRAMP, CliTest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+import offramp  # noqa: E402
+
+HALO = str(ROOT / "examples/programs/halo-4.rec")
+NOTEBOOK = ROOT / "examples/notebook/answers.ipynb"
+
+
+class Rows(CliTest):
+    def setUp(self):
+        super().setUp()
+        os.environ.pop("OFFRAMP_BUILD", None)  # is no variable of the command's
+        offramp.PROGRAM = str(OFFRAMP)
+
+    def test_of_a_report_are_those_of_its_file(self):
+        self.offramp("replay", HALO, "--backend", "host,dpu", "--details", "--report", "r.json")
+        report = offramp.read_report(self.folder / "r.json")
+        written = json.loads((self.folder / "r.json").read_text())
+        self.assertEqual([row["backend"] for row in report.table("lanes")], ["host", "dpu"])
+        calls = {row["function"]: row["count"] for row in report.table("calls") if row["backend"] == "host"}
+        self.assertEqual(calls, {name: call["count"] for name, call in written["calls"].items()})
+        for name in offramp.Report.TABLES:
+            report.table(name)
+        self.assertEqual(len(report.table("traffic")), 2 * len(written["accounts"]["traffic"]))
+        with self.assertRaises(KeyError):
+            report.table("tables")
+
+    def test_of_accounts_add_up_to_the_time_in_calls(self):
+        report = offramp.replay(HALO, "host", details=True)
+        kinds = [key for key in report.table("accounts")[0] if key.endswith("_ns")]
+        accounted = sum(row[kind] for row in report.table("accounts") for kind in kinds)
+        self.assertAlmostEqual(accounted, report.lane("host")["whole_run"]["in_calls_ns"], delta=0.01)
+
+    def test_of_a_sweep_have_every_combination(self):
+        rows = offramp.sweep(HALO, ["host", "cclo"], {"latency": ["x0.5", "x1"], "ranks_per_node": [1, 2]})
+        self.assertEqual(len(rows), 8)
+        usual = offramp.replay(HALO, "host").lane("host")["modelled_time_ns"]
+        same, = (row for row in rows if (row["latency"], row["ranks_per_node"], row["backend"]) == ("x1", 1, "host"))
+        self.assertEqual(same["modelled_time_ns"], usual)
+        self.assertLess(rows[0]["modelled_time_ns"], usual)
+
+    def test_of_predictions_and_events(self):
+        rows = offramp.predict("bcast", ["host", "tinsel"], ranks=8, sweep="bytes=1KiB:4KiB")
+        self.assertEqual([row["bytes"] for row in rows if row["backend"] == "host"], [1024, 2048, 4096])
+        events = list(offramp.events(HALO))
+        self.assertEqual(sum(event["kind"] == "send" for event in events), offramp.info(HALO)["calls"]["MPI_Isend"])
+        self.assertTrue(any(event["kind"] == "computes" and event["time_ns"] > 0 for event in events))
+
+    def test_of_what_is_refused_say_why(self):
+        with self.assertRaises(offramp.Error) as raised:
+            offramp.replay("nothing.rec")
+        self.assertEqual(raised.exception.code, 2)
+        self.assertIn("nothing.rec", str(raised.exception))
+
+    def test_of_the_notebook_come_out(self):
+        cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+        self.assertGreater(len(cells), 3)
+        names = {}
+        here = os.getcwd()
+        os.chdir(NOTEBOOK.parent)
+        try:
+            for cell in cells:
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    exec(compile("".join(cell["source"]), str(NOTEBOOK), "exec"), names)
+                self.assertTrue(printed.getvalue().strip(), cell["source"])
+        finally:
+            os.chdir(here)
+        self.assertEqual(len(names["rows"]), 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,216 @@
+// Replays of ranks with several threads: each goes its own way, but for what MPI orders.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lib/replay/replay.hpp"
+#include "tests/built_in_names.hpp"
+#include "tests/core/tape.hpp"
+
+namespace offramp {
+namespace {
+
+using recording::EventKind;
+using test::Tape;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::size_t kLong = 1 << 20;             // asks its receiver first, over every backend
+constexpr std::uint64_t kMillisecond = 1'000'000;  // ns
+
+const Registry& registry() {
+  static const Registry all{built_in_backends()};
+  return all;
+}
+
+Operation sum(int ranks, int root, bool nonblocking = false) {
+  Operation operation;
+  operation.kind = OperationKind::kReduce;
+  operation.element = ElementType::kFloat64;
+  operation.function = ReduceFunction::kSum;
+  operation.bytes = 8;
+  operation.elements = 1;
+  operation.ranks = ranks;
+  operation.root = root;
+  operation.nonblocking = nonblocking;
+  return operation;
+}
+
+/// Over each backend. CPU time counts, so that a thread can come late.
+class Threads : public testing::TestWithParam<const char*> {
+ protected:
+  ReplayResult play(const std::vector<Tape>& tapes) {
+    ReplayOptions options;
+    options.compute.kind = Compute::Kind::kMeasured;
+    Result<ReplayResult> result =
+        replay(test::setting_of(registry(), GetParam()), test::source_of(tapes), options);
+    EXPECT_TRUE(result) << result.error();
+    if (!result) return {};
+    EXPECT_THAT(result->unfinished, IsEmpty());
+    return std::move(*result);
+  }
+  /// The rank does nothing behind what lets it end.
+  Time end_of(const std::vector<Tape>& tapes, int rank) {
+    const ReplayResult result = play(tapes);
+    return result.ranks.empty() ? Time() : result.ranks[static_cast<std::size_t>(rank)].clock;
+  }
+};
+
+TEST_P(Threads, ComputeBesideEachOther) {
+  std::vector<Tape> tapes(1);
+  tapes[0].native();
+  for (const std::uint32_t thread : {1U, 2U, 0U}) tapes[0].of_thread(thread).compute(kMillisecond).native();
+  EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
+}
+
+TEST_P(Threads, BeginWhereTheFirstOneIs) {
+  std::vector<Tape> tapes(1);
+  tapes[0].compute(kMillisecond).native();
+  tapes[0].of_thread(1).compute(kMillisecond).native();
+  tapes[0].of_thread(0).native();
+  EXPECT_EQ(end_of(tapes, 0), Time::ms(2));
+}
+
+/// One reduces on one communicator, the other on another one; which of them comes first differs from rank to
+/// rank. main: the first one of them is the thread with which the rank begins, so that it is recorded to the
+/// end of its call before the other one's first call.
+std::vector<Tape> reductions(bool main) {
+  std::vector<Tape> tapes(2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    Tape& tape = tapes[rank];
+    tape.meet();
+    tape.communicator({0, 1}, 1);
+    tape.meet();
+    tape.communicator({0, 1}, 2);
+    for (std::uint32_t turn = 0; turn < 2; ++turn) {
+      const std::uint32_t communicator = turn ^ rank;
+      tape.of_thread(main ? turn : turn + 1);
+      recording::Event event = tape.collective(sum(2, 1), recording::kFirstMade + communicator);
+      event.flags = 0;  // the end of it is an event of its own
+      const std::uint64_t request = tape.add(event);
+      tape.wait({request});
+    }
+  }
+  return tapes;
+}
+
+TEST_P(Threads, ReduceInOppositeOrder) {
+  EXPECT_GT(play(reductions(false)).modelled_time, Time());
+}
+
+TEST_P(Threads, BeginSoonerWhereNothingElseGoesOn) {
+  EXPECT_GT(play(reductions(true)).modelled_time, Time());
+}
+
+/// A thread of rank 0 computes before it sends; another one sends as well, which is recorded behind it. Rank
+/// 1 receives both, and passes on what the second one sent.
+std::vector<Tape> two_messages(int second_tag) {
+  std::vector<Tape> tapes(3);
+  tapes[0].native();
+  tapes[0].of_thread(1).compute(kMillisecond).send(1, 8, 5);
+  tapes[0].of_thread(2).send(1, 16, second_tag);
+  tapes[1].native();
+  const std::uint64_t first = tapes[1].of_thread(1).irecv(0, 8, 5);
+  const std::uint64_t second = tapes[1].of_thread(2).irecv(0, 16, second_tag);
+  tapes[1].of_thread(1).wait({first});
+  tapes[1].of_thread(2).wait({second});
+  tapes[1].send(2, 4);
+  tapes[2].receive(1, 4);
+  return tapes;
+}
+
+TEST_P(Threads, SendInTheirOrderWhereTheSameReceivesTakeIt) {
+  EXPECT_GE(end_of(two_messages(5), 2), Time::ms(1));
+}
+
+TEST_P(Threads, SendInAnyOrderElsewhere) {
+  EXPECT_LT(end_of(two_messages(6), 2), Time::ms(1));
+}
+
+TEST_P(Threads, ReceiveInTheirOrder) {
+  std::vector<Tape> tapes(2);
+  tapes[0].native();
+  for (const std::size_t bytes : {64U, 128U}) tapes[0].send(1, bytes, 3);
+  tapes[1].native();
+  const std::uint64_t first = tapes[1].of_thread(1).compute(kMillisecond).irecv(0, 64, 3);
+  const std::uint64_t second = tapes[1].of_thread(2).irecv(0, 128, 3);
+  tapes[1].wait({second});
+  tapes[1].of_thread(1).wait({first});
+  const ReplayResult result = play(tapes);
+  EXPECT_GE(result.modelled_time, Time::ms(1));
+  const auto receives = std::find(result.functions.begin(), result.functions.end(), "MPI_Recv");
+  ASSERT_NE(receives, result.functions.end());
+  const auto place = static_cast<std::size_t>(receives - result.functions.begin());
+  EXPECT_EQ(result.ranks[1].counters.calls.at(place).bytes, 64U + 128U) << "and none is cut off";
+}
+
+TEST_P(Threads, LearnOfWhatOthersHaveBegun) {
+  std::vector<Tape> tapes(2);
+  tapes[0].native();
+  tapes[0].send(1, 8);
+  tapes[0].receive(1, 8);
+  tapes[1].native();
+  const std::uint64_t request = tapes[1].of_thread(1).compute(kMillisecond).irecv(0, 8);
+  tapes[1].of_thread(2).wait({request});
+  tapes[1].send(0, 8);
+  EXPECT_GE(end_of(tapes, 0), Time::ms(1));
+}
+
+TEST_P(Threads, UseCommunicatorsThatOthersHaveMade) {
+  std::vector<Tape> tapes(2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    tapes[rank].native();
+    tapes[rank].of_thread(1);
+    if (rank == 0) tapes[rank].compute(kMillisecond);
+    tapes[rank].communicator({0, 1}, 7);
+    tapes[rank].of_thread(2).message(rank == 0 ? EventKind::kSend : EventKind::kReceive,
+                                     1 - static_cast<int>(rank), kLong, 1, recording::kBlocking,
+                                     recording::kFirstMade);
+  }
+  EXPECT_GE(end_of(tapes, 1), Time::ms(1));
+}
+
+TEST_P(Threads, LeaveAMessageToThePrompterProbe) {
+  std::vector<Tape> tapes(2);
+  tapes[0].compute(kMillisecond).send(1, 64, 2);
+  tapes[0].send(1, 128, 2);
+  tapes[1].native();
+  const std::uint64_t claimed = tapes[1].of_thread(1).message(EventKind::kClaim, 0, 64, 2, 0);
+  const std::uint64_t received = tapes[1].of_thread(2).irecv(0, 128, 2);
+  tapes[1].wait({received});
+  tapes[1].of_thread(1).wait({claimed});
+  EXPECT_GE(end_of(tapes, 1), Time::ms(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Threads, testing::ValuesIn(test::built_in_names()),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST(ThreadsOf, AnyNumberOfRanksAreWorkedOff) {
+  constexpr int kThreads = 2000;
+  std::vector<Tape> tapes(2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    tapes[rank].native();
+    for (std::uint32_t thread = 1; thread <= kThreads; ++thread) {
+      tapes[rank].of_thread(thread);
+      const int tag = static_cast<int>(rank == 0 ? thread : kThreads + 1 - thread);
+      rank == 0 ? tapes[rank].send(1, kLong, tag) : tapes[rank].receive(0, kLong, tag);
+    }
+  }
+  Result<ReplayResult> result = replay(test::setting_of(registry(), "host"), test::source_of(tapes));
+  ASSERT_TRUE(result) << result.error();
+  EXPECT_THAT(result->unfinished, IsEmpty());
+}
+
+TEST(ThreadsOf, OneRankWaitForWhatNeverComes) {
+  std::vector<Tape> tapes(1);
+  tapes[0].native();
+  tapes[0].of_thread(1).receive(0, 8);
+  EXPECT_THAT(replay(test::setting_of(registry(), "host"), test::source_of(tapes)).error(),
+              HasSubstr("the replay does not come to an end"));
+}
+
+}  // namespace
+}  // namespace offramp

@@ -1,0 +1,111 @@
+// Where the time in MPI calls goes: accounts add up to what a replay counts, and name what was built in.
+#include "lib/report/accounts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "tests/core/tape.hpp"
+
+namespace offramp {
+namespace {
+
+using testing::HasSubstr;
+
+/// Rank 1 computes for so long before it sends to rank 0, and rank 0 before the sum of all.
+std::vector<test::Tape> late_ranks(std::uint64_t sender, std::uint64_t receiver) {
+  Operation sum;
+  sum.kind = OperationKind::kAllreduce;
+  sum.element = ElementType::kFloat64;
+  sum.function = ReduceFunction::kSum;
+  sum.bytes = 8;
+  sum.elements = 1;
+  sum.ranks = 3;
+  std::vector<test::Tape> tapes(3);
+  tapes[1].compute(sender);
+  const auto out = tapes[1].isend(0, 4096);
+  const auto in = tapes[0].irecv(1, 4096);
+  tapes[0].wait({in});
+  tapes[1].wait({out});
+  tapes[0].compute(receiver);
+  for (test::Tape& tape : tapes) tape.add(tape.collective(sum));
+  return tapes;
+}
+
+Time of(const ReportAccounts& accounts, TimeKind kind) {
+  return std::accumulate(accounts.functions.begin(), accounts.functions.end(), Time(),
+                         [kind](Time sum, const ReportAccount& row) { return sum + row.parts.of(kind); });
+}
+
+class Accounts : public testing::Test {
+ protected:
+  ReportAccounts accounts_over(const char* backend) {
+    const auto setting = world_setting(configuration_, registry_, *registry_.find(backend), source_.ranks);
+    auto result = replay(*setting, source_);
+    return *accounts_of(*setting, source_, {}, *result);
+  }
+
+  Registry registry_{built_in_backends()};
+  Configuration configuration_;
+  std::vector<test::Tape> tapes_ = late_ranks(500'000, 200'000);
+  ReplaySource source_ = test::source_of(tapes_);
+};
+
+TEST_F(Accounts, AddUpToTheTimeInCallsOverAllHardware) {
+  for (const BackendDescription* backend : registry_.all()) {
+    const std::string name(backend->name);
+    const ReportAccounts accounts = accounts_over(name.c_str());
+    EXPECT_TRUE(accounts.with_computing) << name;
+    EXPECT_EQ(accounts.not_accounted, Time()) << name;
+    ReplayOptions with_computing;
+    with_computing.compute.kind = Compute::Kind::kMeasured;
+    const auto setting = world_setting(configuration_, registry_, *backend, source_.ranks);
+    auto run = replay(*setting, source_, with_computing);
+    const Counters total = run->total();
+    std::map<std::string, Time> counted;
+    for (std::size_t i = 0; i < total.calls.size(); ++i) {
+      if (total.calls[i].modelled > Time()) counted[run->functions[i]] = total.calls[i].modelled;
+    }
+    std::map<std::string, Time> accounted;
+    for (const ReportAccount& row : accounts.functions) {
+      if (row.parts.sum() > Time()) accounted[row.function] = row.parts.sum();
+    }
+    EXPECT_EQ(accounted, counted) << name;
+  }
+}
+
+TEST_F(Accounts, TellASenderThatIsLateFromOthersThatAre) {
+  const ReportAccounts accounts = accounts_over("host");
+  const ReportAccount* const late = most_of(accounts, TimeKind::kLateSender);
+  ASSERT_NE(late, nullptr);
+  EXPECT_GT(late->parts.of(TimeKind::kLateSender), Time::us(499));
+  EXPECT_GT(of(accounts, TimeKind::kCollectiveWait), Time::us(199)) << "rank 0 comes later than 1 and 2";
+  EXPECT_GT(of(accounts, TimeKind::kTransfer), Time());
+  ASSERT_FALSE(accounts.waits.empty());
+  EXPECT_THAT(accounts_text(accounts), HasSubstr("waiting for other ranks"));
+}
+
+TEST_F(Accounts, KnowWhatTheProgramSends) {
+  const std::vector<ReportTraffic> traffic = traffic_of(source_);
+  ASSERT_EQ(traffic.size(), 1U) << "messages of the sum are none of the program's";
+  EXPECT_EQ(traffic[0].source, 1U);
+  EXPECT_EQ(traffic[0].destination, 0U);
+  EXPECT_EQ(traffic[0].messages, 1U);
+  EXPECT_EQ(traffic[0].bytes, 4096U);
+}
+
+TEST(AccountsOfReceipts, SayWhatTheyLeaveOut) {
+  Receipts receipts;
+  receipts.ranks.resize(1);
+  receipts.ranks[0].calls.push_back({1, "MPI_Send", Time::us(1), Time::us(3), {}});
+  const ReportAccounts accounts = add_up(receipts, Time::us(5));
+  EXPECT_EQ(accounts.not_accounted, Time::us(3));
+  ASSERT_EQ(accounts.functions.size(), 1U);
+  EXPECT_EQ(accounts.functions[0].parts.of(TimeKind::kSoftware), Time::us(2));
+  EXPECT_THAT(accounts_text(accounts), HasSubstr("not accounted for"));
+}
+
+}  // namespace
+}  // namespace offramp

@@ -1,0 +1,402 @@
+#include "lib/scale/scaling.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "tests/scale/written.hpp"
+
+namespace offramp::scale {
+namespace {
+
+using testing::HasSubstr;
+using Kind = recording::EventKind;
+
+Operation collective(OperationKind kind, std::size_t bytes, int root = 0) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = bytes;
+  operation.root = root;
+  if (reduces(kind)) {
+    operation.function = ReduceFunction::kSum;
+    operation.element = ElementType::kFloat64;
+    operation.elements = bytes / 8;
+  }
+  return operation;
+}
+
+constexpr int kSteps = 5;
+
+// --- lines ---
+
+void ring(Tape& tape, int rank, int ranks) {
+  for (int step = 0; step < kSteps; ++step) {
+    const auto receive = tape.irecv((rank + ranks - 1) % ranks, 800, step);
+    tape.send((rank + 1) % ranks, 800, step);
+    tape.wait({receive});
+  }
+}
+
+void open_line(Tape& tape, int rank, int ranks) {
+  for (int step = 0; step < kSteps; ++step) {
+    if (rank > 0) tape.receive(rank - 1, 64);
+    if (rank < ranks - 1) tape.send(rank + 1, 64);
+  }
+}
+
+void even_and_odd(Tape& tape, int rank, int ranks) {
+  const int left = (rank + ranks - 1) % ranks;
+  const int right = (rank + 1) % ranks;
+  for (int step = 0; step < kSteps; ++step) {
+    if (rank % 2 == 0) {
+      tape.send(right, 64);
+      tape.receive(left, 64);
+    } else {
+      tape.receive(left, 64);
+      tape.send(right, 64);
+    }
+  }
+}
+
+TEST(Scaling, ARingIsForetoldAndComesOutExactly) {
+  expect_foretold(ring, {2, 4, 8}, 32);
+  expect_foretold(ring, {3, 5, 6}, 17);
+}
+
+TEST(Scaling, ALineWithEndsHasRoles) {
+  expect_foretold(open_line, {3, 4, 8}, 33);
+}
+
+TEST(Scaling, EvenAndOddRanksAreToldApart) {
+  expect_foretold(even_and_odd, {4, 6, 8}, 32);
+}
+
+// --- grids ---
+
+struct Grid {
+  int dimensions = 2;
+  bool periodic = false;
+  bool strong = false;
+  bool ascending = false;
+};
+
+/// Neighbours in all directions, an allreduce, all on a communicator of its own.
+Body stencil(const Grid& grid) {
+  return [grid](Tape& tape, int rank, int ranks) {
+    const Layout layout{grid.dimensions,
+                        grid.ascending ? Layout::Rule::kAscending : Layout::Rule::kDescending};
+    const Sides sides = *layout.sides(ranks);
+    const Sides at = coordinates(sides, rank);
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    tape.communicator(all, 4711);
+    for (int step = 0; step < kSteps; ++step) {
+      std::vector<std::uint64_t> requests;
+      for (std::size_t d = 0; d < static_cast<std::size_t>(grid.dimensions); ++d) {
+        const std::int64_t face = sides[0] * sides[1] * sides[2] / sides[d];
+        const auto bytes = static_cast<std::uint64_t>(grid.strong ? 8 * 4096 / face : 8 * 4096);
+        for (const std::int64_t way : {-1, 1}) {
+          Sides to = at;
+          to[d] += way;
+          if (to[d] < 0 || to[d] == sides[d]) {
+            if (!grid.periodic) continue;
+            to[d] = (to[d] + sides[d]) % sides[d];
+          }
+          const auto peer = static_cast<int>(rank_at(sides, to));
+          requests.push_back(tape.message(Kind::kReceive, peer, bytes, 1, 0, 2));
+          requests.push_back(tape.message(Kind::kSend, peer, bytes, 1, 0, 2));
+        }
+      }
+      tape.wait(requests);
+      tape.compute(1000);
+      tape.add(tape.collective(collective(OperationKind::kAllreduce, 8), 2));
+    }
+  };
+}
+
+TEST(Scaling, StencilsOfAConstantProblemComeOutExactly) {
+  expect_exact(stencil({.dimensions = 2, .strong = true}), {2, 4, 8, 16}, 32);
+  expect_exact(stencil({.dimensions = 2, .strong = true}), {4, 8, 16}, 64);
+  expect_exact(stencil({.dimensions = 3, .strong = true}), {8, 16, 32, 64}, 128);
+}
+
+TEST(Scaling, PeriodicStencilsNeedNoBorders) {
+  expect_foretold(stencil({.dimensions = 2, .periodic = true}), {8, 9, 12, 16}, 32);
+  expect_exact(stencil({.dimensions = 2, .periodic = true, .strong = true}), {2, 4, 8, 16}, 32);
+  expect_exact(stencil({.dimensions = 3, .periodic = true, .strong = true}), {4, 8, 16, 18}, 32);
+}
+
+TEST(Scaling, GridsInColumnMajorOrderAreFound) {
+  expect_exact(stencil({.dimensions = 2, .strong = true, .ascending = true}), {2, 4, 8, 16}, 32);
+}
+
+TEST(Scaling, AGridWithoutInteriorSaysWhatToRecord) {
+  const Outcome found = outcome(stencil({.dimensions = 2, .strong = true}), {2, 4, 8}, 32);
+  EXPECT_THAT(found.problem, HasSubstr("interior"));
+  EXPECT_THAT(found.problem, HasSubstr("a recording of 9 ranks has all of them"));
+}
+
+TEST(Scaling, OfTwoRanksOneIsNotToldFromTheOther) {
+  // The third side is two at most: the neighbours in both directions are one.
+  const Outcome found = outcome(stencil({.dimensions = 3, .periodic = true}), {4, 8, 16, 32}, 64);
+  EXPECT_THAT(found.problem, HasSubstr("is known only where side 2 of the grid is 2"));
+}
+
+TEST(Scaling, ASideThatNeverChangedIsNotTakenForConstant) {
+  // The grid always has two columns, so it may be a line of pairs as well.
+  const Body body = stencil({.dimensions = 2, .periodic = true, .strong = true});
+  const Outcome found = outcome(body, {4, 6, 8}, 16);
+  EXPECT_THAT(found.problem, HasSubstr("the recordings do not tell a line from a grid of 2 dimensions"));
+  EXPECT_THAT(found.problem, HasSubstr("is known only where side 1 of the grid is 2"));
+}
+
+// --- trees, butterflies, everyone with everyone ---
+
+void butterfly(Tape& tape, int rank, int ranks) {
+  for (int step = 0; step < kSteps; ++step) {
+    for (int bit = 1; bit < ranks; bit *= 2) {
+      const auto receive = tape.irecv(rank ^ bit, 400, 7);
+      tape.send(rank ^ bit, 400, 7);
+      tape.wait({receive});
+    }
+    std::uint64_t bytes = 1 << 20;
+    for (int bit = ranks / 2; bit > 0; bit /= 2) {
+      bytes /= 2;
+      const auto receive = tape.irecv(rank ^ bit, bytes, 8);
+      tape.send(rank ^ bit, bytes, 8);
+      tape.wait({receive});
+    }
+  }
+}
+
+void binomial_tree(Tape& tape, int rank, int ranks) {
+  for (int step = 0; step < kSteps; ++step) {
+    for (int bit = 1; bit < ranks; bit *= 2) {
+      if ((rank & bit) != 0) {
+        tape.send(rank - bit, 64);
+        break;
+      }
+      tape.receive(rank + bit, 64);
+    }
+    tape.add(tape.collective(collective(OperationKind::kBarrier, 0)));
+  }
+}
+
+void everyone(Tape& tape, int rank, int ranks) {
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<std::uint64_t> requests;
+    for (int i = 1; i < ranks; ++i) requests.push_back(tape.irecv((rank + ranks - i) % ranks, 40));
+    for (int i = 1; i < ranks; ++i) requests.push_back(tape.isend((rank + i) % ranks, 40));
+    std::reverse(requests.begin(), requests.end());
+    tape.wait(requests);
+  }
+}
+
+void root_and_others(Tape& tape, int rank, int ranks) {
+  for (int step = 0; step < kSteps; ++step) {
+    if (rank != 0) {
+      tape.send(0, 40);
+      tape.receive(0, 40);
+      continue;
+    }
+    for (int i = 1; i < ranks; ++i) tape.receive(i, 40);
+    for (int i = 1; i < ranks; ++i) tape.send(i, 40);
+  }
+}
+
+TEST(Scaling, ButterfliesGrowWithTheLogarithm) {
+  expect_foretold(butterfly, {4, 8, 16}, 64);
+  EXPECT_THAT(outcome(butterfly, {4, 8, 16}, 48).problem, HasSubstr("no whole number"));
+}
+
+TEST(Scaling, BinomialTreesComeOutExactly) {
+  expect_exact(binomial_tree, {4, 8, 16}, 64);
+}
+
+TEST(Scaling, EveryoneWithEveryoneComesOutExactly) {
+  expect_foretold(everyone, {4, 6, 8}, 32);
+}
+
+TEST(Scaling, ARootThatServesAllInOrderComesOutExactly) {
+  expect_foretold(root_and_others, {4, 6, 8}, 32);
+}
+
+// --- collectives ---
+
+void collectives(Tape& tape, int rank, int ranks) {
+  const auto size = static_cast<std::size_t>(ranks);
+  for (int step = 0; step < kSteps; ++step) {
+    tape.add(tape.collective(collective(OperationKind::kBcast, 4000)));
+    tape.add(tape.collective(collective(OperationKind::kReduce, 80, ranks - 1)));
+    tape.add(tape.collective(collective(OperationKind::kAllgather, 65536 / size)));
+    tape.add(tape.collective(collective(OperationKind::kAlltoall, (std::size_t{1} << 24U) / size / size)));
+    // A vector of 1001 elements, shared out.
+    std::vector<std::uint64_t> counts(size, 8 * (1001 / size));
+    for (std::size_t i = 0; i < 1001 % size; ++i) counts[i] += 8;
+    auto gathered = tape.collective(collective(OperationKind::kAllgatherv, 0));
+    gathered.bytes = counts[static_cast<std::size_t>(rank)];
+    gathered.extra = 8 * 1001;
+    gathered.list = tape.list(counts);
+    tape.add(gathered);
+  }
+}
+
+/// Communicators of rows, of columns and of halves of the ranks.
+void rows_and_columns(Tape& tape, int rank, int ranks) {
+  const Sides sides = *Layout{2, Layout::Rule::kDescending}.sides(ranks);
+  const Sides at = coordinates(sides, rank);
+  std::vector<int> row;
+  std::vector<int> column;
+  std::vector<int> half;
+  for (int other = 0; other < ranks; ++other) {
+    const Sides there = coordinates(sides, other);
+    if (there[0] == at[0]) row.push_back(other);
+    if (there[1] == at[1]) column.push_back(other);
+    if ((other < ranks / 2) == (rank < ranks / 2)) half.push_back(other);
+  }
+  tape.communicator(row, 1);
+  tape.communicator(column, 2);
+  tape.communicator(half, 3);
+  for (int step = 0; step < kSteps; ++step) {
+    tape.add(
+        tape.collective(collective(OperationKind::kBcast, static_cast<std::size_t>(65536 / sides[0])), 2));
+    tape.add(tape.collective(
+        collective(OperationKind::kAllreduce, static_cast<std::size_t>(65536 / sides[1])), 3));
+    tape.add(tape.collective(collective(OperationKind::kAllreduce, 8), 4));
+    const auto size = static_cast<int>(row.size());
+    tape.message(Kind::kSend, static_cast<int>((at[1] + 1) % size), 32, 0, recording::kBlocking, 2);
+    tape.message(Kind::kReceive, static_cast<int>((at[1] + size - 1) % size), 32, 0, recording::kBlocking, 2);
+  }
+}
+
+TEST(Scaling, CollectivesAndSharesOfAVectorComeOutExactly) {
+  expect_foretold(collectives, {2, 4, 8, 16}, 32);
+}
+
+TEST(Scaling, CommunicatorsOfRowsColumnsAndHalvesComeOutExactly) {
+  expect_exact(rows_and_columns, {2, 4, 8, 16}, 32);
+}
+
+// --- what is refused ---
+
+/// The master answers in an order that is drawn; how much a worker gets, too.
+void master_worker(Tape& tape, int rank, int ranks) {
+  const int workers = ranks - 1;
+  std::uint64_t state = 99;
+  std::vector<int> order;
+  for (int task = 0; task < 40; ++task)
+    order.push_back(1 + static_cast<int>(splitmix(state) % static_cast<std::uint64_t>(workers)));
+  for (const int worker : order) {
+    if (rank == 0) {
+      tape.receive(-1, 4096, 2);
+      tape.took(worker, 2);
+      tape.send(worker, 4, 1);
+    } else if (rank == worker) {
+      tape.send(0, 4096, 2);
+      tape.receive(0, 4, 1);
+    }
+  }
+}
+
+TEST(Scaling, MasterAndWorkersAreRefusedWithTheReason) {
+  const Outcome found = outcome(master_worker, {4, 8, 16}, 32);
+  EXPECT_THAT(found.problem, HasSubstr("no program whose calls follow from the number of ranks"));
+  EXPECT_THAT(found.problem, HasSubstr("rank 0 receives from any source"));
+  EXPECT_THAT(found.problem, HasSubstr("what can be done"));
+}
+
+TEST(Scaling, PeersWithoutARuleAreNamed) {
+  const auto drawn = [](Tape& tape, int rank, int ranks) {
+    std::uint64_t state = static_cast<std::uint64_t>(rank + 1000 * ranks);
+    for (int step = 0; step < 20; ++step)
+      tape.isend(static_cast<int>(splitmix(state) % static_cast<std::uint64_t>(ranks)), 8);
+  };
+  const Outcome found = outcome(drawn, {4, 8, 16}, 32);
+  EXPECT_THAT(found.problem, HasSubstr("MPI_Send, call"));
+  EXPECT_THAT(found.problem, HasSubstr("its peer follows no rule that is known"));
+}
+
+TEST(Scaling, DifferentProgramsAndEqualCountsAreRefused) {
+  std::vector<NamedProgram> programs = {{"a", written(ring, 4)}, {"b", written(ring, 4)}};
+  EXPECT_THAT(scale(programs, 8, ComputeScaling::kRecorded).error(), HasSubstr("both have 4 ranks"));
+  programs[1].program.description = {.version = 3, .ranks = 8, .facts = {{"program", "other"}}};
+  EXPECT_THAT(scale(programs, 8, ComputeScaling::kRecorded).error(), HasSubstr("is a recording of"));
+}
+
+// --- one recording ---
+
+TEST(Scaling, OneRecordingOfAPatternIsEnough) {
+  expect_exact(ring, {8}, 32);
+  expect_exact(stencil({.dimensions = 2}), {16}, 64);
+  expect_exact(stencil({.dimensions = 3, .periodic = true}), {64}, 216);
+  const auto sums = [](Tape& tape, int, int) {
+    for (int step = 0; step < kSteps; ++step)
+      tape.add(tape.collective(collective(OperationKind::kAllreduce, 800)));
+  };
+  expect_exact(sums, {4}, 1024);
+}
+
+TEST(Scaling, OneRecordingOfAnythingElseIsRefused) {
+  for (const Body& body : {Body(butterfly), Body(everyone), Body(root_and_others), Body(rows_and_columns)}) {
+    const Outcome found = outcome(body, {8}, 32);
+    EXPECT_THAT(found.problem, HasSubstr("recordings at three or more numbers of ranks"));
+  }
+}
+
+// --- times and arrival ---
+
+std::uint64_t computed(const trace::Program& program, int rank) {
+  const auto reader = program.read(rank);
+  std::uint64_t time = 0;
+  for (recording::Event event; reader->next(event);) time += reader->computed();
+  return time;
+}
+
+TEST(Scaling, CpuTimesAreThoseOfTheLargestRecordingAsTheUserSays) {
+  const Body body = [](Tape& tape, int rank, int ranks) {
+    for (int step = 0; step < kSteps; ++step) {
+      tape.compute(static_cast<std::uint64_t>(160'000 / ranks + step));
+      tape.send((rank + 1) % ranks, 8);
+    }
+  };
+  const std::uint64_t recorded = computed(written(body, 16), 3);
+  const auto time = [&](ComputeScaling scaling) {
+    const Result<Scaling> made = scaled(body, {4, 8, 16}, 64, scaling);
+    EXPECT_TRUE(made) << made.error();
+    return made ? computed((*made).program, 35) : 0;
+  };
+  EXPECT_EQ(time(ComputeScaling::kRecorded), recorded);
+  EXPECT_EQ(time(ComputeScaling::kWeak), recorded);
+  EXPECT_NEAR(static_cast<double>(time(ComputeScaling::kStrong)), static_cast<double>(recorded) / 4, kSteps);
+}
+
+TEST(Scaling, WhatAWildcardTakesIsLeftToTheWorld) {
+  const Body body = [](Tape& tape, int rank, int ranks) {
+    for (int step = 0; step < kSteps; ++step) {
+      const auto receive = tape.irecv(-1, 8, 5);
+      tape.took((rank + ranks - 1) % ranks, 5);
+      tape.send((rank + 1) % ranks, 8, 5);
+      tape.wait({receive});
+    }
+  };
+  expect_foretold(body, {4, 6, 8}, 32);
+  const Result<Scaling> made = scaled(body, {4, 6, 8}, 32);
+  ASSERT_TRUE(made) << made.error();
+  EXPECT_FALSE((*made).program.has_arrival);
+  EXPECT_EQ((*made).wildcards, 8U * kSteps);
+}
+
+TEST(Scaling, TheResultSaysWhereItComesFrom) {
+  const Result<Scaling> made = scaled(ring, {2, 4, 8}, 32);
+  ASSERT_TRUE(made) << made.error();
+  std::map<std::string, std::string> facts;
+  for (const auto& [key, value] : (*made).program.description.facts) facts[key] = value;
+  EXPECT_EQ(facts["scaled from"], "2, 4, 8 ranks");
+  EXPECT_THAT(facts["held out"], HasSubstr("8 ranks, of whose calls the smaller recordings foretell 100 %"));
+  EXPECT_THAT(facts["held out"], HasSubstr("MPI_Send all ranks"));
+}
+
+}  // namespace
+}  // namespace offramp::scale

@@ -1,0 +1,71 @@
+// Sweeps: which values an axis has, and where one kind of hardware becomes faster than another.
+#include "tools/sweep.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/built_in_names.hpp"
+#include "tools/plot.hpp"
+#include "tools/setup.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ASweep, DoublesAddsOrMultipliesInTheUnitThatIsWritten) {
+  EXPECT_THAT(sweep_axis("latency=500ns:4000ns").values, ElementsAre("500ns", "1000ns", "2000ns", "4000ns"));
+  EXPECT_THAT(sweep_axis("cclo.link=100:400:+100").values, ElementsAre("100", "200", "300", "400"));
+  EXPECT_THAT(sweep_axis("bandwidth=x0.5:x2").values, ElementsAre("x0.5", "x1", "x2"));
+  EXPECT_THAT(sweep_axis("ranks_per_node=1:16:x4").values, ElementsAre("1", "4", "16"));
+  EXPECT_THAT(sweep_axis("faults.loss=0:0.2:+0.1").values, ElementsAre("0", "0.1", "0.2"));
+  EXPECT_THAT(sweep_axis("bytes=1KiB:1MiB:x32").values, ElementsAre("1024B", "32768B", "1048576B"));
+  EXPECT_THAT(sweep_axis("latency=500ns:1us").values, ElementsAre("500ns", "1000ns"));
+  EXPECT_EQ(sweep_axis("cclo.link=100:400").key, "cclo.link");
+}
+
+TEST(ASweep, ThatIsNoneIsRefused) {
+  for (const char* text :
+       {"latency", "latency=1", "=1:2", "latency=2:1", "latency=0:4", "latency=1:8:x1", "latency=1:8:2",
+        "latency=a:b", "latency=1us:4ns", "latency=1us:4KiB", "latency=x1:4"})
+    EXPECT_THROW(sweep_axis(text), Misuse) << text;
+}
+
+SweepPoint at(const char* text, int base, int other) {
+  const auto time = [](int us) { return us < 0 ? std::nullopt : std::optional(Time::us(us)); };
+  return {text, time(base), time(other)};
+}
+
+TEST(ACrossover, IsWhereTheOrderChanges) {
+  EXPECT_EQ(crossover_text("dpu", "host", {at("2 ranks", 5, 9), at("4 ranks", 6, 9), at("8 ranks", 9, 8)}),
+            "dpu against host: not faster at first, faster from 8 ranks on");
+  EXPECT_EQ(crossover_text("dpu", "host", {at("2", 9, 8), at("4", 8, 8), at("8", -1, 7), at("16", 9, 7)}),
+            "dpu against host: faster at first, not faster from 4 on, faster from 16 on");
+  EXPECT_EQ(crossover_text("dpu", "host", {at("2", 9, 8), at("4", 9, 8)}),
+            "dpu is faster than host at every point");
+  EXPECT_EQ(crossover_text("dpu", "host", {at("2", -1, 8)}), "");
+}
+
+TEST(Colours, AreTheHardwaresOwnWhateverItsPlace) {
+  const std::vector<const char*> built_in = test::built_in_names();
+  const std::vector<std::string> names(built_in.begin(), built_in.end());
+  const auto all = colours_of(names);
+  const auto own = [&](const char* name) {
+    return all[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+  };
+  EXPECT_EQ(own("host"), kHostColour);
+  EXPECT_EQ(std::set<std::size_t>(all.begin(), all.end()).size(), all.size());
+  EXPECT_EQ(colours_of({"tinsel", "dpu"}), (std::vector{own("tinsel"), own("dpu")}));
+  const auto twice = colours_of({"dpu", "dpu", "a plugin", "host", "host"});
+  EXPECT_EQ(twice[0], own("dpu"));
+  EXPECT_EQ(twice[3], kHostColour);
+  EXPECT_EQ(std::set<std::size_t>(twice.begin(), twice.end()).size(), twice.size());
+}
+
+}  // namespace
+}  // namespace offramp::tool

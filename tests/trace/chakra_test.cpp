@@ -1,0 +1,221 @@
+// Chakra's execution traces: fields of protocol buffers, graphs with collectives on groups, and what is
+// wrong.
+#include "lib/trace/chakra.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "lib/replay/pattern.hpp"
+#include "lib/trace/protobuf.hpp"
+#include "lib/trace/rehearsal.hpp"
+#include "tests/trace/replayed.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string with_length(const std::string& message) {
+  std::string bytes;
+  put_varint(bytes, message.size());
+  return bytes + message;
+}
+const std::string kMetadata = with_length(
+    "\n\x05"
+    "0.0.4");
+
+std::string attribute(const std::string& name, std::uint32_t member, std::uint64_t value) {
+  std::string message;
+  put_bytes(message, 1, name);
+  put_number(message, member, value);
+  return message;
+}
+std::string node(std::uint64_t id, std::uint64_t type, const std::vector<std::string>& attributes,
+                 std::uint64_t before = UINT64_MAX) {
+  std::string message;
+  put_number(message, 1, id);
+  put_number(message, 3, type);
+  if (before != UINT64_MAX) put_number(message, 5, before);
+  for (const std::string& one : attributes) put_bytes(message, 10, one);
+  return with_length(message);
+}
+
+TEST(ChakraTrace, RunsAsAGraphOnAllHardware) {
+  const Program program = opened(data("chakra/step.2.et"));
+  ASSERT_EQ(program.description.ranks, 4);
+  const Result<Findings> findings = rehearse(program);
+  ASSERT_TRUE(findings) << findings.error();
+  EXPECT_THAT((*findings).problems, IsEmpty());
+  EXPECT_EQ((*findings).messages, 4U);
+  EXPECT_EQ((*findings).collectives, 16U);
+  expect_to_end_everywhere(program);
+}
+
+TEST(ChakraTrace, HasTheOperationsOfEachRank) {
+  std::vector<std::string> calls;
+  EXPECT_EQ(each_event(opened(data("chakra/step.0.et")), 3,
+                       [&](const recording::Reader& reader, const Event& event) {
+                         if (event.kind == recording::EventKind::kWait) return;
+                         calls.push_back(fmt::format(
+                             "{} {} {} {} [{}] {}", reader.call(event.call), event.communicator, event.bytes,
+                             event.peer, fmt::join(reader.list(event.list), ","), reader.computed()));
+                       }),
+            "");
+  EXPECT_THAT(calls, ElementsAre("MPI_Comm_rank 0 0 0 [2,3] 0", "MPI_Isend 0 1000 0 [] 100000",
+                                 "MPI_Iallreduce 2 4096 0 [] 0", "MPI_Irecv 0 1000 2 [] 50000",
+                                 "MPI_Iallgather 0 512 0 [] 0", "MPI_Ialltoall 0 1000 0 [] 0",
+                                 "MPI_Ibarrier 0 0 0 [] 0", "MPI_Finalize 0 0 0 [] 0"));
+}
+
+/// A field that has its default value is absent; sizes may stand in any member for integers.
+TEST(ChakraTrace, ReadsTheSmallestFile) {
+  const Folder folder;
+  // ASTRA-sim's generator: node 0, "a", of kind 7, whose size of 1 MiB is a varint in member 9.
+  const std::string bytes =
+      kMetadata + with_length(std::string("\x12\x01"
+                                          "a\x18\x07R\x0e\n\tis_cpu_op\xd8\x01\x00"
+                                          "R\r\n\tcomm_typeH\x02R\x0f\n\tcomm_sizeH\x80\x80@",
+                                          5 + 16 + 15 + 17));
+  const Program program = opened(folder.file("a.0.et", bytes));
+  std::vector<std::uint64_t> sizes;
+  EXPECT_EQ(each_event(program, 0,
+                       [&](const auto&, const Event& event) {
+                         if (event.kind == recording::EventKind::kCollective) sizes.push_back(event.bytes);
+                       }),
+            "");
+  EXPECT_THAT(sizes, ElementsAre(1U << 20U));
+  for (const std::uint32_t member : {7U, 9U, 11U, 13U, 19U + 2U, 15U}) {
+    std::string size;
+    put_bytes(size, 1, "comm_size");
+    if (member == 21) {
+      put_varint(size, 21U << 3U | 1U);
+      size += std::string("\x08\0\0\0\0\0\0\0", 8);
+    } else {
+      put_number(size, member, member == 15 ? 16 : 8);  // sint32 is zigzag
+    }
+    sizes.clear();
+    const std::string path =
+        folder.file("b.et", kMetadata + node(1, 7, {attribute("comm_type", 9, 0), size}));
+    EXPECT_EQ(each_event(opened(path), 0,
+                         [&](const auto&, const Event& event) {
+                           if (event.kind == recording::EventKind::kCollective) sizes.push_back(event.bytes);
+                         }),
+              "");
+    EXPECT_THAT(sizes, ElementsAre(8U)) << member;
+  }
+}
+
+/// Two collectives of one group begin in the order of their ids, whichever is ready first.
+TEST(ChakraTrace, KeepsTheOrderOfCollectives) {
+  const Folder folder;
+  const auto coll = [](std::uint64_t id, std::uint64_t size, std::uint64_t before) {
+    return node(id, 7, {attribute("comm_type", 9, 0), attribute("comm_size", 9, size)}, before);
+  };
+  const std::string computing = node(1, 4, {});
+  (void)folder.file("t.0.et", kMetadata + computing + coll(2, 8, 1) + coll(3, 16, UINT64_MAX));
+  (void)folder.file("t.1.et", kMetadata + computing + coll(2, 8, UINT64_MAX) + coll(3, 16, 1));
+  const Program program = opened(folder.file("t.0.et"));
+  const Result<Findings> findings = rehearse(program);
+  ASSERT_TRUE(findings) << findings.error();
+  EXPECT_THAT((*findings).problems, IsEmpty());
+  expect_to_end_everywhere(program);
+}
+
+/// As in ASTRA-sim's rings: all send first, and receive when that is done.
+TEST(ChakraTrace, SendsBeforeItsReceiverIsThere) {
+  const Folder folder;
+  for (const std::uint64_t rank : {0U, 1U}) {
+    const std::string size = attribute("comm_size", 9, 1U << 20U);
+    (void)folder.file(fmt::format("t.{}.et", rank),
+                      kMetadata + node(1, 5, {size, attribute("comm_dst", 7, 1 - rank)}) +
+                          node(2, 6, {size, attribute("comm_src", 7, 1 - rank)}, 1));
+  }
+  expect_to_end_everywhere(opened(folder.file("t.0.et")));
+}
+
+TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
+  const Folder folder;
+  const auto problem = [&](const std::string& nodes) {
+    return problem_of(folder.file("t.et", kMetadata + nodes));
+  };
+  const std::string size = attribute("comm_size", 9, 8);
+  const std::string reduction = attribute("comm_type", 9, 0);
+  EXPECT_EQ(problem(node(4, 7, {reduction, size})), "");
+  EXPECT_THAT(problem(node(4, 7, {reduction})), HasSubstr("rank 0: node 4: its comm_size is missing"));
+  EXPECT_THAT(problem(node(4, 7, {size})), HasSubstr("node 4: its comm_type is none of the ten"));
+  EXPECT_THAT(problem(node(4, 5, {size, attribute("comm_dst", 7, 1)})),
+              HasSubstr("its comm_dst is no rank below 1"));
+  EXPECT_THAT(problem(node(4, 6, {size})), HasSubstr("its comm_src is no rank below 1"));
+  EXPECT_THAT(problem(node(4, 4, {}, 5)), HasSubstr("it waits for node 5, which is missing"));
+  EXPECT_THAT(problem(node(4, 4, {}, 5) + node(5, 4, {}, 4)),
+              HasSubstr("node 4: it waits for itself through others"));
+  EXPECT_THAT(problem(node(4, 4, {}) + node(4, 4, {})), HasSubstr("there is another one with its id"));
+  std::string group;
+  put_bytes(group, 1, "pg_name");
+  put_bytes(group, 29, "3");
+  EXPECT_THAT(problem(node(4, 7, {reduction, size, group})), HasSubstr("nothing says who is in its group 3"));
+  (void)folder.file("t.json", R"({"3": [0, 7]})");
+  EXPECT_THAT(problem(node(4, 7, {reduction, size, group})),
+              HasSubstr("t.json: group 3 is no list of different ranks below 1"));
+  const std::string good = kMetadata + node(4, 7, {reduction, size});
+  for (std::size_t cut = kMetadata.size() + 1; cut < good.size(); ++cut)
+    EXPECT_NE(problem_of(folder.file("cut.et", good.substr(0, cut))), "") << cut;
+}
+
+/// What is written is read again: the same messages between each pair, and as many collectives.
+TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
+  const Folder folder;
+  for (const PatternKind& kind : pattern_kinds()) {
+    const Program program =
+        opened(fmt::format("pattern:{}{}:9:4096:2", kind.name, kind.parameter.empty() ? "" : ":3"));
+    std::vector<std::string> unsaid;
+    const std::string path = folder.file(std::string(kind.name));
+    const std::string problem = write_chakra(program, path, unsaid);
+    if (kind.name == "experts") {
+      EXPECT_THAT(problem, HasSubstr("blocks of different sizes, and the format has one size"));
+      continue;
+    }
+    ASSERT_EQ(problem, "") << kind.name;
+    const Program again = opened(path + ".4.et");
+    EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
+    const Result<Findings> before = rehearse(program);
+    const Result<Findings> after = rehearse(again);
+    ASSERT_TRUE(before && after) << kind.name << ": " << after.error();
+    EXPECT_THAT((*after).problems, (*before).problems) << kind.name;
+    EXPECT_EQ((*after).collectives, (*before).collectives) << kind.name;
+    const Result<ReplayResult> result = replayed(again, "host");
+    ASSERT_TRUE(result) << kind.name << ": " << result.error();
+    EXPECT_TRUE((*result).unfinished.empty()) << kind.name;
+  }
+}
+
+TEST(ChakraTrace, WritesTheGraphThatItRead) {
+  const Folder folder;
+  std::vector<std::string> unsaid;
+  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsaid), "");
+  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsaid), "");
+  for (const char* end : {".0.et", ".3.et", ".json"})
+    EXPECT_EQ(contents_of(folder.file(std::string("a") + end)),
+              contents_of(folder.file(std::string("b") + end)));
+  EXPECT_EQ(contents_of(folder.file("a.json")), "{\"1\": [0, 1],\n \"2\": [2, 3]}\n");
+}
+
+TEST(Protobuf, RefusesWhatIsNoMessage) {
+  Field field;
+  for (const std::string& bytes :
+       {std::string("\x08"), std::string("\x08\x80"), std::string("\x0b\x01"),
+        std::string("\x12\x05"
+                    "abc"),
+        std::string("\x09\x01\x02"), std::string("\x00\x01", 2), std::string(11, '\xff')}) {
+    Fields fields(recording::byte_span(bytes));
+    while (fields.next(field)) {
+    }
+    EXPECT_FALSE(fields.good()) << bytes.size();
+  }
+}
+
+}  // namespace
+}  // namespace offramp::trace

@@ -1,0 +1,99 @@
+// Algorithms of one's own in place of collectives: they run as they are, and what is around them stays.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "lib/trace/msccl.hpp"
+#include "lib/trace/rehearsal.hpp"
+#include "tests/trace/replayed.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// The lines of each of so many ranks; "{0}" stands for the rank, "{1}" for the next and "{2}" for the one
+/// before.
+std::string lines_of(int ranks, const std::string& line) {
+  std::string text;
+  for (int rank = 0; rank < ranks; ++rank)
+    text += fmt::format(fmt::runtime(line), rank, (rank + 1) % ranks, (rank + ranks - 1) % ranks);
+  return text;
+}
+
+Program planned(Program program) {
+  Result<Program> made = with_plan(std::move(program), data("msccl/ring.xml"));
+  EXPECT_TRUE(made) << made.error();
+  return made ? std::move(*made) : Program();
+}
+
+TEST(PlannedCollective, TakesTheTimeOfItsAlgorithm) {
+  const Folder folder;
+  const std::string path = folder.file("t", lines_of(4, "{0} allreduce 262144 0 5\n"));
+  const Result<ReplayResult> alone = replayed(opened(data("msccl/ring.xml") + ":1MiB"), "host");
+  const Result<ReplayResult> in_place = replayed(planned(opened(path)), "host");
+  const Result<ReplayResult> before = replayed(opened(path), "host");
+  ASSERT_TRUE(alone && in_place && before);
+  EXPECT_EQ((*in_place).modelled_time, (*alone).modelled_time);
+  EXPECT_NE((*in_place).modelled_time, (*before).modelled_time);
+  EXPECT_EQ((*in_place).messages, 24U);
+}
+
+/// Requests that go on beside it are still those that are waited for.
+TEST(PlannedCollective, LeavesWhatIsAroundItAsItWas) {
+  const Folder folder;
+  const Program program = planned(opened(folder.file(
+      "t", lines_of(4,
+                    "{0} compute 500\n{0} irecv {2} 5 8 6\n{0} isend {1} 5 8 6\n"
+                    "{0} compute 700\n{0} allreduce 64 0 5\n{0} isend {1} 6 8 6\n{0} irecv {2} 6 8 6\n"
+                    "{0} allreduce 128 0 5\n{0} waitall\n{0} bcast 8\n"))));
+  std::vector<std::string> events;
+  std::uint64_t computed = 0;
+  std::size_t of_the_algorithm = 0;
+  EXPECT_EQ(each_event(program, 2,
+                       [&](const recording::Reader& reader, const Event& event) {
+                         computed += reader.computed();
+                         if (event.tag >= 1 << 30) ++of_the_algorithm;
+                         if (reader.call(event.call) == "MPI_Allreduce") return;
+                         events.push_back(fmt::format("{} [{}]", reader.call(event.call),
+                                                      fmt::join(reader.list(event.list), ",")));
+                       }),
+            "");
+  EXPECT_THAT(events, ElementsAre("MPI_Irecv []", "MPI_Isend []", "MPI_Isend []", "MPI_Irecv []",
+                                  "MPI_Waitall [28,27,14,13]", "MPI_Bcast []", "MPI_Finalize []"));
+  EXPECT_EQ(computed, 1200U);
+  EXPECT_EQ(of_the_algorithm, 24U);
+  const Result<Findings> findings = rehearse(program);
+  ASSERT_TRUE(findings) << findings.error();
+  EXPECT_THAT((*findings).problems, IsEmpty());
+  expect_to_end_everywhere(program);
+}
+
+/// On other numbers of ranks, and where they do not block, collectives stay those of the backend.
+TEST(PlannedCollective, StandsForNoOther) {
+  const Folder folder;
+  const auto collectives = [&](const std::string& lines, int ranks) {
+    std::size_t found = 0;
+    EXPECT_EQ(each_event(planned(opened(folder.file("t", lines_of(ranks, lines)))), 0,
+                         [&](const auto&, const Event& event) {
+                           if (event.kind == EventKind::kCollective) ++found;
+                         }),
+              "");
+    return found;
+  };
+  EXPECT_EQ(collectives("{0} allreduce 64 0 5\n{0} reduce 64 0 0 5\n", 4), 1U);
+  EXPECT_EQ(collectives("{0} iallreduce 64 0 5\n{0} waitall\n", 4), 1U);
+  EXPECT_EQ(collectives("{0} allreduce 64 0 5\n", 5), 1U);
+  EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), data("msccl/ring.xml")).error(),
+              HasSubstr("is for 4 ranks, and the program has 3"));
+  const std::string plan =
+      "<algo ngpus=\"1\" nchunksperloop=\"1\" coll=\"custom\">\n<gpu id=\"0\"/>\n</algo>\n";
+  EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), folder.file("a.xml", plan)).error(),
+              HasSubstr("a.xml:1: coll custom is no collective that an algorithm can stand for"));
+}
+
+}  // namespace
+}  // namespace offramp::trace

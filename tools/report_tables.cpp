@@ -1,0 +1,148 @@
+#include "tools/report_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace offramp::tool {
+namespace {
+
+/// Cells of a row, one after the other.
+class Row {
+ public:
+  explicit Row(std::string& text) : text_(text) {}
+  Row& operator<<(std::string_view cell) { return add(csv_cell(cell)); }
+  Row& operator<<(Time time) { return add(fmt::format("{:.3f}", in_nanoseconds(time))); }
+  Row& operator<<(std::uint64_t number) { return add(fmt::format("{}", number)); }
+
+ private:
+  Row& add(const std::string& cell) {
+    text_ += "," + cell;
+    return *this;
+  }
+  std::string& text_;
+};
+
+/// heads: behind those of the report and the hardware. rows: hands each row of a lane on to a function that
+/// gives an empty one.
+struct Table {
+  std::string_view name;
+  std::string heads;
+  using NewRow = std::function<Row()>;
+  void (*rows)(const ReportLane& lane, const NewRow& row);
+};
+
+std::string heads_of_accounts() {
+  std::string heads = "function,calls";
+  for (const TimeKindName& kind : kTimeKinds) heads += fmt::format(",{}_ns", kind.field);
+  return heads;
+}
+
+void rows_of_accounts(const ReportLane& lane, const Table::NewRow& row) {
+  if (!lane.accounts) return;
+  for (const ReportAccount& account : lane.accounts->functions) {
+    Row cells = row();
+    cells << account.function << account.calls;
+    for (const TimeKindName& kind : kTimeKinds) cells << account.parts.of(kind.kind);
+  }
+}
+
+void rows_of_calls(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReportCall& call : lane.calls)
+    row() << call.name << call.count << call.bytes << call.offloaded << call.declined << call.routed
+          << call.native << call.modelled;
+}
+
+void rows_of_sizes(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReportSize& size : lane.sizes)
+    row() << size.kind << size.min_bytes << size.max_bytes << size.count << size.bytes << size.modelled;
+}
+
+void rows_of_ranks(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReportRank& rank : lane.ranks) row() << rank.rank << rank.modelled_time << rank.communication;
+}
+
+void rows_of_waits(const ReportLane& lane, const Table::NewRow& row) {
+  if (!lane.accounts) return;
+  for (const ReportWait& wait : lane.accounts->waits) row() << wait.rank << wait.peer << wait.waited;
+}
+
+void rows_of_traffic(const ReportLane& lane, const Table::NewRow& row) {
+  if (!lane.accounts) return;
+  for (const ReportTraffic& pair : lane.accounts->traffic)
+    row() << pair.source << pair.destination << pair.messages << pair.bytes;
+}
+
+void rows_of_declines(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReportDecline& decline : lane.declines)
+    row() << decline.operation << decline.reason << decline.count;
+}
+
+void rows_of_units(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReportUnit& unit : lane.units) row() << unit.name << unit.spans << unit.busy << unit.in_use;
+}
+
+void rows_of_resources(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReportResource& one : lane.resources)
+    row() << one.name << one.count << one.busy << one.waited << one.bytes << one.busiest;
+}
+
+void rows_of_links(const ReportLane& lane, const Table::NewRow& row) {
+  for (const LinkUse& link : lane.links)
+    row() << link.name << link.busy << link.waited << link.longest << link.bytes;
+}
+
+void rows_of_phases(const ReportLane& lane, const Table::NewRow& row) {
+  for (const ReplayPhase& phase : lane.phases) row() << phase.name << phase.count << phase.longest();
+}
+
+const std::vector<Table>& tables() {
+  static const std::vector<Table> all = {
+      {"calls", "function,calls,bytes,offloaded,declined,routed,native,modelled_ns", rows_of_calls},
+      {"accounts", heads_of_accounts(), rows_of_accounts},
+      {"waits", "rank,peer,waited_ns", rows_of_waits},
+      {"traffic", "source,destination,messages,bytes", rows_of_traffic},
+      {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of_sizes},
+      {"ranks", "rank,modelled_time_ns,communication_ns", rows_of_ranks},
+      {"phases", "phase,times,longest_ns", rows_of_phases},
+      {"declines", "operation,reason,times", rows_of_declines},
+      {"units", "unit,spans,busy_ns,in_use_ns", rows_of_units},
+      {"resources", "resource,places,busy_ns,waited_ns,bytes,busiest_ns", rows_of_resources},
+      {"links", "link,busy_ns,waited_ns,longest_wait_ns,bytes", rows_of_links}};
+  return all;
+}
+
+}  // namespace
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+std::vector<std::string> report_table_names() {
+  std::vector<std::string> names;
+  for (const Table& table : tables()) names.emplace_back(table.name);
+  return names;
+}
+
+std::string report_table(const std::vector<RunReport>& reports, std::string_view name) {
+  std::string text;
+  for (const Table& table : tables()) {
+    if (table.name != name) continue;
+    text = fmt::format("report,backend,{}", table.heads);
+    for (const RunReport& report : reports) {
+      for (const ReportLane& lane : report.lanes) {
+        table.rows(lane, [&] {
+          text += fmt::format("\n{},{}", csv_cell(report.file), lane.backend);
+          return Row(text);
+        });
+      }
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,17 @@
+// What is asked of a program at more ranks than were run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/scale/compute_scaling.hpp"
+
+namespace offramp::tool {
+
+struct ScaledOptions {
+  std::vector<std::string> files;
+  int ranks = 0;  // 0: as recorded
+  scale::ComputeScaling compute = scale::ComputeScaling::kRecorded;
+};
+
+}  // namespace offramp::tool

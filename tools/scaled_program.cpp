@@ -1,0 +1,123 @@
+#include "tools/scaled_program.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+
+#include "lib/configuration/names.hpp"
+#include "lib/report/words.hpp"
+#include "tools/recording_info.hpp"
+#include "tools/setup.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using scale::ComputeScaling;
+
+constexpr std::array<std::pair<std::string_view, ComputeScaling>, 3> kScalings = {
+    {{"strong", ComputeScaling::kStrong},
+     {"weak", ComputeScaling::kWeak},
+     {"recorded", ComputeScaling::kRecorded}}};
+
+std::string compute_text(const ScaledOptions& options, std::int64_t largest) {
+  switch (options.compute) {
+    case ComputeScaling::kStrong:
+      return fmt::format("CPU times: as recorded at {} ranks, times {}/{} (strong scaling)", largest, largest,
+                         options.ranks);
+    case ComputeScaling::kWeak:
+      return fmt::format("CPU times: as recorded at {} ranks (weak scaling)", largest);
+    case ComputeScaling::kRecorded:
+      break;
+  }
+  return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling says how they scale", largest);
+}
+
+/// What the order of arrival decided, in words; empty: nothing.
+std::string arrival_text(const scale::Scaling& scaling) {
+  std::vector<std::string> parts;
+  if (scaling.wildcards > 0) parts.push_back(counted(scaling.wildcards, "receive") + " from any source");
+  if (scaling.choices > 0) parts.push_back(counted(scaling.choices, "wait") + " for any of several requests");
+  if (scaling.questions > 0) parts.push_back(counted(scaling.questions, "question") + " that found nothing");
+  if (parts.empty()) return {};
+  return fmt::format("left to the replay, for the order of arrival decides it: {}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
+  std::vector<std::string> names;
+  for (const auto& [name, scaling] : kScalings) names.emplace_back(name);
+  app.add_option(
+         "--compute-scaling", name_,
+         "how the CPU time of a call changes with the number of ranks: all ranks together have as much to "
+         "do (strong), each rank has (weak), or it is not known and the time stays as recorded")
+      ->type_name("strong|weak|recorded")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+}
+
+ComputeScaling ComputeScalingOption::value() const {
+  for (const auto& [name, scaling] : kScalings) {
+    if (name == name_) return scaling;
+  }
+  return ComputeScaling::kRecorded;
+}
+
+scale::Scaling scaled_program(const ScaledOptions& options) {
+  std::vector<scale::NamedProgram> recorded;
+  for (const std::string& file : options.files) {
+    Result<trace::Program> program = trace::open_program(file);
+    if (!program) throw Misuse{program.error()};
+    tell_notes(file, *program);
+    recorded.push_back({file, std::move(*program)});
+  }
+  Result<scale::Scaling> scaling = scale::scale(recorded, options.ranks, options.compute);
+  if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", options.ranks, scaling.error())};
+  return std::move(*scaling);
+}
+
+void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) {
+  const scale::Model& model = *scaling.model;
+  std::map<std::string, int> roles;
+  const auto sides = model.layout.sides(options.ranks);
+  for (int rank = 0; rank < options.ranks; ++rank) ++roles[model.roles.name(model.roles.key(*sides, rank))];
+  std::vector<std::string> words;
+  for (const auto& [role, count] : roles) words.push_back(fmt::format("{} {}", count, role));
+  fmt::print(
+      "# scaled from {} to {} ranks on {}{}: {}\n", fmt::join(model.learned_from, ", "), options.ranks,
+      model.layout.text(),
+      model.layout.dimensions == 1
+          ? ""
+          : fmt::format(
+                " ({})",
+                fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
+      fmt::join(words, ", "));
+  fmt::print("# {}\n", compute_text(options, model.learned_from.back()));
+  if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);
+  const scale::Share total = scaling.held_out.total();
+  if (total.all() == 0) {
+    fmt::print(
+        "# held out: nothing, for there is one recording: the program is the same pattern at any number of "
+        "ranks\n");
+    return;
+  }
+  fmt::print("# held out: {} ranks, of whose {} calls the smaller recordings foretell {}\n",
+             model.learned_from.back(), total.all(), scale::share_text(total.exact, total.all()));
+  for (const std::string& why : scaling.not_foretold) fmt::print("# not foretold: {}\n", why);
+  if (!scaling.held_out.first_difference.empty())
+    fmt::print("# first difference: {}\n", scaling.held_out.first_difference);
+}
+
+void print_shares(const scale::Comparison& comparison) {
+  fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", "# function", "role", "calls", "exact", "wrong",
+             "unknown");
+  const auto line = [](std::string_view function, std::string_view role, const scale::Share& share) {
+    fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", function, role, share.all(),
+               scale::share_text(share.exact, share.all()), share.wrong, share.unknown);
+  };
+  for (const auto& [key, share] : comparison.shares) line(key.first, key.second, share);
+  line("all", "", comparison.total());
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,31 @@
+// A program at more ranks than were run, for the subcommands that take one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/scale/scaling.hpp"
+#include "tools/command.hpp"
+#include "tools/scaled_options.hpp"
+
+namespace offramp::tool {
+
+/// --compute-scaling
+class ComputeScalingOption {
+ public:
+  explicit ComputeScalingOption(CLI::App& app);
+  [[nodiscard]] scale::ComputeScaling value() const;
+
+ private:
+  std::string name_;
+};
+
+/// Throws Misuse with all that does not fit.
+scale::Scaling scaled_program(const ScaledOptions& options);
+
+/// What was learned, from what, and how much of the largest recording the others foretell.
+void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options);
+/// By function and role. what: "exact"
+void print_shares(const scale::Comparison& comparison);
+
+}  // namespace offramp::tool
