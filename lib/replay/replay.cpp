@@ -182,7 +182,7 @@ Task<void> play_threads(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
   ThreadedRank all(run, rank, job, std::move(reader));
   co_await ThreadedRank::play_thread(all, rank, all.threads.first(rank));
   while (all.own.playing > 0) {
-    all.own.last_thread = &rank;
+    all.own.keeper = &rank;
     co_await rank.sleep();
   }
 }

@@ -586,7 +586,9 @@ Task<void> ReplayThread::finish() {
 }
 
 void ReplayThread::rouse_last() {
-  if (own_.last_thread != nullptr && own_.last_thread != &rank_) own_.last_thread->rouse();
+  for (RankHandle* const waiting : {own_.last_thread, own_.keeper}) {
+    if (waiting != nullptr && waiting != &rank_) waiting->rouse();
+  }
 }
 
 /// What the observer is told from here on is of this thread.

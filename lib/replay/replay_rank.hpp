@@ -117,7 +117,8 @@ struct ReplayRank {
   std::uint64_t sent = 0;  // bytes
   std::vector<Phase> phases;
   int playing = 1;                    // threads that have begun, or are about to, and have not ended
-  RankHandle* last_thread = nullptr;  // that waits for the others to end
+  RankHandle* last_thread = nullptr;  // that waits for the others to end, in MPI_Finalize
+  RankHandle* keeper = nullptr;       // the first thread, which has ended, and keeps what all use
 };
 
 class ReplayThread {

@@ -66,6 +66,13 @@ TEST_P(Threads, ComputeBesideEachOther) {
   EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
 }
 
+TEST_P(Threads, EndInAnyOrder) {
+  std::vector<Tape> tapes(1);
+  tapes[0].of_thread(1).compute(kMillisecond).native();
+  tapes[0].of_thread(0).finalize();
+  EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
+}
+
 TEST_P(Threads, BeginWhereTheFirstOneIs) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(kMillisecond).native();

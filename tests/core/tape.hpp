@@ -166,6 +166,13 @@ class Tape {
     event.call = static_cast<std::uint16_t>(Kind::kNative);
     add(event);
   }
+  void finalize() {
+    Event event;
+    event.call = kFinalizeCall;
+    add(event);
+  }
+  static constexpr std::string_view kFinalize = "MPI_Finalize";
+  static constexpr std::uint16_t kFinalizeCall = 15;  // behind the kinds of events, in call()
 
  private:
   Beside next_;
@@ -197,9 +204,10 @@ class TapeReader final : public recording::Reader {
   /// The name of the kind of event stands for that of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {
-        "MPI_Send",   "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
-        "MPI_Mprobe", "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
-        "exchange",   "MPI_Pcontrol", "native",           "MPI_Wtime",       "MPI_Icollective"};
+        "MPI_Send",   "MPI_Recv",         "collective",      "MPI_Wait",     "MPI_Probe", "MPI_Mprobe",
+        "MPI_Cancel", "MPI_Request_free", "MPI_Comm_create", "meet",         "exchange",  "MPI_Pcontrol",
+        "native",     "MPI_Wtime",        "MPI_Icollective", Tape::kFinalize};
+    static_assert(std::size(kNames) == Tape::kFinalizeCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] bool cut() const override { return tape_.cut; }
