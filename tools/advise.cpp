@@ -331,7 +331,7 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
   return how;
 }
 
-/// Of several programs.
+/// One answer for each of several programs.
 int answer_each(const AdviseOptions& options, const Setup& setup) {
   for (const std::string& file : options.files) {
     const ProgressLine progress;

@@ -264,7 +264,7 @@ bool print_events(const trace::Program& program) {
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const auto reader = program.read(rank);
     for (Event event; reader->next(event);) {
-      // Of several threads of a rank, each by its number behind that of the rank.
+      // Where a rank has several threads, the number of the thread follows that of the rank.
       const std::string who =
           reader->has_threads() ? fmt::format("{}.{}", rank, reader->thread()) : fmt::format("{}", rank);
       if (reader->computed() > 0) fmt::print("{} computes {} ns\n", who, reader->computed());

@@ -221,7 +221,7 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   const bool one_backend = std::all_of(lanes.begin(), lanes.end(), [&](const ShownLane& lane) {
     return lane.lane->backend == lanes.front().lane->backend;
   });
-  // Of several programs, what the others change over the first hardware of all.
+  // Where there are several programs, the change of each is given for the hardware that comes first.
   std::vector<ShownLane> firsts;
   for (const ShownLane& lane : lanes) {
     if (firsts.empty() || lane.run != firsts.back().run) firsts.push_back(lane);
@@ -462,7 +462,7 @@ void print_accounts(const ShownLane& shown) {
   for (const std::string& line : account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
 }
 
-/// Of the first hardware that has it: the program sends the same over all.
+/// The traffic over the first hardware that has it: the program sends the same over all.
 void print_traffic(const std::vector<ShownLane>& lanes) {
   const auto first = std::find_if(lanes.begin(), lanes.end(), [](const ShownLane& shown) {
     return shown.lane->accounts && !shown.lane->accounts->traffic.empty();
@@ -524,7 +524,7 @@ void print_changes(const ShownLane& before, const ShownLane& after) {
   table.print();
 }
 
-/// Of each report after the first: what it changes over the hardware that the first one has as well.
+/// What each report after the first changes, over the hardware that the first one has as well.
 void print_changes(const std::vector<ShownLane>& lanes) {
   for (const ShownLane& after : lanes) {
     if (after.run == lanes.front().run) continue;

@@ -321,7 +321,7 @@ class Page {
     add("</details>\n");
   }
 
-  /// Of each program once: it sends the same over all hardware.
+  /// The traffic of each program, once: it sends the same over all hardware.
   void traffic() {
     const RunReport* last = nullptr;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {

@@ -277,7 +277,7 @@ class Loader {
       string error = entry.name.empty() ? open_section(entry) : apply(entry);
       if (!error.empty()) return error;
     }
-    // Those of the command line win.
+    // Routes of the command line win.
     auto& routes = configuration_.routes;
     std::rotate(routes.begin(), routes.end() - static_cast<std::ptrdiff_t>(routes_given_), routes.end());
     return apply_factors();

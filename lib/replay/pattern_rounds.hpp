@@ -43,7 +43,7 @@ class PatternRounds : public recording::Reader {
   [[nodiscard]] const std::string& error() const final { return error_; }
 
  protected:
-  /// Of a round.
+  /// How many events a round has.
   [[nodiscard]] virtual std::size_t count() const = 0;
   [[nodiscard]] virtual recording::Event event(std::size_t number, int round) = 0;
 

@@ -13,7 +13,7 @@ using recording::EventKind;
 
 namespace {
 
-/// Of events that wait for their threads, in one rank. A thread that is farther ahead of the others waits.
+/// The most bytes of events that wait for their threads, in one rank: a thread that would need more waits.
 constexpr std::size_t kMostQueued = std::size_t{64} << 20U;
 
 std::size_t size_of(const RankThreads::Dealt& dealt) {

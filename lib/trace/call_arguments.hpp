@@ -38,7 +38,7 @@ class CallArguments {
   ElementType element(std::string_view name);
   std::uint64_t bytes(std::string_view count_name, std::string_view type_name);
   /// A collective of equal blocks, with size and class from the arguments of one side, "send" or "recv".
-  /// Those of a call in place may be 0 or senseless: then the other side's.
+  /// In a call in place, one side's arguments may be 0 or senseless: then the other side's count.
   recording::Event block(OperationKind operation, std::string_view own, std::string_view other);
   recording::Event sized(OperationKind operation, std::string_view count_name, std::string_view type_name);
 

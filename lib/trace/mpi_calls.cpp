@@ -142,7 +142,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     open_.erase(found->second);
     names_.erase(found);
   }
-  /// Those of them that go on.
+  /// The requests among these that go on.
   std::vector<std::uint64_t> open(const std::vector<std::uint64_t>& keys) const {
     std::vector<std::uint64_t> numbers;
     for (const std::uint64_t key : keys) {

@@ -24,7 +24,7 @@ struct Planned {
   OperationKind operation = OperationKind::kCount;
 };
 
-/// Of which an algorithm's chunks are parts.
+/// The bytes of which an algorithm's chunks are parts.
 std::uint64_t buffer_of(const Event& event, std::uint64_t ranks) {
   for (const KindTraits& kind : kOperationKinds) {
     if (kind.kind == event.operation && kind.blocks == Blocks::kEqual) return event.bytes * ranks;

@@ -21,7 +21,8 @@ using recording::Event;
 using recording::EventKind;
 
 constexpr double kExact = 9007199254740992.0;  // 2^53: SMPI reads every number as a double
-// Of SMPI's smpi.h. Any other negative number stands for any source: its tracer writes MPI_UNDEFINED (-333).
+// Defined in SMPI's smpi.h. Every other negative number means any source: the tracer writes MPI_UNDEFINED
+// (-333).
 constexpr int kNoRank = -666;
 /// Room for any message: a receive with a negative count asks for the size first.
 constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
@@ -67,7 +68,7 @@ struct Name {
   std::string_view name;  // in lower case
   Action action;
 };
-/// Those of SMPI's replayer, and those that its tracer writes and its replayer refuses.
+/// The actions that SMPI's replayer knows, and those that its tracer writes and its replayer refuses.
 constexpr Name kActions[] = {
     {"init", Action::kInit},
     {"finalize", Action::kFinalize},

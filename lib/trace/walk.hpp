@@ -38,7 +38,7 @@ class Walk {
 
   virtual void compute(std::uint64_t nanoseconds) = 0;
   virtual void message(const Message& message) = 0;
-  /// Those of them that have an event here, and have not been waited for.
+  /// Waits for the requests that have an event here and have not been waited for.
   virtual void wait(std::span<const std::uint64_t> requests) = 0;
   /// members: in the order of the communicator. request: its number on this rank, where it goes on beside the
   /// program and the format can say so.
@@ -52,7 +52,7 @@ class Walk {
   void fail(std::string what);
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return program_.description.ranks; }
-  /// Of what was begun and not waited for.
+  /// How many operations were begun and not waited for.
   [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
  private:

@@ -27,7 +27,7 @@ struct MessageWait {
 class WorldLog {
  public:
   virtual ~WorldLog() = default;
-  /// Of a rank with several threads: what follows of its program is this one's.
+  /// In a rank with several threads, what follows of its program belongs to this one.
   virtual void turn(int /*rank*/, std::uint32_t /*thread*/) {}
   /// The rank's program begins this operation, or learns that it is complete.
   virtual void used(int rank, std::uint64_t operation) = 0;
