@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kOldestVersion = 2;
 
 // Limits of the format: readers refuse what is beyond.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
-inline constexpr std::uint32_t kMostThreads = 1U << 22U;           // of a rank, one after the other
+inline constexpr std::uint32_t kMostThreads = 1U << 12U;           // of a rank, one after the other
 inline constexpr std::size_t kMostSymbols = 8192;                  // different events of a block
 inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // events that a copy can go back
 inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list

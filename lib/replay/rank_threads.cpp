@@ -26,6 +26,16 @@ constexpr bool is_about_requests(EventKind kind) {
   return kind == EventKind::kWait || kind == EventKind::kCancel || kind == EventKind::kFree;
 }
 
+/// The first number but 0 that `find` gives for a request that the event is about.
+template <typename Find>
+std::uint64_t first_of_requests(const RankThreads::Dealt& dealt, const Find& find) {
+  if (dealt.event.extra != 0) return find(dealt.begun - dealt.event.extra);
+  for (const std::uint64_t distance : dealt.list) {
+    if (const std::uint64_t number = find(dealt.begun - distance); number != 0) return number;
+  }
+  return 0;
+}
+
 template <typename Value>
 std::vector<Value> copy_of(std::span<const Value> values) {
   return {values.begin(), values.end()};
@@ -121,6 +131,12 @@ bool RankThreads::read() {
   if (dealt.key.what != Key::What::kNone) orders_[dealt.key].push_back(dealt.number);
   if (begins_request(event)) unbegun_requests_.emplace(requests_++, dealt.number);
   if (event.kind == EventKind::kCommunicator) unmade_.emplace(communicators_++, dealt.number);
+  if (event.kind == EventKind::kCancel) {
+    (void)first_of_requests(dealt, [&](std::uint64_t request) {
+      uncancelled_requests_.emplace(request, dealt.number);
+      return std::uint64_t{0};
+    });
+  }
   std::unique_ptr<Stream>& stream = streams_[reader_->thread()];
   if (stream == nullptr) {
     stream = std::make_unique<Stream>(*this);
@@ -144,6 +160,7 @@ RankThreads::Stream& RankThreads::first(RankHandle& rank) {
 bool RankThreads::fetch(Stream& stream, RankHandle& rank) {
   while (stream.queue_.empty()) {
     if (queued_ > kMostQueued) {
+      if (&stream == first_stream_) begin_threads();  // all that is read lies before its next event
       starved_.push_back(&rank);
       return false;
     }
@@ -165,15 +182,15 @@ std::uint64_t RankThreads::blocker(const Dealt& dealt) const {
       maker != unmade_.end() && maker->second < dealt.number)
     return maker->second;
   if (!is_about_requests(event.kind)) return 0;
-  const auto beginner = [&](std::uint64_t distance) {
-    const auto found = unbegun_requests_.find(dealt.begun - distance);
-    return found != unbegun_requests_.end() && found->second < dealt.number ? found->second : 0;
+  const auto before = [&](const std::unordered_map<std::uint64_t, std::uint64_t>& events,
+                          std::uint64_t request) {
+    const auto found = events.find(request);
+    return found != events.end() && found->second < dealt.number ? found->second : 0;
   };
-  if (event.extra != 0) return beginner(event.extra);
-  for (const std::uint64_t distance : dealt.list) {
-    if (const std::uint64_t number = beginner(distance); number != 0) return number;
-  }
-  return 0;
+  return first_of_requests(dealt, [&](std::uint64_t request) {
+    const std::uint64_t number = before(unbegun_requests_, request);
+    return number != 0 ? number : before(uncancelled_requests_, request);
+  });
 }
 
 bool RankThreads::may_begin(const Stream& stream, RankHandle& rank) {
@@ -190,6 +207,14 @@ void RankThreads::begun(const Stream& stream) {
     if (order->second.empty()) orders_.erase(order);
   }
   if (begins_request(dealt.event)) unbegun_requests_.erase(dealt.begun);
+  if (dealt.event.kind == EventKind::kCancel) {
+    (void)first_of_requests(dealt, [&](std::uint64_t request) {
+      const auto found = uncancelled_requests_.find(request);
+      if (found != uncancelled_requests_.end() && found->second == dealt.number)
+        uncancelled_requests_.erase(found);
+      return std::uint64_t{0};
+    });
+  }
   if (dealt.event.kind == EventKind::kCommunicator) unmade_.erase(dealt.made);
   const auto [first, last] = sleepers_.equal_range(dealt.number);
   std::for_each(first, last, [](const auto& sleeper) { sleeper.second->rouse(); });

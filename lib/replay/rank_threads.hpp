@@ -132,8 +132,9 @@ class RankThreads {
   // Events that were read and are not begun.
   std::unordered_map<Key, std::deque<std::uint64_t>, Hash> orders_;
   std::unordered_map<std::uint64_t, std::uint64_t> unbegun_requests_;  // by request
-  std::unordered_map<std::uint32_t, std::uint64_t> unmade_;            // by communicator
-  std::unordered_multimap<std::uint64_t, RankHandle*> sleepers_;       // by the event that they wait for
+  std::unordered_map<std::uint64_t, std::uint64_t> uncancelled_requests_;
+  std::unordered_map<std::uint32_t, std::uint64_t> unmade_;       // by communicator
+  std::unordered_multimap<std::uint64_t, RankHandle*> sleepers_;  // by the event that they wait for
 };
 
 }  // namespace offramp

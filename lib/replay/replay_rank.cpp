@@ -31,9 +31,10 @@ constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 constexpr bool is_meeting(EventKind kind) {
   return kind == EventKind::kMeet || kind == EventKind::kExchange;
 }
-/// Looks for a message, which is not to be taken meanwhile.
-constexpr bool is_probe(EventKind kind) {
-  return kind == EventKind::kProbe || kind == EventKind::kClaim;
+/// Other threads' events that MPI orders behind it wait until it is done, and not only until it is begun: a
+/// message that it looks for, or a request that it cancels, is not to be taken meanwhile.
+constexpr bool is_over_when_done(EventKind kind) {
+  return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
 /// Neither communicates nor takes modelled time.
 constexpr bool is_local(EventKind kind) {
@@ -69,7 +70,7 @@ ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job_)
 
 ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
                            RankThreads* order)
-    : run_(run), own_(own), rank_(rank), reader_(reader), order_(order) {}
+    : run_(run), own_(own), rank_(rank), reader_(reader), order_(order), began_(rank.clock()) {}
 
 Task<void> ReplayThread::play() {
   for (;;) {
@@ -142,6 +143,7 @@ Task<void> ReplayThread::play() {
         break;
       case EventKind::kCancel:
         co_await cancel();
+        if (order_ != nullptr) order_->begun(stream());
         break;
       case EventKind::kFree:
         free();
@@ -228,7 +230,7 @@ Task<void> ReplayThread::take_turn() {
   if (is_last) own_.last_thread = nullptr;
   co_await rank_.let_world_come_up();
   while (!order_->may_begin(stream(), rank_)) co_await rank_.sleep();
-  if (!is_probe(event_.kind)) order_->begun(stream());
+  if (!is_over_when_done(event_.kind)) order_->begun(stream());
 }
 
 /// CPU time between the questions before the event that counts as work, in nanoseconds.
@@ -372,7 +374,7 @@ bool ReplayThread::check() {
     const int self[] = {rank_.rank()};
     named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
   }
-  communicator_ = &*named;
+  communicator_ = order_ != nullptr ? &held_.emplace(*named) : &*named;
   if (event_.kind == EventKind::kCollective || event_.kind >= EventKind::kMeet) return true;
   return check_message();
 }
@@ -540,10 +542,10 @@ Task<void> ReplayThread::probe() {
 
 Task<void> ReplayThread::cancel() {
   if (!find_requests()) co_return;
+  co_await rank_.come_to_cancel();
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
-    if (one != nullptr && !one->request.empty() && !one->by_arrival)
-      (void)co_await rank_.cancel(one->request);
+    if (one != nullptr && !one->request.empty() && !one->by_arrival) (void)rank_.cancel_now(one->request);
   }
 }
 
@@ -562,7 +564,11 @@ Task<void> ReplayThread::finish() {
   for (OpenRequest& one : taken_requests_) {  // where a wait was not begun
     if (!one.request.empty()) rank_.give_up(one.request);
   }
-  if (--own_.playing > 0) {
+  if (order_ != nullptr) co_await rank_.let_world_come_up();  // the others go on no sooner than it has ended
+  own_.replayed.of_threads += rank_.clock() - began_;
+  if (own_.playing > 1) {
+    if (own_.place.handling == &handling_) own_.place.handling = nullptr;
+    --own_.playing;
     rouse_last();
     co_return;
   }
@@ -582,6 +588,7 @@ Task<void> ReplayThread::finish() {
   if (own_.certificate != nullptr) own_.replayed.certificate = own_.certificate->of_run();
   own_.place.ended = !run_.over;
   ++run_.ranks_ended;
+  --own_.playing;  // not sooner: the rank goes with the last one
   rouse_last();
 }
 

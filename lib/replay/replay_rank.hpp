@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -111,7 +110,7 @@ struct ReplayRank {
   ReplayJob job;
   std::vector<std::uint16_t> functions;  // by the reader's number, that of the run
   std::unique_ptr<Certificate> certificate;
-  std::deque<Made> communicators;                         // they stay where they are
+  std::vector<Made> communicators;
   std::unordered_map<std::uint32_t, std::uint32_t> made;  // by members and id: how many
   OpenRequests requests;
   std::uint64_t sent = 0;  // bytes
@@ -193,8 +192,10 @@ class ReplayThread {
   RankHandle& rank_;
   recording::Reader& reader_;
   RankThreads* order_;
+  Time began_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event
+  std::optional<Communicator> held_;            // the same, where other threads may make more meanwhile
   bool ends_ = false;                           // early
   bool in_call_ = false;
   bool is_told_ = false;    // to the observer

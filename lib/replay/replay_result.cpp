@@ -77,7 +77,7 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
   WholeRun run{result.end(job), {}, {}};
   for (int i = job.first; i < job.first + job.ranks; ++i) {
     const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
-    run.sum += rank.clock;
+    run.sum += later(rank.clock, rank.of_threads);
     for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
   }
   return run;

@@ -36,6 +36,7 @@ struct ReplayResource {
 /// What a replay tells of one rank.
 struct ReplayedRank {
   Time clock;
+  Time of_threads = {};  // what its threads took, added up; of one, its clock
   /// As a live run counts them, but for what a recording does not tell: which calls asked and found nothing
   /// (they are none here), and which the MPI library carried (native are those without any event).
   Counters counters;

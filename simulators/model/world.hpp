@@ -225,6 +225,10 @@ class RankHandle {
   Task<std::optional<Received>> test(RankRequest& request);
   /// Takes a receive back; false when it is matched already. Either way it is still to be waited for.
   Task<bool> cancel(RankRequest& request);
+  /// The two halves of it: the first waits for the world, the second does not. A request that another thread
+  /// may take or move meanwhile is looked up between them.
+  Task<void> come_to_cancel();
+  bool cancel_now(RankRequest& request);
   /// The operation goes on, and the program learns nothing of it any more: its clock does not move for it.
   void give_up(RankRequest& request);
   /// The program has issued so much ahead of the world that it should wait for it, as the calls that wait do;

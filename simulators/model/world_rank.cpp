@@ -453,17 +453,25 @@ Task<void> RankHandle::ask() {
   thread_.asks = false;
 }
 
-Task<bool> RankHandle::cancel(RankRequest& request) {
+Task<void> RankHandle::come_to_cancel() {
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Until{thread_, thread_.clock};
+}
+
+bool RankHandle::cancel_now(RankRequest& request) {
   world::Operation& operation = *request.operation_;
-  if (operation.done || !operation.queued) co_return false;
+  if (operation.done || !operation.queued) return false;
   thread_.rank().posted.remove(operation);
   operation.cancelled = true;
   operation.outcome = Outcome::kCancelled;
   operation.done = true;
   operation.done_at = thread_.clock;
-  co_return true;
+  return true;
+}
+
+Task<bool> RankHandle::cancel(RankRequest& request) {
+  co_await come_to_cancel();
+  co_return cancel_now(request);
 }
 
 static std::optional<Received> look(world::Rank& rank, const world::MatchKey& key) {

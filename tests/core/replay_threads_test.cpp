@@ -66,11 +66,48 @@ TEST_P(Threads, ComputeBesideEachOther) {
   EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
 }
 
-TEST_P(Threads, EndInAnyOrder) {
-  std::vector<Tape> tapes(1);
+/// The bytes that a rank's calls of a function have moved; 0 where there are none.
+std::uint64_t bytes_of(const ReplayResult& result, std::size_t rank, const char* function) {
+  const auto found = std::find(result.functions.begin(), result.functions.end(), function);
+  if (found == result.functions.end()) return 0;
+  return result.ranks.at(rank)
+      .counters.calls.at(static_cast<std::size_t>(found - result.functions.begin()))
+      .bytes;
+}
+
+TEST_P(Threads, EndBeforeMpiFinalize) {
+  std::vector<Tape> tapes(2);
   tapes[0].of_thread(1).compute(kMillisecond).native();
-  tapes[0].of_thread(0).finalize();
-  EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
+  tapes[0].of_thread(0).send(1, 8);
+  tapes[0].last().event.call = Tape::kFinalizeCall;
+  tapes[1].receive(0, 8);
+  EXPECT_GE(end_of(tapes, 1), Time::ms(1)) << "what MPI_Finalize does comes behind the other thread";
+}
+
+TEST_P(Threads, CancelWhatOthersWaitFor) {
+  std::vector<Tape> tapes(2);
+  tapes[0].native();
+  tapes[1].native();
+  const std::uint64_t request = tapes[1].of_thread(1).irecv(0, 8);
+  tapes[1].of_thread(2).compute(kMillisecond).of_requests(EventKind::kCancel, {request});
+  tapes[1].of_thread(1).wait({request});
+  EXPECT_GE(end_of(tapes, 1), Time::ms(1));
+}
+
+TEST_P(Threads, CancelWhileOthersBeginMore) {
+  std::vector<Tape> tapes(2);
+  tapes[0].native();
+  tapes[1].native();
+  std::vector<std::uint64_t> more;
+  const std::uint64_t request = tapes[1].of_thread(1).irecv(0, 8);
+  tapes[1].of_thread(2).compute(kMillisecond).of_requests(EventKind::kCancel, {request});
+  for (int tag = 1; tag < 100; ++tag) {
+    tapes[0].send(1, 8, tag);
+    more.push_back(tapes[1].of_thread(3).irecv(0, 8, tag));
+  }
+  tapes[1].wait(more);
+  tapes[1].of_thread(1).wait({request});
+  EXPECT_EQ(bytes_of(play(tapes), 1, "MPI_Recv"), 99U * 8);
 }
 
 TEST_P(Threads, BeginWhereTheFirstOneIs) {
@@ -130,7 +167,9 @@ std::vector<Tape> two_messages(int second_tag) {
 }
 
 TEST_P(Threads, SendInTheirOrderWhereTheSameReceivesTakeIt) {
-  EXPECT_GE(end_of(two_messages(5), 2), Time::ms(1));
+  const ReplayResult result = play(two_messages(5));
+  EXPECT_GE(result.modelled_time, Time::ms(1));
+  EXPECT_EQ(bytes_of(result, 1, "MPI_Recv"), 8U + 16U) << "each receive takes what was sent for it";
 }
 
 TEST_P(Threads, SendInAnyOrderElsewhere) {
@@ -148,10 +187,7 @@ TEST_P(Threads, ReceiveInTheirOrder) {
   tapes[1].of_thread(1).wait({first});
   const ReplayResult result = play(tapes);
   EXPECT_GE(result.modelled_time, Time::ms(1));
-  const auto receives = std::find(result.functions.begin(), result.functions.end(), "MPI_Recv");
-  ASSERT_NE(receives, result.functions.end());
-  const auto place = static_cast<std::size_t>(receives - result.functions.begin());
-  EXPECT_EQ(result.ranks[1].counters.calls.at(place).bytes, 64U + 128U) << "and none is cut off";
+  EXPECT_EQ(bytes_of(result, 1, "MPI_Recv"), 64U + 128U) << "and none is cut off";
 }
 
 TEST_P(Threads, LearnOfWhatOthersHaveBegun) {
@@ -189,7 +225,9 @@ TEST_P(Threads, LeaveAMessageToThePrompterProbe) {
   const std::uint64_t received = tapes[1].of_thread(2).irecv(0, 128, 2);
   tapes[1].wait({received});
   tapes[1].of_thread(1).wait({claimed});
-  EXPECT_GE(end_of(tapes, 1), Time::ms(1));
+  const ReplayResult result = play(tapes);
+  EXPECT_EQ(bytes_of(result, 1, "MPI_Mprobe"), 64U);
+  EXPECT_EQ(bytes_of(result, 1, "MPI_Recv"), 128U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Threads, testing::ValuesIn(test::built_in_names()),
