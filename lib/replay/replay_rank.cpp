@@ -2,7 +2,8 @@
 // computed before it, certificate), the switch does it over the RankHandle, end_event() accounts for it.
 // Checks come before anything is done, since a recording may hold anything: refuse() ends the whole replay
 // with the rank and the event, end_early() this rank only. Requests are found by their distance back from
-// the event, in numbers_; what they are is in the table of open requests.
+// the event, in numbers_; what they are is in the table of open requests. What the members of a communicator
+// do together, communicators and phases are in replay_collectives.cpp.
 #include "lib/replay/replay_rank.hpp"
 
 #include <fmt/core.h>
@@ -18,12 +19,9 @@ using recording::EventKind;
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operation's buffer
-constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
-constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);     // of 63 bits: 26 days
+constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);  // of 63 bits: 26 days
 constexpr std::uint64_t kMostComputed =
     static_cast<std::uint64_t>(kLatest.count()) / 1000;  // ns, before one event
-constexpr int kSubjects = 1 << 30;
 // Names of communicators that no recording makes.
 constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;
 constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
@@ -601,158 +599,6 @@ void ReplayThread::rouse_last() {
 /// What the observer is told from here on is of this thread.
 void ReplayThread::turn() {
   if (order_ != nullptr) run_.options.observer->turn(rank_.rank(), rank_.thread());
-}
-
-// --- collectives ---
-
-/// What is done by the communicator's members together. Empty: it cannot be.
-RankRequest ReplayThread::start(std::uint64_t& bytes) {
-  if (event_.kind == EventKind::kExchange) {
-    if (event_.tag < 0 || event_.tag >= kSubjects) {
-      refuse(fmt::format("the subject is {}", event_.tag));
-      return {};
-    }
-    if (!ranks_of(to_, event_.list, communicator_->size()) ||
-        !ranks_of(from_, event_.second_list, communicator_->size()))
-      return {};
-    return rank_.exchange(*communicator_, static_cast<std::uint32_t>(event_.tag), to_, from_);
-  }
-  if (event_.kind == EventKind::kMeet) {
-    if (!agree(std::nullopt)) return {};
-    return rank_.start_synchronize(*communicator_);
-  }
-  Operation operation;
-  CollectiveSizes sizes;
-  if (!collective(operation, sizes) || !agree(operation)) return {};
-  bytes = operation.bytes;
-  for (const std::size_t block : sizes.send_blocks) bytes += block;
-  const Time before = rank_.clock();
-  RankRequest request = rank_.start(*communicator_, operation, sizes);
-  count_begun(begun(bytes), rank_.clock() - before);
-  return request;
-}
-
-bool ReplayThread::agree(const std::optional<Operation>& operation) {
-  const std::uint32_t number = own_.communicators[event_.communicator].collectives++;
-  if (communicator_->size() == 1) return true;
-  const std::string otherwise = run_.disagreement(*communicator_, number, operation);
-  return otherwise.empty() || refuse(otherwise);
-}
-
-bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit) {
-  ranks.clear();
-  for (const std::uint64_t rank : reader_.list(list)) {
-    if (rank >= static_cast<std::uint64_t>(limit))
-      return refuse(fmt::format("rank {} is none of {}", rank, limit));
-    ranks.push_back(static_cast<int>(rank));
-  }
-  return true;
-}
-
-/// The blocks of a list, one per rank, or none.
-bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are) {
-  const auto listed = reader_.list(list);
-  const auto ranks = static_cast<std::size_t>(communicator_->size());
-  if (listed.size() != (there_are ? ranks : 0))
-    return refuse(fmt::format("{} blocks for {} ranks", listed.size(), ranks));
-  sizes.assign(listed.begin(), listed.end());
-  std::uint64_t sum = 0;
-  const bool fit = std::all_of(listed.begin(), listed.end(), [&](std::uint64_t block) {
-    return block <= kMostBytes && (sum += block) <= kMostBytes;
-  });
-  return fit || refuse("its blocks are larger than a world can send");
-}
-
-bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
-  const int ranks = communicator_->size();
-  operation.kind = event_.operation;
-  if (operation.kind == OperationKind::kSend) return refuse("a send is no collective");
-  operation.element = event_.element;
-  operation.function = event_.function;
-  operation.commutative = !has(recording::kNotCommutative);
-  operation.nonblocking =
-      begins_request(event_) && !run_.is_blocking(event_.call);  // that of several threads has both
-  operation.ranks = ranks;
-  if (reduces(operation.kind)) operation.elements = static_cast<std::size_t>(event_.extra);
-  if (has_root(operation.kind)) operation.root = event_.peer;
-  if (operation.root < 0 || operation.root >= ranks)
-    return refuse(fmt::format("root {} is none of {}", operation.root, ranks));
-  const std::uint64_t most =
-      has_block_per_rank(operation.kind) ? kMostBytes / static_cast<std::uint64_t>(ranks) : kMostBytes;
-  const bool varies = has_blocks_of_different_sizes(operation.kind);
-  const bool counts_received = varies && !reduces(operation.kind);
-  if (event_.bytes > most || (reduces(operation.kind) && event_.extra > kMostBytes) ||
-      (counts_received && event_.extra > kMostBytes) || (own_.sent += event_.bytes) > kMostSent)
-    return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
-  if (!varies) {
-    operation.bytes = static_cast<std::size_t>(event_.bytes);
-    sizes = sizes_of(operation, communicator_->rank());
-    sizes.in_place = sizes.in_place || has(recording::kInPlace);
-    return true;
-  }
-  const bool at_root = communicator_->rank() == operation.root;
-  const OperationSet sends_all = {OperationKind::kReduceScatterv, OperationKind::kAlltoallv};
-  const OperationSet receives_all = {OperationKind::kAllgatherv, OperationKind::kAlltoallv};
-  const bool has_send_blocks =
-      sends_all.contains(operation.kind) || (operation.kind == OperationKind::kScatterv && at_root);
-  const bool has_receive_blocks =
-      receives_all.contains(operation.kind) || (operation.kind == OperationKind::kGatherv && at_root);
-  if (!blocks(sizes.send_blocks, event_.list, has_send_blocks) ||
-      !blocks(sizes.receive_blocks, event_.second_list, has_receive_blocks))
-    return false;
-  // As the call has it: one buffer where there are no blocks; a reduction's blocks are parts of it.
-  if (!has_send_blocks || reduces(operation.kind)) sizes.send = static_cast<std::size_t>(event_.bytes);
-  if (!has_receive_blocks) sizes.receive = static_cast<std::size_t>(event_.extra);
-  if (operation.kind == OperationKind::kReduceScatterv)
-    sizes.receive = sizes.send_blocks[static_cast<std::size_t>(communicator_->rank())];
-  if (operation.kind == OperationKind::kGatherv) sizes.receive = 0;
-  if (operation.kind == OperationKind::kScatterv) sizes.send = 0;
-  sizes.in_place = has(recording::kInPlace);
-  return true;
-}
-
-// --- communicators and phases ---
-
-void ReplayThread::make_communicator() {
-  if (!ranks_of(to_, event_.list, own_.job.ranks)) return;
-  for (int& rank : to_) rank += own_.job.first;
-  from_ = to_;
-  if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
-  if (std::adjacent_find(from_.begin(), from_.end()) != from_.end() ||
-      !std::binary_search(from_.begin(), from_.end(), rank_.rank())) {
-    refuse("a communicator has each member once, and this rank among them");
-    return;
-  }
-  const std::uint32_t number = run_.number_of(to_, event_.extra);
-  const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
-  const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
-  if (place >= own_.communicators.size()) own_.communicators.resize(place + 1);
-  own_.communicators[place].communicator = rank_.communicator(to_, id);
-  // As long as the world is large, at each of its ranks: their memory would grow with the square.
-  constexpr std::size_t kMostKept = 256;
-  if (to_.size() > kMostKept) {
-    to_ = {};
-    from_ = {};
-  }
-}
-
-void ReplayThread::phase() {
-  const std::int64_t level = event_.tag;
-  end_phases(level > 0 ? level : -level);
-  if (level <= 0) return;
-  std::string name;
-  for (const std::uint64_t letter : reader_.list(event_.list)) name += static_cast<char>(letter);
-  own_.phases.push_back({level, run_.phase(level, name), rank_.clock()});
-}
-
-/// 0: of all levels.
-void ReplayThread::end_phases(std::int64_t level) {
-  std::erase_if(own_.phases, [&](const ReplayRank::Phase& open) {
-    if (level != 0 && open.level != level) return false;
-    ReplayPhase& phase = run_.result.phases[open.index];
-    phase.per_rank[static_cast<std::size_t>(rank_.rank())] += rank_.clock() - open.begin;
-    return true;
-  });
 }
 
 }  // namespace offramp

@@ -90,6 +90,9 @@ class ReplayRun final : public Choices {
   Handling untold_ = Handling::kOffloaded;  // of what no replayed program begins
 };
 
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operation's buffer
+inline constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
+
 /// What the threads of a rank share.
 struct ReplayRank {
   ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job);
