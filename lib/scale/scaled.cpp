@@ -95,7 +95,7 @@ class ScaledRank final : public recording::Reader {
   static constexpr std::uint32_t kAllRanks = 3;
 
   void fail(const Step& step, std::string_view what, const std::string& rule) {
-    const std::string_view call =
+    const std::string call =
         step.kind == Step::Kind::kCall ? shared_->model->pool->call_of(step.symbol) : "a loop";
     if (error_.empty())
       error_ = fmt::format("rank {} of {}: {} of {} ({}) is no whole number there", world_.rank, world_.ranks,

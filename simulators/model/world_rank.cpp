@@ -1,4 +1,4 @@
-// What a rank's program calls: RankHandle over Rank, and World itself. A program runs ahead of the world
+// What a rank's program calls: RankHandle over Rank. A program runs ahead of the world
 // while it only issues; the co_await in a call is Done (an operation has ended), Until (the world has come
 // to a time) or both. Where collectives in progress need the rank's processor, a call that waits shares it
 // with them (share_processor()) and one that computes closes a gate, through which they go on only while
@@ -9,7 +9,6 @@
 #include <cassert>
 #include <map>
 
-#include "simulators/model/audit.hpp"
 #include "simulators/model/meeting.hpp"
 #include "simulators/model/world_team.hpp"
 
@@ -639,67 +638,6 @@ Task<void> RankHandle::sleep() {
 
 void RankHandle::rouse() {
   thread_.core().wake(thread_, thread_.core().now());
-}
-
-// --- the world ---
-
-World::World(const WorldOptions& options, const WorldBackend& backend)
-    : core_(std::make_unique<world::Core>(options, backend)) {}
-World::~World() {
-  if (core_->options().check || !world::Audit::of_all()) return;
-  for (const std::string& violation : core_->violations(false)) world::Audit::of_all()(violation);
-}
-void audit_all_worlds(std::function<void(const std::string& violation)> report) {
-  world::Audit::of_all() = std::move(report);
-}
-
-std::string World::run(const Program& program) {
-  std::vector<int> all(static_cast<std::size_t>(ranks()));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-  return run(program, all);
-}
-std::string World::run(const Program& program, std::span<const int> ranks,
-                       const std::function<bool()>& when_stuck) {
-  return core_->run(program, ranks, when_stuck);
-}
-int World::ranks() const {
-  return core_->options().ranks;
-}
-Time World::clock(int rank) const {
-  const world::Rank* const used = core_->rank_if_used(rank);
-  return used != nullptr ? used->clock() : Time();
-}
-Time World::held_up(int rank) const {
-  const world::Rank* const used = core_->rank_if_used(rank);
-  return used != nullptr ? used->held_up : Time();
-}
-Time World::end() const {
-  return core_->end();
-}
-Time World::engine_time() const {
-  return core_->engine_time();
-}
-WireCounters World::wire() const {
-  return core_->wire();
-}
-std::uint64_t World::messages() const {
-  return core_->messages();
-}
-std::uint64_t World::events() const {
-  return core_->events();
-}
-const std::string& World::declined() const {
-  return core_->declined();
-}
-std::vector<LinkUse> World::links() const {
-  return core_->links();
-}
-
-std::vector<World::ResourceUse> World::resources() const {
-  return core_->resources();
-}
-std::vector<std::string> World::violations(bool unreceived) const {
-  return core_->violations(unreceived);
 }
 
 }  // namespace offramp
