@@ -65,7 +65,8 @@ SharedUnits::SharedUnits(const Configuration& configuration)
                    // Taken when a message arrives, for the moment at which its envelope has been read.
                    {.name = "tinsel.matching", .scope = Scope::kRank, .reserved_ahead = true},
                    {"tinsel.mailbox port", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
-                   {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox}};
+                   {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
+                   {"tinsel.mailbox port, sending", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox}};
   const Mesh& mesh = configuration.machine.mesh;
   for (int board = 0; board < mesh.boards(); ++board) {
     const auto first = static_cast<std::size_t>(mesh.y(board) * kMaximumColumns + mesh.x(board)) * kOfBoard;
@@ -106,6 +107,13 @@ Arbiter::Grant SharedUnits::pass(const Resources& resources, std::size_t lane, T
   return {begin, begin + work};
 }
 
+Arbiter::Grant SharedUnits::leave(const Resources& sender, Time at, const Load& load, Time work) const {
+  const Arbiter::Grant all = pass(sender, kPort, at, load, work, configuration_.machine.cycles(kFullWords));
+  const Time others = earlier(all.begin - at, work);
+  const Arbiter::Grant out = sender.occupy(kPortOut, at, work + others);
+  return out.end < all.end ? Arbiter::Grant{earlier(all.begin, out.begin), out.end} : all;
+}
+
 Time SharedUnits::span_of(const Load& load, Time first, Time last) const {
   return later(on_link(load), last - first - reading_);
 }
@@ -142,7 +150,7 @@ SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& fr
   const MachineSpec& machine = configuration_.machine;
   const Time words = machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit);
   const Time span = later(span_of(load, first, last), words);
-  delay.add(pass(sender, kPort, begin, load, words, machine.cycles(kFullWords)), begin, span);
+  delay.add(leave(sender, begin, load, words), begin, span);
   const Mesh& mesh = machine.mesh;
   Time at = later(begin, first - hop_ * mesh.distance(from.board, to.board));
   for (int board = from.board; board != to.board; at += hop_) {

@@ -36,6 +36,7 @@ class SharedUnits {
     kMatching,
     kPort,
     kQuickPort,
+    kPortOut,
     kBoards
   };
   /// And of each board, from kBoards on.
@@ -64,6 +65,9 @@ class SharedUnits {
   /// fragment; work: for the message.
   [[nodiscard]] Arbiter::Grant pass(const Resources& resources, std::size_t lane, Time at, const Load& load,
                                     Time work, Time per_fragment) const;
+  /// Through the port of the sender's mailbox, which serves what is written and what is read alternately. So
+  /// what is sent waits for all that is sent, and for as much again of what is received.
+  [[nodiscard]] Arbiter::Grant leave(const Resources& sender, Time at, const Load& load, Time work) const;
 
   /// How much later than alone a message's first and last fragments are.
   struct Delay {

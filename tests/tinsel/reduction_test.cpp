@@ -123,8 +123,8 @@ TEST(TinselReduction, TakesAboutWhatItsFragmentsTakeInOneMachine) {
     const double error = world.end().seconds() / exact.seconds() - 1;
     fmt::print("reduce of {} KiB on {} ranks: one machine {:.1f} us, world {:.1f} us, {:+.1f} %\n",
                bytes >> 10U, ranks, exact.seconds() * 1e6, world.end().seconds() * 1e6, 100 * error);
-    EXPECT_LT(error, 0.13);
-    EXPECT_GT(error, -0.05);
+    EXPECT_LT(error, 0.05);
+    EXPECT_GT(error, -0.07);
   }
 }
 
