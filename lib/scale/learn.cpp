@@ -281,8 +281,10 @@ class Attempt {
     }
     const auto found = fit_list(lists_of(all, pool_));
     if (!found) return false;
-    for (const Pending& one : group)
-      (field == Field::kList ? one.rule->list : one.rule->second_list) = {*found, one.samples->loop};
+    for (const Pending& one : group) {
+      Turning<ListRule>& rule = field == Field::kList ? one.rule->list : one.rule->second_list;
+      rule = Turning<ListRule>{*found, one.samples->loop};
+    }
     if (event.kind == EventKind::kCollective) limit(group, all, !found->elements.empty());
     return true;
   }
